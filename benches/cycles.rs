@@ -1,8 +1,7 @@
-//! What one scheduling cycle costs, from the pop to the placed pod, in clusters of each kind.
+//! The time of one scheduling cycle, from the pop to the placed pod, for each kind of workload.
 //!
-//! `cargo bench --bench cycles`; `KUBESTEP_BENCH_NODES=5000` for the large clusters. Every
-//! cycle starts from a copy of the same world, in which the first cycles have already run:
-//! what is measured is a cycle in the middle of the work.
+//! `cargo bench --bench cycles`; `KUBESTEP_BENCH_NODES=5000` for large clusters. Every measured
+//! cycle starts from a copy of the same world, in which the first cycles have already run.
 
 use criterion::{BatchSize, Criterion};
 use kubestep_api::{Kind, Object};
@@ -11,9 +10,9 @@ use kubestep_config as config;
 use kubestep_config::FeatureGates;
 use serde_json::{Value, json};
 
-/// Nodes unless the environment says otherwise; 5000 is what upstream is measured with.
+/// Default number of nodes; upstream's benchmarks use 5000.
 const NODES: usize = 1000;
-/// Placed pods for each node.
+/// Placed pods per node.
 const PLACED: usize = 2;
 /// Pending pods, enough for the cycles before the measured one.
 const PENDING: usize = 20;
@@ -23,20 +22,20 @@ const BEFORE: usize = 5;
 const ZONE: &str = "topology.kubernetes.io/zone";
 const HOST: &str = "kubernetes.io/hostname";
 
-/// What the pods of a cluster want.
+/// The requirements of the pods in a cluster.
 #[derive(Clone, Copy, PartialEq)]
 enum Workload {
     /// A little CPU and memory.
     Basic,
-    /// To be spread over zones and hosts.
+    /// Topology spread over zones and hosts.
     Spread,
-    /// Never two of an app on a host.
+    /// Anti-affinity to pods of the same app on a host.
     AntiAffinity,
-    /// Rather in a zone with pods of their tier.
+    /// Preferred affinity to pods of the same tier in a zone.
     Affinity,
-    /// Pending ones: a disk that no node has.
+    /// Pending pods require a disk that no node has.
     Unschedulable,
-    /// Pending ones: more CPU than any node has.
+    /// Pending pods request more CPU than any node has.
     Unfit,
 }
 
@@ -109,7 +108,7 @@ fn requests(workload: Workload, pending: bool) -> Value {
     }
 }
 
-/// The part of a pod's spec that makes the workload.
+/// The part of a pod's spec that is specific to the workload.
 fn wishes(workload: Workload, app: &str, tier: &str, pending: bool) -> Value {
     let of_app = json!({"matchLabels": {"app": app}});
     match workload {
@@ -138,7 +137,7 @@ fn wishes(workload: Workload, app: &str, tier: &str, pending: bool) -> Value {
     }
 }
 
-/// The cluster with the default scheduler, a few cycles into its work.
+/// The cluster with the default scheduler, after a few cycles.
 fn world(workload: Workload, nodes: usize) -> Result<World, String> {
     let features = FeatureGates::default();
     let registry = kubestep_plugins::registry();
@@ -173,7 +172,7 @@ fn cycles(criterion: &mut Criterion, nodes: usize) -> Result<(), String> {
         let world = world(*workload, nodes)?;
         group.bench_function(*name, |bencher| {
             let copy = || world.clone();
-            // The world is handed back, so that dropping it is not measured.
+            // The world is returned, so that dropping it is not measured.
             let cycle = |mut world: World| (world.step(), world);
             bencher.iter_batched(copy, cycle, BatchSize::LargeInput);
         });

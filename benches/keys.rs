@@ -1,10 +1,9 @@
-//! What a key and a frame cost in a cluster of your own, in every view.
+//! The time of keys and frames in every view, for a given cluster.
 //!
 //! `cargo bench --bench keys -- FILE [CYCLES]`. Runs the cycles, sets a dozen breakpoints and
-//! watches, then presses keys as a person would and draws a frame after each. Prints one line
-//! for each thing tried: keys, then frames, then slices of long work, each with the time that
-//! half of them took at most, and the longest. Times are those of all threads' processors, so
-//! that other work on the machine does not count.
+//! watches, then presses keys and draws a frame after each. Prints one line per measurement: keys,
+//! then frames, then slices of long work, each with the median and the maximum. Times are processor
+//! times of all threads, so that other work on the machine does not count.
 
 #![allow(clippy::print_stdout, reason = "measurements are printed")]
 
@@ -27,12 +26,12 @@ use kubestep_source::{Filter, Progress};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-/// Cycles unless said otherwise.
+/// Default number of cycles.
 const CYCLES: usize = 20_000;
-/// As in the program.
+/// The slice length of the program.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// What is set before keys are pressed.
+/// The breakpoints and watches that are set before keys are pressed.
 const SET: &[&str] = &[
     "break Filter/NodeResourcesFit if node.free.cpu < 1500m",
     "break pod:p-17",
@@ -48,7 +47,7 @@ const SET: &[&str] = &[
     "watch pod:p-5",
 ];
 
-/// What is tried: its name, and the keys.
+/// The measurements: name and keys.
 const TRIED: &[(&str, &str)] = &[
     ("step over, back", "nnnnNNNN"),
     ("step into, back", "ssssSSSS"),
@@ -104,7 +103,7 @@ struct Shown {
     slices: Vec<Duration>,
 }
 
-/// What all threads of this process took of the processors, where the system tells.
+/// Processor time of all threads of this process, if the system reports it.
 fn processor() -> Duration {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let took = tasks.filter_map(|task| {
@@ -114,7 +113,7 @@ fn processor() -> Duration {
     Duration::from_nanos(took.sum())
 }
 
-/// Memory of this process in MiB, where the system tells.
+/// Memory of this process in MiB, if the system reports it.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -125,7 +124,7 @@ fn resident() -> u64 {
 fn measured<R>(times: &mut Vec<Duration>, run: impl FnOnce() -> R) -> R {
     let before = processor();
     let result = run();
-    // A thread that ended takes its time along.
+    // The time of a thread that ended is lost from the total.
     times.push(processor().saturating_sub(before));
     result
 }
@@ -146,7 +145,6 @@ impl Shown {
         self.finish();
     }
 
-    /// Draws a frame.
     fn draw(&mut self) {
         let Shown { app, driver, terminal, frames, .. } = self;
         measured(frames, || {
@@ -157,12 +155,12 @@ impl Shown {
         .unwrap_or_default();
     }
 
-    /// Ends what a key has begun, slice by slice.
+    /// Completes the work that a key started, slice by slice.
     fn finish(&mut self) {
         while self.app.is_running() || self.driver.is_working() || self.driver.is_searching() {
             let Shown { app, driver, slices, .. } = self;
             if driver.is_searching() {
-                // What is done beside the keys keeps none waiting.
+                // Background work does not block keys.
                 thread::sleep(SLICE);
             }
             measured(slices, || {

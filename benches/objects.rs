@@ -1,7 +1,7 @@
-//! What one object costs: to decode, to load, and to change in a cluster that is there.
+//! The time of one object: to decode it, to load it, and to change it in a loaded cluster.
 //!
-//! `cargo bench --bench objects`; `KUBESTEP_BENCH_NODES=15000` for the large clusters. With
-//! `KUBESTEP_BENCH_ONCE=CHANGE` that change is made once, for a tool that counts instructions:
+//! `cargo bench --bench objects`; `KUBESTEP_BENCH_NODES=15000` for large clusters.
+//! `KUBESTEP_BENCH_ONCE=CHANGE` makes that change once, for a tool that counts instructions:
 //! `valgrind --tool=callgrind --toggle-collect='objects::measured*' …`.
 
 use std::hint::black_box;
@@ -16,11 +16,11 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_source::{Filter, read_text};
 use serde_json::{Value, json};
 
-/// Nodes unless the environment says otherwise.
+/// Default number of nodes.
 const NODES: usize = 1_000;
-/// Placed pods for each node.
+/// Placed pods per node.
 const PLACED: usize = 10;
-/// Pods in the text that is read.
+/// Pods in the text that is decoded.
 const READ: usize = 1_000;
 
 fn node(number: usize) -> Value {
@@ -39,7 +39,7 @@ fn node(number: usize) -> Value {
     })
 }
 
-/// A pod as kubectl prints it: most of it is nothing that a scheduler reads.
+/// A pod as kubectl prints it: most fields are not read by a scheduler.
 fn pod(number: usize, node: usize) -> Value {
     let app = format!("app-{}", number % 50);
     let name = format!("{app}-6d4cf56db6-{number}");
@@ -87,7 +87,7 @@ fn empty() -> Result<World, String> {
     World::new(&config.map_err(|error| error.to_string())?, features, &registry)
 }
 
-/// A cluster whose scheduler has seen all of it.
+/// A cluster that the scheduler has seen completely.
 fn cluster(nodes: usize) -> Result<World, String> {
     let mut world = empty()?;
     let pods = (0..nodes * PLACED).map(|at| object(&pod(at, at % nodes)));
@@ -96,7 +96,7 @@ fn cluster(nodes: usize) -> Result<World, String> {
     Ok(world)
 }
 
-/// Lets the scheduler see what changed: it looks when a pod is tried.
+/// Updates the scheduler's snapshot, which happens when a pod is scheduled.
 fn cycle(world: &mut World) {
     let mut waiting = pod(0, 0);
     waiting["metadata"]["name"] = json!("waiting");

@@ -1,7 +1,7 @@
-//! What going back in time costs, in a cluster of your own: copies, steps back, memory.
+//! The cost of going back in time in a given cluster: copies, steps back, memory.
 //!
-//! `cargo bench --bench time -- FILE [CYCLES [MIB]]`. Prints one figure a line; MIB is the
-//! memory for going back, as of `--history-memory`.
+//! `cargo bench --bench time -- FILE [CYCLES [MIB]]`. Prints one figure per line; MIB is the memory
+//! for going back, as for `--history-memory`.
 
 #![allow(clippy::print_stdout, reason = "measurements are printed")]
 
@@ -15,7 +15,7 @@ use kubestep_config::FeatureGates;
 use kubestep_debug::{Ran, Session};
 use kubestep_source::{Filter, Progress};
 
-/// Cycles unless said otherwise.
+/// Default number of cycles.
 const CYCLES: usize = 1_000;
 /// Copies by which their size is measured.
 const COPIES: u64 = 20;
@@ -32,20 +32,20 @@ fn session(file: &str) -> Result<Session, String> {
     Ok(Session::new(world))
 }
 
-/// Memory of this process in KiB, where the system tells.
+/// Memory of this process in KiB, if the system reports it.
 fn resident_kib() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// The same in MiB, in words.
+/// Memory of this process in MiB, as text.
 fn resident() -> String {
     resident_kib().map_or("unknown".into(), |kib| format!("{} MiB", kib / 1024))
 }
 
-/// What copies of a cluster take that are made so many cycles after one another, measured and
-/// as the cluster says itself.
+/// The memory of copies of a cluster that are made that many cycles apart: measured, and as
+/// reported by the cluster.
 fn measure_copies(world: &World, cycles: usize) {
     let mut world = world.clone();
     world.run(cycles);
@@ -61,7 +61,7 @@ fn measure_copies(world: &World, cycles: usize) {
     println!("a copy after {cycles} cycles: {took} KiB, by its own estimate {said} KiB");
 }
 
-/// Throws away what a session would take over.
+/// Drops what a session would take from the world.
 fn collect(world: &mut World) {
     world.api_mut().take_events();
     let queue = world.scheduler_mut().queue_mut();
@@ -69,14 +69,14 @@ fn collect(world: &mut World) {
     queue.drain_hints();
 }
 
-/// What is recorded, and how much of it are matrices.
+/// The memory of the recording, and the part of its matrices.
 fn of_history(session: &Session) -> String {
     let history = session.history();
     let (entries, mib) = (history.len(), history.matrix_bytes() >> 20);
     format!("{entries} entries, {mib} MiB of matrices")
 }
 
-/// What one run takes, the shortest and the longest of `times` runs.
+/// The shortest and the longest duration of `times` runs.
 fn measure<R>(what: &str, times: usize, mut run: impl FnMut(usize) -> R) {
     let mut took: Vec<Duration> = Vec::new();
     for at in 0..times {

@@ -1,7 +1,7 @@
 //! kubestep: the debugger for Kubernetes scheduling.
 //!
-//! The program is made of a library: the whole of kube-scheduler 1.36 as an engine without
-//! clock, network or chance, and a simulated cluster around it. It can be used by itself.
+//! The program uses a library: the whole of kube-scheduler 1.36 as an engine without clock,
+//! network or randomness, and a simulated cluster around it. The library can be used separately.
 //!
 //! # Load a cluster and schedule
 //!
@@ -42,8 +42,8 @@
 //!
 //! # Read what happened
 //!
-//! Every cycle is recorded whole: what each plugin said of each node, the scores, preemption.
-//! A session can also be stepped through, forward and back, and forked at any moment.
+//! Every cycle is recorded completely: the verdict of each plugin on each node, the scores,
+//! preemption. A session can also be stepped forward and back, and branched at any moment.
 //!
 //! ```
 //! # use kubestep_config as config;
@@ -69,7 +69,7 @@
 //!         }
 //!     }
 //! }
-//! // The same as JSON, in the shape that `kubestep run --trace` writes.
+//! // The same as JSON, in the format of `kubestep run --trace`.
 //! let last = session.history().last_cycle().ok_or("no cycle")?;
 //! let json = kubestep_debug::trace::json::cycle(last);
 //! # assert_eq!(json["result"], "Unschedulable");

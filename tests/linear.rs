@@ -1,6 +1,6 @@
-//! Work grows with the size of an input and no faster, whatever its shape: processor time at one
-//! size and at four times that size, of which four is the ratio of linear and sixteen that of
-//! quadratic work.
+//! The work grows linearly with the size of an input, whatever its structure: compares the
+//! processor time for one size and for four times that size. The ratio is four for linear and
+//! sixteen for quadratic work.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has to stop")]
 
@@ -14,10 +14,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Between the ratios of linear and of quadratic work.
 const MOST: f64 = 9.0;
-/// Of so many runs the quickest counts, as other programs only ever add to a run.
+/// The fastest of this many runs counts, as other programs only slow a run down.
 const RUNS: usize = 5;
 
-/// Text of about so many bytes.
+/// Text of about that many bytes.
 type Shape = fn(usize) -> String;
 
 const FILES: &[(&str, Shape)] = &[
@@ -82,7 +82,7 @@ fn files_of_every_shape_take_time_in_proportion() {
 }
 
 fn in_proportion(name: &str, shape: Shape, work: impl Fn(String)) {
-    // Below a few milliseconds, what is done once for any input would hide the rest.
+    // Below a few milliseconds, constant costs would hide the growth.
     let mut size = 10_000;
     while spent(&shape(size), &work) < Duration::from_millis(4) && size < 2_000_000 {
         size *= 2;

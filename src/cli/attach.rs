@@ -1,4 +1,4 @@
-//! Attaching to a live cluster in shadow mode: lists become a session, watches follow.
+//! Attaches to a live cluster in shadow mode: lists become a session, watches follow.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use kubestep_config::ResolvedConfig;
 use kubestep_live::{Feed, Following, Pace, Scope};
 use kubestep_source::{Filter, Loaded};
 
-/// Opens the cluster that the options mean.
+/// Opens the cluster that the options select.
 pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)> {
     let target = cluster::target(&input.cluster)?;
     let scope = Scope { namespaces: input.namespaces.clone() };
@@ -31,7 +31,7 @@ pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)>
     Ok((opened, Following::new(feed, filter)))
 }
 
-/// The scheduler names of pending pods, with how many ask for each.
+/// The scheduler names of pending pods, each with the number of pods.
 pub(super) fn scheduler_names(read: &kubestep_source::Input) -> BTreeMap<Symbol, usize> {
     let mut names = BTreeMap::new();
     for Loaded { object, .. } in &read.objects {
@@ -45,8 +45,8 @@ pub(super) fn scheduler_names(read: &kubestep_source::Input) -> BTreeMap<Symbol,
     names
 }
 
-/// Gives each scheduler name that no profile serves the first profile's plugins, so that its
-/// pods can be looked at as well. Says so.
+/// Adds a profile with the first profile's plugins for each scheduler name without a profile, so
+/// that its pods can be inspected too. Returns notices about them.
 pub(super) fn serve_all(
     config: &mut ResolvedConfig,
     names: &BTreeMap<Symbol, usize>,

@@ -1,4 +1,5 @@
-//! `kubestep bundle`: all that a decision depends on in one file, for a bug report or as a test.
+//! `kubestep bundle`: everything that a decision depends on in one file, for a bug report or as a
+//! test.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -74,7 +75,7 @@ impl Subcommand for Bundle {
 }
 
 impl Bundle {
-    /// Of the input, with the configuration that the options name.
+    /// The header for the input, with the configuration that the options name.
     fn header(&self, read: &kubestep_source::Input, name: &str) -> Result<Header> {
         let captured = &read.captured;
         let of_recording = read.recording.as_ref().map(|recording| &recording.header);
@@ -106,7 +107,7 @@ impl Bundle {
         })
     }
 
-    /// What becomes of the pods, as it is to stay.
+    /// The present result of each pod, as the expectation.
     fn present(
         &self,
         read: &kubestep_source::Input,
@@ -117,7 +118,8 @@ impl Bundle {
         read.wind(until);
         let mut input = self.input.clone();
         if self.redact.redact {
-            // The file would name what has other names now; the input holds the same.
+            // The file contains the original names. The input contains the configuration with the
+            // new ones.
             input.config = None;
         }
         let mut session = build(read, &input, &Tries::default(), None, name)?.session;
@@ -145,7 +147,7 @@ impl Bundle {
         Ok(expect)
     }
 
-    /// Writes the file; gives how many objects are in it.
+    /// Writes the file; returns the number of objects in it.
     fn write(
         &self,
         header: &Header,
@@ -173,7 +175,7 @@ impl Bundle {
     }
 }
 
-/// Writes what was told beside the changes.
+/// Writes what was recorded besides the changes.
 fn note(recorder: &mut Recorder<Output>, noted: &Noted) -> std::io::Result<()> {
     match noted.note.clone() {
         Note::Event { pod, uid, reporter, reason, message } => {

@@ -1,4 +1,4 @@
-//! `kubestep capture`: a cluster as it is now, as a file that `-f` reads.
+//! `kubestep capture`: the current state of a cluster as a file that `-f` reads.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Subcommand for Capture {
         let mut output = Output::create(path, links).with_context(|| file.clone())?;
         let written = output.write_all(text.as_bytes()).and_then(|()| output.finish());
         match written {
-            // Who read it has seen enough.
+            // The reader closed the pipe early.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             written => written.with_context(|| file.clone())?,
         }
@@ -70,7 +70,7 @@ impl Subcommand for Capture {
     }
 }
 
-/// Gives everything other names.
+/// Pseudonymizes the snapshot and the settings.
 fn redact(snapshot: &mut Snapshot, settings: &mut Settings) {
     let mut redactor = Redactor::new(snapshot.objects());
     let parts = snapshot.parts.iter_mut().flat_map(|part| &mut part.listed.objects);
@@ -80,7 +80,7 @@ fn redact(snapshot: &mut Snapshot, settings: &mut Settings) {
     settings.missing = Some(redactor.missing(&missing_kinds(snapshot)));
 }
 
-/// What is said about the scheduler, checked before anything is asked of the cluster.
+/// The scheduler's settings, validated before the cluster is contacted.
 pub(super) fn settings(config: Option<&Path>, feature_gates: Option<&str>) -> Result<Settings> {
     let features = gates(feature_gates)?;
     let feature_gates = feature_gates.map(str::to_owned);

@@ -1,5 +1,5 @@
-//! What all commands on a live cluster share: which one it is, how it is asked, and what is said
-//! when it does not answer.
+//! Shared by all commands on a live cluster: which cluster, how to read it, and the errors if it
+//! cannot be reached.
 
 use anyhow::{Context, Result, anyhow};
 use tokio::runtime::{Builder, Runtime};
@@ -10,22 +10,22 @@ use kubestep_live::record::missing_kinds;
 use kubestep_live::{Link, LinkError, Scope, Snapshot, Target};
 use kubestep_source::Filter;
 
-/// What to do if there is nothing to open.
+/// The error if no input is given.
 const NOTHING: &str = "nothing to open: name a file or folder with -f PATH (\"-\" reads standard \
     input), a cluster with --kubeconfig or --context, or try the built-in cluster with \
     \"kubestep demo\"";
 
-/// The cluster that the options mean.
+/// The cluster that the options select.
 ///
 /// # Errors
-/// They mean none, and nothing else says where one is.
+/// They select none, and there is no kubeconfig.
 pub(super) fn target(options: &Cluster) -> Result<Target> {
     let (kubeconfig, context) = (options.kubeconfig.clone(), options.context.clone());
     let target = Target { kubeconfig, context, server: None, verbose: options.verbose };
     if target.is_there() { Ok(target) } else { Err(anyhow!(NOTHING)) }
 }
 
-/// Something to wait for an API server with.
+/// A runtime for calls to an API server.
 pub(super) fn runtime() -> Result<Runtime> {
     Builder::new_current_thread().enable_all().build().context("cannot wait for a network")
 }
@@ -42,7 +42,7 @@ pub(super) fn snapshot(options: &Cluster, namespaces: &[String]) -> Result<(Snap
     taken.map_err(explained)
 }
 
-/// A cluster, listed once, as if it had been read from a file.
+/// Lists a cluster once, as input like a file's.
 pub(super) fn read(input: &Input, filter: &Filter) -> Result<(kubestep_source::Input, String)> {
     let (mut snapshot, name) = snapshot(&input.cluster, &input.namespaces)?;
     let notices = snapshot.notices();
@@ -54,7 +54,7 @@ pub(super) fn read(input: &Input, filter: &Filter) -> Result<(kubestep_source::I
     Ok((read, format!("cluster {name}")))
 }
 
-/// The program's error for one of the way to a cluster.
+/// Converts an error of the cluster connection to the program's error.
 pub(super) fn explained(error: LinkError) -> anyhow::Error {
     match error {
         LinkError::Unreachable { .. } | LinkError::Refused { .. } => {

@@ -1,4 +1,4 @@
-//! `kubestep completions`: what a shell needs to complete the command line.
+//! `kubestep completions`: shell completions of the command line.
 
 use anyhow::Result;
 use clap::Args;

@@ -1,5 +1,5 @@
-//! `kubestep config`: a scheduler configuration, checked as kube-scheduler does and shown as it
-//! would run.
+//! `kubestep config`: validates a scheduler configuration as kube-scheduler does and shows it with
+//! all defaults.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, anyhow};
 use kubestep_debug::Session;
 use kubestep_debug::edit::Edit;
 
-/// Applies edits one after the other, and says on standard error what they did beyond their
-/// words. All are read before the first is applied.
+/// Applies edits in order and prints their side effects to standard error. All are parsed before
+/// the first is applied.
 pub(super) fn apply(session: &mut Session, option: &str, texts: &[String]) -> Result<()> {
     let edits: Result<Vec<Vec<Edit>>> =
         texts.iter().map(|text| read(text).with_context(|| option.to_owned())).collect();

@@ -1,25 +1,25 @@
-//! Exit codes: the one table that the program, its help and the documents share.
+//! Exit codes: one table for the program, its help and the documentation.
 
 use std::process::{ExitCode, Termination};
 
-/// How the program ends.
+/// An exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// 0: everything was placed or can be, or the debugger was left.
+    /// 0: all pods were or can be scheduled, or the debugger was closed.
     Fine,
-    /// 1: some pod stayed, or would stay, pending.
+    /// 1: some pod stays, or would stay, pending.
     Unschedulable,
-    /// 2: wrong usage or input.
+    /// 2: invalid usage or input.
     Usage,
     /// 3: the compared sides differ.
     Differs,
-    /// 4: a cluster or another source could not be reached.
+    /// 4: a cluster or another source is not reachable.
     Unreachable,
-    /// 5: this scheduler may not write any more.
+    /// 5: this scheduler is not the leader any more and stopped writing.
     Lost,
 }
 
-/// Every exit with what it means, by number.
+/// All exits with their meanings, by number.
 pub const EXITS: [(Exit, &str); 6] = [
     (Exit::Fine, "every pod has a node or would get one, or the debugger was quit"),
     (Exit::Unschedulable, "a pod stays pending"),
@@ -29,7 +29,7 @@ pub const EXITS: [(Exit, &str); 6] = [
     (Exit::Lost, "the lease was lost, and all writes stopped (kubestep schedule)"),
 ];
 
-/// A source that could not be reached: an error with this at its root ends the program with
+/// A source is not reachable: an error with this as its root ends the program with
 /// [`Exit::Unreachable`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -48,7 +48,7 @@ impl Exit {
         }
     }
 
-    /// How the program ends with an error.
+    /// The exit code for an error.
     pub fn of_error(error: &anyhow::Error) -> Exit {
         match error.chain().any(|cause| cause.is::<Unreachable>()) {
             true => Exit::Unreachable,
@@ -56,7 +56,7 @@ impl Exit {
         }
     }
 
-    /// The table of all codes, as the help shows it.
+    /// The table of all codes, for the help.
     pub fn table() -> String {
         let line = |(exit, text): &(Exit, &str)| format!("  {}  {text}\n", exit.code());
         format!("Exit codes:\n{}", EXITS.iter().map(line).collect::<String>())

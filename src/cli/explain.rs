@@ -1,4 +1,4 @@
-//! `kubestep explain`: why a pod is where it is.
+//! `kubestep explain`: why a pod is pending or on its node.
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -51,16 +51,15 @@ pub(super) struct Explain {
     tries: Tries,
 }
 
-/// Pods that are named where one has to be chosen.
+/// The most pods listed in the error that one must be chosen.
 const LISTED: usize = 10;
 
-/// What a candidate of preemption costs, in nodes that are filtered: an estimate from runs with
-/// 5,000 nodes.
+/// Cost of a preemption candidate in filtered nodes: an estimate from runs with 5,000 nodes.
 const CANDIDATE: usize = 500;
-/// A run that takes below a second, in nodes that are filtered.
+/// Cost, in filtered nodes, of a run that takes less than a second.
 const CHEAP: usize = 10_000_000;
 
-/// How an answer is printed.
+/// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// For people, in short: identical reasons folded, the nearest nodes first
@@ -96,7 +95,7 @@ impl Subcommand for Explain {
 }
 
 impl Explain {
-    /// Runs what is ahead in the queue. Gives the number of cycles.
+    /// Runs the cycles of the pods ahead in the queue. Returns the number of cycles.
     fn run_before(&self, session: &mut Session, steps: &Steps) -> usize {
         let most = self.max_cycles;
         let interrupt = steps.and_interrupt("explains what is known so far");
@@ -118,7 +117,7 @@ impl Explain {
         ran
     }
 
-    /// That the pod's turn has not come, and how to get there.
+    /// The notice that the pod had no attempt yet, and how to get there.
     fn not_reached(&self, why: &Why, ran: usize) -> Option<String> {
         let number = why.queue.as_ref()?.position.filter(|_| ran >= self.max_cycles)?;
         Some(format!(
@@ -144,7 +143,7 @@ impl Explain {
         Ok(())
     }
 
-    /// The nodes that are asked for by name.
+    /// The nodes that the options name.
     fn nodes(&self, session: &Session) -> Result<Vec<Symbol>> {
         let asked = self.node.iter().chain(&self.why_not);
         let known = || session.world().scheduler().cache().nodes().map(|node| node.name.as_str());
@@ -161,7 +160,7 @@ impl Explain {
     }
 }
 
-/// Searches for changes. `start` is the cluster before the run.
+/// Searches for fixes. `start` is the cluster before the run.
 fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -> Fixes {
     let world = session.world();
     let start = if is_cheap(session) { start } else { world };
@@ -179,15 +178,15 @@ fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -
     fixes
 }
 
-/// Whether the run can be repeated for each change that is found. Where it took too long for that,
-/// changes are judged from the state after it.
+/// Whether the run is cheap enough to repeat for each fix. Otherwise fixes are checked on the state
+/// after it.
 fn is_cheap(session: &Session) -> bool {
     let records = session.history().cycles();
     let cost = records.map(|record| record.evaluated_nodes + CANDIDATE * record.candidates.len());
     cost.sum::<usize>() <= CHEAP
 }
 
-/// The answer for programs.
+/// The answer as JSON.
 fn value(why: &Why, fixes: Option<&Fixes>) -> Value {
     let mut value = report::json::value(why);
     if let (Some(fields), Some(fixes)) = (value.as_object_mut(), fixes) {
@@ -196,7 +195,7 @@ fn value(why: &Why, fixes: Option<&Fixes>) -> Value {
     value
 }
 
-/// The pod that stayed pending, if it is only one.
+/// The pending pod, if there is only one.
 fn only_pending(session: &Session) -> Result<NamespacedName> {
     let pending = outcome::pending(session);
     match pending.as_slice() {
@@ -214,10 +213,10 @@ fn only_pending(session: &Session) -> Result<NamespacedName> {
     }
 }
 
-/// The pod that is meant: a name without a namespace must be that of one pod only.
+/// The pod of that name; a name without a namespace must be unique.
 fn find(session: &Session, text: &str) -> Result<NamespacedName> {
     let pods = &session.world().api().objects().pods;
-    // As kubectl writes it.
+    // kubectl's `pod/NAME`.
     let of_kind = ["pod/", "pods/", "po/"].iter().find_map(|kind| text.strip_prefix(kind));
     let text = of_kind.unwrap_or(text);
     let (namespace, name) = match text.split_once('/') {

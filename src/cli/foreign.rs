@@ -1,5 +1,5 @@
-//! What is said about files of other tools: what they are, and what they do not hold although a
-//! pod asks for it.
+//! Notices about files of other tools: what they are, and what they lack although a pod depends on
+//! it.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use kubestep_api::{Kind, Object, Pod};
 use kubestep_live::kinds;
 use kubestep_source::{Foreign, Input};
 
-/// Sentences about all such files of an input.
+/// The notices about all such files of an input.
 pub(super) fn notices(input: &Input) -> Vec<String> {
     let there: BTreeSet<Kind> = input.objects.iter().map(|loaded| loaded.object.kind()).collect();
     input.foreign.iter().flat_map(|file| of_file(file, input, &there)).collect()
@@ -31,7 +31,7 @@ fn of_file(file: &Foreign, input: &Input, there: &BTreeSet<Kind>) -> Vec<String>
     said
 }
 
-/// Kinds that are of use together only: without the first, nothing is known of the others.
+/// Kinds that are only useful together: without the first, the others are ignored.
 const TOGETHER: &[&[Kind]] = &[
     &[
         Kind::PersistentVolumeClaim,
@@ -52,7 +52,7 @@ const TOGETHER: &[&[Kind]] = &[
     &[Kind::ReplicaSet, Kind::StatefulSet, Kind::ReplicationController, Kind::Service],
 ];
 
-/// The kinds with what is not known without the first of them.
+/// The missing kinds, each with the consequence.
 fn losses(missing: &[Kind]) -> Vec<(Vec<&'static str>, &'static str)> {
     let mut rest = missing.to_vec();
     let mut losses = Vec::new();
@@ -75,7 +75,7 @@ fn pods(input: &Input) -> impl Iterator<Item = &Pod> {
     })
 }
 
-/// Without nodes and pods there is nothing at all to be decided.
+/// Whether nothing can be scheduled without that kind: nodes and pods.
 fn is_base(kind: Kind) -> bool {
     matches!(kind, Kind::Node | Kind::Pod)
 }
@@ -84,7 +84,7 @@ fn asked_for(input: &Input, kind: Kind) -> bool {
     pods(input).any(|pod| asks_for(pod, kind))
 }
 
-/// Whether what becomes of the pod may depend on objects of the kind.
+/// Whether the result for the pod may depend on objects of the kind.
 fn asks_for(pod: &Pod, kind: Kind) -> bool {
     let spec = &pod.spec;
     match kind {
@@ -105,7 +105,7 @@ fn asks_for(pod: &Pod, kind: Kind) -> bool {
         | Kind::DeviceTaintRule => !spec.resource_claims.is_empty(),
         Kind::PriorityClass => spec.priority.is_none() && !spec.priority_class_name.is_empty(),
         Kind::PodGroup | Kind::Workload => spec.scheduling_group.is_some(),
-        // Terms of affinity name namespaces, and services, sets and budgets name pods.
+        // Affinity terms refer to namespaces; services, sets and budgets select pods.
         Kind::Namespace => spec.affinity.is_some(),
         Kind::PodDisruptionBudget => true,
         Kind::Node | Kind::Pod => is_base(kind),

@@ -1,4 +1,4 @@
-//! Formats of output that several commands share.
+//! Output formats of several commands.
 
 use clap::ValueEnum;
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The answer in this format; only one of the two is made.
+    /// The answer in this format; only the closure for it is called.
     pub(super) fn show(
         self,
         text: impl FnOnce() -> String,
@@ -32,5 +32,5 @@ impl Format {
     }
 }
 
-/// Columns of text for people, where there is no screen to ask.
+/// Columns of text output that does not go to a terminal.
 pub(super) const WIDTH: usize = 100;

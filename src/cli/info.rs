@@ -1,4 +1,4 @@
-//! `kubestep info`: versions, and every path that is looked at.
+//! `kubestep info`: versions, and every path that is read.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::tui::paths::{self, CONFIG_DIR_VARIABLE};
 use crate::tui::theme::Library;
 use kubestep_live::SCHEDULER;
 
-/// Environment variables that are looked at.
+/// Environment variables that are read.
 const VARIABLES: [&str; 9] = [
     CONFIG_DIR_VARIABLE,
     "KUBECONFIG",
@@ -34,7 +34,7 @@ pub(super) struct Info {
     output: Format,
 }
 
-/// A path and what it is for.
+/// A path and its purpose.
 struct Used {
     what: &'static str,
     path: String,
@@ -50,7 +50,7 @@ impl Subcommand for Info {
     }
 }
 
-/// Nothing else is ever read by itself, and nothing is written.
+/// All paths that are read without being named on the command line. None is written.
 fn used() -> Vec<Used> {
     let env = |name: &str| std::env::var(name).ok();
     let mut found = Vec::new();

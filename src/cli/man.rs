@@ -1,4 +1,4 @@
-//! `kubestep man`: manual pages, made from the command line's own table.
+//! `kubestep man`: manual pages, generated from the command line's definition.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `kubestep plugins`: every plugin, what it does and what it takes.
+//! `kubestep plugins`: all plugins with their description and arguments.
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
@@ -48,7 +48,7 @@ impl Subcommand for Plugins {
     }
 }
 
-/// The gates of an option.
+/// The feature gates of an option.
 pub(super) fn gates(text: Option<&str>) -> Result<FeatureGates> {
     match text {
         Some(text) => FeatureGates::parse(text).context("--feature-gates"),

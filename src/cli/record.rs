@@ -1,4 +1,4 @@
-//! `kubestep record`: a cluster and all that happens to it, as a file that `-f` plays back.
+//! `kubestep record`: records a cluster and its changes to a file that `-f` replays.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -21,9 +21,9 @@ use kubestep_live::redact::Redactor;
 use kubestep_live::told::{self, Told};
 use kubestep_live::{Event, Feed, Notice, Pace, Scope};
 
-/// How often what was written is made safe, and progress is shown.
+/// How often the file is flushed and progress is shown.
 const STEP: Duration = Duration::from_secs(1);
-/// Longer than anybody records, in seconds.
+/// An upper bound of the recording time, in seconds.
 const FOREVER: u64 = 100 * 365 * 86_400;
 
 /// Record a cluster and its changes to a file that -f plays back, until Ctrl-C
@@ -52,7 +52,7 @@ pub(super) struct Record {
 impl Subcommand for Record {
     const NAME: &'static str = "record";
 
-    /// Lists the cluster and writes all that happens until it is told to stop.
+    /// Lists the cluster and records its changes until it is stopped.
     fn run(&self) -> Result<Exit> {
         let settings = settings(self.config.as_deref(), self.feature_gates.as_deref())?;
         let span = self.span.as_deref().map(parse_span).transpose()?;
@@ -84,7 +84,7 @@ impl Subcommand for Record {
         ));
         let recording = Recording { feed, recorder, redactor, file: file.clone(), shown: 0 };
         match cluster::runtime()?.block_on(recording.run(span)) {
-            // Who read it has seen enough.
+            // The reader closed the pipe early.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             done => done.context(file)?,
         }
@@ -98,20 +98,20 @@ fn parse_span(text: &str) -> Result<Duration> {
     Duration::try_from(span).ok().with_context(|| format!("--for: {text:?} is in the past"))
 }
 
-/// A recording that goes on.
+/// A recording in progress.
 struct Recording {
     feed: Feed,
     recorder: Recorder<Output>,
     redactor: Option<Redactor>,
     file: String,
-    /// Columns of the progress that is on the screen.
+    /// Columns of the progress line on the screen.
     shown: usize,
 }
 
 impl Recording {
     async fn run(mut self, span: Option<Duration>) -> io::Result<()> {
         let link = self.feed.link().clone();
-        // Filled by the one branch below, emptied by the other.
+        // One branch below fills it, the other empties it.
         let told: RefCell<Vec<Told>> = RefCell::default();
         let telling = told::follow(&link, |event| told.borrow_mut().push(event));
         tokio::pin!(telling);
@@ -186,7 +186,7 @@ impl Recording {
         format!("{}, {} of the scheduler", count(changes, "change"), count(decisions, "decision"))
     }
 
-    /// Writes how far it is over what stands there. Where nobody looks on, nothing.
+    /// Overwrites the progress line. Prints nothing if standard error is not a terminal.
     fn show(&mut self) {
         if kubestep_output::stderr_is_terminal() {
             self.shown = kubestep_output::rewrite(&self.words(), self.shown);

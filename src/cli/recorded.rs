@@ -1,5 +1,5 @@
-//! Opening a recording in the debugger: its lists are the cluster at the start, and all that
-//! happened later are steps of the session, to go forward and back through.
+//! Opens a recording in the debugger: its lists are the cluster at the start, and its later changes
+//! are steps of the session, to go forward and back through.
 
 use std::sync::atomic::Ordering;
 
@@ -15,20 +15,20 @@ use kubestep_api::Time;
 use kubestep_live::replay::{Compared, replay};
 use kubestep_source::{Progress, Recording};
 
-/// A recording that was played back.
+/// A replayed recording.
 pub(super) struct Played {
     /// The session, at its end.
     pub opened: Opened,
-    /// What was played.
+    /// The recording.
     pub recording: Recording,
-    /// Up to when.
+    /// The time up to which it was replayed.
     pub until: Time,
-    /// What both schedulers decided.
+    /// The decisions of both schedulers.
     pub decisions: Vec<Compared>,
 }
 
 impl Played {
-    /// How many changes were played.
+    /// The number of replayed changes.
     pub(super) fn changes(&self) -> usize {
         self.recording.until(Some(self.until)).len()
     }
@@ -37,7 +37,7 @@ impl Played {
 /// The time that `--until` names, if any.
 ///
 /// # Errors
-/// It is no time of the recording, or there is none.
+/// It is not a time of the recording, or the input is not a recording.
 pub(super) fn until(input: &Input, recording: Option<&Recording>) -> Result<Option<Time>> {
     let Some(text) = &input.until else { return Ok(None) };
     let recording = recording.ok_or_else(|| {
@@ -46,8 +46,7 @@ pub(super) fn until(input: &Input, recording: Option<&Recording>) -> Result<Opti
     recording.moment(text).map(Some).map_err(anyhow::Error::msg).context("--until")
 }
 
-/// Opens what the options name for the debugger; a recording at its start, with all that was
-/// recorded ahead.
+/// Opens the input for the debugger; a recording at its start, with all later changes ahead.
 pub(super) fn open(
     input: &Input,
     speed: Option<Speed>,
@@ -67,7 +66,7 @@ pub(super) fn open(
     Ok((opened, Behind::Recording { start, decisions, speed }))
 }
 
-/// Plays a recording back up to the time that the options name. `prepare` sees the session
+/// Replays a recording up to the time that the options name. `prepare` is called with the session
 /// before that.
 pub(super) fn play(
     mut read: kubestep_source::Input,

@@ -1,4 +1,4 @@
-//! The table of subcommands: one line each, in the order of the help.
+//! The table of subcommands, one line each, in the order of the help.
 //!
 //! A subcommand is a file with a struct of its options that implements [`Subcommand`]. Parsing,
 //! help, completions and manual pages all come from this table.
@@ -12,22 +12,23 @@ use crate::cli::{
     render, replay, run, schedule, test,
 };
 
-/// What a subcommand's options know to do. The comment over the struct is its help.
+/// A subcommand, implemented by the struct of its options. The doc comment of the struct is its
+/// help.
 pub(super) trait Subcommand: Args {
-    /// The word on the command line.
+    /// The name on the command line.
     const NAME: &'static str;
 
-    /// Does it.
+    /// Runs the subcommand.
     fn run(&self) -> Result<Exit>;
 }
 
 /// A line of the table.
 pub(super) struct Entry {
-    /// The word on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What clap has to know.
+    /// The clap command.
     pub command: fn() -> Command,
-    /// Does it with what clap has understood.
+    /// Runs the subcommand with the parsed options.
     pub run: fn(&ArgMatches) -> Result<Exit>,
 }
 

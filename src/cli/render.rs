@@ -1,4 +1,4 @@
-//! `kubestep render`: any view as a picture, for documents and tickets.
+//! `kubestep render`: any view as an image, for documentation and tickets.
 
 use std::str::FromStr;
 
@@ -41,7 +41,7 @@ pub(super) struct Render {
     look: Screen,
 }
 
-/// Formats of pictures.
+/// The image formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// The glyphs alone
@@ -86,8 +86,8 @@ impl Subcommand for Render {
     }
 }
 
-/// A picture does not depend on the terminal it is made in: it has all colours and signs, unless
-/// the options say otherwise.
+/// The environment for rendering. An image does not depend on the terminal: it has all colors and
+/// glyphs, unless the options say otherwise.
 fn environment(name: &str, color: ColorChoice) -> Option<String> {
     match name {
         "TERM" => Some("xterm-256color".to_owned()),

@@ -1,4 +1,4 @@
-//! `kubestep replay`: the decisions of a cluster's scheduler in a recording, beside ours.
+//! `kubestep replay`: compares the decisions of a recording's scheduler with ours.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub(super) struct Replay {
     output: Output,
 }
 
-/// How the comparison is printed.
+/// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// For people: the counts, and the decisions that are not the same

@@ -1,4 +1,4 @@
-//! `kubestep run`: the whole queue to its end, without a screen.
+//! `kubestep run`: schedules the whole queue, without the debugger.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -78,7 +78,7 @@ pub(super) struct Run {
     capacity: bool,
 }
 
-/// How the outcome of a run is printed.
+/// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// For people
@@ -99,7 +99,7 @@ enum Output {
 impl Subcommand for Run {
     const NAME: &'static str = "run";
 
-    /// Runs the queue to its end and prints the outcome, or the times taken.
+    /// Schedules the whole queue and prints the result, or the times taken.
     fn run(&self) -> Result<Exit> {
         let started = Instant::now();
         let opened = session(&self.input, &self.tries, self.percentage_of_nodes_to_score)?;
@@ -157,14 +157,15 @@ impl Run {
         Ok(())
     }
 
-    /// Says what is to be noticed, unless it is part of the output.
+    /// Prints notices, unless they are part of the output.
     fn tell(&self, notices: &[String]) {
         if !matches!(self.output, Output::Json | Output::Yaml | Output::Stream) {
             notices.iter().for_each(kubestep_output::line);
         }
     }
 
-    /// Beside the outcome: on standard output where people read it, else on the other.
+    /// Prints a line besides the result: to standard output if that is text, otherwise to standard
+    /// error.
     fn say(&self, line: &str) -> Result<()> {
         match self.output {
             Output::Text => kubestep_output::print(&format!("{}\n", clean(line)))?,
@@ -173,7 +174,7 @@ impl Run {
         Ok(())
     }
 
-    /// The file of the trace: begun before the run, so that a wrong path does not cost one.
+    /// Creates the trace file. This happens before the run, so that a wrong path fails at once.
     fn create(&self, path: &Path) -> Result<TraceFile> {
         let links = if self.follow_symlinks { Links::Follow } else { Links::Refuse };
         let file = NewFile::create(path, links);

@@ -1,4 +1,4 @@
-//! Breakpoints without a screen: set from options, and run until one stops it.
+//! Breakpoints on the command line: sets them from options, and runs until one stops.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use anyhow::{Context, Result, anyhow};
 use kubestep_debug::breakpoint::{Definition, Moment, file, words};
 use kubestep_debug::{Continued, Session};
 
-/// Lines that logging breakpoints may print.
+/// The most lines that logging breakpoints print.
 const LOG_LINES: usize = 10_000;
 
-/// Sets the breakpoints of `--break` and of a file.
+/// Sets the breakpoints of `--break` and of a breakpoints file.
 pub(super) fn set(session: &mut Session, breaks: &[String], path: Option<&Path>) -> Result<()> {
     let known = session.plugin_names();
     let mut definitions = Vec::new();
@@ -34,8 +34,8 @@ pub(super) fn set(session: &mut Session, breaks: &[String], path: Option<&Path>)
     Ok(())
 }
 
-/// Runs at most `limit` cycles, until a breakpoint stops it or nothing is left to run. Gives
-/// what logging breakpoints said on the way and where it stopped.
+/// Runs at most `limit` cycles, until a breakpoint stops or nothing is left to run. Returns the
+/// lines of logging breakpoints, and where it stopped.
 pub(super) fn run(session: &mut Session, limit: usize) -> Vec<String> {
     let mut ran = 0;
     let came_to = match limit {

@@ -1,4 +1,4 @@
-//! The built-in clusters as input: of `kubestep demo` and of `--demo`.
+//! The built-in clusters as input for `kubestep demo` and `--demo`.
 
 use anyhow::{Result, anyhow};
 
@@ -9,7 +9,7 @@ use kubestep_source::fixtures;
 /// The story of that name.
 ///
 /// # Errors
-/// There is none; names the nearest.
+/// The name is unknown; the error has the nearest one.
 pub(super) fn find(name: &str) -> Result<&'static fixtures::Story> {
     fixtures::find(name).ok_or_else(|| {
         let near = suggest::closest(name, fixtures::STORIES.iter().map(|story| story.name));
@@ -18,7 +18,7 @@ pub(super) fn find(name: &str) -> Result<&'static fixtures::Story> {
     })
 }
 
-/// The objects of a story, and what to call it.
+/// The objects of a story, and its title.
 pub(super) fn read(name: &str, filter: &Filter) -> Result<(kubestep_source::Input, String)> {
     let story = find(name)?;
     let mut read = kubestep_source::read_text(story.name, story.cluster.into(), filter)?;

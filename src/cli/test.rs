@@ -1,5 +1,5 @@
-//! `kubestep test`: what is expected of a scheduler, written down and checked: files of kind
-//! `Test` with a cluster beside them, and bundles that hold both.
+//! `kubestep test`: checks written expectations of a scheduler: files of kind `Test` that name
+//! their cluster, and bundles that contain both.
 
 mod find;
 
@@ -46,7 +46,7 @@ pub(super) struct TestCommand {
     output: Output,
 }
 
-/// How the outcome of tests is printed.
+/// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// For people

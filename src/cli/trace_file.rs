@@ -1,5 +1,5 @@
-//! The file of `kubestep run --trace`: a line of JSON for each cycle, written while the run goes on,
-//! so that a long run does not have to keep the matrices of all its cycles.
+//! The file of `kubestep run --trace`: one line of JSON per cycle, written during the run, so that
+//! a long run does not keep the matrices of all its cycles.
 
 use std::io::{BufWriter, Result, Write};
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use kubestep_framework::record::{CycleRecord, Outcome};
 use kubestep_output::document::json_line;
 use kubestep_output::file::NewFile;
 
-/// The file, and how far it is written.
+/// The file, and how much is written.
 pub(super) struct TraceFile {
     file: BufWriter<NewFile>,
     full: bool,
-    /// Cycles that are written.
+    /// The number of cycles written.
     written: usize,
-    /// How many of them without their matrices.
+    /// The number of those written without their matrices.
     thin: usize,
 }
 
 impl TraceFile {
-    /// An empty trace: summaries, or with `full` every verdict and score.
+    /// An empty trace: summaries, or every verdict and score if `full`.
     pub fn new(file: NewFile, full: bool) -> TraceFile {
         TraceFile { file: BufWriter::new(file), full, written: 0, thin: 0 }
     }
 
-    /// Writes the cycles that are complete. The order is theirs, so a pod that waits at Permit
-    /// holds up the cycles after its own.
+    /// Writes the cycles that are complete, in order: a pod that waits at Permit delays the cycles
+    /// after its own.
     pub fn catch_up(&mut self, history: &History) -> Result<()> {
         let complete = |record: &&Arc<CycleRecord>| record.outcome != Outcome::Waiting;
         let mut cycles = history.cycles_from(self.written).take_while(complete);
         cycles.try_for_each(|record| self.line(record))
     }
 
-    /// Writes the rest. Gives a sentence about what the trace lacks.
+    /// Writes the rest. Returns a notice if the trace is incomplete.
     pub fn finish(mut self, history: &History) -> Result<Option<String>> {
         history.cycles_from(self.written).try_for_each(|record| self.line(record))?;
         self.file.flush()?;

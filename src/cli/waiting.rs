@@ -1,5 +1,5 @@
-//! What is said to people who wait for a command to read its input or to finish a long
-//! computation, which Ctrl-C can end early.
+//! Progress on standard error while a command reads its input or computes for long, which Ctrl-C
+//! can stop.
 
 use kubestep_source::Progress;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How long nothing is said.
+/// How long no progress is shown.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two looks at how far it is.
+/// The interval between two updates of the progress.
 const STEP: Duration = Duration::from_millis(200);
 
-/// Does `work`; where that takes long and a person looks on, a line on standard error says how
-/// far it is, and goes away at the end.
+/// Runs `work`. If that takes long and standard error is a terminal, a line there shows the
+/// progress and is removed at the end.
 pub(super) fn with_progress<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
     let words = || match progress.part() {
         Some(part) => format!("{:3.0} %  {progress}", part * 100.0),
@@ -45,10 +45,10 @@ fn tell(words: &(dyn Fn() -> String + Sync), ended: &Receiver<()>) {
     kubestep_output::erase(shown);
 }
 
-/// The exit code of a program that Ctrl-C ended.
+/// The exit code of a program that was ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
-/// Work in steps that may take long: people see how far it is, and can end it with Ctrl-C.
+/// Steps that may take long: progress is shown, and Ctrl-C stops them.
 #[derive(Default)]
 pub(super) struct Steps {
     done: AtomicUsize,
@@ -59,7 +59,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// From now on, where people look on and read the answer, the first Ctrl-C stops the steps and
+    /// From now on, if a person watches and reads the answer, the first Ctrl-C stops the steps and
     /// only the second ends the program.
     pub fn watch() -> Steps {
         let is_watched =
@@ -71,7 +71,7 @@ impl Steps {
         steps
     }
 
-    /// What Ctrl-C does, behind how far the steps are; nothing where it ends the program.
+    /// What Ctrl-C does, to be appended to the progress; empty if it ends the program.
     pub fn and_interrupt(&self, does: &str) -> String {
         if self.is_watched { format!("; Ctrl-C {does}") } else { String::new() }
     }
@@ -79,15 +79,15 @@ impl Steps {
     fn stop_on_interrupt(&self) {
         use signal_hook::consts::SIGINT;
         use signal_hook::flag::{register, register_conditional_shutdown};
-        // In this order: the first Ctrl-C finds the flag unset.
+        // The order matters: the first Ctrl-C finds the flag unset.
         let ends = register_conditional_shutdown(SIGINT, INTERRUPTED, self.stopped.clone());
         if ends.is_ok() {
-            // Without it, Ctrl-C ends the program as ever.
+            // If this fails, Ctrl-C ends the program as usual.
             let _stops = register(SIGINT, self.stopped.clone());
         }
     }
 
-    /// Notes how many steps are done, and of how many at most. `false` if no more are wanted.
+    /// Reports how many steps are done, and the upper bound. `false`: stop.
     pub fn go_on(&self, done: usize, most: usize) -> bool {
         self.done.store(done, Ordering::Relaxed);
         self.most.store(most, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl Steps {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Does `work`, while `words` says how many steps are done, and of how many at most.
+    /// Runs `work`; `words` formats the progress from the steps done and the upper bound.
     pub fn show<T>(
         &self,
         words: impl Fn(usize, usize) -> String + Sync,

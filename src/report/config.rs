@@ -1,4 +1,4 @@
-//! A resolved configuration, or why it was refused, as JSON.
+//! A resolved configuration, or why it was rejected, as JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -8,10 +8,10 @@ use kubestep_config::{
     Stage,
 };
 
-/// The version of the shape of both documents below.
+/// The version of both documents below.
 const SCHEMA: &str = "kubestep/config/v1";
 
-/// What kube-scheduler would run.
+/// The configuration that kube-scheduler would run.
 pub fn resolved(config: &ResolvedConfig) -> Value {
     let gates: Map<String, Value> =
         config.features.changed().map(|(gate, on)| (gate.name().into(), on.into())).collect();

@@ -1,4 +1,4 @@
-//! The difference of two histories as a document for programs; [`text`] has it for people.
+//! The difference of two histories as JSON; [`text`] has it as text.
 
 pub mod text;
 
@@ -8,14 +8,14 @@ use kubestep_debug::diff::{
     Change, Decision, Difference, End, Pair, PodDifference, ScoreDifference, VerdictDifference,
 };
 
-/// The version of the shape of this document.
+/// The version of this document.
 const SCHEMA: &str = "kubestep/diff/v1";
 
 /// The kinds of difference, in the order of the summary.
 const KINDS: [Change; 6] =
     [Change::Placed, Change::Lost, Change::Moved, Change::Waits, Change::Presence, Change::Reasons];
 
-/// The whole difference. `sides` says in a few words what was compared.
+/// The whole difference. `sides` are short descriptions of both sides.
 pub fn document(difference: &Difference, sides: &Pair<String>) -> Value {
     let mut counts: serde_json::Map<String, Value> = KINDS
         .map(|kind| (kind.as_str().to_owned(), difference.count(kind).into()))

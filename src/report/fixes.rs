@@ -7,18 +7,18 @@ use kubestep_debug::fix::{Fix, Fixes};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_output::clean::clean;
 
-/// Names that are written out; of more only the number.
+/// Names that are listed; the rest is counted.
 const NAMED: usize = 3;
-/// Said where the queueing hints of all plugins skip the events of a change.
+/// Printed if no plugin's queueing hint reacts to the events of a change.
 const FLUSH_ONLY: &str = "takes effect in 5 minutes: no event requeues the pod, only the flush of \
                           unschedulable pods does";
 
-/// The changes as text, the smallest first, with a line break at the end.
+/// The changes as text, smallest first, with a trailing newline.
 pub fn text(fixes: &Fixes) -> String {
     lines(fixes).iter().map(|(_, line)| clean(line).into_owned() + "\n").collect()
 }
 
-/// The lines of that text, each with the change it is about, as they are.
+/// The lines of the text, each with the index of its change.
 pub fn lines(fixes: &Fixes) -> Vec<(Option<usize>, String)> {
     let heading = match (fixes.none_needed, fixes.found.len()) {
         (true, _) => "It needs no change: it has its node, or gets one.".to_owned(),
@@ -60,7 +60,7 @@ fn one(number: usize, fix: &Fix) -> Vec<String> {
     lines
 }
 
-/// The other changes that work as well, by what is different in them: `or cache-1, or cache-2`.
+/// Similar changes that also work, by what differs: `or cache-1, or cache-2`.
 fn similar(fix: &Fix) -> Option<String> {
     let names: Vec<String> =
         fix.similar.iter().map(|edits| difference(edits, &fix.edits)).collect();
@@ -71,7 +71,7 @@ fn similar(fix: &Fix) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// The edits that `main` does not have, by the names of what they are about.
+/// The edits that `main` does not have, by the names of their objects.
 fn difference(edits: &[Edit], main: &[Edit]) -> String {
     let new = edits.iter().filter(|edit| !main.contains(edit));
     let name = |edit: &Edit| match edit {

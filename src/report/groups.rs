@@ -1,5 +1,5 @@
-//! The pod groups of a cluster: members and where they are, the quorum and why it is short, and
-//! the placements that were tried with their scores and verdicts.
+//! The pod groups of a cluster: members and their states, the minimum and why it is not reached,
+//! and the evaluated placements with their scores and verdicts.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::group_of;
 use kubestep_framework::record::{CycleRecord, PlacementRecord};
 
-/// All groups in a state of the cluster, with what the cycles up to it said.
+/// All groups in a state of the cluster, with the results of the cycles before it.
 pub fn outline(world: &World, history: &History) -> Outline {
     let mut members: BTreeMap<NamespacedName, Vec<(NamespacedName, &Pod)>> = BTreeMap::new();
     for (key, pod) in world.api().objects().pods.iter() {
@@ -72,7 +72,7 @@ fn of_group(
     items
 }
 
-/// The newest cycle of the group that tried placements or preempted, else the newest at all.
+/// The newest cycle of the group that evaluated placements or preempted, otherwise the newest.
 fn last_cycle<'a>(
     world: &World,
     history: &'a History,
@@ -90,7 +90,7 @@ fn last_cycle<'a>(
         .or_else(|| newest(|_| true))
 }
 
-/// What a cycle of the group did as a whole.
+/// The results of a cycle for the whole group.
 fn of_cycle(record: &CycleRecord) -> Vec<Item> {
     let mut items = Vec::new();
     let cycle = To::Cycle(record.cycle);

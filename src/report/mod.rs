@@ -1,4 +1,4 @@
-//! What happened, printed: the same answers as the interface gives, as text or JSON.
+//! Reports: the same answers as in the debugger, as text or JSON.
 
 pub mod config;
 pub mod diff;

@@ -1,4 +1,4 @@
-//! What became of every pod.
+//! The result of every pod.
 
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
@@ -7,27 +7,27 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
 use kubestep_framework::tie_break::TieBreak;
 
-/// A pod that was placed in this session.
+/// A pod that was scheduled in this session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placed {
     /// The pod.
     pub pod: NamespacedName,
     /// Its node.
     pub node: Symbol,
-    /// The attempt that placed it.
+    /// The attempt in which it was scheduled.
     pub attempt: u32,
-    /// How a tie was broken, where not as upstream does.
+    /// How a tie was broken, if not as upstream does.
     pub tie_break: Option<TieBreak>,
 }
 
-/// A pod that had to go for another.
+/// A victim of preemption.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evicted {
     /// The pod.
     pub pod: NamespacedName,
     /// The node it was on.
     pub node: Symbol,
-    /// For whom.
+    /// The preemptor.
     pub by: NamespacedName,
 }
 
@@ -36,13 +36,13 @@ pub struct Evicted {
 pub struct Pending {
     /// The pod.
     pub pod: NamespacedName,
-    /// Where it is: a queue, or `None` when no profile serves it.
+    /// Its queue; `None` if no profile has its scheduler name.
     pub place: QueueName,
-    /// Why, in the scheduler's words where there are any.
+    /// Why, in the scheduler's words if it gave any.
     pub reason: String,
 }
 
-/// The pods that cycles of this session bound, in that order.
+/// The pods that were bound in this session, in order.
 pub fn placed(session: &Session) -> Vec<Placed> {
     let bound = session
         .history()
@@ -56,13 +56,13 @@ pub fn placed(session: &Session) -> Vec<Placed> {
         .collect()
 }
 
-/// The pods that preemption evicted in this session, in that order.
+/// The pods that were evicted by preemption in this session, in order.
 pub fn evicted(session: &Session) -> Vec<Evicted> {
     let pods = &session.world().api().objects().pods;
     let mut evicted = Vec::new();
     for record in session.history().cycles() {
         let Some(chosen) = &record.preemption else { continue };
-        // A victim that waited at Permit was only sent back to the queue.
+        // A victim that waited at Permit was only requeued.
         let gone = chosen.victims.iter().filter(|victim| pods.get(*victim).is_none());
         evicted.extend(gone.map(|pod| Evicted { pod: *pod, node: chosen.node, by: record.pod }));
     }

@@ -1,93 +1,93 @@
-//! An answer as an outline: lines under lines, each of which may lead somewhere.
+//! An answer as an outline: nested lines, some of which link to other views.
 
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 
-/// Where a line leads.
+/// The target of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
-    /// What a plugin, or any, said of a node in the last cycle of a pod.
+    /// The verdict of a plugin, or of any, on a node in the last cycle of a pod.
     Verdict(NamespacedName, Symbol, Option<Symbol>),
     /// A cycle by its number.
     Cycle(u64),
-    /// What there is to say about a pod.
+    /// The explanation of a pod.
     Pod(NamespacedName),
-    /// The search for what would make a pod fit.
+    /// The search for fixes of a pod.
     Search(NamespacedName),
 }
 
-/// What kind of line it is.
+/// The style of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tone {
-    /// Like others.
+    /// Normal.
     #[default]
     Plain,
     /// A heading.
     Heading,
-    /// Something that is in the way.
+    /// A problem.
     Bad,
-    /// Something that is fine.
+    /// A success.
     Good,
-    /// Something beside the point.
+    /// A side note.
     Dim,
 }
 
-/// A line.
+/// A line of an outline.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Item {
-    /// How far it is to the right; what follows further to the right belongs to it.
+    /// The indentation level; following lines with a higher level are its children.
     pub depth: u8,
-    /// What it is about, the same in later outlines of the same thing.
+    /// Its identity, stable across outlines of the same subject.
     pub id: String,
     /// The words.
     pub text: String,
-    /// Where it leads.
+    /// The target of its link.
     pub to: Option<To>,
-    /// Whether what belongs to it is folded away at first.
+    /// Whether its children are folded at first.
     pub folded: bool,
-    /// What kind of line it is.
+    /// Its style.
     pub tone: Tone,
 }
 
 impl Item {
-    /// A line that leads nowhere.
+    /// A line without a link.
     pub fn new(depth: u8, text: impl Into<String>) -> Item {
         let text = text.into();
         Item { depth, id: text.clone(), text, to: None, folded: false, tone: Tone::Plain }
     }
 
-    /// A heading, which stays what it is whatever its words.
+    /// A heading with a fixed id, whatever its text.
     pub fn heading(id: &str, text: impl Into<String>) -> Item {
         Item { id: id.to_owned(), tone: Tone::Heading, ..Item::new(0, text) }
     }
 
-    /// The same, leading somewhere.
+    /// Sets the target of the link.
     pub fn to(self, to: To) -> Item {
         Item { to: Some(to), ..self }
     }
 
-    /// The same in another tone.
+    /// Sets the style.
     pub fn tone(self, tone: Tone) -> Item {
         Item { tone, ..self }
     }
 
-    /// The same, with what belongs to it folded away at first.
+    /// Sets whether its children are folded at first.
     pub fn folded(self, folded: bool) -> Item {
         Item { folded, ..self }
     }
 }
 
-/// Lines under lines.
+/// Nested lines.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outline {
-    /// What it is about.
+    /// The subject.
     pub title: String,
     /// The lines, in order.
     pub items: Vec<Item>,
 }
 
 impl Outline {
-    /// Adds a section of lines as they are indented, if there are any.
+    /// Adds a section with lines, whose leading spaces give their level, if there are any.
     pub fn section(&mut self, heading: Item, lines: Vec<String>) {
         if lines.is_empty() {
             return;
@@ -99,13 +99,13 @@ impl Outline {
         }));
     }
 
-    /// Whether lines belong to that one.
+    /// Whether the line has children.
     pub fn has_more(&self, at: usize) -> bool {
         let depth = self.items.get(at).map(|item| item.depth);
         self.items.get(at + 1).zip(depth).is_some_and(|(next, depth)| next.depth > depth)
     }
 
-    /// The places of the lines that are not folded away. `is_folded` says which line's are.
+    /// The indices of the visible lines. `is_folded` tells whether a line is folded.
     pub fn open(&self, is_folded: impl Fn(&Item) -> bool) -> Vec<usize> {
         let mut open = Vec::new();
         let mut hidden_below = None;

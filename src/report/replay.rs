@@ -1,5 +1,5 @@
-//! What a cluster's scheduler decided in a recording beside what ours did: a table of
-//! agreements, and each decision that is not the same with where it differs.
+//! Compares the decisions of a cluster's scheduler in a recording with ours: a table of counts, and
+//! each decision that differs, with the reason.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use kubestep_live::Verdict;
 use kubestep_live::replay::Compared;
 use kubestep_source::recording::Header;
 
-/// How decisions can compare, in the order of the table.
+/// The results of the comparison, in the order of the table.
 const VERDICTS: [(Verdict, &str); 4] = [
     (Verdict::Same, "same"),
     (Verdict::Tie, "tie"),
@@ -19,24 +19,24 @@ const VERDICTS: [(Verdict, &str); 4] = [
     (Verdict::Incomparable, "incomparable"),
 ];
 
-/// A recording that was played back.
+/// A replayed recording.
 pub struct ReplayReport<'a> {
-    /// What was recorded.
+    /// The header of the recording.
     pub header: &'a Header,
     /// When the lists were complete.
     pub listed_at: Time,
-    /// Up to when it was played.
+    /// The time up to which it was replayed.
     pub until: Time,
-    /// Changes that were played.
+    /// The number of replayed changes.
     pub changes: usize,
-    /// The decisions, the oldest first.
+    /// The decisions, oldest first.
     pub decisions: &'a [Compared],
-    /// What a reader should know.
+    /// Notices about the input, one sentence each.
     pub notices: &'a [String],
 }
 
 impl ReplayReport<'_> {
-    /// Whether some decision of ours is different.
+    /// Whether any of our decisions differs.
     pub fn differs(&self) -> bool {
         self.count(Verdict::Different) > 0
     }
@@ -45,7 +45,7 @@ impl ReplayReport<'_> {
         self.decisions.iter().filter(|decision| of(decision).0 == verdict).count()
     }
 
-    /// For people; `all` shows decisions that are the same as well.
+    /// The report as text; `all` includes equal decisions.
     pub fn text(&self, all: bool) -> String {
         let seconds = (self.until.0 - self.listed_at.0) as f64 / 1e6;
         let mut text = format!(
@@ -95,7 +95,7 @@ impl ReplayReport<'_> {
         }
     }
 
-    /// For programs: `schema/replay.v1.json` says what is in it.
+    /// The report as JSON, by `schema/replay.v1.json`.
     pub fn json(&self) -> Value {
         let counts = VERDICTS.map(|(verdict, name)| (name.to_owned(), self.count(verdict).into()));
         let decision = |compared: &Compared| {
@@ -126,7 +126,7 @@ impl ReplayReport<'_> {
     }
 }
 
-/// What ours has not tried cannot be compared, either.
+/// A decision that ours has not made cannot be compared.
 fn of(compared: &Compared) -> (Verdict, &str) {
     match compared.verdict() {
         (Verdict::Untried, reason) => (Verdict::Incomparable, reason),

@@ -19,8 +19,8 @@ pub struct Timings {
 }
 
 impl Timings {
-    /// The figures of a session whose loading took `load_s` and whose cycles took `cycle_s`
-    /// seconds.
+    /// The timings of a session that took `load_s` seconds to load and `cycle_s` seconds for its
+    /// cycles.
     pub fn new(session: &Session, load_s: f64, cycle_s: f64) -> Timings {
         let count = |outcome: Outcome| {
             session.history().cycles().filter(|record| record.outcome == outcome).count()
@@ -38,7 +38,7 @@ impl Timings {
         }
     }
 
-    /// One line.
+    /// As JSON, on one line.
     pub fn to_json(&self) -> serde_json::Value {
         json!({
             "schema": "kubestep/timings/v1",
@@ -55,7 +55,7 @@ impl Timings {
     }
 }
 
-/// The largest resident size of this process so far; known on Linux only.
+/// The peak resident set size of this process; known on Linux only.
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

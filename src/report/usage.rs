@@ -1,4 +1,4 @@
-//! How much of the nodes is requested: at one moment, by node and in all.
+//! The utilization of the nodes at one moment: by node and in total.
 
 use std::collections::BTreeSet;
 
@@ -6,28 +6,28 @@ use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_framework::resource::Resource;
 
-/// What is requested of the nodes, at one moment.
+/// The utilization of the nodes at one moment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Usage {
     /// The nodes in the order of the scheduler's cache.
     pub nodes: Vec<NodeUsage>,
 }
 
-/// What is requested of a node. Amounts as [`Resource::amount`] gives them.
+/// The utilization of a node, in the units of [`Resource::amount`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeUsage {
     /// The node.
     pub name: Symbol,
-    /// What it offers.
+    /// Its allocatable resources.
     pub allocatable: Resource,
-    /// What its pods request, those that only wait to be bound included.
+    /// The requests of its pods, including pods that are not bound yet.
     pub requested: Resource,
-    /// How many pods that are.
+    /// The number of its pods.
     pub pods: i64,
 }
 
 impl NodeUsage {
-    /// Offered and requested amount of a resource.
+    /// The allocatable and requested amount of a resource.
     pub fn amounts(&self, resource: Symbol) -> (i64, i64) {
         match resource.as_str() {
             "pods" => (self.allocatable.allowed_pods, self.pods),
@@ -37,7 +37,7 @@ impl NodeUsage {
 }
 
 impl Usage {
-    /// Of the cluster as it is now. Nodes that have pods but no object are left out.
+    /// The current utilization of the cluster. Nodes that have pods but no object are excluded.
     pub fn of(world: &World) -> Usage {
         let nodes = world.scheduler().cache().nodes().filter(|node| node.node.is_some());
         let usage = |node: &std::sync::Arc<kubestep_framework::node::NodeInfo>| NodeUsage {
@@ -49,15 +49,15 @@ impl Usage {
         Usage { nodes: nodes.map(usage).collect() }
     }
 
-    /// Offered and requested amount of a resource, over all nodes.
+    /// The allocatable and requested amount of a resource, over all nodes.
     pub fn total(&self, resource: Symbol) -> (i64, i64) {
         self.nodes.iter().map(|node| node.amounts(resource)).fold((0, 0), |sum, amounts| {
             (sum.0.saturating_add(amounts.0), sum.1.saturating_add(amounts.1))
         })
     }
 
-    /// CPU, memory and pods, and whatever else nodes offer of which something is requested here
-    /// or in `other`.
+    /// CPU, memory and pods, and other resources of which something is requested here or in
+    /// `other`.
     pub fn resources(&self, other: &Usage) -> Vec<Symbol> {
         let scalars = self.nodes.iter().flat_map(|node| &node.allocatable.scalars);
         let mut more: BTreeSet<Symbol> = scalars.map(|(name, _)| *name).collect();
@@ -68,7 +68,7 @@ impl Usage {
     }
 }
 
-/// The amount of a resource as a quantity that is exact: `1500m`, `256Mi`, `1000001`.
+/// The exact amount of a resource as a quantity: `1500m`, `256Mi`, `1000001`.
 pub fn exact(resource: &str, amount: i64) -> String {
     match resource {
         "cpu" if amount % 1_000 == 0 => (amount / 1_000).to_string(),

@@ -1,5 +1,5 @@
-//! Applies changes to documents, as an API server with its controllers and kubelets would: what
-//! it refuses is an error, what they undo is as before.
+//! Applies changes to documents as an API server with its controllers and kubelets would: rejected
+//! changes are errors, and what controllers undo stays unchanged.
 
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use crate::controllers;
 use crate::quantity;
 use crate::truth::{all, contains};
 
-/// The cluster after the changes; the pod with this key is not to be deleted.
+/// The cluster after the changes. The pod with the key `asked` must not be deleted.
 ///
 /// # Errors
-/// What an API server refuses.
+/// The API server would reject a change.
 pub fn apply(documents: &[Value], changes: &[Change], asked: &str) -> Result<Vec<Value>, String> {
     let mut documents = documents.to_vec();
     for change in changes {
@@ -27,11 +27,11 @@ pub fn apply(documents: &[Value], changes: &[Change], asked: &str) -> Result<Vec
     Ok(documents)
 }
 
-/// The cluster after changes field by field: operations of JSON Patch, and objects that are
-/// created or deleted.
+/// The cluster after changes field by field: operations of JSON Patch, and objects that are created
+/// or deleted.
 ///
 /// # Errors
-/// What an API server refuses, and operations on what is not there.
+/// The API server would reject a change, or an operation is on something that does not exist.
 pub fn patch(documents: &[Value], fields: &[Value], asked: &str) -> Result<Vec<Value>, String> {
     let mut documents = documents.to_vec();
     for field in fields {
@@ -95,8 +95,8 @@ fn patch_one(documents: &mut Vec<Value>, field: &Value, asked: &str) -> Result<(
     Ok(())
 }
 
-/// One operation of JSON Patch. What the API server sets by default is not written in the
-/// documents, so that it may be replaced though it is not there.
+/// Applies one operation of JSON Patch. Fields with API defaults are not in the documents, so a
+/// missing field may be replaced.
 fn operate(object: &mut Value, operation: &str, path: &str, value: &Value) -> Result<(), String> {
     let (parent, name) = path.rsplit_once('/').ok_or("an empty path")?;
     if operation == "remove" {
@@ -115,7 +115,7 @@ fn operate(object: &mut Value, operation: &str, path: &str, value: &Value) -> Re
     Ok(())
 }
 
-/// Creates an object, or puts it in the place of the one of its name.
+/// Creates an object, or replaces the one of its name.
 fn put(documents: &mut Vec<Value>, change: &Change, object: &Value) {
     match position(documents, &change.target) {
         Some(at) => documents[at] = object.clone(),
@@ -123,7 +123,7 @@ fn put(documents: &mut Vec<Value>, change: &Change, object: &Value) {
     }
 }
 
-/// Where the object is in the list.
+/// The index of the object in the list.
 pub fn position(documents: &[Value], target: &Target) -> Option<usize> {
     let is_meant = |object: &Value| {
         let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
@@ -157,7 +157,7 @@ fn edit(object: &mut Value, what: &What) -> Result<(), String> {
     }
 }
 
-/// The value at a path, whose parents are made if they are missing.
+/// The value at a path; missing parents are created.
 fn at_path<'a>(object: &'a mut Value, path: &str) -> Result<&'a mut Value, String> {
     let mut place = object;
     for name in path.split('/').skip(1) {
@@ -202,7 +202,7 @@ fn remove(object: &mut Value, parent: &str, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Expressions are counted through `matchExpressions`, then `matchFields`.
+/// The index counts `matchExpressions` first, then `matchFields`.
 fn remove_expression(term: &mut Value, mut at: usize) {
     for list in ["matchExpressions", "matchFields"] {
         let Some(list) = term[list].as_array_mut() else { continue };
@@ -213,8 +213,8 @@ fn remove_expression(term: &mut Value, mut at: usize) {
     }
 }
 
-/// An API server accepts no empty list of node selector terms. A term that asks for nothing
-/// matches no node, so the person means to ask for nothing.
+/// An API server rejects an empty list of node selector terms, and an empty term matches no node. A
+/// proposal that removes the last expression means to require nothing, so the list is removed.
 fn tidy_terms(object: &mut Value) {
     let path = "/spec/affinity/nodeAffinity";
     let Some(affinity) = object.pointer_mut(path).and_then(Value::as_object_mut) else { return };
@@ -249,8 +249,8 @@ fn set_request(pod: &mut Value, path: &str, value: Option<&Value>) -> Result<(),
 }
 
 /// Each container keeps its share of the sum, rounded down so that the sum is not exceeded.
-/// Sidecars run beside the containers and have their share, too. What the pod as a whole and
-/// its init containers request is lowered along with it.
+/// Sidecars run together with the containers and have their share too. The pod-level request and
+/// those of init containers are lowered as well.
 fn set_total(pod: &mut Value, resource: &str, amount: &str) -> Result<(), String> {
     let whole = quantity::parse(resource, amount).ok_or("no amount")?;
     let request = |container: &Value| {
@@ -278,7 +278,7 @@ fn set_total(pod: &mut Value, resource: &str, amount: &str) -> Result<(), String
     Ok(())
 }
 
-/// Lowers the request of the pod as a whole, and those of init containers that are larger.
+/// Lowers the pod-level request, and those of init containers that are larger.
 fn lower_others(pod: &mut Value, resource: &str, (whole, amount): (i64, &str)) {
     let own = pod.pointer_mut("/spec/resources/requests");
     if let Some(own) = own.and_then(|requests| requests.get_mut(resource)) {
@@ -307,7 +307,7 @@ fn unport(pod: &mut Value, port: &Value) -> Result<(), String> {
     removed.then_some(()).ok_or_else(|| "it has no such host port".into())
 }
 
-/// New nodes have no pods yet, and the devices and drivers of the node that they are like.
+/// New nodes have no pods yet, but the devices and drivers of the node that is copied.
 fn add_nodes(documents: &mut Vec<Value>, at: usize, count: usize) {
     let like = documents[at].clone();
     let old = key_of(&like);
@@ -324,7 +324,7 @@ fn add_nodes(documents: &mut Vec<Value>, at: usize, count: usize) {
     }
 }
 
-/// A copy for the new node of what a node's drivers publish.
+/// A copy for the new node of what the drivers of the old one publish.
 fn companion(object: &Value, old: &str, new: &str) -> Option<Value> {
     let is_own = match object["kind"].as_str()? {
         "CSINode" => object["metadata"]["name"] == old,

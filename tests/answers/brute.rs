@@ -1,4 +1,4 @@
-//! Every single change that a person could make, found without looking at causes.
+//! Every single change that a person could make, found without analyzing causes.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::truth::all;
 const NODE_TERMS: &str =
     "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
 
-/// The documents, and the pod among them that is asked about.
+/// The documents, and the pod of the question.
 pub struct Brute<'a> {
     pub documents: &'a [Value],
     pub pod: &'a Value,
@@ -21,7 +21,7 @@ pub struct Brute<'a> {
 }
 
 impl Brute<'_> {
-    /// All single changes. Those that make no sense are refused when they are applied.
+    /// All single changes. Invalid ones are rejected when they are applied.
     pub fn single_changes(&self) -> Vec<Change> {
         let mut changes = Vec::new();
         changes.extend(self.deletions());
@@ -87,7 +87,7 @@ impl Brute<'_> {
         changes
     }
 
-    /// More of each resource that the pod requests, and of room for pods.
+    /// Raises each resource that the pod requests, and the number of pods.
     fn larger(&self, node: &Value) -> Vec<Change> {
         let requests = self.containers().into_iter().map(|(_, container)| container);
         let asked = requests.filter_map(|one| one["resources"]["requests"].as_object());
@@ -172,7 +172,7 @@ impl Brute<'_> {
         changes
     }
 
-    /// Selectors of pods with the values that pods have.
+    /// Replaces the labels in pod selectors by those that pods have.
     fn other_matches(&self, path: &str, terms: &Value) -> Vec<Change> {
         let mut changes = Vec::new();
         for (at, term) in all(terms).enumerate() {
@@ -209,7 +209,7 @@ impl Brute<'_> {
         changes
     }
 
-    /// The pod's containers with the paths to them.
+    /// The pod's containers with their paths.
     fn containers(&self) -> Vec<(String, &Value)> {
         let of = |list: &'static str| {
             let all = all(&self.pod["spec"][list]).enumerate();
@@ -218,7 +218,7 @@ impl Brute<'_> {
         of("containers").chain(of("initContainers")).collect()
     }
 
-    /// Each request as small as it can be; each host port.
+    /// Lowers each request to its minimum; removes each host port.
     fn of_requests(&self) -> Vec<Change> {
         let mut changes = Vec::new();
         let pod = (String::from("/spec"), &self.pod["spec"]);
@@ -243,7 +243,7 @@ impl Brute<'_> {
         changes
     }
 
-    /// What the pod names, by the names that exist.
+    /// Replaces each name that the pod refers to by the existing ones.
     fn of_references(&self) -> Vec<Change> {
         let mut changes = Vec::new();
         for (at, volume) in all(&self.pod["spec"]["volumes"]).enumerate() {
@@ -259,8 +259,8 @@ impl Brute<'_> {
         changes
     }
 
-    /// Names of the kind that may have been meant. Another claim is other data, so that only
-    /// typos are corrected.
+    /// Existing names that may have been meant. Another claim contains other data, so only typos
+    /// are corrected.
     fn corrected(&self, kind: &str, path: String) -> Vec<Change> {
         let set = |name: String| self.set(path.clone(), json!(name));
         let changes = self.names(kind).into_iter().map(set);
@@ -280,14 +280,14 @@ impl Brute<'_> {
                 changes.push(set("/spec/storageClassName", json!(class)));
             }
             changes.push(set("/spec/resources/requests/storage", json!("1Mi")));
-            // Another access mode, size or class is another claim of the same name: its spec is
-            // immutable, but no volume or pod holds on to a claim that is not bound.
+            // Another access mode, size or class means another claim of the same name: its spec is
+            // immutable, but no volume or pod depends on a claim that is not bound.
             changes.push(set("/spec/accessModes", json!(["ReadWriteOnce"])));
         }
         changes
     }
 
-    /// Labels of nodes that volumes ask for.
+    /// Labels nodes with what volumes require.
     fn of_volumes(&self) -> Vec<Change> {
         let mut changes = Vec::new();
         for volume in self.of_kind("PersistentVolume") {

@@ -1,14 +1,14 @@
-//! Changes of objects as data, and how proposals are read into them.
+//! Changes of objects as data, and how proposals are parsed into them.
 //!
-//! Proposals are lines in the program's language for edits; this is the only place that knows
-//! that language. The same field by field is kept as it is, and applied as JSON Patch.
+//! Proposals are lines in kubestep's edit language; only this file knows it. The changes field by
+//! field are applied unparsed, as JSON Patch.
 
 use serde_json::{Value, json};
 
 use crate::cluster::key_of;
 use crate::truth::all;
 
-/// An object by kind and `namespace/name`. Kinds are compared without regard to case.
+/// An object by kind and `namespace/name`. Kinds are compared case-insensitively.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     pub kind: String,
@@ -21,30 +21,30 @@ impl Target {
     }
 }
 
-/// A change of one object. Paths are JSON pointers, which a label's dots do not disturb.
+/// A change of one object. Paths are JSON pointers, in which the dots of a label need no escape.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Change {
     pub target: Target,
     pub what: What,
 }
 
-/// What is done to an object.
+/// An operation on an object.
 #[derive(Clone, PartialEq, Debug)]
 pub enum What {
     Delete,
-    /// Sets a field, or without a value removes it.
+    /// Sets a field, or removes it if there is no value.
     Set(String, Option<Value>),
     /// Appends to a list.
     Append(String, Value),
-    /// Removes the elements of a list that have these fields.
+    /// Removes the elements of a list that contain these fields.
     Remove(String, Value),
-    /// Creates an object, or puts it in the place of the one of its name.
+    /// Creates an object, or replaces the one of its name.
     Put(Value),
-    /// Adds so many nodes like this one.
+    /// Adds that many copies of this node.
     Copy(usize),
-    /// Sets the sum that the pod's containers request; each keeps its share.
+    /// Sets the sum of the containers' requests; each keeps its share.
     Total(String, String),
-    /// Gives up a host port.
+    /// Removes a host port.
     Unport(Value),
 }
 
@@ -67,17 +67,17 @@ impl Change {
 pub struct Proposal {
     pub changes: Vec<Change>,
     pub lines: Vec<String>,
-    /// The same field by field, for programs.
+    /// The changes field by field.
     pub fields: Vec<Value>,
     pub node: String,
     pub evicted: Vec<String>,
     pub notes: Vec<String>,
-    /// Whether pods ahead in the queue take the room first.
+    /// Whether pods ahead in the queue take the resources first.
     pub is_contended: bool,
     pub waits: bool,
 }
 
-/// The proposals of an explanation, in their order.
+/// The proposals of an explanation, in order.
 pub fn proposals(explained: &Value) -> Result<Vec<Proposal>, String> {
     all(&explained["fixes"]["found"]).map(proposal).collect()
 }
@@ -100,7 +100,7 @@ fn proposal(found: &Value) -> Result<Proposal, String> {
     })
 }
 
-/// The changes that a line means.
+/// The changes of a line.
 fn read(line: &str) -> Result<Vec<Change>, String> {
     let unknown = || format!("not understood: {line}");
     let (verb, rest) = line.split_once(' ').ok_or_else(unknown)?;
@@ -176,7 +176,7 @@ fn dotted(path: &str) -> String {
         let names = path.split(['.', '[']).map(|name| name.trim_end_matches(']'));
         pointer(&names.filter(|name| !name.is_empty()).collect::<Vec<_>>())
     };
-    // What stands in quotes has every second place.
+    // Every second part is quoted.
     let parts = path.split('\'').enumerate();
     let parts = parts.map(|(at, part)| if at % 2 == 1 { pointer(&[part]) } else { plain(part) });
     parts.collect()

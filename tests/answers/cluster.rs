@@ -1,6 +1,5 @@
-//! A generated cluster: nodes with known room, a pod that is asked about, and objects that do
-//! not matter to it. What it should be told is kept beside it, counted here and not by the
-//! program.
+//! A generated cluster: nodes with known free resources, the pod of the question, and unrelated
+//! objects. The expected explanation is computed here, independently of the program.
 
 use serde_json::{Value, json};
 
@@ -9,12 +8,12 @@ use crate::truth::Truth;
 
 /// One mebibyte.
 pub const MI: i64 = 1 << 20;
-/// Label of a node's zone.
+/// The label with a node's zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
-/// Label of a node's name.
+/// The label with a node's name.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// A node and what is requested there, in milli-CPUs and mebibytes.
+/// A node and its requested resources, in millicores and mebibytes.
 #[derive(Clone)]
 pub struct NodeRoom {
     pub name: String,
@@ -36,14 +35,14 @@ impl NodeRoom {
     }
 }
 
-/// A cluster, the question and the answer.
+/// A cluster with the question and the expected answer.
 pub struct Case {
     pub rooms: Vec<NodeRoom>,
-    /// All objects but the pod that is asked about, in the order they were created.
+    /// All objects except the pod of the question, in order of creation.
     pub objects: Vec<Value>,
-    /// The pod that is asked about.
+    /// The pod of the question.
     pub pod: Value,
-    /// Settings of the scheduler, without the head of the document.
+    /// The scheduler configuration, without `apiVersion` and `kind`.
     pub config: Option<String>,
     /// Feature gates, as on the command line.
     pub gates: &'static str,
@@ -87,12 +86,12 @@ impl Case {
         case
     }
 
-    /// The input as a list of documents, the pod that is asked about at the end.
+    /// The input as a list of documents, with the pod of the question last.
     pub fn documents(&self) -> Vec<Value> {
         self.objects.iter().chain([&self.pod]).cloned().collect()
     }
 
-    /// The pod that is asked about, as namespace/name.
+    /// The pod of the question, as namespace/name.
     pub fn asked(&self) -> String {
         key_of(&self.pod)
     }
@@ -123,14 +122,14 @@ impl Case {
         }
     }
 
-    /// Sets how much of a resource the node offers.
+    /// Sets the allocatable amount of a resource.
     pub fn offer(&mut self, at: usize, resource: &str, amount: &str) {
         for list in ["allocatable", "capacity"] {
             self.node(at)["status"][list][resource] = json!(amount);
         }
     }
 
-    /// A number that no other object of this case has.
+    /// A number that is unique in this case.
     pub fn number(&mut self) -> usize {
         self.numbers += 1;
         self.numbers
@@ -140,7 +139,7 @@ impl Case {
         self.objects.push(object);
     }
 
-    /// A running pod of these requests.
+    /// A running pod with these requests.
     pub fn running(&mut self, at: usize, cpu: i64, memory: i64) -> Value {
         let name = format!("app-{}", self.number());
         self.running_as(&name, at, cpu, memory)
@@ -158,7 +157,7 @@ impl Case {
         pod
     }
 
-    /// Pods that leave so many milli-CPUs on the node.
+    /// Adds pods that leave that many millicores free on the node.
     pub fn leave_cpu(&mut self, at: usize, left: i64, r: &mut Random) {
         let mut rest = self.rooms[at].free_cpu() - left;
         while rest > 0 {
@@ -169,7 +168,7 @@ impl Case {
         }
     }
 
-    /// Pods that leave so many mebibytes on the node.
+    /// Adds pods that leave that many mebibytes free on the node.
     pub fn leave_memory(&mut self, at: usize, left: i64, r: &mut Random) {
         let mut rest = self.rooms[at].free_memory() - left;
         while rest > 0 {
@@ -180,7 +179,7 @@ impl Case {
         }
     }
 
-    /// Sets what the container of the pod that is asked about requests.
+    /// Sets the request of the container in the pod of the question.
     pub fn ask(&mut self, resource: &str, amount: &str) {
         self.pod["spec"]["containers"][0]["resources"]["requests"][resource] = json!(amount);
     }
@@ -197,7 +196,7 @@ impl Case {
         }
     }
 
-    /// Objects that do not matter to the pod.
+    /// Adds objects that do not affect the pod.
     fn add_unrelated(&mut self, r: &mut Random) {
         let at = r.below(self.rooms.len());
         if r.chance(60) {
@@ -246,12 +245,12 @@ pub fn pod_object(name: &str, cpu: i64, memory: i64) -> Value {
         "status": {"phase": "Pending"}})
 }
 
-/// Milli-CPUs as a quantity.
+/// Millicores as a quantity.
 pub fn milli(cpu: i64) -> String {
     format!("{cpu}m")
 }
 
-/// Makes a controller the pod's owner.
+/// Sets a controller as the pod's owner.
 pub fn own(pod: &mut Value, kind: &str, name: &str) {
     let version = match kind {
         "Job" => "batch/v1",
@@ -262,7 +261,7 @@ pub fn own(pod: &mut Value, kind: &str, name: &str) {
         "name": name, "uid": name, "controller": true}]);
 }
 
-/// `namespace/name`, or the name of an object of the cluster.
+/// The key `namespace/name`, or the name of a cluster-scoped object.
 pub fn key_of(object: &Value) -> String {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     match object["metadata"]["namespace"].as_str() {

@@ -1,21 +1,21 @@
-//! What the rest of a cluster does: the API server's validation, controllers that put pods and
-//! taints back, and the kubelet that keeps its static pods and its labels.
+//! The behavior of the rest of a cluster: the API server's validation, controllers that recreate
+//! pods and taints, and the kubelet with its static pods and labels.
 
 use serde_json::{Value, json};
 
 use crate::cluster::{HOSTNAME, ZONE};
 use crate::truth::all;
 
-/// Taints that controllers keep in step with the node's conditions (`nodelifecycle`).
+/// Taints that the node controller keeps for conditions (`nodelifecycle`).
 const CONDITIONS: &[&str] =
     &["not-ready", "unreachable", "memory-pressure", "disk-pressure", "pid-pressure"];
-/// Labels that the kubelet sets to its own values.
+/// Labels that the kubelet resets to its own values.
 const KUBELETS_LABELS: &[&str] = &[HOSTNAME, ZONE, "kubernetes.io/os", "kubernetes.io/arch"];
 
-/// Kinds whose specification cannot be changed, only deleted and created with another one.
+/// Kinds with an immutable spec: they must be deleted and created again.
 pub const IMMUTABLE: &[&str] = &["PersistentVolumeClaim", "ResourceClaim", "PodGroup"];
 
-/// Whether an API server, and the kubelet behind a node, leave the change as it is.
+/// Checks that the API server accepts the change, and the kubelet does not undo it.
 pub fn accepts(before: &Value, after: &Value) -> Result<(), String> {
     match after["kind"].as_str() {
         Some("Node") => accepts_node(before, after),
@@ -40,8 +40,8 @@ fn accepts_node(before: &Value, after: &Value) -> Result<(), String> {
     lost.map_or(Ok(()), |taint| Err(format!("a controller puts {} back", taint["key"])))
 }
 
-/// Priority and preemption policy are those of the class, and a kubelet that is down or short of
-/// something runs no pod that tolerates it.
+/// Priority and preemption policy must be those of the class. A kubelet that is down or under
+/// pressure does not run a pod, even if the pod tolerates the taint.
 fn accepts_pod(before: &Value, after: &Value) -> Result<(), String> {
     let is_of_class = after["spec"]["priorityClassName"] != before["spec"]["priorityClassName"];
     let by_hand = |field: &&&str| before["spec"][**field] != after["spec"][**field];
@@ -55,20 +55,20 @@ fn accepts_pod(before: &Value, after: &Value) -> Result<(), String> {
     of_condition.map_or(Ok(()), |one| Err(format!("no kubelet runs it despite {}", one["key"])))
 }
 
-/// Whether a taint of that key stands for a condition of the node.
+/// Whether a taint with that key stands for a condition of the node.
 fn is_condition(key: &str) -> bool {
     let name = key.strip_prefix("node.kubernetes.io/");
     name.is_some_and(|name| CONDITIONS.contains(&name))
 }
 
-/// Lets admission compute what comes from the priority class.
+/// Sets what admission derives from the priority class.
 pub fn take_from_class(pod: &mut Value) {
     for field in ["priority", "preemptionPolicy"] {
         pod["spec"].as_object_mut().and_then(|spec| spec.remove(field));
     }
 }
 
-/// A node that has just joined is in service and ready.
+/// A new node is schedulable and ready.
 pub fn put_in_service(node: &mut Value) {
     node["spec"].as_object_mut().and_then(|spec| spec.remove("unschedulable"));
     if let Some(taints) = node["spec"]["taints"].as_array_mut() {
@@ -81,21 +81,21 @@ pub fn put_in_service(node: &mut Value) {
     node["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
 }
 
-/// Who made an object, if a controller did.
+/// The controller that owns an object, if any.
 pub fn owner(object: &Value) -> Option<&str> {
     all(&object["metadata"]["ownerReferences"]).find_map(|owner| owner["kind"].as_str())
 }
 
-/// Whether the pod comes back to its node whenever it is deleted.
+/// Whether the pod is recreated on its node whenever it is deleted.
 pub fn stays(pod: &Value) -> bool {
     let is_mirror = !pod["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null();
     is_mirror || matches!(owner(pod), Some("DaemonSet" | "Node"))
 }
 
-/// Deletes an object. A pod of a controller comes back at once.
+/// Deletes an object. A pod with a controller is recreated at once.
 ///
 /// # Errors
-/// It comes back to its node, so that nothing is won.
+/// It is recreated on its node, so that deleting it has no effect.
 pub fn delete(documents: &mut Vec<Value>, at: usize) -> Result<(), String> {
     if documents[at]["kind"] != "Pod" {
         documents.remove(at);
@@ -112,7 +112,7 @@ pub fn delete(documents: &mut Vec<Value>, at: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The pod that a controller makes in its place: pending, and younger than all others.
+/// The replacement that a controller creates: pending, and the youngest pod.
 fn replacement(pod: &Value) -> Value {
     let mut next = pod.clone();
     let metadata = &mut next["metadata"];
@@ -128,7 +128,7 @@ fn replacement(pod: &Value) -> Value {
     next
 }
 
-/// Claims that only this pod used are deallocated.
+/// Deallocates the claims that only this pod used.
 fn release_devices(documents: &mut [Value], pod: &Value) {
     let namespace = &pod["metadata"]["namespace"];
     let claims = documents.iter_mut().filter(|object| {
@@ -144,7 +144,7 @@ fn release_devices(documents: &mut [Value], pod: &Value) {
     }
 }
 
-/// What controllers do after a change: the taint of a cordon follows the field.
+/// What controllers do after a change: the cordon taint follows the field.
 pub fn settle(documents: &mut [Value]) {
     let key = "node.kubernetes.io/unschedulable";
     for node in documents.iter_mut().filter(|object| object["kind"] == "Node") {

@@ -1,12 +1,11 @@
-//! Holds the answers of `explain --fix` to clusters whose causes are known, as they were planted:
-//! that the causes and figures are those, that a change is found where there is one, that all
-//! changes work when other code applies them, and that no single change is smaller than the
-//! first.
+//! Checks the answers of `explain --fix` on clusters with planted causes: the reported causes and
+//! figures are the planted ones, a fix is found where one exists, all fixes work when independent
+//! code applies them, and no single change is smaller than the first fix.
 //!
-//! `KUBESTEP_ANSWERS_SEEDS=10 KUBESTEP_ANSWERS_CLUSTERS=5 cargo test --test answers` looks at
-//! more clusters; `KUBESTEP_ANSWERS_FIRST_SEED` begins elsewhere, and `KUBESTEP_ANSWERS_ONLY`
-//! takes the categories whose names contain a text. Wrong answers are written to the temporary
-//! folder `kubestep-answers`.
+//! `KUBESTEP_ANSWERS_SEEDS=10 KUBESTEP_ANSWERS_CLUSTERS=5 cargo test --test answers` checks more
+//! clusters; `KUBESTEP_ANSWERS_FIRST_SEED` sets the first seed, and `KUBESTEP_ANSWERS_ONLY` selects
+//! the categories whose names contain a text. Wrong answers are written to the temporary folder
+//! `kubestep-answers`.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,7 +41,7 @@ fn variable(name: &str, default: u64) -> u64 {
     set.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}: no number: {text}")))
 }
 
-/// The categories that are looked at.
+/// The selected categories.
 fn chosen() -> Vec<&'static Category> {
     let only = std::env::var("KUBESTEP_ANSWERS_ONLY").unwrap_or_default();
     let chosen: Vec<_> = CATEGORIES
@@ -54,7 +53,7 @@ fn chosen() -> Vec<&'static Category> {
     chosen
 }
 
-/// One case and what is wrong with its answer, with the words for it.
+/// One case, the faults of its answer, and their description.
 fn examine(category: &Category, seed: u64, number: usize) -> (Outcome, String) {
     let name =
         category.name.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
@@ -96,7 +95,7 @@ fn answers_are_true() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Another process, with the documents in a file, gives the same answer.
+/// The command in a separate process, with the documents in a file, gives the same answer.
 #[test]
 fn the_command_answers_the_same() {
     for name in ["cpu_taken", "claim_no_volume", "gang_quorum"] {

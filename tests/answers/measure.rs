@@ -1,5 +1,5 @@
-//! The four measures of an answer: the cause, whether a change was found, whether all changes
-//! work, and whether the first one is the smallest.
+//! The four measures of an answer: whether the causes are right, a fix was found, all fixes work,
+//! and the first one is the smallest.
 
 use std::collections::BTreeSet;
 
@@ -15,16 +15,15 @@ use crate::quantity;
 use crate::size;
 use crate::truth::all;
 
-/// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Measure {
-    /// The causes and figures are those planted, and no others.
+    /// The causes and figures are the planted ones, and no others.
     Cause,
-    /// A change was found where there is one.
+    /// A fix was found where one exists.
     Found,
-    /// All proposals do what they say.
+    /// All fixes have the stated effect.
     Works,
-    /// No single change is smaller than the first proposal.
+    /// No single change is smaller than the first fix.
     Smallest,
 }
 
@@ -33,7 +32,7 @@ impl Measure {
         [Measure::Cause, Measure::Found, Measure::Works, Measure::Smallest];
 }
 
-/// What is wrong with an answer, by measure.
+/// The faults of an answer, by measure.
 pub type Faults = Vec<(Measure, String)>;
 
 /// A cluster with its documents.
@@ -60,7 +59,7 @@ impl<'a> Examined<'a> {
         program::explain(self.input(&self.documents), &self.case.asked())
     }
 
-    /// Everything that is wrong with an answer.
+    /// All faults of an answer.
     pub fn faults(&self, explained: &Value) -> Faults {
         let causes = self.case.truth.compare(explained).into_iter();
         let mut faults: Faults = causes.map(|text| (Measure::Cause, text)).collect();
@@ -85,7 +84,7 @@ impl<'a> Examined<'a> {
         faults
     }
 
-    /// What is wrong with a proposal.
+    /// The fault of a proposal, if any.
     fn fault(&self, proposal: &Proposal) -> Option<String> {
         let changed = match apply(&self.documents, &proposal.changes, &self.case.asked()) {
             Ok(changed) => changed,
@@ -97,11 +96,11 @@ impl<'a> Examined<'a> {
         self.differs(proposal, changed).or_else(|| self.fault_of_fields(proposal))
     }
 
-    /// What is wrong with a proposal as the fields that it changes.
+    /// The fault of a proposal's field changes, if any.
     fn fault_of_fields(&self, proposal: &Proposal) -> Option<String> {
         let copies = |change: &Change| matches!(change.what, What::Copy(_));
         if proposal.changes.iter().any(copies) {
-            // What drivers publish of a new node is not part of the proposal.
+            // What drivers publish for a new node is not part of the proposal.
             return None;
         }
         let changed = patch(&self.documents, &proposal.fields, &self.case.asked());
@@ -112,7 +111,7 @@ impl<'a> Examined<'a> {
         fault.map(|fault| format!("field by field: {fault}"))
     }
 
-    /// How the end in the changed cluster differs from what the proposal says.
+    /// How the result in the changed cluster differs from the proposal's statement.
     fn differs(&self, proposal: &Proposal, changed: Vec<Value>) -> Option<String> {
         let changed = if proposal.is_contended { self.alone(changed) } else { changed };
         let end = match program::run(self.input(&changed), &self.case.asked()) {
@@ -128,7 +127,7 @@ impl<'a> Examined<'a> {
         self.other_victims(proposal, &end)
     }
 
-    /// Whether it evicts other pods than it says, on the node that it says.
+    /// The difference if it evicts other pods than stated.
     fn other_victims(&self, proposal: &Proposal, end: &End) -> Option<String> {
         let is_there = end.node.as_ref() == Some(&proposal.node) && !proposal.is_contended;
         let said: BTreeSet<String> = proposal.evicted.iter().cloned().collect();
@@ -136,7 +135,7 @@ impl<'a> Examined<'a> {
         differ.then(|| format!("evicts {:?} and says {said:?}", end.evicted))
     }
 
-    /// A consequence of a change that the notes must name and do not.
+    /// A side effect of a change that is missing in the notes.
     fn unsaid(&self, change: &Change, proposal: &Proposal) -> Option<String> {
         let at = position(&self.documents, &change.target)?;
         let object = &self.documents[at];
@@ -152,7 +151,7 @@ impl<'a> Examined<'a> {
         (!notes.contains(by)).then(|| format!("the pod is of a {by}, which is not said"))
     }
 
-    /// Without the other pods that wait.
+    /// The documents without the other pending pods.
     fn alone(&self, mut documents: Vec<Value>) -> Vec<Value> {
         let asked = Target::new("Pod", &self.case.asked());
         let asked = position(&documents, &asked).map(|at| documents[at].clone());
@@ -163,7 +162,8 @@ impl<'a> Examined<'a> {
         documents
     }
 
-    /// A single change that does and is smaller than the first proposal, or that no proposal has.
+    /// A single change that works and is smaller than the first proposal, or that no proposal
+    /// contains.
     fn smaller(&self, proposals: &[Proposal]) -> Option<(Measure, String)> {
         let first = proposals.first();
         let size =
@@ -178,7 +178,7 @@ impl<'a> Examined<'a> {
         })
     }
 
-    /// The smallest single change below a size that gives the pod a node.
+    /// The smallest single change below a size with which the pod gets a node.
     fn single_below(&self, limit: u32) -> Option<(Change, u32)> {
         let size = |change: &Change| size::of(&self.documents, std::slice::from_ref(change), 0);
         let changes =
@@ -204,12 +204,12 @@ impl<'a> Examined<'a> {
         let changes = std::slice::from_ref(change);
         let changed = apply(&self.documents, changes, &self.case.asked()).ok()?;
         let mut end = program::run(self.input(&changed), &self.case.asked()).ok()?;
-        // What is deleted counts as the change.
+        // Pods that the change itself deletes are not evicted.
         end.evicted.retain(|pod| changed.iter().any(|object| key_of(object) == *pod));
         Some(end)
     }
 
-    /// A request that is lowered alone must not be lowered by more than is needed.
+    /// The fault that a single lowered request is lower than necessary.
     fn asks_for_too_little(&self, proposal: &Proposal) -> Option<String> {
         let [Change { target, what: What::Total(resource, amount) }] = proposal.changes.as_slice()
         else {
@@ -237,7 +237,7 @@ impl<'a> Examined<'a> {
     }
 }
 
-/// What a pod requests: as a whole, or else its containers and sidecars together, or else the
+/// The request of a pod: pod-level, otherwise the sum of containers and sidecars, or that of an
 /// init container that requests more.
 fn requested(pod: &Value, resource: &str) -> Option<i64> {
     let spec = &pod["spec"];

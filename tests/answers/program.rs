@@ -1,5 +1,5 @@
-//! The program, run within this process: opens documents as its commands do, explains a pod,
-//! and says what becomes of the pods.
+//! The program, called within this process: reads documents as its commands do, explains a pod, and
+//! returns the result of the pods.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,13 @@ use kubestep_debug::why::ask;
 use kubestep_framework::pod::NamespacedName;
 use serde_json::{Value, json};
 
-/// Cycles that run before a question, as the command does by default.
+/// Cycles that run before a question, as by default in the command.
 const CYCLES: usize = 1_000;
-/// How long a run may take, in virtual microseconds: longer than the queue leaves a pod alone.
+/// How long a run may take, in virtual microseconds: longer than a pod can stay unschedulable
+/// before it is flushed.
 const WATCHED: i64 = 6 * 60 * 1_000_000;
 
-/// Documents with the scheduler's settings.
+/// Documents with the scheduler configuration.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     pub documents: &'a [Value],
@@ -27,7 +28,7 @@ pub struct Input<'a> {
     pub gates: &'a str,
 }
 
-/// A scheduler configuration of these settings.
+/// A complete scheduler configuration with these settings.
 pub fn configuration(settings: &str) -> String {
     let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
     format!("{head}{settings}\n")
@@ -46,7 +47,7 @@ fn open(input: Input<'_>) -> Result<Session, String> {
     Ok(Session::new(world))
 }
 
-/// The object of a document; none if no scheduler reads its kind.
+/// The object of a document; `None` if the scheduler does not read its kind.
 fn object(document: &Value) -> Result<Option<Object>, String> {
     let Some(kind) = document["kind"].as_str().and_then(Kind::by_name) else { return Ok(None) };
     let read = Object::deserialize_as(kind, document);
@@ -71,14 +72,14 @@ pub fn explain(input: Input<'_>, pod: &str) -> Result<Value, String> {
     Ok(answer)
 }
 
-/// What became of a pod.
+/// The result for a pod.
 #[derive(Debug)]
 pub struct End {
     /// Its node.
     pub node: Option<String>,
-    /// Whether it waits at Permit or in PreBind, with its place on a node taken.
+    /// Whether it waits at Permit or in PreBind, with its resources reserved.
     pub waits: bool,
-    /// Pods that were there at first and are not there any more.
+    /// Pods that existed at first and were deleted.
     pub evicted: BTreeSet<String>,
 }
 
@@ -88,7 +89,7 @@ impl End {
     }
 }
 
-/// Lets the scheduler work until the pod has a node, or for some minutes.
+/// Runs the scheduler until the pod has a node, or for some minutes.
 pub fn run(input: Input<'_>, pod: &str) -> Result<End, String> {
     let mut session = open(input)?;
     let before = pods(session.world());

@@ -1,4 +1,4 @@
-//! Amounts as text, in the smallest units: CPUs in thousandths, all else in ones.
+//! Quantities as text, in the smallest units: millicores for CPU, whole units for all else.
 
 const UNITS: &[(&str, i64)] = &[
     ("Ki", 1 << 10),
@@ -10,7 +10,7 @@ const UNITS: &[(&str, i64)] = &[
     ("G", 1_000_000_000),
 ];
 
-/// The amount that a text means.
+/// The amount of a quantity.
 pub fn parse(resource: &str, text: &str) -> Option<i64> {
     let scale = if resource == "cpu" { 1_000.0 } else { 1.0 };
     if let Some(thousandths) = text.strip_suffix('m') {
@@ -24,7 +24,7 @@ pub fn parse(resource: &str, text: &str) -> Option<i64> {
     Some((number.parse::<f64>().ok()? * factor * scale).ceil() as i64)
 }
 
-/// The amount as text.
+/// The amount as a quantity.
 pub fn write(resource: &str, amount: i64) -> String {
     if resource == "cpu" { format!("{amount}m") } else { amount.to_string() }
 }

@@ -1,5 +1,5 @@
-//! What came of all cases: a table by category, the four percentages, and a file for each
-//! answer that is wrong.
+//! The results of all cases: a table by category, the four percentages, and a file per wrong
+//! answer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::measure::{Faults, Measure};
 use crate::program;
 
-/// One case and what is wrong with its answer.
+/// One case and the faults of its answer.
 pub struct Outcome {
     pub category: &'static str,
     pub seed: u64,
@@ -24,7 +24,7 @@ impl Outcome {
     }
 }
 
-/// Right answers and all answers of each category, by measure.
+/// The numbers of right answers and of all answers, by category and measure.
 pub type Table = BTreeMap<&'static str, BTreeMap<Measure, (usize, usize)>>;
 
 pub fn table(outcomes: &[Outcome]) -> Table {
@@ -52,7 +52,7 @@ pub fn wrong(table: &Table) -> Vec<String> {
     wrong
 }
 
-/// The table as text, the categories with something wrong first, and the percentages.
+/// The table as text, categories with wrong answers first, and the percentages.
 pub fn text(table: &Table) -> String {
     let mut text = format!("{:<34} cause found works smallest\n", "category");
     let mut sums: BTreeMap<Measure, (usize, usize)> = BTreeMap::new();
@@ -72,10 +72,10 @@ pub fn text(table: &Table) -> String {
     text
 }
 
-/// Writes the case to a file and says how to see it again.
+/// Writes the case to a file and returns how to reproduce it.
 ///
 /// # Panics
-/// The folder cannot be written to.
+/// The folder is not writable.
 pub fn write(
     outcome: &Outcome,
     pod: &str,

@@ -1,6 +1,6 @@
-//! How large a change is, by a rule of its own: every change and every pod that is evicted for
-//! it counts two; a typo that is corrected counts one; hardware, that is a node which is added
-//! or made larger, counts four. Amounts do not matter.
+//! The size of a change, by a rule independent of the program's: every change and every evicted pod
+//! counts two, a corrected typo one, and hardware, which is a node that is added or made larger,
+//! four. Amounts do not matter.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::truth::all;
 const CORRECTED: u32 = 1;
 const CHANGED: u32 = 2;
 const HARDWARE: u32 = 4;
-/// Two names that differ in at most so many letters are taken for one name and its typo.
+/// Two names that differ in at most this many letters count as a name and its typo.
 const LETTERS: usize = 2;
 
-/// The size of changes that evict so many pods.
+/// The size of changes that evict that many pods.
 pub fn of(documents: &[Value], changes: &[Change], evicted: usize) -> u32 {
     let changes: u32 = changes.iter().map(|change| of_one(documents, change)).sum();
     changes + CHANGED * evicted as u32
@@ -23,7 +23,7 @@ pub fn of(documents: &[Value], changes: &[Change], evicted: usize) -> u32 {
 fn of_one(documents: &[Value], change: &Change) -> u32 {
     match &change.what {
         What::Copy(count) => HARDWARE * *count as u32,
-        // Both lists are set together.
+        // Capacity and allocatable are set together.
         What::Set(path, _) if path.starts_with("/status/capacity/") => 0,
         What::Set(path, _) if path.starts_with("/status/allocatable/") => HARDWARE,
         What::Set(_, Some(_)) if is_typo(documents, change) => CORRECTED,
@@ -32,7 +32,7 @@ fn of_one(documents: &[Value], change: &Change) -> u32 {
     }
 }
 
-/// How many expressions a term has that is removed as a whole; 1 for anything else.
+/// The number of expressions in a term that is removed as a whole; 1 for anything else.
 fn expressions(removed: Option<&Value>) -> u32 {
     let count = |list: &str| removed.map_or(0, |term| all(&term[list]).count());
     (count("matchExpressions") + count("matchFields")).max(1) as u32
@@ -42,7 +42,7 @@ fn old<'a>(documents: &'a [Value], change: &Change, path: &str) -> Option<&'a Va
     documents[position(documents, &change.target)?].pointer(path)
 }
 
-/// Whether a change sets a name that exists in place of one that does not and is almost the same.
+/// Whether a change replaces a name that does not exist by a similar one that does.
 pub fn is_typo(documents: &[Value], change: &Change) -> bool {
     let What::Set(path, Some(new)) = &change.what else { return false };
     let written = old(documents, change, path).and_then(only_text);
@@ -50,7 +50,7 @@ pub fn is_typo(documents: &[Value], change: &Change) -> bool {
     both.is_some_and(|(old, new)| is_near(old, new) && !is_known(documents, old))
 }
 
-/// A text, or the only one of a list.
+/// A text, or the only element of a list.
 fn only_text(value: &Value) -> Option<&str> {
     match value.as_array().map(Vec::as_slice) {
         Some([only]) => only.as_str(),
@@ -58,7 +58,7 @@ fn only_text(value: &Value) -> Option<&str> {
     }
 }
 
-/// Whether some object has the name or a label with the value.
+/// Whether an object has the name, or a label with the value.
 fn is_known(documents: &[Value], text: &str) -> bool {
     let has = |object: &Value| {
         let labels = object["metadata"]["labels"].as_object();
@@ -73,7 +73,7 @@ fn is_near(a: &str, b: &str) -> bool {
     !is_amount(a) && a.len() > LETTERS && distance(a, b) <= LETTERS
 }
 
-/// Letters that are inserted, removed or replaced to get from one word to the other.
+/// The edit distance: inserted, removed or replaced letters.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,33 +1,33 @@
-//! What was planted in a cluster, and whether an explanation says that and nothing else.
+//! What was planted in a cluster, and whether an explanation reports exactly that.
 
 use serde_json::{Value, json};
 
 use crate::change::What;
 use crate::quantity;
 
-/// A cause of a kind with these fields; others may stand beside them.
+/// A cause of a kind with these fields; it may have more.
 #[derive(Clone, Debug)]
 pub struct Cause {
     pub kind: &'static str,
     pub fields: Value,
 }
 
-/// What the explanation has to say.
+/// The expected explanation.
 #[derive(Clone, Default, Debug)]
 pub struct Truth {
-    /// The causes of each node by its name. A node that is not listed has none.
+    /// The causes of each node by name. A node that is not listed has none.
     pub nodes: Vec<(String, Cause)>,
     /// Kinds of the blocking problems of the pod.
     pub problems: Vec<&'static str>,
-    /// What PreFilter has to say.
+    /// The expected PreFilter causes.
     pub ahead: Vec<Cause>,
     /// Names and words that some cause or problem must contain.
     pub named: Vec<String>,
-    /// What at least one proposal has to do, to some object.
+    /// What at least one proposal must do, to any object.
     pub offered: Vec<What>,
-    /// Whether the causes of single nodes are left open, as PreFilter rejects all of them.
+    /// Whether the causes of single nodes are not checked, because PreFilter rejects all nodes.
     pub nodes_open: bool,
-    /// Whether it is left open in which cause PreFilter names what is wrong.
+    /// Whether the kind of PreFilter's cause is not checked.
     pub ahead_open: bool,
 }
 
@@ -40,7 +40,7 @@ impl Truth {
         self.named.push(word.into());
     }
 
-    /// A shortage of a resource on a node, figures in the smallest units.
+    /// Expects a shortage on a node; figures in the smallest units.
     pub fn short(&mut self, node: &str, resource: &str, figures: [i64; 3]) {
         let [allocatable, requested, needed] = figures;
         let free = allocatable - requested;
@@ -52,7 +52,7 @@ impl Truth {
         );
     }
 
-    /// What is wrong with an explanation; nothing if it is right.
+    /// The faults of an explanation; empty if it is right.
     pub fn compare(&self, explained: &Value) -> Vec<String> {
         let mut wrong = Vec::new();
         if !self.nodes_open {
@@ -82,7 +82,7 @@ impl Truth {
             let planted = self.nodes.iter().filter(|(of, _)| of == name);
             let planted: Vec<Cause> = planted.map(|(_, cause)| cause.clone()).collect();
             let causes = all(&node["blockers"]).flat_map(|by| all(&by["causes"]));
-            // What two plugins see, such as a cordon, is one cause.
+            // A cause that two plugins report, such as a cordon, is one.
             let mut found: Vec<&Value> = Vec::new();
             causes.for_each(|cause| match found.contains(&cause) {
                 true => {}
@@ -93,7 +93,7 @@ impl Truth {
     }
 }
 
-/// Takes each planted cause from those found; what is left on either side is wrong.
+/// Removes each planted cause from those found; the rest on either side is wrong.
 fn match_up(place: &str, planted: &[Cause], mut found: Vec<&Value>, wrong: &mut Vec<String>) {
     for cause in planted {
         let same = |found: &&Value| found["kind"] == cause.kind && contains(found, &cause.fields);
@@ -105,8 +105,8 @@ fn match_up(place: &str, planted: &[Cause], mut found: Vec<&Value>, wrong: &mut 
     wrong.extend(found.iter().map(|cause| format!("{place}: not planted: {cause}")));
 }
 
-/// Whether the document has all fields of the pattern, at any depth. Lists are compared whole,
-/// amounts of a resource by what they amount to.
+/// Whether the document contains all fields of the pattern, at any depth. Lists are compared as a
+/// whole, quantities by value.
 pub fn contains(document: &Value, pattern: &Value) -> bool {
     let Value::Object(fields) = pattern else { return document == pattern };
     let amount = |text: &Value| quantity::parse(pattern["resource"].as_str()?, text.as_str()?);
@@ -116,12 +116,12 @@ pub fn contains(document: &Value, pattern: &Value) -> bool {
     })
 }
 
-/// The elements of a list; none if it is no list.
+/// The elements of a list; empty if it is not a list.
 pub fn all(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// Everything that is said of causes and problems.
+/// The text of all causes and problems.
 fn said(explained: &Value) -> String {
     let nodes = all(&explained["nodes"]).flat_map(|node| all(&node["blockers"]));
     let causes = nodes.chain(all(&explained["ahead"])).map(|by| by["causes"].to_string());

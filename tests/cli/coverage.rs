@@ -1,6 +1,6 @@
-//! Nothing of the command line is without an example: every subcommand with its help, every option
-//! and each of its values, and every exit code occur in a call whose whole output is kept in a file
-//! of this folder.
+//! The command line is covered by examples: every subcommand with its help, every option and each
+//! of its values, and every exit code occur in a call whose whole output is in a file of this
+//! folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,15 +12,15 @@ use kubestep::cli::EXITS;
 
 use crate::harness::words;
 
-/// What is told by other tests, as it shows in a terminal only or is different each time.
+/// What other tests cover, because it is only visible in a terminal or differs each time.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("timings", "tests/cli/run.rs"),
     ("shell", "tests/cli/render.rs"),
     ("tui", "tests/live/attended.rs"),
 ];
 
-/// Exit codes that only a call with a cluster ends with. `schedule::a_lost_lease_ends_it` of the
-/// suite `live` shows this one.
+/// Exit codes that need a cluster. `schedule::a_lost_lease_ends_it` of the suite `live` covers this
+/// one.
 const WITH_A_CLUSTER: &[u8] = &[5];
 
 /// A call with its exit code.
@@ -59,7 +59,7 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// `run --pod`, `run --output=json`: what the calls say, as clap understands them.
+/// `run --pod`, `run --output=json`: the options in the calls, as clap parses them.
 fn met(command: &Command, calls: &[Kept]) -> BTreeSet<String> {
     let mut met = BTreeSet::new();
     for Kept { line, .. } in calls {
@@ -93,14 +93,14 @@ fn note(command: &Command, path: &str, matches: &ArgMatches, met: &mut BTreeSet<
     }
 }
 
-/// Flags that are hidden are those of kube-scheduler that are not taken: the help of "schedule"
-/// lists them, and a test beside their table tries them.
+/// Hidden flags are those of kube-scheduler that are not supported: the help of "schedule" lists
+/// them, and a unit test at their table tries them.
 fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
     let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
     shown.filter(|arg| !["help", "version"].contains(&arg.get_id().as_str()))
 }
 
-/// What a command must have been called with.
+/// The options with which a command must be called.
 fn wanted(command: &Command) -> Vec<String> {
     let mut wanted = Vec::new();
     for arg in arguments(command) {
@@ -136,7 +136,7 @@ fn every_subcommand_and_option_occurs() {
             let id = wanted.split('=').next().unwrap();
             let sharing = commands.iter().filter(|(_, c)| arguments(c).any(|a| a.get_id() == id));
             let sharing: Vec<&str> = sharing.map(|(name, _)| *name).collect();
-            // What several commands share is one thing; it is enough if one of them shows it.
+            // For options that several commands share, one command is enough.
             let is_met = sharing.iter().any(|name| met.contains(&format!("{name} {wanted}")));
             let elsewhere = ELSEWHERE.iter().any(|(option, _)| *option == id);
             if !is_met && !elsewhere {
@@ -147,7 +147,7 @@ fn every_subcommand_and_option_occurs() {
     assert!(missing.is_empty(), "no call whose output is kept has:\n{}", missing.join("\n"));
 }
 
-/// Calls that are told to be elsewhere are there.
+/// The tests named in `ELSEWHERE` exist.
 #[test]
 fn what_is_elsewhere_is_there() {
     for (option, file) in ELSEWHERE {
@@ -167,7 +167,7 @@ fn every_exit_code_occurs() {
     assert!(kept.iter().all(|kept| kept.code.is_some()), "a call without an exit code");
 }
 
-/// Every subcommand is shown to refuse something, and to do its work.
+/// Every subcommand has a call that fails and one that succeeds.
 #[test]
 fn every_subcommand_fails_in_some_call() {
     let kept = kept();

@@ -1,10 +1,10 @@
-//! `kubestep explain`: for every fixture the true cause, in the whole output.
+//! `kubestep explain`: for every fixture the right cause, with the whole output.
 
 use kubestep_source::fixtures;
 
 use crate::harness::Call;
 
-/// Each fixture with the pods that are asked about.
+/// Each fixture with the pods to explain.
 const ASKED: &[(&str, &[&str])] = &[
     ("tour", &["train", "database", "web-0", "payment", "gated", "release", "stray"]),
     ("fragmented", &["report"]),
@@ -76,7 +76,8 @@ fn the_smallest_changes_are_proposed() {
     on("tour").says("explain/fix-none", "explain web-0 -f cluster.yaml --fix");
 }
 
-/// Equal pods wait for room on one node; a change is judged as `run --edit` carries it out.
+/// Equal pods wait for the resources of one node; a fix is checked in the way `run --edit` applies
+/// it.
 #[test]
 fn a_change_is_judged_as_run_carries_it_out() {
     let node = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: 4, \
@@ -97,7 +98,7 @@ fn a_change_is_judged_as_run_carries_it_out() {
         for fix in found {
             let edits = fix["edits"].as_array().unwrap().iter();
             let edits: Vec<&str> = edits.map(|edit| edit.as_str().unwrap()).collect();
-            // An object that is put is written with quotation marks, which end a word here.
+            // An edit that puts an object contains quotation marks, which end a word here.
             if edits.iter().any(|edit| edit.contains('"')) {
                 continue;
             }
@@ -129,7 +130,7 @@ fn pods_that_are_placed_first_are_named() {
     call.says("explain/placed-first", "explain web -f cluster.yaml");
 }
 
-/// Of a file nothing has waited, and what requeues a pod is no longer than the answer.
+/// In a file no pod has waited yet, and the part about requeuing is no longer than the answer.
 #[test]
 fn the_queue_is_told_in_short() {
     for (story, pods) in ASKED {
@@ -167,7 +168,7 @@ fn what_is_asked_wrongly_is_said() {
     Call::new().file("pods.yaml", twice).says("explain/no-nodes", "explain a/web -f pods.yaml");
 }
 
-/// Checked against the schema, as every JSON output is.
+/// The JSON output, checked against the schema like every JSON output.
 fn json(call: &Call, pod: &str) -> serde_json::Value {
     let said = call.run(&format!("explain {pod} -f cluster.yaml -o json"));
     serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{pod}: {}", said.stderr))
@@ -188,7 +189,7 @@ fn every_fixture_as_json() {
     on("affinity-typo").says("explain/yaml", "explain database -f cluster.yaml -o yaml");
 }
 
-/// The kinds of causes that are found for a pod.
+/// The kinds of causes that are reported for a pod.
 fn kinds(call: &Call, pod: &str) -> Vec<String> {
     let value = json(call, pod);
     let nodes = value["nodes"].as_array().unwrap();
@@ -225,7 +226,7 @@ fn devices_are_counted_by_what_fails_them() {
     assert_eq!(kinds(&call, "second"), ["devices"]);
 }
 
-/// Ten nodes that are alike: whichever is picked stands first, however few are shown.
+/// Ten similar nodes: the selected one is listed first, however few are shown.
 #[test]
 fn the_winner_of_a_tie_stands_first() {
     let node = |number: u32| {

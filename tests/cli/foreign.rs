@@ -1,6 +1,6 @@
-//! Files that other tools write: what is taken of them, and what is said to be missing.
+//! Files of other tools: what is read from them, and what is reported to be missing.
 //!
-//! The files are our own, in the shapes that the tools write; each reader names the source of its
+//! The files are our own, in the formats that the tools write; each reader names the source of its
 //! format.
 
 use std::io::{Cursor, Write};
@@ -11,7 +11,7 @@ use zip::write::SimpleFileOptions;
 
 use crate::harness::Call;
 
-/// The object without kind and version, as Go's typed lists have it.
+/// The object without kind and version, as in Go's typed lists.
 fn node(name: &str) -> Value {
     json!({
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
@@ -34,7 +34,7 @@ fn pod(name: &str, cpu: &str, on: Option<&str>) -> Value {
     pod
 }
 
-/// The object with what it is.
+/// The object with kind and version.
 fn named(api_version: &str, kind: &str, mut object: Value) -> Value {
     object["apiVersion"] = api_version.into();
     object["kind"] = kind.into();
@@ -98,7 +98,7 @@ fn a_record_whose_last_line_is_cut_off() {
     let cut = Call::new().file("record.jsonl", &whole[..whole.len() - 30]);
     let said = cut.run("run -f record.jsonl");
     assert!(said.stderr.contains("its last line is cut off and was left out"), "{}", said.stderr);
-    // So the pod that it deletes is still there, and takes the room.
+    // The pod that it deletes still exists here and uses its resources.
     assert_eq!(said.code, Some(1), "{}", said.stdout);
 }
 
@@ -132,7 +132,7 @@ fn a_debugging_snapshot_of_cluster_autoscaler() {
     call.says("foreign/autoscaler", "run -f snapshotz.json");
 }
 
-/// Before 1.31, a node's pods were what the scheduler's framework makes of them.
+/// Before 1.31, a node's pods had the format of the scheduler framework's types.
 #[test]
 fn an_older_debugging_snapshot() {
     let mut snapshot = snapshotz();

@@ -1,4 +1,4 @@
-//! Runs the real program in a folder of its own and compares all it says with a file below
+//! Runs the real program in an empty folder and compares its whole output with a file below
 //! `tests/cli/`.
 
 use std::fmt::Write;
@@ -10,14 +10,14 @@ use tempfile::TempDir;
 
 use crate::schema;
 
-/// One call of the program.
+/// A call of the program.
 pub struct Call {
     folder: TempDir,
     stdin: Vec<u8>,
     files: Vec<(String, String)>,
 }
 
-/// What it said.
+/// Its output.
 pub struct Said {
     pub stdout: String,
     pub stderr: String,
@@ -25,7 +25,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// The report of a run up to the table of what is requested.
+    /// The report of a run up to the utilization table.
     pub fn pods(&self) -> &str {
         self.stdout.split_once("\n\n").map_or(&self.stdout, |(pods, _)| pods)
     }
@@ -37,13 +37,13 @@ impl Call {
         Call { folder: TempDir::new().unwrap(), stdin: Vec::new(), files: Vec::new() }
     }
 
-    /// With a text file.
+    /// Adds a text file.
     pub fn file(mut self, name: &str, text: &str) -> Call {
         self.files.push((name.into(), text.into()));
         self.bytes(name, text.as_bytes())
     }
 
-    /// With a file of any bytes.
+    /// Adds a file with any bytes.
     pub fn bytes(self, name: &str, bytes: &[u8]) -> Call {
         let path = self.folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -51,23 +51,23 @@ impl Call {
         self
     }
 
-    /// With something on standard input.
+    /// Sets standard input.
     pub fn stdin(mut self, text: &str) -> Call {
         self.stdin = text.as_bytes().to_vec();
         self
     }
 
-    /// Runs it; the words of `line` are separated by spaces, and kept together by quotation marks.
+    /// Runs it; the words of `line` are separated by spaces and grouped by quotation marks.
     pub fn run(&self, line: &str) -> Said {
         self.run_with(line, &[])
     }
 
-    /// The same with environment variables.
+    /// Like [`Call::run`], with environment variables.
     pub fn run_with(&self, line: &str, variables: &[(&str, &str)]) -> Said {
         let mut command = Command::cargo_bin("kubestep").unwrap();
         command.current_dir(self.folder.path()).env_clear().write_stdin(self.stdin.clone());
         command.envs(variables.iter().copied());
-        // No kubeconfig of whoever runs the tests.
+        // Hides the kubeconfig of the person who runs the tests.
         command.env("HOME", self.folder.path());
         let output = command.args(words(line)).output();
         let output = output.unwrap();
@@ -79,7 +79,7 @@ impl Call {
         }
     }
 
-    /// Where a file is.
+    /// The path of a file.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -89,18 +89,19 @@ impl Call {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Runs it and compares with `tests/cli/NAME.txt`, or rewrites that with `UPDATE_GOLDEN`.
+    /// Runs it and compares the output with `tests/cli/NAME.txt`, or rewrites that file with
+    /// `UPDATE_GOLDEN`.
     pub fn says(&self, name: &str, line: &str) {
         compare(name, self.transcript(line));
     }
 
-    /// The same with the folder's path left out, where the output names it.
+    /// Like [`Call::says`], with the folder's path removed from the output.
     pub fn says_where(&self, name: &str, line: &str) {
         let folder = self.folder.path().to_string_lossy();
         compare(name, self.transcript(line).replace(folder.as_ref(), "FOLDER"));
     }
 
-    /// The same with a file that the program wrote.
+    /// Like [`Call::says`], followed by a file that the program wrote.
     pub fn says_with(&self, name: &str, line: &str, written: &str) {
         let transcript = self.transcript(line);
         if written.ends_with(".jsonl") {
@@ -125,7 +126,7 @@ impl Call {
     }
 }
 
-/// The words of a line; every second part between quotation marks is one.
+/// The words of a line; every second part between quotation marks is one word.
 pub fn words(line: &str) -> Vec<&str> {
     let parts = line.split('"').enumerate();
     let words = parts.map(|(at, part)| match at % 2 {

@@ -1,6 +1,6 @@
-//! The command line as it is used: the real program, its whole output and its exit code.
+//! The command line: the real program, its whole output and its exit code.
 //!
-//! `UPDATE_GOLDEN=1 cargo test --test cli` rewrites the expected texts.
+//! `UPDATE_GOLDEN=1 cargo test --test cli` rewrites the expected outputs.
 
 #![allow(
     clippy::unwrap_used,
@@ -74,7 +74,7 @@ fn every_story_runs() {
 fn without_a_terminal_no_screen_is_started() {
     Call::new().says("no-terminal", "demo");
     Call::new().says("no-terminal-file", "-f cluster.yaml");
-    // A name that is wrong is the first thing to know.
+    // The wrong name is reported before the missing terminal.
     Call::new().says("demo-unknown", "demo taint");
 }
 

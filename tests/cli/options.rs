@@ -1,4 +1,4 @@
-//! Options that no other story needs, each in a call of its own.
+//! Options that no other test needs, each in a call of its own.
 
 use crate::harness::Call;
 
@@ -10,7 +10,7 @@ status:
   allocatable: {cpu: \"2\", memory: 4Gi, pods: \"10\"}
 ";
 
-/// Nobody listens at port 1.
+/// No process listens on port 1.
 const KUBECONFIG: &str = "
 apiVersion: v1
 kind: Config
@@ -92,7 +92,7 @@ fn every_command_refuses_what_it_does_not_know() {
     says("explain-which-pod", "explain --demo tour");
 }
 
-/// What a cluster's manifest says of kube-scheduler is understood, or refused with the reason.
+/// The flags in a cluster's kube-scheduler manifest are accepted, or rejected with a reason.
 #[test]
 fn the_flags_of_kube_scheduler() {
     let port = "--cert-dir certs --tls-min-version VersionTLS12 \
@@ -110,7 +110,7 @@ fn the_flags_of_kube_scheduler() {
     Call::new().says_with("options/schedule-config", line, "scheduler.yaml");
 }
 
-/// What people who know kubectl, or do not know the program, type first.
+/// Common first attempts of users work, or the error says what to do.
 #[test]
 fn first_tries_are_understood_or_told_what_to_do() {
     says("explain-the-pending-pod", "explain --demo cordoned");

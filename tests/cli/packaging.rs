@@ -1,5 +1,5 @@
-//! `kubectl step`, the manifest for krew and the recipe for an image: they are for this program,
-//! and what krew and image builders take.
+//! `kubectl step`, the krew manifest and the container image recipe: they match this program, and
+//! krew and image builders accept them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -65,13 +65,13 @@ struct FileOperation {
     to: String,
 }
 
-/// What krew checks: `internal/index/validation/validate.go`.
+/// The checks of krew: `internal/index/validation/validate.go`.
 #[test]
 fn the_manifest_is_one_that_krew_takes() {
     let written = text("packaging/krew/step.yaml");
     let plugin: Plugin = kubestep_api::yaml::from_str(&written).unwrap();
     assert_eq!(plugin.api_version, "krew.googlecontainertools.github.com/v1alpha2");
-    // The file is called like the plugin.
+    // The file has the name of the plugin.
     assert_eq!((plugin.kind.as_str(), plugin.metadata.name.as_str()), ("Plugin", "step"));
     let spec = plugin.spec;
     assert_eq!(spec.version, format!("v{}", env!("CARGO_PKG_VERSION")));
@@ -92,13 +92,13 @@ fn the_manifest_is_one_that_krew_takes() {
         assert_eq!(platform.bin, "kubectl-step");
         assert!(platforms.insert((os.to_owned(), arch.to_owned())));
     }
-    // As long as it is not released it says so, and what is to be done.
+    // Until it is released, the manifest says so and what is to be done.
     let is_released = !spec.homepage.contains("example.com");
     assert_ne!(is_released, written.contains("NOT YET RELEASED"));
     assert!(is_released || written.contains("sha256sum"));
 }
 
-/// The lines of the recipe, joined where a backslash continues them: instruction and arguments.
+/// The instructions of the recipe with arguments; lines are joined at a trailing backslash.
 fn instructions() -> Vec<(String, String)> {
     let recipe = text("packaging/Containerfile").replace("\\\n", " ");
     let lines = recipe.lines().map(str::trim);
@@ -144,7 +144,7 @@ mod as_a_plugin {
 
     use super::*;
 
-    /// Runs the program by the name that kubectl calls it by.
+    /// Runs the program by the name that kubectl uses.
     fn step(line: &str) -> Output {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("kubectl-step");
@@ -158,7 +158,7 @@ mod as_a_plugin {
         assert!(text.contains("Usage: kubectl step run"), "{text}");
     }
 
-    /// The options that kubectl has, in the words that kubectl takes.
+    /// Options in common with kubectl have the same meaning and syntax.
     #[test]
     fn the_options_of_kubectl_mean_the_same() {
         let cluster = "\

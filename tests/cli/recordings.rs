@@ -1,4 +1,4 @@
-//! Recordings: replayed, opened like any other input, cut off and wrong.
+//! Recordings: replayed, opened like other input, truncated and invalid.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::harness::Call;
 use crate::schema;
 
-/// A recording of two nodes whose scheduler decides as we would, breaks a tie otherwise, decides
-/// otherwise, and had refused a pod before the recording began.
+/// A recording of two nodes whose scheduler makes the same decision as ours, breaks a tie
+/// differently, makes another decision, and rejected a pod before the recording began.
 fn lab() -> String {
     let node = |name: &str, cpu: &str| {
         let offers = json!({"cpu": cpu, "memory": "8Gi", "pods": "10"});
@@ -47,7 +47,7 @@ fn lab() -> String {
         put(8, pod("late", "1", "", "")),
         json!({"record": "end", "at": "2026-01-01T00:00:09Z", "changes": 8}),
     ]);
-    // The header is recognized by its first field, so it comes first.
+    // The header is recognized by its first field, which must come first.
     let text = |line: &Value| {
         let text = line.to_string();
         match line.get("schema") {
@@ -116,7 +116,8 @@ fn a_recording_is_an_input_like_others() {
     assert!(at_start.pods().starts_with("default/old  pending"), "{}", at_start.stdout);
 }
 
-/// What was told stays between the changes where it was, and in a redacted one by other names.
+/// Lines of the scheduler stay at their position between the changes, and are pseudonymized in a
+/// redacted bundle.
 #[test]
 fn a_bundle_keeps_what_was_told() {
     let call = call();

@@ -1,4 +1,5 @@
-//! `--redact`: a bundle by other names is run to the same end, and says nothing of the old ones.
+//! `--redact`: a pseudonymized bundle runs to the same result and does not contain the original
+//! names.
 
 use crate::harness::Call;
 

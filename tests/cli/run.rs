@@ -1,4 +1,4 @@
-//! `kubestep run` with what it can write: times and traces.
+//! `kubestep run` with its files: timings and traces.
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ fn the_times_are_one_json_object() {
     let (load, cycles) =
         (timings["load_s"].as_f64().unwrap(), timings["cycle_s"].as_f64().unwrap());
     assert!(load > 0.0 && cycles > 0.0 && cycles < 60.0, "{timings}");
-    // Reading a number back may lose its last bit.
+    // Parsing a number may lose its last bit.
     let rate = timings["cycles_per_s"].as_f64().unwrap();
     assert!((rate * cycles - 2.0).abs() < 1e-9, "{timings}");
     assert!(timings["peak_rss_bytes"].is_u64(), "{timings}");
@@ -65,7 +65,7 @@ fn breakpoints_stop_the_run_and_say_where() {
     assert_eq!(said.stdout, call.run("run -f cluster.yaml").stdout);
 }
 
-/// Two nodes that are alike and a pod.
+/// Two similar nodes and a pod.
 const TIE: &str = "\
 apiVersion: v1
 kind: Node
@@ -104,7 +104,7 @@ fn a_tie_is_broken_as_told() {
 
 #[test]
 fn extenders_are_called_only_when_wanted() {
-    // Nobody listens at port 1.
+    // No process listens on port 1.
     let config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
                   extenders:\n- {urlPrefix: \"http://127.0.0.1:1/x/\", filterVerb: filter}\n";
     let call = Call::new().bytes("cluster.yaml", TIE.as_bytes()).file("scheduler.yaml", config);
@@ -140,7 +140,7 @@ fn an_outcome_in_every_format() {
     Call::new().says("formats/timings", "run --demo tour --timings -o json");
 }
 
-/// A node whose name would clear the screen, if it were printed as it is.
+/// A node whose name would clear the screen if it were printed unescaped.
 #[test]
 fn nothing_from_a_cluster_controls_the_terminal() {
     let node = "{\"kind\": \"Node\", \"metadata\": {\"name\": \"\\u001b[2J\"}, \"status\": \

@@ -1,8 +1,8 @@
-//! Every JSON and YAML output is what `schema/` says of it.
+//! Every JSON and YAML output matches its schema in `schema/`.
 //!
-//! The check is a part of JSON Schema 2020-12: the keywords that our schemas use, and no others.
-//! It is stricter in one point: a field that the schema does not name is wrong, so that nothing
-//! is printed that is not described.
+//! The check implements the keywords of JSON Schema 2020-12 that our schemas use. It is stricter in
+//! one point: fields that the schema does not name are errors, so that all printed fields are
+//! described.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,11 +10,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Keywords that say something to people only.
+/// Keywords without an effect on validation.
 const NOTES: &[&str] = &["$schema", "$id", "$defs", "title", "description"];
 
-/// Checks an output that is JSON or YAML, as a whole or line by line, by the schema that it says
-/// it is made by; others are let through.
+/// Checks an output that is JSON or YAML, as a whole or by line, against the schema that it names;
+/// other outputs are not checked.
 pub fn check(output: &str) {
     if let Ok(value) = serde_json::from_str::<Value>(output) {
         return check_value(&value);
@@ -24,21 +24,21 @@ pub fn check(output: &str) {
     }
     let lines = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let lines: Vec<Value> = lines.collect();
-    // Of a recording, the first line names the schema of all.
+    // In a recording, the first line names the schema of all lines.
     match lines.first().and_then(|first| first.get("schema")).and_then(Value::as_str) {
         Some(name) => lines.iter().for_each(|value| check_by(name, value)),
         None => lines.iter().for_each(check_value),
     }
 }
 
-/// Checks lines of JSON that do not say by which schema they are made.
+/// Checks lines of JSON that do not name their schema.
 pub fn check_lines(name: &str, lines: &str) {
     for line in lines.lines() {
         check_by(name, &serde_json::from_str(line).unwrap());
     }
 }
 
-/// Checks each document of a YAML file by the schema of that name.
+/// Checks each document of a YAML file against the schema of that name.
 pub fn check_documents(name: &str, yaml: &str) {
     use serde::Deserialize;
     for document in kubestep_api::yaml::documents(yaml).unwrap() {
@@ -53,7 +53,7 @@ fn check_value(value: &Value) {
             None => panic!("an object without the name of its schema: {value}"),
         },
         Value::Array(_) => panic!("a list cannot name its schema: {value}"),
-        // A line of a table for people may be a number.
+        // A line of a text table may be a number.
         _ => {}
     }
 }
@@ -110,7 +110,7 @@ impl Check<'_> {
         }
     }
 
-    /// `#/$defs/node` of this schema, or `urn:kubestep:run:v1`, another one.
+    /// Resolves `#/$defs/node` in this schema, or another schema such as `urn:kubestep:run:v1`.
     fn reference(&self, value: &Value, reference: &Value, at: &str, problems: &mut Vec<String>) {
         let reference = reference.as_str().unwrap();
         if let Some(name) = reference.strip_prefix("urn:kubestep:") {
@@ -203,7 +203,7 @@ fn what_does_not_fit_is_told() {
     assert_eq!(told(json(r#"{"a": 1, "b": [], "d": {"e": 1}}"#)).len(), 1);
 }
 
-/// A capture is written of a live cluster only; here it is of a story.
+/// A capture is only written from a live cluster; here it is written from a story.
 #[test]
 fn a_capture_is_what_its_schema_says() {
     use kubestep_live::capture::{Settings, text};
@@ -226,7 +226,7 @@ fn a_capture_is_what_its_schema_says() {
     }
 }
 
-/// Every schema is one document of the draft, named like its file.
+/// Every schema is a document of the draft, with the name of its file.
 #[test]
 fn schemas_are_named_like_their_files() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");

@@ -1,4 +1,4 @@
-//! What is secret stays out of messages, and what holds a cluster out of the hands of others.
+//! Secrets do not appear in messages, and files with cluster data are only readable by their owner.
 
 use crate::harness::{Call, Said};
 

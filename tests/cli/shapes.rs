@@ -1,5 +1,4 @@
-//! The same small cluster in every shape that people have clusters in: the outcome must be
-//! the same each time.
+//! The same small cluster in every input format: the result must be the same.
 
 use std::io::Write;
 
@@ -57,7 +56,7 @@ fn places_web(said: &Said) {
     assert_eq!(said.code, Some(0));
 }
 
-/// That text as a file of that name.
+/// Writes the text to a file of that name and checks its result.
 fn as_file(name: &str, text: &str) {
     places_web(&Call::new().file(name, text).run(&format!("run -f {name}")));
 }
@@ -68,7 +67,7 @@ fn pack(text: &str) -> Vec<u8> {
     packed.finish().unwrap()
 }
 
-/// An export of kube-scheduler-simulator, with what it leaves out and what it sets to null.
+/// An export of kube-scheduler-simulator, with the fields it omits and those it sets to null.
 fn export() -> Value {
     let config = json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1",

@@ -1,5 +1,5 @@
-//! `kubestep explain --fix` around volumes and devices: the claim, the class or the pod at fault
-//! is named, and what helps is proposed and helps.
+//! `kubestep explain --fix` for volumes and devices: it names the claim, class or pod that causes
+//! the rejection, and its fixes work.
 
 use crate::harness::Call;
 
@@ -18,7 +18,7 @@ fn class(name: &str, provisioner: &str, mode: &str) -> String {
     )
 }
 
-/// A class whose volumes wait for the pod.
+/// A class with delayed binding.
 fn waiting(name: &str) -> String {
     class(name, "disk.csi.example.com", "WaitForFirstConsumer")
 }
@@ -42,7 +42,7 @@ fn local_volume(name: &str, size: &str) -> String {
     )
 }
 
-/// A pod with more of a spec.
+/// A pod with additional spec fields.
 fn pod(name: &str, spec: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, uid: {name}}}\nspec:\n  \
@@ -63,12 +63,12 @@ fn on(parts: &[String]) -> Call {
     Call::new().bytes("cluster.yaml", parts.concat().as_bytes())
 }
 
-/// What is said about the pod `web`.
+/// The explanation of the pod `web`.
 fn explained(call: &Call) -> String {
     call.run("explain web -f cluster.yaml --fix").stdout
 }
 
-/// Holds that the answer says all this.
+/// Asserts that the answer contains all fragments.
 fn says(call: &Call, fragments: &[&str]) {
     let text = explained(call);
     for fragment in fragments {
@@ -76,9 +76,9 @@ fn says(call: &Call, fragments: &[&str]) {
     }
 }
 
-/// Holds that the edits place the pod `web`.
+/// Asserts that the edits make the pod `web` schedulable.
 fn places(call: &Call, edits: &[&str]) {
-    // A line has quotation marks of its own around an edit; those of YAML may be left out.
+    // An edit is printed in quotation marks, so those of YAML may be missing.
     let plain = |edit: &&str| format!("--edit \"{}\"", edit.replace('"', ""));
     let edits: Vec<String> = edits.iter().map(plain).collect();
     let said = call.run(&format!("run -f cluster.yaml {}", edits.join(" ")));
@@ -208,7 +208,7 @@ fn a_claim_that_is_too_large_for_existing_volumes_is_made_smaller() {
     places(&call, &[edit]);
 }
 
-/// The API server takes no other access modes of a claim that exists, but of a new one.
+/// The API server rejects other access modes for an existing claim, but not for a new one.
 #[test]
 fn a_claim_asks_for_the_access_modes_that_a_volume_has() {
     let wants = |modes: &str, size: &str| {
@@ -233,7 +233,7 @@ fn a_claim_asks_for_the_access_modes_that_a_volume_has() {
     places(&call, &[size, modes]);
 }
 
-/// A volume that is bound on nodes with a label.
+/// A volume accessible from nodes with a label.
 fn bound_behind(key: &str, value: &str) -> String {
     let expression = format!("{{key: {key}, operator: In, values: [{value}]}}");
     format!(
@@ -340,7 +340,7 @@ fn a_provisioned_volume_can_be_reached_where_nodes_have_no_host_name() {
     places(&call, &[]);
 }
 
-/// A node with two devices, of which each is in a NUMA node of its own.
+/// A node with two devices, each in its own NUMA node.
 fn devices() -> String {
     node("n1", N1)
         + "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\nspec: \
@@ -358,7 +358,7 @@ fn resource_claim(name: &str, devices: &str, status: &str) -> String {
     )
 }
 
-/// The pod `render` holds a device, by the claim `held`.
+/// The pod `render` uses a device through the claim `held`.
 fn holder(device: &str) -> String {
     let status = format!(
         "status:\n  allocation: {{devices: {{results: [{{request: gpu, driver: gpu.example.com, \

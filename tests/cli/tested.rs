@@ -1,5 +1,5 @@
-//! `kubestep test` and `kubestep bundle`: expectations that hold, that do not and that cannot be
-//! read; bundles that are at once inputs and tests.
+//! `kubestep test` and `kubestep bundle`: expectations that are met, that are not and that cannot
+//! be parsed; bundles that are both inputs and tests.
 
 use crate::harness::Call;
 use crate::schema;
@@ -85,7 +85,7 @@ fn expectations_hold_or_say_why_not() {
     failing().says("tested/files", "test tests/holds.yaml tests/deeper/lost.yml");
 }
 
-/// The same tests with another configuration: a change of it is tried before it is made.
+/// The same tests with another configuration, to try a change of it.
 #[test]
 fn the_configuration_of_all_can_be_another() {
     let config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
@@ -131,7 +131,7 @@ fn a_bundle_is_an_input_and_a_test() {
     }
 }
 
-/// What went into a bundle is in it: the file, as it is written.
+/// A bundle contains the configuration file as it is written.
 #[test]
 fn a_bundle_holds_configuration_and_gates() {
     let config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
@@ -157,7 +157,7 @@ fn bundles_that_cannot_be_made() {
     call().says("tested/bundle-no-output", "bundle -f tests/cluster.yaml");
 }
 
-/// A test that says everything that a test can say.
+/// A test that uses every field.
 const WHOLE: &str = "\
 apiVersion: kubestep/v1
 kind: Test

@@ -1,8 +1,8 @@
-//! `kubestep run` with pods and workloads to try, and with room to count.
+//! `kubestep run` with additional pods and workloads, and with capacity counts.
 
 use crate::harness::Call;
 
-/// Two nodes of 2 CPUs, and a third kept for others.
+/// Two nodes of 2 CPUs, and a third one with a taint.
 const NODES: &str = "\
 kind: List
 apiVersion: v1
@@ -22,7 +22,7 @@ items:
   status: {allocatable: {cpu: \"8\", memory: 16Gi, pods: \"10\"}}
 ";
 
-/// The line that a container's template ends in.
+/// The last line of a container's template.
 const SPEC: &str = "spec: {containers: [{name: c, resources: {requests: {cpu: 500m}}}]}";
 
 fn workload(kind: &str, more: &str) -> String {

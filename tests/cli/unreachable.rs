@@ -1,4 +1,4 @@
-//! Clusters that are not there: one clear error, and a code of its own.
+//! Clusters that are not reachable: one clear error, and its own exit code.
 
 use std::net::TcpListener;
 
@@ -13,7 +13,7 @@ users: [{name: me, user: {}}]
 contexts: [{name: lab, context: {cluster: lab, user: me}}]
 ";
 
-/// A port that nobody listens at.
+/// A port on which no process listens.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

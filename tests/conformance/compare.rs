@@ -1,4 +1,4 @@
-//! Finds the first place where two documents differ, and names it by path.
+//! Finds the first difference of two documents, and names its path.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ const ORDER: &[&str] = &[
     "deleted",
 ];
 
-/// How much of a value is shown.
+/// The most characters of a value that are shown.
 const SHOWN: usize = 400;
 
 /// The first difference as `path: expected …, got …`; `None` if there is none.

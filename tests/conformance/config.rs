@@ -1,5 +1,5 @@
-//! The configuration corpus: documents, and what kube-scheduler 1.36.2 made of
-//! them (resolved document and plugins, or the stage that refused them).
+//! The configuration corpus: documents and the result of kube-scheduler 1.36.2 (resolved document
+//! and plugins, or the stage that rejected them).
 
 use std::collections::BTreeSet;
 
@@ -56,18 +56,19 @@ fn compare_refusal(stage: Stage, problems: &[Problem], expect: &Value) -> Result
     }
 }
 
-/// The field path in front of an error's text.
+/// The field path at the start of an error's text.
 fn field(text: &str) -> &str {
     text.split(": ").next().unwrap_or(text)
 }
 
-/// Profile → extension point → plugins in order, with weights at `score`, points without plugins left out.
+/// Profile → extension point → plugins in order, with weights at `score`; extension points without
+/// plugins are omitted.
 fn plugins(resolved: &ResolvedConfig) -> Value {
     let mut profiles = Map::new();
     for profile in &resolved.profiles {
         let mut points = Map::new();
         for point in ExtensionPoint::ALL {
-            // The recorder lists the points of single pods only.
+            // The recorder only lists the extension points of single pods.
             let of_pods = point < ExtensionPoint::PlacementGenerate;
             if of_pods && !profile.at(point).is_empty() {
                 let entry = |plugin: &config::ResolvedPlugin| match point.has_weights() {

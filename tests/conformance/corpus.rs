@@ -1,4 +1,4 @@
-//! Reads the corpus: folders of `CATEGORY.jsonl.gz` (or `.jsonl`), one scenario a line.
+//! Reads the corpus: folders of `CATEGORY.jsonl.gz` (or `.jsonl`), one scenario per line.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,18 +10,18 @@ use serde_json::Value;
 
 /// A file of the corpus.
 pub struct Category {
-    /// The name: the file's, without endings.
+    /// The file's name without extensions.
     pub name: String,
-    /// The lines.
+    /// The scenarios, one per line.
     pub scenarios: Vec<Value>,
 }
 
-/// The folder that belongs to the repository.
+/// The folder in the repository.
 pub fn own_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance")
 }
 
-/// The further folders named by `KUBESTEP_CONFORMANCE_DIR`, separated as in `PATH`.
+/// The additional folders in `KUBESTEP_CONFORMANCE_DIR`, separated as in `PATH`.
 pub fn further_folders(variable: Option<OsString>) -> Vec<PathBuf> {
     let folders = variable.iter().flat_map(std::env::split_paths);
     folders.filter(|folder| !folder.as_os_str().is_empty()).collect()
@@ -63,12 +63,12 @@ fn read_lines(path: &Path) -> Result<Vec<Value>, String> {
     Ok(scenarios)
 }
 
-/// What to run: everything, or the parts named by `KUBESTEP_CONFORMANCE_ONLY` as
+/// The scenarios to run: all, or those named by `KUBESTEP_CONFORMANCE_ONLY` as
 /// `CATEGORY[/SCENARIO]`, separated by commas.
 pub struct Selection(Vec<(String, Option<String>)>);
 
 impl Selection {
-    /// Reads the variable's value.
+    /// Parses the variable's value.
     pub fn new(text: Option<&str>) -> Selection {
         let parts = text.unwrap_or_default().split(',').filter(|part| !part.is_empty());
         let pair = |part: &str| match part.split_once('/') {
@@ -78,12 +78,12 @@ impl Selection {
         Selection(parts.map(pair).collect())
     }
 
-    /// Whether any of a category is to run.
+    /// Whether any scenario of a category is selected.
     pub fn has_category(&self, name: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|(category, _)| category == name)
     }
 
-    /// Whether a scenario is to run.
+    /// Whether a scenario is selected.
     pub fn has(&self, category: &str, scenario: &str) -> bool {
         let names = |(wanted, only): &(String, Option<String>)| {
             wanted == category && only.as_deref().is_none_or(|only| only == scenario)

@@ -1,13 +1,13 @@
-//! The extenders of the corpus: they answer by rule, as its README says.
+//! The extenders of the corpus: they answer by rules, which its README describes.
 //!
-//! Wire names are those of `k8s.io/kube-scheduler/extender/v1`.
+//! JSON names are those of `k8s.io/kube-scheduler/extender/v1`.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Labels of the nodes by name: what an extender with a cache of nodes knows.
+/// Labels of the nodes by name, for extenders with a node cache.
 pub type NodeLabels = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Rejects the nodes with a label of this value.
@@ -18,7 +18,7 @@ pub struct Rejection {
     message: String,
 }
 
-/// What an extender does.
+/// The behavior of an extender.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
@@ -106,7 +106,7 @@ impl Rule {
     }
 }
 
-/// Victims with UIDs only, from either form.
+/// Victims with UIDs only, from either format.
 fn meta_victims(victims: &Value) -> Value {
     let uid = |pod: &Value| match &pod["UID"] {
         Value::Null => json!({"UID": pod["metadata"]["uid"]}),
@@ -124,7 +124,7 @@ fn name_of(node: &Value) -> &str {
     node["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// The nodes asked about, whichever way they are listed.
+/// The nodes in a call, in either format.
 fn node_names(body: &Value) -> Vec<String> {
     match items(body) {
         Some(items) => items.iter().map(|node| name_of(node).to_owned()).collect(),

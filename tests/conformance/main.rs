@@ -1,9 +1,9 @@
 //! Comparison with recorded decisions of kube-scheduler 1.36.2.
 //!
 //! Prints `category passed/total` for each category and the first difference of each failing
-//! scenario. Which categories must be complete is said by [`COMPLETE`]; only they decide.
+//! scenario. The categories in [`COMPLETE`] must pass completely.
 //!
-//! - `KUBESTEP_CONFORMANCE_DIR`: further folders of such files, always required in full.
+//! - `KUBESTEP_CONFORMANCE_DIR`: additional folders of such files, always required in full.
 //! - `KUBESTEP_CONFORMANCE_ONLY`: `CATEGORY[/SCENARIO],…` to run a part.
 
 mod compare;
@@ -55,8 +55,8 @@ const COMPLETE: &[&str] = &[
     "volumes",
 ];
 
-/// Scenarios in which kube-scheduler drew what it leaves to chance, and the choice that draws
-/// the same: under it every field agrees. All others agree under [`TieBreak::Upstream`].
+/// Scenarios in which kube-scheduler made a random choice, and the tie break that makes the same
+/// choice: with it every field agrees. All others agree under [`TieBreak::Upstream`].
 const DRAWN: &[(&str, TieBreak, &str)] = &[
     (
         "events-11-0034",
@@ -67,7 +67,7 @@ const DRAWN: &[(&str, TieBreak, &str)] = &[
     ("volumes-11-0031", TieBreak::Seed(66), "the same, of a walk that began at the third slot"),
 ];
 
-/// The choice that a scenario is run under.
+/// The tie break of a scenario.
 fn choice(name: &str) -> TieBreak {
     DRAWN.iter().find(|(drawn, ..)| *drawn == name).map_or(TieBreak::Upstream, |drawn| drawn.1)
 }
@@ -127,7 +127,7 @@ fn every_refusal_is_explained() {
     assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Runs what is selected of a folder and prints the table. Returns the number of scenarios
+/// Runs the selected scenarios of a folder and prints the table. Returns the number of scenarios
 /// compared, and the required categories that are not complete.
 fn check_folder(
     folder: &Path,
@@ -139,7 +139,7 @@ fn check_folder(
         Err(error) => return (0, vec![error]),
     };
     let (mut compared, mut incomplete) = (0, Vec::new());
-    // Output of a passing test is swallowed when it is printed, but not when it is written.
+    // The test harness captures what is printed, but not what is written.
     #[expect(clippy::disallowed_methods, reason = "a test's own table")]
     let mut out = std::io::stdout().lock();
     let mut lines = vec![String::new(), format!("conformance: {}", folder.display())];
@@ -172,13 +172,13 @@ fn check_folder(
     (compared, incomplete)
 }
 
-/// Compares a scenario under the choice that its draws need.
+/// Compares a scenario under its tie break.
 fn under_its_choice(scenario: &Value) -> Result<(), String> {
     let name = scenario.get("name").and_then(Value::as_str).unwrap_or_default();
     scenario::compare(scenario, choice(name))
 }
 
-/// The scenarios of a category that are selected, with what became of them.
+/// The selected scenarios of a category, with their results.
 fn run(
     category: &Category,
     selection: &Selection,
@@ -193,7 +193,7 @@ fn run(
     selected.map(|scenario| (name(scenario), guarded(|| compare(scenario)))).collect()
 }
 
-/// A panic is that scenario's failure.
+/// A panic counts as a failure of that scenario.
 fn guarded(run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let caught = panic::catch_unwind(AssertUnwindSafe(run));
     caught.unwrap_or_else(|payload| Err(format!("panic: {}", text_of(&*payload))))

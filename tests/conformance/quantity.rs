@@ -1,4 +1,4 @@
-//! The quantity corpus: texts, and what upstream reads in them.
+//! The quantity corpus: texts, and upstream's results of parsing them.
 
 use kubestep_api::Quantity;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub fn compare(scenario: &Value) -> Result<(), String> {
             let canon = quantity.to_string();
             (scenario, json!({"in": text, "value": value, "milli": milli, "canon": canon}))
         }
-        // The values beside an error mean nothing.
+        // With an error, the values have no meaning.
         Err(error) => (&scenario["err"], json!(error.to_string())),
     };
     first_difference("", expected, &got).map_or(Ok(()), Err)

@@ -1,4 +1,4 @@
-//! Runs a recorded scenario through the simulated cluster and compares what every step did.
+//! Runs a recorded scenario in the simulated cluster and compares the result of every step.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,7 +56,7 @@ struct Deleted {
     name: String,
 }
 
-/// Compares one line; `tie_break` chooses what upstream leaves to chance.
+/// Compares one line; `tie_break` makes the choices that are random upstream.
 pub fn compare(scenario: &Value, tie_break: TieBreak) -> Result<(), String> {
     let scenario = Scenario::deserialize(scenario).map_err(|error| error.to_string())?;
     let mut run = Run::new(&scenario)?;
@@ -69,7 +69,7 @@ pub fn compare(scenario: &Value, tie_break: TieBreak) -> Result<(), String> {
     }
     for (number, (step, expected)) in scenario.steps.iter().zip(&scenario.expect).enumerate() {
         let cycles = run.step(step)?;
-        // Of gangs, only the states are recorded.
+        // For gangs, only the states are recorded.
         let cycles = if scenario.category == "gang" { Vec::new() } else { cycles };
         let got = run.state(step, &cycles);
         if let Some(difference) = first_difference(&format!("step {number}"), expected, &got) {
@@ -79,8 +79,8 @@ pub fn compare(scenario: &Value, tie_break: TieBreak) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs one line and holds the answers of "why" to what its cycles recorded. Gangs are left
-/// out: one cycle takes all their pods, each after the other.
+/// Runs one line and compares the answers of "why" with the results of its cycles. Gangs are
+/// excluded: one cycle schedules all their pods in sequence.
 pub fn explain(scenario: &Value) -> Result<(), String> {
     let scenario = Scenario::deserialize(scenario).map_err(|error| error.to_string())?;
     if scenario.category == "gang" {
@@ -171,11 +171,11 @@ impl Run {
         }
     }
 
-    /// What a step left behind, in the corpus's notation.
+    /// The state after a step, in the format of the corpus.
     fn state(&mut self, step: &Step, cycles: &[Arc<CycleRecord>]) -> Value {
         let mut deleted = self.world.api_mut().take_deleted_pods();
         if let Step::Delete(_) = step {
-            // Only what the scheduler deleted is recorded.
+            // Only the scheduler's own deletions are recorded.
             deleted.clear();
         }
         let queue = self.world.scheduler().queue();

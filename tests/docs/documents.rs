@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Documents beside the README. The book's pages are found below `docs/src`.
+/// Documents besides the README. The pages of the book are found below `docs/src`.
 const TOP: &[&str] = &[
     "README.md",
     "CONTRIBUTING.md",
@@ -18,23 +18,23 @@ const TOP: &[&str] = &[
 
 /// A Markdown file.
 pub struct Document {
-    /// Its path from the top folder, with slashes.
+    /// Its path from the repository root, with slashes.
     pub name: String,
-    /// What it says.
+    /// Its content.
     pub text: String,
 }
 
 /// A fenced block.
 pub struct Block<'a> {
-    /// What follows the opening fence, such as `sh`.
+    /// The text after the opening fence, such as `sh`.
     pub language: &'a str,
     /// The lines between the fences.
     pub text: &'a str,
-    /// The line before the fence that is not empty.
+    /// The last non-empty line before the fence.
     pub before: &'a str,
 }
 
-/// A path from the top folder.
+/// A path from the repository root.
 pub fn top(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
@@ -74,7 +74,7 @@ impl Document {
         self.name.starts_with("docs/src/")
     }
 
-    /// Replaces the file.
+    /// Writes the file.
     pub fn write(&self, text: &str) {
         fs::write(top(&self.name), text).unwrap();
     }

@@ -1,17 +1,17 @@
-//! Links between documents: the file and the heading exist.
+//! Links between documents: the file and the heading must exist.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use crate::documents::{Document, top};
 
-/// What a link names: a target and a heading in it, each possibly empty.
+/// The target of a link: a file and a heading in it, each possibly empty.
 struct Link {
     target: String,
     anchor: String,
 }
 
-/// The links of a document's prose, images included. Code is no link.
+/// The links in a document's prose, including images. Code is ignored.
 fn links(document: &Document) -> Vec<Link> {
     let prose = document.prose();
     let outside: String = prose.split('`').step_by(2).collect::<Vec<_>>().join("`");
@@ -24,7 +24,7 @@ fn links(document: &Document) -> Vec<Link> {
     targets.map(link).collect()
 }
 
-/// Links that lead nowhere. Addresses on the network are not tried.
+/// Broken links. URLs are not tried.
 pub fn violations(documents: &[Document]) -> Vec<String> {
     let mut violations = Vec::new();
     let mut count = 0;
@@ -64,7 +64,7 @@ fn check(document: &Document, link: &Link, documents: &[Document]) -> Result<(),
     }
 }
 
-/// Without `.` and `..`.
+/// The path without `.` and `..`.
 fn plain(path: &Path) -> String {
     let mut parts = PathBuf::new();
     for component in path.components() {
@@ -77,7 +77,7 @@ fn plain(path: &Path) -> String {
     parts.to_string_lossy().into_owned()
 }
 
-/// The anchors that hosts and mdBook give a document's headings.
+/// The anchors that code hosts and mdBook generate for a document's headings.
 fn anchors(document: &Document) -> BTreeSet<String> {
     let prose = document.prose();
     let headings = prose.lines().filter(|line| line.starts_with('#'));
@@ -89,7 +89,7 @@ fn anchors(document: &Document) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
-/// Pages that the book's contents do not name.
+/// Pages that are missing in the book's table of contents.
 pub fn missing_in_the_contents(documents: &[Document]) -> Vec<String> {
     let contents = Document::find(documents, "docs/src/SUMMARY.md");
     let named: BTreeSet<String> =

@@ -5,7 +5,7 @@ use kubestep::tui::action;
 
 use crate::documents::{Block, Document};
 
-/// The words of a line; what is between quotation marks is one.
+/// The words of a line; quoted text is one word.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -25,8 +25,7 @@ pub fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Commands in `sh` blocks that the program would not take, and names in prose that it does not
-/// know.
+/// Commands in `sh` blocks that the program would reject, and names in prose that do not exist.
 pub fn violations(documents: &[Document]) -> Vec<String> {
     let command = kubestep::cli::command();
     let mut violations = Vec::new();
@@ -51,8 +50,7 @@ pub fn violations(documents: &[Document]) -> Vec<String> {
     violations
 }
 
-/// The calls of the program in a block of commands: without comments, redirections and what they are
-/// piped into.
+/// The calls of the program in a block of commands, without comments, redirections and pipes.
 fn lines_of(block: &Block<'_>) -> Vec<String> {
     if block.language != "sh" {
         return Vec::new();
@@ -65,7 +63,7 @@ fn lines_of(block: &Block<'_>) -> Vec<String> {
     joined.lines().filter(|line| line.starts_with("kubestep")).map(call).collect()
 }
 
-/// Whether code in prose is something else than an option or an action, or one that exists.
+/// Whether code in prose is an existing option or action, or neither of them.
 fn is_known(code: &str, command: &Command) -> bool {
     let first = code.split([' ', '\n', '=', '[']).next().unwrap_or_default();
     if let Some(option) = first.strip_prefix("--") {

@@ -1,5 +1,5 @@
-//! Statements of the documents that can be checked: which categories of the corpus agree in full, and
-//! how each feature is reached.
+//! Statements in the documents that can be checked: which categories of the corpus agree in full,
+//! and how to use each feature.
 
 use std::fs;
 
@@ -9,8 +9,7 @@ use kubestep::tui::action;
 use crate::documents::{Document, top};
 use crate::names::words;
 
-/// A category that the conformance test requires in full is stated to agree in full, and only such
-/// a one.
+/// Exactly the categories that the conformance test requires in full are stated to agree in full.
 pub fn categories(documents: &[Document]) -> Vec<String> {
     let text = &Document::find(documents, "docs/src/conformance.md").text;
     let test = fs::read_to_string(top("tests/conformance/main.rs")).unwrap();
@@ -30,7 +29,7 @@ pub fn categories(documents: &[Document]) -> Vec<String> {
         };
         let agree = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
         let (passed, rest) = agree.split_once('/').unwrap();
-        // Behind a comma: how many of them under which choice.
+        // After the comma: how many of them under which tie break.
         let (total, _) = rest.split_once(", ").unwrap_or((rest, ""));
         if (passed == total) != complete.contains(&format!("\"{category}\"")) {
             violations.push(format!("{category}: {agree}"));
@@ -39,8 +38,8 @@ pub fn categories(documents: &[Document]) -> Vec<String> {
     violations
 }
 
-/// Rows of the table of features that name a key, command or option that does not exist, or that
-/// have a mark without a way to the feature.
+/// Rows of the feature table that name a key, command or option that does not exist, or that claim
+/// a feature without one.
 pub fn features(documents: &[Document]) -> Vec<String> {
     let text = &Document::find(documents, "docs/src/comparison.md").text;
     let command = kubestep::cli::command();
@@ -66,7 +65,7 @@ pub fn features(documents: &[Document]) -> Vec<String> {
     violations
 }
 
-/// Whether a key, a command of the debugger or one of the command line exists.
+/// Whether a key, a command of the debugger or a subcommand exists.
 fn exists(named: &str, command: &Command, keys: &str) -> bool {
     if keys.contains(&format!("`{named}`")) || keys.contains(&format!("`{named} ")) {
         return true;

@@ -1,4 +1,4 @@
-//! Tables of the documents, made from those that the program uses.
+//! Tables in the documents, generated from those of the program.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::documents::top;
 use crate::regions::output;
 
-/// A table's name and how it is made.
+/// A table's name and its generator.
 pub type Table = (&'static str, fn() -> String);
 
 /// All tables.
@@ -186,7 +186,7 @@ fn plugins() -> String {
     text
 }
 
-/// The kinds that are read of a live cluster.
+/// The kinds that are read from a live cluster.
 fn kinds() -> String {
     let row = |read: &ReadKind| {
         let group = read.kind.group();
@@ -223,7 +223,8 @@ fn commands() -> String {
     rows(["command", "what it does"], all.collect::<Vec<_>>())
 }
 
-/// Every command's options. What at least four commands share is listed once, at the end.
+/// The options of every command. Options that at least four commands share are listed once, at the
+/// end.
 fn options() -> String {
     let mut command = kubestep::cli::command();
     command.build();
@@ -249,7 +250,7 @@ fn options() -> String {
             );
         }
         if let Some(after) = of.get_after_long_help().or(of.get_after_help()) {
-            // The exit codes are a page of their own.
+            // The exit codes have their own page.
             let after = after.to_string();
             if of.get_name() != "kubestep" {
                 let _ = write!(text, "\n```\n{}\n```\n", after.trim_end());
@@ -274,7 +275,7 @@ fn section(text: &mut String, of: &Command, own: &[&Arg]) {
         name => format!("kubestep {name}"),
     };
     let about = of.get_long_about().or(of.get_about()).map(ToString::to_string).unwrap_or_default();
-    // clap keeps no full stop after a first line.
+    // clap removes the full stop of a first line.
     let about: Vec<String> =
         about.split("\n\n").map(|part| format!("{}.", part.trim_end_matches('.'))).collect();
     let _ = write!(text, "\n## {name}\n\n{}\n", about.join("\n\n"));
@@ -295,7 +296,7 @@ fn identity(arg: &Arg) -> (String, String) {
 
 /// `-o, --output <FORMAT>`.
 fn usage(arg: &Arg) -> String {
-    // The style of a terminal, which shows as nothing without one.
+    // Removes the terminal style, which is invisible here.
     arg.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -326,7 +327,7 @@ fn described(arg: &Arg) -> [String; 2] {
     [code(name), text.replace('<', "&lt;")]
 }
 
-/// Every schema with its fields at the top.
+/// Every schema with its top-level fields.
 fn schemas() -> String {
     let files = fs::read_dir(top("schema")).unwrap();
     let files = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -359,7 +360,7 @@ fn schemas() -> String {
     text
 }
 
-/// The type of a field, in a word or two.
+/// The type of a field, in one or two words.
 fn kind(field: &Value) -> String {
     if let Some(constant) = field["const"].as_str() {
         return code(constant);

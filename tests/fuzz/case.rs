@@ -1,5 +1,5 @@
-//! A random cluster and what happens to it. Everything follows from the seed alone, so that
-//! every run of a case sees the same.
+//! A random cluster and the steps that change it. Both depend only on the seed, so that every run
+//! of a case is the same.
 
 use kubestep_api::{Kind, Object};
 use kubestep_cluster::World;
@@ -31,47 +31,48 @@ const CONFIGS: &[Option<&str>] = &[
     ),
 ];
 
-/// Something that happens to the cluster.
+/// A step of a case.
 pub enum Step {
-    /// Up to so many cycles.
+    /// Runs up to that many cycles.
     Run(usize),
-    /// Objects appear.
+    /// Creates objects.
     Create(Vec<Value>),
-    /// An object changes, as by `kubectl patch --type merge`; nothing if it is gone.
+    /// Patches an object, as with `kubectl patch --type merge`; no effect if it was deleted.
     Patch(Kind, String, Value),
-    /// An object disappears.
+    /// Deletes an object.
     Delete(Kind, String),
-    /// So many seconds go by.
+    /// Advances the clock by that many seconds.
     Advance(i64),
-    /// The first pod that waits at Permit is allowed, or rejected.
+    /// Allows, or rejects, the first pod that waits at Permit.
     Decide(bool),
 }
 
-/// A cluster and what happens to it.
+/// A cluster and the steps that change it.
 pub struct Case {
     pub config: Option<String>,
     pub features: Vec<(&'static str, bool)>,
-    /// Whether extenders are called, and answer.
+    /// Whether extenders are configured.
     pub has_extenders: bool,
-    /// Whether the scheduler's own writes change a pod's resource version.
+    /// Whether the scheduler's own status patches change a pod's resource version.
     status_patches_count: bool,
-    /// Objects whose order of arrival matters only within a list.
+    /// Lists of objects; the order of arrival matters only within a list.
     pub lists: Vec<Vec<Value>>,
-    /// Pending pods, which come last.
+    /// Pending pods, which are created last.
     pub pending: Vec<Value>,
-    /// What happens then.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
 impl Case {
-    /// A few nodes and much that happens.
+    /// Few nodes and many steps.
     pub fn small(seed: u64) -> Case {
         let mut r = Random::new(seed);
         let nodes = 2 + r.below(28);
         Case::new(&mut r, nodes, 15, 40)
     }
 
-    /// The same with gates on that are off by default, with pod groups or extenders.
+    /// Like [`Case::small`], with feature gates enabled that are off by default, and pod groups or
+    /// extenders.
     pub fn with_gates(seed: u64) -> Case {
         let mut case = Case::small(seed);
         gates::decorate(&mut case, seed);
@@ -83,7 +84,7 @@ impl Case {
         [Case::small(seed), Case::with_gates(seed)]
     }
 
-    /// So many nodes that threads share the work.
+    /// Enough nodes for threads to share the work.
     pub fn large(seed: u64) -> Case {
         let mut r = Random::new(seed);
         let nodes = 600 + r.below(60);
@@ -124,12 +125,12 @@ impl Case {
         case
     }
 
-    /// The cluster before the first step, its objects in the order they were made.
+    /// The cluster before the first step, its objects in order of creation.
     pub fn world(&self) -> Result<World, String> {
         self.filled(self.lists.concat())
     }
 
-    /// The same, but with the lists shuffled into one another.
+    /// Like [`Case::world`], with the lists interleaved at random.
     pub fn shuffled_world(&self, r: &mut Random) -> Result<World, String> {
         let mut lists: Vec<_> = self.lists.iter().map(|list| list.iter()).collect();
         let mut order = Vec::new();
@@ -202,7 +203,7 @@ fn node_patch(r: &mut Random) -> Value {
     }
 }
 
-/// A change of something that is neither node nor pod.
+/// A patch of an object other than a node or pod.
 fn other_patch(r: &mut Random) -> Step {
     let patch = |kind, name: &str, patch| Step::Patch(kind, name.to_owned(), patch);
     match r.below(4) {

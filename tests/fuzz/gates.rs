@@ -1,5 +1,5 @@
-//! Cases in which what is off by default is on: pod groups, their placement and preemption,
-//! gates of devices and volumes, and extenders that are simulated.
+//! Cases with features that are off by default: pod groups, their placement and preemption, gates
+//! of devices and volumes, and simulated extenders.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::case::{Case, Step};
 use crate::objects;
 use crate::random::Random;
 
-/// Gates that are off by default, each on in some cases.
+/// Feature gates that are off by default, each enabled in some cases.
 const GATES: &[&str] = &[
     "DRADeviceTaintRules",
     "DRANodeAllocatableResources",
@@ -20,7 +20,7 @@ const GATES: &[&str] = &[
     "TaintTolerationComparisonOperators",
     "VolumeLimitScaling",
 ];
-/// The same, of those that need pod groups.
+/// Feature gates that are off by default and need pod groups.
 const GROUP_GATES: &[&str] =
     &["DRAWorkloadResourceClaims", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption"];
 const GROUPS: &[&str] = &["g0", "g1", "g2"];
@@ -30,7 +30,7 @@ const EXTENDERS: &str = "extenders:
 - {urlPrefix: 'http://second.example', prioritizeVerb: prioritize, weight: 3, ignorable: true}
 ";
 
-/// Turns gates on and puts pods into groups.
+/// Enables feature gates and adds pods to groups.
 pub fn decorate(case: &mut Case, seed: u64) {
     let r = &mut Random::new(seed ^ 0xa5a5);
     for gate in GATES.iter().filter(|_| r.chance(40)) {
@@ -88,7 +88,7 @@ fn group(r: &mut Random, name: &str) -> Value {
     json!({"kind": "PodGroup", "metadata": metadata, "spec": spec})
 }
 
-/// Puts some pods into groups; those of other namespaces have none to go to.
+/// Adds some pods to groups; there are groups in only one namespace.
 fn join(r: &mut Random, objects: &mut [Value]) {
     for pod in objects.iter_mut().filter(|object| object["kind"] == "Pod") {
         if pod["metadata"]["namespace"] == NAMESPACE && r.chance(70) {

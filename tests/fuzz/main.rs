@@ -1,7 +1,7 @@
-//! Random clusters, run in two ways that must come to the same.
+//! Random clusters, each run in two ways that must have the same result.
 //!
-//! Decisions must not depend on threads, on the order in which unrelated objects arrive, on
-//! what is recorded, on copies, nor on what is remembered only to be fast.
+//! Decisions must not depend on threads, on the order in which unrelated objects arrive, on what is
+//! recorded, on copies, or on caches.
 //!
 //! - `KUBESTEP_FUZZ_SEEDS`: `100` for seeds 0 to 99, `17..18` for one.
 
@@ -28,7 +28,7 @@ use serde_json::Value;
 use case::{Case, Step};
 use random::Random;
 
-/// The seeds to be tried: those of the environment, or the first few.
+/// The seeds to run: those of the environment variable, or the first few.
 fn seeds(few: u64) -> Range<u64> {
     let Ok(text) = std::env::var("KUBESTEP_FUZZ_SEEDS") else { return 0..few };
     let number = |text: &str| text.trim().parse::<u64>().ok();
@@ -41,7 +41,7 @@ fn seeds(few: u64) -> Range<u64> {
     seeds
 }
 
-/// What went wrong, with how to see it again.
+/// The failures, with how to reproduce them.
 fn failures(
     test: &str,
     seeds: Range<u64>,
@@ -98,7 +98,7 @@ fn recording() {
     }));
 }
 
-/// Everything recorded is taken away after each step, and records are dropped at once.
+/// All records are taken after each step and dropped at once.
 fn drained(world: &mut World, steps: &[Step]) -> Result<Vec<Value>, String> {
     let mut all = Vec::new();
     for step in steps {
@@ -113,7 +113,7 @@ fn drained(world: &mut World, steps: &[Step]) -> Result<Vec<Value>, String> {
     Ok(all)
 }
 
-/// Nothing is taken away, and records are looked at only after the last step.
+/// No records are taken until the last step.
 fn kept(world: &mut World, steps: &[Step]) -> Result<Vec<Value>, String> {
     let mut moments: Vec<(World, Vec<Arc<CycleRecord>>)> = Vec::new();
     for step in steps {
@@ -133,7 +133,7 @@ fn copies() {
     }));
 }
 
-/// Copies go on as the original does, and it does not hear of them.
+/// A copy behaves like the original, and the original is not affected by it.
 fn copied(case: &Case, other: &Case) -> Result<(), String> {
     let first = run::take_all(&mut case.world()?, &case.steps)?;
     let mut world = case.world()?;
@@ -144,7 +144,7 @@ fn copied(case: &Case, other: &Case) -> Result<(), String> {
             copies.push((number, world.clone()));
         }
         if number % 11 == 5 {
-            // A copy goes another way; nothing of that may come back.
+            // Another copy diverges; this must not affect the original.
             run::take_all(&mut world.clone(), &other.steps)?;
         }
         again.push(run::take(&mut world, step)?);
@@ -221,7 +221,7 @@ fn pod_index() {
     }));
 }
 
-/// Whether what follows the nodes one by one is what comes of looking at all of them.
+/// Whether the incrementally updated indexes equal those computed from all nodes.
 fn is_current(snapshot: &Snapshot) -> Result<(), String> {
     let anew = PodIndex::of(snapshot.iter().map(|node| &**node));
     if counts(snapshot.pods()) != counts(&anew) {
@@ -243,7 +243,7 @@ fn is_current(snapshot: &Snapshot) -> Result<(), String> {
     }
 }
 
-/// What an index counts, by a text for each class.
+/// The counts of an index, by a text for each class.
 fn counts(index: &PodIndex) -> BTreeMap<String, BTreeMap<NodeId, u32>> {
     let entry = |list: &str, pods: &ClassPods| {
         (format!("{list} {:?}", pods.class), pods.nodes.iter().copied().collect())

@@ -1,5 +1,5 @@
-//! Random objects, as the API has them. Names and values come from small sets, so that
-//! selectors meet labels, tolerations meet taints, and resources run out.
+//! Random API objects. Names and values come from small sets, so that selectors match labels,
+//! tolerations match taints, and resources run out.
 
 use serde_json::{Value, json};
 
@@ -12,12 +12,11 @@ const NAMESPACES: &[&str] = &["default", "shop", "lab"];
 const DRIVER: &str = "disk.example.com";
 const DEVICES: &str = "gpu.example.com";
 
-/// A name that many pods share.
+/// An app name that many pods share.
 pub fn app(r: &mut Random) -> Value {
     json!(r.pick(APPS))
 }
 
-/// A zone.
 pub fn zone(r: &mut Random) -> Value {
     json!(r.pick(&["east", "west", "north"]))
 }
@@ -28,7 +27,7 @@ pub fn taints(r: &mut Random) -> Value {
     json!([{"key": "dedicated", "value": r.pick(&["x", "y"]), "effect": effect}])
 }
 
-/// What a node offers.
+/// The allocatable resources of a node.
 pub fn allocatable(r: &mut Random) -> Value {
     let mut offered = json!({
         "cpu": (2 + r.below(7)).to_string(), "memory": format!("{}Gi", 2 + r.below(14)),
@@ -50,7 +49,6 @@ fn image(r: &mut Random) -> String {
     format!("registry.example/app:{}", r.below(3))
 }
 
-/// A node.
 pub fn node(r: &mut Random, name: &str) -> Value {
     let mut labels = json!({HOST: name, "disk": r.pick(&["ssd", "hdd"])});
     labels["cores"] = json!(r.below(9).to_string());
@@ -73,7 +71,7 @@ pub fn node(r: &mut Random, name: &str) -> Value {
     node
 }
 
-/// What a node can attach, and the devices it has.
+/// The CSINode and the devices of a node.
 pub fn beside_node(r: &mut Random, name: &str) -> Vec<Value> {
     let mut objects = Vec::new();
     if r.chance(60) {
@@ -127,7 +125,7 @@ fn namespace(r: &mut Random, name: &str) -> Value {
     json!({"kind": "Namespace", "metadata": {"name": name, "uid": name, "labels": labels}})
 }
 
-/// A pod, with the claims it names in front of it. On a node if one is given.
+/// A pod, after the claims it refers to. Bound if a node is given.
 pub fn pod(r: &mut Random, name: &str, node: Option<&str>) -> Vec<Value> {
     let namespace = r.pick(NAMESPACES);
     let mut container =
@@ -160,7 +158,7 @@ pub fn pod(r: &mut Random, name: &str, node: Option<&str>) -> Vec<Value> {
     objects
 }
 
-/// What a container asks for.
+/// The requests of a container.
 pub fn requests(r: &mut Random) -> Value {
     let mut asked = json!({});
     if r.chance(85) {
@@ -173,7 +171,7 @@ pub fn requests(r: &mut Random) -> Value {
     asked
 }
 
-/// What matters only to a pod that is not placed yet.
+/// Fields that only matter to a pending pod.
 fn queueing(r: &mut Random, pod: &mut Value) {
     if r.chance(6) {
         pod["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]);
@@ -186,7 +184,7 @@ fn queueing(r: &mut Random, pod: &mut Value) {
     }
 }
 
-/// Where a pod wants to be; gives the claims it names.
+/// Node and pod affinity, spread and claims of a pod; returns the claims.
 fn wishes(r: &mut Random, pod: &mut Value, name: &str, namespace: &str) -> Vec<Value> {
     let spec = &mut pod["spec"];
     if r.chance(40) {
@@ -260,7 +258,7 @@ fn spread(r: &mut Random) -> Value {
     json!([one(ZONE), one(HOST)])
 }
 
-/// A claim for a volume that is made once the pod has a node.
+/// A claim for a volume with delayed binding.
 fn volume_claim(spec: &mut Value, pod: &str, namespace: &str) -> Value {
     let name = format!("claim-{pod}");
     spec["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": name}}]);

@@ -1,4 +1,4 @@
-//! Takes the steps of a case and writes down all that can be seen of them.
+//! Runs the steps of a case and returns everything that can be observed.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use serde_json::{Value, json};
 
 use crate::case::{Step, read};
 
-/// What can be seen of a step: its cycles, and where the pods are after it.
+/// What can be observed of a step: its cycles, and the state of the pods after it.
 pub fn take(world: &mut World, step: &Step) -> Result<Value, String> {
     let cycles = act(world, step)?;
     Ok(seen(world, &cycles))
 }
 
-/// What can be seen of all steps.
+/// What can be observed of all steps.
 pub fn take_all(world: &mut World, steps: &[Step]) -> Result<Vec<Value>, String> {
     steps.iter().map(|step| take(world, step)).collect()
 }
 
-/// Takes a step and gives its cycles.
+/// Runs a step and returns its cycles.
 pub fn act(world: &mut World, step: &Step) -> Result<Vec<Arc<CycleRecord>>, String> {
     match step {
         Step::Run(cycles) => return Ok(world.run(*cycles)),
@@ -69,7 +69,7 @@ fn decide(world: &mut World, allow: bool) {
     };
 }
 
-/// Puts a patch over a document; `null` removes.
+/// Applies a merge patch to a document; `null` removes.
 fn merge(document: &mut Value, patch: &Value) {
     let Value::Object(fields) = patch else {
         *document = patch.clone();
@@ -83,7 +83,7 @@ fn merge(document: &mut Value, patch: &Value) {
     }
 }
 
-/// Cycles, and where the pods are.
+/// Cycles, and the state of the pods.
 pub fn seen(world: &World, cycles: &[Arc<CycleRecord>]) -> Value {
     let scheduler = world.scheduler();
     let state = State::new(scheduler.queue(), world.api().objects(), Vec::new());
@@ -95,7 +95,7 @@ pub fn seen(world: &World, cycles: &[Arc<CycleRecord>]) -> Value {
     })
 }
 
-/// Says where two runs differ first.
+/// The first difference of two runs.
 pub fn compare(expected: &[Value], got: &[Value]) -> Result<(), String> {
     if expected.len() != got.len() {
         return Err(format!("{} steps instead of {}", got.len(), expected.len()));
@@ -108,7 +108,7 @@ pub fn compare(expected: &[Value], got: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// The innermost place where two unequal documents differ.
+/// The innermost difference of two unequal documents.
 fn difference(place: String, expected: &Value, got: &Value) -> String {
     match (expected, got) {
         (Value::Object(a), Value::Object(b)) => {

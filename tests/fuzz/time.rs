@@ -1,5 +1,5 @@
-//! Going back in time: a state that is reached again, a matrix that was left out and a future
-//! that is run again must be the same bytes as the first time.
+//! Going back in time: a restored state, a matrix that is computed again and a replayed future must
+//! be byte-identical to the first time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Change for Deed {
     }
 }
 
-/// Takes all steps of a case and gives what was seen after each input.
+/// Runs all steps of a case and returns what was observed after each input.
 fn play(case: &Arc<Case>, session: &mut Session) -> Result<Vec<Value>, String> {
     let mut seen = vec![run::seen(session.world(), &[])];
     for (number, step) in case.steps.iter().enumerate() {
@@ -63,7 +63,7 @@ fn inputs(case: &Arc<Case>, session: &Session, (number, step): (usize, &Step)) -
     }
 }
 
-/// Everything that is recorded, whatever was left out of it meanwhile.
+/// The whole recording, with dropped parts computed again.
 fn told(session: &mut Session) -> Vec<Value> {
     let entries = session.history().entries().iter().cloned().collect::<Vec<_>>();
     let mut one = |entry: &Arc<Entry>| match entry.as_ref() {
@@ -76,7 +76,8 @@ fn told(session: &mut Session) -> Vec<Value> {
     entries.iter().map(&mut one).collect()
 }
 
-/// Whether the states and records of a case come back, and its future is the same again.
+/// Checks that the states and records of a case can be restored and that its future can be
+/// replayed.
 pub fn comes_back(seed: u64) -> Result<(), String> {
     Case::both(seed).into_iter().try_for_each(|case| case_comes_back(Arc::new(case), seed))
 }
@@ -86,7 +87,7 @@ fn case_comes_back(case: Arc<Case>, seed: u64) -> Result<(), String> {
     let states = play(&case, &mut first)?;
     let expected = told(&mut first);
     let mut session = Session::new(case.world()?);
-    // No matrix but a few and as few copies as possible.
+    // As few matrices and copies as possible.
     session.set_history_memory(0);
     run::compare(&states, &play(&case, &mut session)?)?;
     let mut random = Random::new(!seed);
@@ -100,7 +101,7 @@ fn case_comes_back(case: Arc<Case>, seed: u64) -> Result<(), String> {
     goes_on(&mut session, random.below(states.len()), &expected)
 }
 
-/// Whether the inputs after a step lead to the same once more.
+/// Checks that the inputs after a step give the same results again.
 fn goes_on(session: &mut Session, step: usize, expected: &[Value]) -> Result<(), String> {
     session.go_to_stop(session.timeline().last_stop_of(step));
     let rest: Vec<Input> =

@@ -1,5 +1,5 @@
-//! The debugger on a scheduler that decides for real, in a pseudo-terminal, against the
-//! stand-in: what it says it is doing, and what it writes when.
+//! The debugger on a scheduler that writes, in a pseudo-terminal, against the stand-in: what the
+//! screen shows, and what is written when.
 
 use kubestep_api::Kind;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::running::{get, until};
 use crate::standin::StandIn;
 use crate::terminal::Terminal;
 
-/// The pods that were bound, in order, as often as they were.
+/// The bindings of pods, in order, with repetitions.
 fn bindings(server: &StandIn) -> Vec<String> {
     let posted = writes(server).into_iter().filter(|line| line.contains("/binding"));
     posted.map(|line| line.split('/').rev().nth(1).unwrap_or_default().to_owned()).collect()
@@ -60,7 +60,7 @@ fn steps_are_real_are_held_and_are_written_once() {
     terminal.wait_for("LIVE SCHEDULING lab: paused");
     terminal.send("2");
     terminal.wait_for("default/late");
-    // Back through what was and forward again: nothing is written anew.
+    // Back through the past and forward again: nothing is written again.
     terminal.send("{");
     terminal.wait_for("HELD: ");
     terminal.send("ssssssssc");

@@ -1,4 +1,4 @@
-//! The question before anything is written, on a terminal and without one.
+//! The confirmation before anything is written, with and without a terminal.
 
 use kubestep_api::Kind;
 use serde_json::json;
@@ -16,14 +16,14 @@ pub fn cluster() -> std::sync::Arc<StandIn> {
     server
 }
 
-/// A pod that waits for a node.
+/// A pending pod.
 pub fn pod(server: &StandIn, name: &str) {
     let containers = json!([{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]);
     let spec = json!({"schedulerName": "default-scheduler", "containers": containers});
     server.put(Kind::Pod, name, json!({"metadata": {"uid": format!("uid-{name}")}, "spec": spec}));
 }
 
-/// The writes that were asked for: what is not read.
+/// The write requests.
 pub fn writes(server: &StandIn) -> Vec<String> {
     let mut requests = server.requests();
     requests.retain(|line| !line.starts_with("GET "));

@@ -1,5 +1,5 @@
-//! A real control plane for one test: etcd and kube-apiserver from the folder that
-//! `KUBEBUILDER_ASSETS` names, on free loopback ports, with RBAC and an audit log.
+//! A real control plane for one test: etcd and kube-apiserver from the folder `KUBEBUILDER_ASSETS`,
+//! on free loopback ports, with RBAC and an audit log.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ use kubestep_live::Target;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// etcd and kube-apiserver. They end with the test.
+/// etcd and kube-apiserver. They are killed when the test ends.
 pub struct ControlPlane {
     assets: PathBuf,
     folder: TempDir,
@@ -29,12 +29,12 @@ pub fn assets() -> PathBuf {
 }
 
 impl ControlPlane {
-    /// Starts one. Without `KUBEBUILDER_ASSETS` the test that asks for it fails.
+    /// Starts a control plane. Fails the test if `KUBEBUILDER_ASSETS` is not set.
     pub fn start() -> ControlPlane {
         ControlPlane::start_with(&[])
     }
 
-    /// The same with more options of the API server.
+    /// Like [`ControlPlane::start`], with additional options of the API server.
     pub fn start_with(options: &[&str]) -> ControlPlane {
         let assets = assets();
         let folder = TempDir::new().unwrap();
@@ -76,19 +76,19 @@ impl ControlPlane {
         self.folder.path().join(format!("{user}.kubeconfig"))
     }
 
-    /// The cluster as the library takes it.
+    /// The cluster for the library.
     pub fn target(&self, user: &str) -> Target {
         Target { kubeconfig: Some(self.kubeconfig(user)), ..Target::default() }
     }
 
-    /// A way to run kubectl from another thread.
+    /// A kubectl command, to be run in another thread.
     pub fn kubectl_command(&self) -> Command {
         let mut command = Command::new(self.assets.join("kubectl"));
         command.arg("--kubeconfig").arg(self.kubeconfig("admin"));
         command
     }
 
-    /// Runs kubectl as the administrator, with something on standard input.
+    /// Runs kubectl as the administrator, with standard input.
     pub fn kubectl(&self, line: &str, input: &str) -> String {
         let file = self.folder.path().join("input");
         fs::write(&file, input).unwrap();
@@ -104,7 +104,7 @@ impl ControlPlane {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The verbs in the audit log of requests that a program of that name made.
+    /// The verbs of requests in the audit log from a user agent.
     pub fn verbs_of(&self, agent: &str) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("audit.log")).unwrap();
         let events = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -114,7 +114,7 @@ impl ControlPlane {
         of_agent.map(|event| event["verb"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// The answered requests in the audit log: verb, resource with its part, object, code.
+    /// The completed requests in the audit log: verb, resource with subresource, object, code.
     pub fn audited(&self) -> Vec<Audited> {
         let log = fs::read_to_string(self.folder.path().join("audit.log")).unwrap();
         let events = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -148,32 +148,32 @@ impl ControlPlane {
     }
 }
 
-/// A request as the audit log has it.
+/// A request in the audit log.
 #[derive(Clone, Debug)]
 pub struct Audited {
-    /// The program.
+    /// The user agent.
     pub agent: String,
     /// The verb.
     pub verb: String,
-    /// The resource.
+    /// The resource with its subresource.
     pub resource: String,
     /// The object's name.
     pub name: String,
-    /// The answer's code.
+    /// The status code.
     pub code: u64,
 }
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
         for child in [&mut self.server, &mut self.etcd] {
-            // It may have ended by itself.
+            // It may have exited already.
             let _killed = child.kill();
             let _waited = child.wait();
         }
     }
 }
 
-/// A port of this machine that nobody listens on.
+/// A loopback port on which no process listens.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::control_plane::ControlPlane;
 
-/// Starts one. What `answer` leaves without an answer, by path and body, is a binding.
+/// Starts an extender. Calls for which `answer`, by path and body, returns `None` are bindings.
 pub fn start(
     plane: &ControlPlane,
     answer: impl Fn(&str, &Value) -> Option<Value> + Send + 'static,

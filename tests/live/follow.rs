@@ -1,5 +1,5 @@
-//! Lists and watches against the stand-in: whatever happens to the connection, what is known in
-//! the end is what the server has, and nothing older ever comes after something newer.
+//! Lists and watches against the stand-in: whatever happens to the connection, the final state
+//! equals the server's, and no older version arrives after a newer one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::mirror::Mirror;
 use crate::random::Random;
 use crate::standin::StandIn;
 
-/// Everything tried again quickly.
+/// Very short retry delays.
 const PACE: Pace = Pace {
     watch_seconds: 1,
     idle: Duration::from_secs(2),
@@ -30,7 +30,7 @@ fn open(server: &StandIn) -> (Mirror, Feed) {
     (Mirror::new(&snapshot), feed)
 }
 
-/// Waits until all is known, and for a notice with that beginning; "" for none.
+/// Waits until the state equals the server's, and for a notice with that prefix; "" for none.
 fn settle(mirror: &mut Mirror, feed: &mut Feed, server: &StandIn, notice: &str) {
     let said = |mirror: &Mirror| {
         notice.is_empty() || mirror.notices.iter().any(|text| text.starts_with(notice))
@@ -46,7 +46,7 @@ fn long_lists_come_in_pages() {
     let (mirror, _feed) = open(&server);
     assert_eq!(mirror.contents(), server.contents());
     let pages = server.requests().iter().filter(|r| *r == "GET /api/v1/pods").count();
-    // Two of the list whose continuation expired, three of the next, one watch perhaps.
+    // Two of the list whose continuation expired, three of the next, and perhaps one watch.
     assert!(pages >= 5, "{pages}");
 }
 
@@ -69,7 +69,7 @@ fn a_forgotten_version_is_listed_anew_and_only_the_difference_is_told() {
     (0..10).for_each(|at| server.put(Kind::Node, &format!("n{at}"), json!({})));
     let (mut mirror, mut feed) = open(&server);
     server.misbehave(|faults| faults.down = true);
-    // Long enough that every watch has been cut and none hears of what follows.
+    // Long enough for every watch to be cut without the later events.
     mirror.follow(&mut feed, |mirror| !mirror.notices.is_empty());
     std::thread::sleep(Duration::from_millis(500));
     server.delete(Kind::Node, "n3");
@@ -135,7 +135,7 @@ fn a_busy_server_is_asked_again() {
     let server = StandIn::start();
     server.put(Kind::Node, "a", json!({}));
     server.misbehave(|faults| faults.busy = 3);
-    // The very first question is asked without patience; it may meet the busy server.
+    // The first request is not retried; it may reach the busy server.
     let opened = (0..4).find_map(|_| Feed::open(server.target(), Scope::default(), PACE).ok());
     let (snapshot, _feed) = opened.unwrap();
     assert_eq!(snapshot.objects().count(), 1);
@@ -159,7 +159,7 @@ fn cut_slow_and_repeated_watches_end_in_the_servers_state() {
     }
 }
 
-/// Random changes with outages and forgotten versions between them.
+/// Random changes, with outages and compactions between them.
 fn disturb(server: &Arc<StandIn>, seed: u64) {
     let mut random = Random::new(seed ^ 0xabcd);
     for _ in 0..30 {

@@ -1,4 +1,4 @@
-//! Live clusters: how they are read, followed, captured, recorded and shadowed.
+//! Live clusters: lists, watches, captures, recordings and shadow mode.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! What a listener knows of a cluster from its lists and events alone, strict about what may
-//! not happen: news that are older than what is known.
+//! The state of a cluster as received through lists and events; fails on an update that is older
+//! than the known version.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use kubestep_api::Kind;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_live::{Delta, Event, Feed, Snapshot};
 
-/// The objects known with their versions.
+/// The known objects with their versions.
 #[derive(Default)]
 pub struct Mirror {
     objects: BTreeMap<(Kind, NamespacedName), u64>,
@@ -17,7 +17,7 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// From the lists.
+    /// The state from the lists.
     pub fn new(snapshot: &Snapshot) -> Mirror {
         let mut mirror = Mirror::default();
         for object in snapshot.objects() {
@@ -26,7 +26,7 @@ impl Mirror {
         mirror
     }
 
-    /// Takes an event in.
+    /// Applies an event.
     pub fn take(&mut self, event: Event) {
         match event {
             Event::Delta(Delta::Put(object)) => {
@@ -53,7 +53,7 @@ impl Mirror {
         all
     }
 
-    /// Takes events until `done`, for ten seconds at most.
+    /// Applies events until `done`, for ten seconds at most.
     pub fn follow(&mut self, feed: &mut Feed, mut done: impl FnMut(&Mirror) -> bool) {
         let until = Instant::now() + Duration::from_secs(10);
         while !done(self) {

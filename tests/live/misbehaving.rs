@@ -1,5 +1,5 @@
-//! Watches that a server answers wrongly: each kind is asked for again less and less often, the
-//! outage is shown and reported once, and ends with the server's misbehaviour.
+//! Watches with invalid responses: each kind is retried with increasing delays, and the outage is
+//! shown and reported once, and ends when the server recovers.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::mirror::Mirror;
 use crate::standin::{StandIn, chunk};
 
-/// The program's pace, a hundred times as fast.
+/// The program's retry delays, divided by a hundred.
 const PACE: Pace = Pace {
     watch_seconds: 300,
     idle: Duration::from_secs(7),
@@ -24,31 +24,31 @@ const PACE: Pace = Pace {
     refused: Duration::from_millis(600),
     seed: 1,
 };
-/// A minute at that pace.
+/// A minute, divided by a hundred.
 const MINUTE: Duration = Duration::from_millis(600);
 
 const GONE: &str = r#"{"kind":"Status","message":"too old","reason":"Expired","code":410}"#;
 
-/// How a watch is answered.
+/// A response to a watch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
-    /// A status with its `Retry-After`.
+    /// A status code with `Retry-After`.
     Status(u16, &'static str),
-    /// These bytes in a chunk, and the end.
+    /// These bytes in one chunk, then the end.
     Whole(&'static [u8]),
-    /// Nothing but the head.
+    /// The connection is closed after the head.
     Dropped,
-    /// An object of 5 MB, and the end.
+    /// An object of 5 MB, then the end.
     Big,
-    /// A line without an end, as fast as it goes.
+    /// A line without an end, at full speed.
     Endless,
     /// A line, byte by byte.
     Drip,
-    /// A bookmark of a version that is far ahead, then events.
+    /// A bookmark with a version far ahead, then events.
     LyingBookmark,
 }
 
-/// Each with what is shown.
+/// The responses, each with the text that is shown.
 const MODES: &[(Mode, &str)] = &[
     (Mode::Whole(b""), "watch ends at once"),
     (Mode::Whole(br#"{"type":"ADDED","object":{"kind":"Pod","metad"#), "no connection"),
@@ -130,14 +130,14 @@ impl Mode {
             _ => {}
         }
         if self != Mode::Dropped {
-            // Nothing more comes.
+            // No more data.
             sleep(Duration::from_secs(60));
         }
         Ok(())
     }
 
-    /// Requests in an attempt: a list before the watch after 410, another one with credentials
-    /// that were read again after 401.
+    /// Requests per attempt: after 410 a list precedes the watch; after 401 another request is sent
+    /// with credentials that were read again.
     fn requests(self, shown: &str) -> usize {
         if ["410", "401"].contains(&shown) { 2 } else { 1 }
     }
@@ -163,7 +163,7 @@ fn server(mode: Mode) -> Arc<StandIn> {
     server
 }
 
-/// The attempts that client-go's backoff would make at most, if it were as fast.
+/// The most attempts that client-go's backoff would make with these delays.
 fn attempts(within: Duration) -> usize {
     let (mut pause, mut at, mut count) = (PACE.pause, Duration::ZERO, 0);
     while at <= within {
@@ -181,7 +181,7 @@ fn check(mode: Mode, shown: &str) {
     let mut mirror = Mirror::new(&snapshot);
     sleep(MINUTE);
     let requests = server.requests();
-    // The list of the beginning; and one object that is new resets it once.
+    // The initial list counts; and a new object resets the backoff once.
     let most = 1 + mode.requests(shown) * (attempts(begun.elapsed()) + 1);
     for plural in ["pods", "nodes", "services"] {
         let of_kind = requests.iter().filter(|request| request.ends_with(&format!("/{plural}")));

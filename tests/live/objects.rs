@@ -1,4 +1,4 @@
-//! Objects for a real API server, and how they look there.
+//! Objects for a real API server, and helpers to read them.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::control_plane::ControlPlane;
 
-/// As fast as the server takes it.
+/// No client-side rate limit.
 pub const FAST: &str = "--yes-write --kube-api-qps=-1 --kube-api-burst 1";
 
-/// A node that offers so many CPUs.
+/// A node with that many CPUs.
 pub fn node(name: &str, cpu: &str) -> Value {
     let resources = json!({"cpu": cpu, "memory": "64Gi", "pods": "110"});
     let labels = json!({"kubernetes.io/hostname": name});
@@ -19,7 +19,7 @@ pub fn node(name: &str, cpu: &str) -> Value {
     })
 }
 
-/// A pod that asks for so many.
+/// A pod that requests that many CPUs.
 pub fn pod(name: &str, cpu: &str) -> Value {
     let resources = json!({"requests": {"cpu": cpu}});
     json!({
@@ -31,23 +31,22 @@ pub fn pod(name: &str, cpu: &str) -> Value {
     })
 }
 
-/// Makes objects.
 pub fn create(plane: &ControlPlane, items: Vec<Value>) {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     plane.kubectl("create -f -", &list.to_string());
 }
 
-/// What the server answers.
+/// A GET request.
 pub fn get(plane: &ControlPlane, path: &str) -> Value {
     serde_json::from_str(&plane.kubectl(&format!("get --raw {path}"), "")).unwrap()
 }
 
-/// A pod as it is.
+/// The current state of a pod.
 pub fn get_pod(plane: &ControlPlane, name: &str) -> Value {
     get(plane, &format!("/api/v1/namespaces/default/pods/{name}"))
 }
 
-/// How many pods have no node.
+/// The number of pods without a node.
 pub fn pending(plane: &ControlPlane) -> usize {
     let list = get(plane, "/api/v1/pods?fieldSelector=spec.nodeName%3D");
     list["items"].as_array().unwrap().len()

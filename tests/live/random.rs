@@ -1,10 +1,9 @@
-//! Numbers that look random and can be repeated.
+//! Reproducible pseudo-random numbers.
 
-/// A generator of them (SplitMix64).
+/// A SplitMix64 generator.
 pub struct Random(u64);
 
 impl Random {
-    /// By seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }

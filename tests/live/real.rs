@@ -1,4 +1,4 @@
-//! The same with a real API server, where there is one: see [`crate::control_plane`].
+//! Lists and watches with a real API server: see [`crate::control_plane`].
 
 use std::fmt::Write;
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::control_plane::ControlPlane;
 use crate::mirror::Mirror;
 
-/// Nodes of four cores, and pods that ask for one.
+/// Nodes with four CPUs, and pods that request one.
 fn objects(nodes: usize, pods: usize) -> String {
     let mut text = String::new();
     for at in 0..nodes {
@@ -30,7 +30,7 @@ fn objects(nodes: usize, pods: usize) -> String {
     text
 }
 
-/// What kubectl sees of nodes and pods, as [`Mirror::contents`].
+/// The nodes and pods that kubectl lists, in the format of [`Mirror::contents`].
 fn contents(plane: &ControlPlane) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for plural in ["nodes", "pods"] {
@@ -159,8 +159,8 @@ fn a_recording_of_a_real_api_server_ends_as_the_server_does() {
 
     let live = kubestep(&plane, "admin", "run");
     let replayed = kubestep(&plane, "admin", &format!("run -f {}", plain.display()));
-    // Pods of one second are queued as they arrived; a list has them by name. Which of these equal
-    // pods comes first does not change how many there are, and where.
+    // Pods created in the same second are queued in order of arrival; a list has them by name.
+    // Which of these equal pods comes first does not change the totals.
     let pods = |text: &str| -> std::collections::BTreeSet<String> {
         let placed = text.lines().filter_map(|line| line.split_once("  on "));
         placed.map(|(pod, _)| pod.trim().to_owned()).collect()

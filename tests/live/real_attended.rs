@@ -1,4 +1,4 @@
-//! The debugger on the embedded scheduler, in place of kube-scheduler on a real API server: see
+//! The debugger on the embedded scheduler in place of kube-scheduler, with a real API server: see
 //! [`crate::control_plane`].
 
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn attend(plane: &ControlPlane, more: &[&str]) -> Terminal {
     Terminal::start(kubestep(&[&line[..], more].concat()), 140, 40)
 }
 
-/// The writes that the program made on pods, with their parts: `pods/binding a 201`.
+/// The program's writes of pods, with subresources: `pods/binding a 201`.
 fn writes(plane: &ControlPlane) -> Vec<String> {
     let own = plane.audited().into_iter().filter(|it| it.agent.starts_with("kubestep/"));
     let writes = own.filter(|it| !["get", "list", "watch"].contains(&it.verb.as_str()));
@@ -42,7 +42,7 @@ fn real_a_pod_is_allowed_and_one_rejected_by_hand() {
     terminal.send("c7");
     terminal.wait_for("default/good");
     terminal.wait_for("default/bad");
-    // As kube-scheduler does while a pod waits.
+    // The same as in kube-scheduler while a pod waits.
     let nominated = |name: &str| get_pod(&plane, name)["status"]["nominatedNodeName"] == "node-0";
     until("both are nominated", || nominated("good") && nominated("bad"));
     terminal.send("/good\rA");
@@ -100,7 +100,8 @@ fn real_a_held_cycle_and_a_branch_write_nothing_and_a_dry_run_changes_nothing() 
     terminal.wait_for("HELD: ");
     assert!(writes(&plane).is_empty(), "{:?}", writes(&plane));
     plane.restart();
-    // Before it knows its roles the server forbids everything, which is asked again a minute later.
+    // Before the server has loaded its roles it rejects everything, which is retried a minute
+    // later.
     until("all is followed again", || terminal.text().contains("HELD: "));
     terminal.send("n");
     until("it is bound", || get_pod(&plane, "web")["spec"]["nodeName"] == "node-0");

@@ -1,5 +1,5 @@
-//! The port of a scheduler over HTTPS: its certificate, and who may see what, asked of a real API
-//! server.
+//! The HTTPS port of a scheduler: its certificate and its authorization, which a real API server
+//! decides.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use crate::control_plane::{ControlPlane, free_port};
 use crate::objects::{FAST, create, node};
 use crate::running::{Running, until};
 
-/// Asks with kubectl, which speaks HTTPS, as nobody or with a token.
+/// A request with kubectl, which speaks HTTPS, anonymous or with a token.
 fn ask(plane: &ControlPlane, port: u16, path: &str, options: &[&str]) -> Output {
     let mut kubectl = Command::new(plane.kubectl_command().get_program());
     kubectl.env("KUBECONFIG", "/dev/null").args(["get", "--raw", path]).args(options);
@@ -64,7 +64,7 @@ fn real_https_has_the_certificate_that_is_given() {
     let scheduler = Running::start(&plane, &line);
     scheduler.wait_for("leading");
     let trusted = format!("--certificate-authority={}", certificate.display());
-    // A token keeps kubectl from asking for a name; nobody looks at it here.
+    // With a token kubectl does not ask for a user name; the token is not checked here.
     let token = "--token=any";
     until("it is ready", || ask(&plane, port, "/readyz", &[&trusted, token]).status.success());
     let doubted = ask(&plane, port, "/readyz", &[token]);

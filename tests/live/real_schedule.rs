@@ -1,4 +1,4 @@
-//! The embedded scheduler in place of kube-scheduler, on a real API server: see
+//! The embedded scheduler in place of kube-scheduler, with a real API server: see
 //! [`crate::control_plane`].
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use crate::control_plane::ControlPlane;
 use crate::objects::{FAST, create, get, get_pod, node, pending, placed, pod};
 use crate::running::{Running, until};
 
-/// How often each pod was bound, as the server says.
+/// How often each pod was bound, by the audit log.
 fn bindings(plane: &ControlPlane) -> BTreeMap<String, usize> {
     let mut bound = BTreeMap::new();
     for request in plane.audited() {
@@ -26,7 +26,7 @@ fn cluster(plane: &ControlPlane, nodes: usize, pods: usize) {
     create(plane, nodes.chain(pods).collect());
 }
 
-/// Every pod has a node, was bound once, and no node has more than it can hold.
+/// Asserts that every pod has a node, was bound once, and no node exceeds its capacity.
 fn assert_all_bound_once(plane: &ControlPlane, pods: usize) {
     let placed = placed(plane);
     assert_eq!(placed.len(), pods);
@@ -189,7 +189,7 @@ fn real_a_victim_is_marked_and_deleted_and_the_preemptor_takes_its_place() {
     let with_class = |name: &str, class: &str| {
         let mut pod = pod(name, "2");
         pod["spec"]["priorityClassName"] = class.into();
-        // It stays until the test lets it go.
+        // It has a finalizer, which the test removes later.
         if class == "low" {
             pod["metadata"]["finalizers"] = json!(["example.com/seen"]);
         }
@@ -224,6 +224,6 @@ fn real_a_victim_is_marked_and_deleted_and_the_preemptor_takes_its_place() {
         events["items"].as_array().unwrap().iter().find(|it| it["reason"] == "Preempted");
     let preempted = preempted.unwrap();
     assert_eq!(preempted["regarding"]["name"], "victim");
-    // Upstream has no kind for its wrapper of the preemptor, and so leaves it out.
+    // Upstream omits `related`, because its wrapper of the preemptor has no kind.
     assert_eq!(preempted["related"], Value::Null);
 }

@@ -1,5 +1,5 @@
-//! The debugger's screen beside a real API server, as a user who may write: the audit log shows
-//! that it never does.
+//! Shadow mode with a real API server, as a user who may write: the audit log shows that nothing is
+//! written.
 
 use crate::control_plane::ControlPlane;
 use crate::objects::{create, node, pending, pod};
@@ -16,13 +16,13 @@ fn real_the_screen_of_a_shadow_makes_not_one_write() {
     let line = ["--kubeconfig", kubeconfig.to_str().unwrap()];
     let mut terminal = Terminal::start(kubestep(&line), 120, 30);
     terminal.wait_for("LIVE (shadow)");
-    // Four fit in its own mind; two are refused.
+    // Four fit in the simulation; two are rejected.
     terminal.send("2");
     terminal.wait_for("unschedulable 2");
     create(&plane, vec![node("node-c", "8")]);
     terminal.send("5");
     terminal.wait_for("node-c");
-    // Frozen and on again; its cache is compared with the server's.
+    // Freezes and continues; then the local state is compared with the server's.
     terminal.send("Z");
     terminal.wait_for("LIVE (frozen)");
     terminal.send("Z");

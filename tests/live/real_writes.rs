@@ -1,5 +1,5 @@
-//! What the scheduler writes before it binds a pod, on a real API server: volumes, claims of
-//! devices, groups; and extenders that bind in its place.
+//! What the scheduler writes before it binds a pod, with a real API server: volumes, resource
+//! claims, groups; and extenders that bind.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,7 @@ fn is_on(plane: &ControlPlane, pod: &str, node: &str) -> bool {
     get_pod(plane, pod)["spec"]["nodeName"] == node
 }
 
-/// A volume on one node, its class, and a claim that waits for a pod.
+/// A volume on one node, its class, and a claim with delayed binding.
 fn storage(node: &str) -> Vec<Value> {
     let expression = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [node]});
     vec![
@@ -67,7 +67,7 @@ fn real_a_volume_is_given_to_its_claim_before_the_pod_is_bound() {
     assert_eq!(written["metadata"]["labels"]["kept"], "as-it-is");
     assert_eq!(written["spec"]["local"]["path"], "/disk");
     assert_eq!(get_pod(&plane, "user")["spec"]["nodeName"], Value::Null, "not before it is bound");
-    // The test is the controller of volumes.
+    // The test takes the part of the volume controller.
     let patch = r#"{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"disk"}}"#;
     plane.kubectl(&format!("patch pvc data --type merge -p {patch}"), "");
     until("the pod is bound", || is_on(&plane, "user", "node-1"));
@@ -159,7 +159,7 @@ fn real_a_gang_is_bound_together_behind_its_gates() {
     });
 }
 
-/// The role that kubestep itself prints is all that it needs for this.
+/// The role that kubestep prints is sufficient for this.
 #[test]
 #[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_pods_that_share_a_claim_are_bound_with_the_own_role() {
@@ -204,7 +204,7 @@ fn real_pods_that_share_a_claim_are_bound_with_the_own_role() {
         request.resource.starts_with("resourceclaims") && request.verb == "patch"
     });
     let written: Vec<(String, u64)> = written.map(|it| (it.resource, it.code)).collect();
-    // The finalizer of each claim, and a reservation for each pod.
+    // A finalizer per claim, and a reservation per pod.
     assert_eq!(written.len(), 12, "{written:?}");
     assert!(written.iter().all(|(_, code)| *code == 200), "{written:?}");
 }

@@ -1,5 +1,5 @@
-//! `kubestep record` on the stand-in: what it writes is what the server had, at its end and at
-//! every time before.
+//! `kubestep record` with the stand-in: the file contains the state of the server at its end and at
+//! every earlier time.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,7 @@ fn start(server: &StandIn, output: &Path, options: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Waits until the recording in the file, as far as it is whole, has come to something.
+/// Waits until the complete part of the recording meets a condition.
 fn wait(output: &Path, until: impl Fn(&Input) -> bool) -> Input {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
@@ -42,7 +42,7 @@ fn wait(output: &Path, until: impl Fn(&Input) -> bool) -> Input {
     }
 }
 
-/// As [`StandIn::contents`].
+/// In the format of [`StandIn::contents`].
 fn contents(input: &Input) -> Vec<(String, String)> {
     let of = |loaded: &kubestep_source::Loaded| {
         let (kind, metadata) = (loaded.object.kind(), loaded.object.metadata());
@@ -81,7 +81,7 @@ fn a_recording_is_what_the_server_had() {
         let child = start(&server, &output, &[]);
         wait(&output, |input| contents(input) == server.contents());
         change(&server);
-        // Nothing is ended yet: every second what there is can be read.
+        // The recording is still running: the file is flushed every second.
         let before = wait(&output, |input| contents(input) == server.contents());
         assert!(before.warnings.iter().any(|text| text.contains("was cut off")));
         let told = interrupt(child);
@@ -134,7 +134,7 @@ fn by_other_names_it_says_nothing_of_the_old_ones() {
     );
     server.delete(Kind::Node, "paris");
     let input = wait(&output, |input| {
-        // Each kind comes in its own order.
+        // The order of changes is only defined within a kind.
         input.recording.as_ref().is_some_and(|recording| recording.changes.len() == 4)
     });
     interrupt(child);
@@ -143,7 +143,7 @@ fn by_other_names_it_says_nothing_of_the_old_ones() {
         let found = text.contains(&format!("\"{secret}\""));
         assert!(!found, "{secret}: {text}");
     }
-    // Whoever came later is the same everywhere, too.
+    // Objects that were created later are the same too.
     assert_eq!(input.objects.len(), 2, "{text}");
     let pod = text.lines().find(|line| line.contains("\"decision\"")).unwrap();
     let decision: Value = serde_json::from_str(pod).unwrap();

@@ -1,4 +1,4 @@
-//! `kubestep schedule` as a process beside the test.
+//! `kubestep schedule` as a child process.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::control_plane::ControlPlane;
 
-/// A scheduler at work. It ends with the test.
+/// A running scheduler. It is killed when the test ends.
 pub struct Running {
     child: Child,
     told: Arc<Mutex<String>>,
@@ -18,7 +18,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts one as the user who has kube-scheduler's roles.
+    /// Starts one as the user with kube-scheduler's roles.
     pub fn start(plane: &ControlPlane, line: &str) -> Running {
         Running::start_on(&plane.kubeconfig("scheduler"), line)
     }
@@ -30,7 +30,7 @@ impl Running {
         Running::of(command)
     }
 
-    /// Starts any program and listens to its standard error.
+    /// Starts any program and reads its standard error.
     pub fn of(mut command: Command) -> Running {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -45,24 +45,24 @@ impl Running {
         Running { child, told, listener: Some(listener) }
     }
 
-    /// What it said so far.
+    /// Its output so far.
     pub fn told(&self) -> String {
         self.told.lock().unwrap().clone()
     }
 
-    /// Waits until it has said something.
+    /// Waits until its output contains the text.
     pub fn wait_for(&self, text: &str) {
         until(&format!("{text:?} in:\n{}", self.told()), || self.told().contains(text));
     }
 
-    /// Asks it to end and gives its exit code.
+    /// Sends SIGTERM and returns its exit code.
     pub fn stop(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         self.end()
     }
 
-    /// Waits for its end, hears it out and gives its exit code.
+    /// Waits for its end, reads its remaining output and returns its exit code.
     pub fn end(&mut self) -> Option<i32> {
         let code = self.child.wait().unwrap().code();
         if let Some(listener) = self.listener.take() {
@@ -71,7 +71,7 @@ impl Running {
         code
     }
 
-    /// Ends it as a crash would.
+    /// Kills it, as in a crash.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -80,7 +80,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _killed = self.child.kill();
         let _waited = self.child.wait();
         if std::thread::panicking() {
@@ -89,7 +89,7 @@ impl Drop for Running {
     }
 }
 
-/// Asks a port of this machine over plain HTTP. Gives the whole answer.
+/// A plain HTTP request to a loopback port. Returns the whole response.
 pub fn get(port: u16, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
@@ -98,7 +98,7 @@ pub fn get(port: u16, path: &str) -> String {
     text
 }
 
-/// Waits for something, for ten minutes at most: backoffs and retries take their time.
+/// Waits for a condition, for ten minutes at most: backoffs and retries take long.
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(600);
     while !done() {

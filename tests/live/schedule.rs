@@ -1,4 +1,5 @@
-//! The embedded scheduler on a stand-in for an API server that loses, refuses and repeats.
+//! The embedded scheduler with a stand-in for an API server that loses, rejects and repeats
+//! requests.
 
 use kubestep_api::Kind;
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ fn nodes_of(server: &StandIn) -> Vec<String> {
     server.look(|state| pods(state).iter().filter_map(of).collect())
 }
 
-/// How often a pod was given a node in the story of the server: from none to one.
+/// How often a pod got a node in the server's log: the changes from none to one.
 fn times_bound(server: &StandIn, name: &str) -> usize {
     server.look(|state| {
         let of_pod = state.log.iter().filter(|(.., pod)| pod["metadata"]["name"] == name);
@@ -61,7 +62,7 @@ fn lease(server: &StandIn) -> Value {
 
 #[test]
 fn whatever_becomes_of_writes_and_watches_every_pod_is_bound_once() {
-    // The time that pods wait after a failure is not what is tested.
+    // The backoff of pods is not under test.
     let config = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
     let text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
                 podMaxBackoffSeconds: 1\n";
@@ -109,7 +110,7 @@ fn while_the_cluster_cannot_be_followed_nothing_is_written() {
     assert_eq!(after, before + 1);
 }
 
-/// The writes whose line has that part.
+/// The writes whose line contains that text.
 fn written(server: &StandIn, part: &str) -> usize {
     let requests = server.requests();
     requests.iter().filter(|line| !line.starts_with("GET ") && line.contains(part)).count()
@@ -152,7 +153,7 @@ fn a_victim_is_deleted_though_bindings_hang() {
     server.misbehave(|faults| {
         faults.held = Some(|path| path.ends_with("/binding") && !path.contains("urgent"));
     });
-    // More than are made at once.
+    // More than are sent concurrently.
     (0..70).for_each(|at| filling(&format!("victim-{at}"), 0));
     let _scheduler = Running::start_on(
         &server.kubeconfig(),

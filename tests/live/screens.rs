@@ -1,5 +1,5 @@
-//! The screens of a followed cluster, in a pseudo-terminal, against the stand-in: the mode in the
-//! first line, what changes while one looks, freezing, and the decisions beside ours.
+//! The screens of a followed cluster, in a pseudo-terminal, with the stand-in: the mode in the
+//! first line, live changes, freezing, and the comparison of decisions.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn a_live_cluster_is_followed_frozen_and_left() {
     terminal.send("Z");
     terminal.wait_for("LIVE (shadow)");
     terminal.wait_for("node-c");
-    // Time passes by itself, so playing is refused in words, which are kept.
+    // The clock follows the cluster, so playing is rejected with a message that is kept.
     terminal.send(" ");
     terminal.wait_for("time passes by itself on a live cluster");
     terminal.send("M");
@@ -93,7 +93,7 @@ fn a_branch_of_a_followed_cluster_goes_its_own_way_and_the_original_misses_nothi
     terminal.send("5:fork\r");
     terminal.wait_for("[what-if-1]");
     node(&server, "node-b");
-    // Its time passes when it is told to.
+    // Now the clock is advanced manually.
     terminal.send("+");
     terminal.wait_for("no timer is set");
     assert!(!terminal.text().contains("node-b"));

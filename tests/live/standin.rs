@@ -1,7 +1,8 @@
 //! A stand-in for an API server: lists in pages, watches with bookmarks, versions that are
-//! forgotten, tokens that expire, refusals, and connections that are cut, slow or stutter.
+//! compacted, tokens that expire, rejected requests, and connections that are cut, slow or repeat
+//! lines.
 //!
-//! It proves only what its author thought of; `real.rs` tries the same with the real thing.
+//! It can only simulate known behavior; `real.rs` runs the same tests with a real API server.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufRead, BufReader, Write};
@@ -21,49 +22,48 @@ use crate::misbehaving::Mode;
 use crate::random::Random;
 use crate::writes;
 
-/// How a server misbehaves.
+/// The faults of a server.
 #[derive(Clone, Default)]
 pub struct Faults {
-    /// Connections of watches are cut within a line, lines come slowly, and twice; by this seed.
+    /// Watch connections are cut within a line, and lines are slow or repeated; by this seed.
     pub seed: Option<u64>,
-    /// Lists that are forbidden, by the plural.
+    /// Lists that are forbidden, by plural.
     pub refused: BTreeSet<&'static str>,
-    /// Continuations expire after so many pages, once.
+    /// Continuations expire after that many pages, once.
     pub expire_pages: usize,
-    /// The token that is accepted; any without.
+    /// The accepted token; `None`: any.
     pub token: Option<String>,
-    /// Nobody is at home: connections are closed.
+    /// Connections are closed.
     pub down: bool,
-    /// 429 for so many requests.
+    /// The number of requests that get 429.
     pub busy: usize,
-    /// How every watch is answered instead of with its events.
+    /// The response to every watch instead of its events.
     pub watches: Option<Mode>,
-    /// Writes are answered with errors, or with nothing, whether or not they were made; by this
-    /// seed.
+    /// Writes get errors, or no response, whether or not they were applied; by this seed.
     pub writes: Option<u64>,
-    /// Writes whose paths match are not made before that changes.
+    /// Writes with matching paths wait until this changes.
     pub held: Option<fn(&str) -> bool>,
 }
 
 #[derive(Default)]
 pub(crate) struct State {
-    /// By path of the list and `namespace/name`.
+    /// By path of the list, and by `namespace/name`.
     pub(crate) objects: BTreeMap<String, BTreeMap<String, Value>>,
     pub(crate) version: u64,
     /// Version, path, `ADDED`…, object.
     pub(crate) log: Vec<(u64, String, &'static str, Value)>,
-    /// Versions up to here are forgotten.
+    /// Versions up to this one are compacted.
     compacted: u64,
-    /// Lists that are being given page by page.
+    /// Lists that are being returned page by page.
     pages: HashMap<String, Vec<Value>>,
     faults: Faults,
     pub(crate) requests: Vec<String>,
     connections: u64,
-    /// Writes so far, for their faults.
+    /// The number of writes, for their faults.
     writes: u64,
 }
 
-/// The server. It ends with the test.
+/// The server. It stops when the test ends.
 pub struct StandIn {
     state: Mutex<State>,
     changed: Condvar,
@@ -80,7 +80,7 @@ pub(crate) struct Request {
 }
 
 impl StandIn {
-    /// Starts one on a free port.
+    /// Starts a server on a free port.
     pub fn start() -> Arc<StandIn> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -92,7 +92,7 @@ impl StandIn {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let server = serving.clone();
-                // A connection that breaks is the client's business.
+                // The client handles broken connections.
                 thread::spawn(move || server.serve(stream));
             }
         });
@@ -116,18 +116,18 @@ impl StandIn {
         self.folder.path().join("kubeconfig")
     }
 
-    /// This server as the library takes it.
+    /// The cluster for the library.
     pub fn target(&self) -> Target {
         Target { kubeconfig: Some(self.kubeconfig()), ..Target::default() }
     }
 
-    /// Changes how it misbehaves.
+    /// Changes the faults.
     pub fn misbehave(&self, change: impl FnOnce(&mut Faults)) {
         change(&mut self.state.lock().unwrap().faults);
         self.changed.notify_all();
     }
 
-    /// Changes the fields of an object of any kind, by the path of its list and its key there.
+    /// Changes the fields of an object of any kind, by the path of its list and its key in it.
     pub fn put_at(&self, list: &str, key: &str, fields: Value) {
         let mut state = self.state.lock().unwrap();
         state.version += 1;
@@ -145,7 +145,8 @@ impl StandIn {
         self.changed.notify_all();
     }
 
-    /// Creates or replaces an object, as `spec` and the like beside its metadata.
+    /// Creates or replaces an object; `object` contains `spec` and other fields besides the
+    /// metadata.
     pub fn put(&self, kind: Kind, name: &str, mut object: Value) {
         let mut state = self.state.lock().unwrap();
         state.version += 1;
@@ -162,7 +163,7 @@ impl StandIn {
         self.changed.notify_all();
     }
 
-    /// Deletes an object; nothing if it is not there.
+    /// Deletes an object; no effect if it does not exist.
     pub fn delete(&self, kind: Kind, name: &str) {
         let mut state = self.state.lock().unwrap();
         let (path, namespace) = (path(kind), if kind.is_namespaced() { "default" } else { "" });
@@ -175,7 +176,7 @@ impl StandIn {
         self.changed.notify_all();
     }
 
-    /// Forgets all versions but the present.
+    /// Compacts all versions except the current ones.
     pub fn compact(&self) {
         let mut state = self.state.lock().unwrap();
         state.compacted = state.version;
@@ -184,7 +185,7 @@ impl StandIn {
         self.changed.notify_all();
     }
 
-    /// Every object's kind-and-name with its version, sorted.
+    /// The kind and name of every object with its version, sorted.
     pub fn contents(&self) -> Vec<(String, String)> {
         let state = self.state.lock().unwrap();
         let mut all = Vec::new();
@@ -199,7 +200,7 @@ impl StandIn {
         all
     }
 
-    /// All requests so far, `GET /api/v1/pods`.
+    /// All requests so far: `GET /api/v1/pods`.
     pub fn requests(&self) -> Vec<String> {
         self.state.lock().unwrap().requests.clone()
     }
@@ -231,7 +232,7 @@ impl StandIn {
         Ok(())
     }
 
-    /// `None`: the connection breaks before the answer.
+    /// `None`: the connection breaks before the response.
     fn answer_or_break(&self, request: &Request) -> Option<(u16, Value)> {
         if request.method == "GET" {
             return Some(self.answer(request));
@@ -250,11 +251,11 @@ impl StandIn {
             _ => writes::answer(&mut state, request),
         };
         self.changed.notify_all();
-        // Made, but nobody hears of it.
+        // Applied, but without a response.
         (luck > 5).then_some(answer)
     }
 
-    /// Looks at what there is.
+    /// Reads the state.
     pub fn look<T>(&self, at: impl FnOnce(&State) -> T) -> T {
         at(&self.state.lock().unwrap())
     }
@@ -309,11 +310,11 @@ impl StandIn {
                 match random.below(20) {
                     // Cut within the line.
                     0 => return chunk(writer, &line.as_bytes()[..line.len() / 2]),
-                    // And once more.
+                    // Repeated.
                     1 => chunk(writer, format!("{line}{line}").as_bytes())?,
                     2 => {
                         thread::sleep(Duration::from_millis(3));
-                        // In two pieces.
+                        // In two parts.
                         let (first, second) = line.as_bytes().split_at(line.len() / 3);
                         chunk(writer, first)?;
                         chunk(writer, second)?;

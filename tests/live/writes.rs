@@ -1,5 +1,5 @@
-//! What the stand-in for an API server makes of writes: bindings, statuses of pods, claims of
-//! devices, deletions, events and leases, with the refusals that a real one has.
+//! Writes to the stand-in for an API server: bindings, pod statuses, resource claims, deletions,
+//! events and leases, with the errors of a real one.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::standin::{Request, State, status};
 
 const PODS: &str = "/api/v1/pods";
 
-/// Where an object is: the path of its list over all namespaces, and its key there.
+/// The path of an object's list over all namespaces, and its key in it.
 fn place(path: &str) -> Option<(String, String, String)> {
     let (root, rest) = path.split_once("/namespaces/")?;
     let mut parts = rest.split('/');
@@ -16,13 +16,13 @@ fn place(path: &str) -> Option<(String, String, String)> {
     Some((format!("{root}/{plural}"), key, parts.next().unwrap_or_default().to_owned()))
 }
 
-/// One object by its path, where it is no list.
+/// The object of a path, unless it is a list.
 pub fn find(state: &State, path: &str) -> Option<Value> {
     let (list, key, _) = place(path)?;
     state.objects.get(&list)?.get(&key).cloned()
 }
 
-/// Makes a write and answers it.
+/// Applies a write and returns the response.
 pub fn answer(state: &mut State, request: &Request) -> (u16, Value) {
     let Some((list, key, part)) = place(&request.path) else {
         return status(404, "the server could not find the requested resource");
@@ -42,7 +42,7 @@ fn missing(key: &str) -> (u16, Value) {
     status(404, &format!("{key:?} not found"))
 }
 
-/// Stores an object in a new version, and tells the watches.
+/// Stores an object with a new version, and notifies the watches.
 fn store(state: &mut State, list: &str, key: &str, mut object: Value) -> (u16, Value) {
     state.version += 1;
     object["metadata"]["resourceVersion"] = state.version.to_string().into();
@@ -84,7 +84,7 @@ fn patch(state: &mut State, key: &str, body: &Value) -> (u16, Value) {
     store(state, PODS, key, pod)
 }
 
-/// A merge patch of a version, or Kubernetes' own of any that takes users off a claim.
+/// A merge patch, or a strategic merge patch that removes users from a claim.
 fn merge(state: &mut State, list: &str, key: &str, patch: &Value) -> (u16, Value) {
     let Some(old) = state.objects.get(list).and_then(|all| all.get(key)) else {
         return missing(key);

@@ -1,4 +1,4 @@
-//! What the program gives away or takes beside keys: the clipboard, files, the mouse.
+//! Input and output besides keys: the clipboard, files, the mouse.
 
 use vt100::MouseProtocolMode;
 
@@ -12,7 +12,7 @@ fn demo(args: &[&str], folder: &std::path::Path) -> Terminal {
     terminal
 }
 
-/// What a terminal would put into its clipboard, still encoded.
+/// The text that a terminal would copy to its clipboard, still encoded.
 fn copied(terminal: &Terminal) -> Option<String> {
     let bytes = String::from_utf8_lossy(&terminal.bytes()).into_owned();
     let (_, rest) = bytes.split_once("\x1b]52;c;")?;
@@ -20,7 +20,7 @@ fn copied(terminal: &Terminal) -> Option<String> {
     Some(rest[..end].to_owned())
 }
 
-/// The beginning of a text in base64, as far as it does not depend on what follows.
+/// The start of a text in base64, as far as it does not depend on the text after it.
 fn encoded(text: &str) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let triples = text.as_bytes().chunks_exact(3);
@@ -74,7 +74,7 @@ fn the_mouse_is_the_terminals_until_it_is_asked_for_and_after_the_end() {
     assert_eq!(terminal.screen(|s| s.mouse_protocol_mode()), MouseProtocolMode::None);
     terminal.send(":mouse on\r");
     terminal.wait("mouse events", |s| s.mouse_protocol_mode() != MouseProtocolMode::None);
-    // The digit of the nodes, pressed and let go.
+    // Press and release on the tab of the nodes.
     terminal.send("\x1b[<0;53;1M\x1b[<0;53;1m");
     terminal.wait_for("Nodes: requested");
     terminal.send("\x1b[<0;5;7M\x1b[<0;5;7m");

@@ -1,5 +1,5 @@
-//! No byte of a cluster, a file, an argument or a server reaches the terminal as anything but
-//! text, whatever command shows it.
+//! No byte of a cluster, a file, an argument or a server reaches the terminal as anything but text,
+//! whichever command prints it.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use tempfile::TempDir;
 use crate::stand_in;
 use crate::terminal::{Terminal, kubestep, plain_environment};
 
-/// Sets the title and the clipboard, clears the screen, reorders and hides text, rings.
+/// Sets the title and the clipboard, clears the screen, reorders and hides text, rings the bell.
 const HOSTILE: &str = "\u{1b}[31m\u{1b}]0;PWN\u{7}\u{1b}]52;c;cHduZWQ=\u{7}\u{1b}P1$r\u{1b}\\\u{9b}2J\
     \u{9d}0;PWN\u{9c}\u{202e}evil\u{2066}x\u{200b}\u{61c}\u{feff}\u{2028}\r\u{8}\u{b}\u{7f}Z";
 
-/// Fails if `bytes` hold anything but text, line ends and colours. Screens may also move the
+/// Fails if `bytes` contain anything but text, line ends and colors. Screens may also move the
 /// cursor and switch modes.
 fn assert_clean(bytes: &[u8], is_screen: bool, what: &str) {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("{what}: {error}")).unwrap();
@@ -33,7 +33,7 @@ fn assert_clean(bytes: &[u8], is_screen: bool, what: &str) {
     }
 }
 
-/// What a command sends to its terminal until it ends.
+/// The bytes that a command sends to its terminal until it exits.
 fn sent(args: &[&str], is_screen: bool) -> String {
     let mut terminal = Terminal::start(kubestep(args), 200, 50);
     if is_screen {
@@ -61,7 +61,7 @@ fn pod(name: &str) -> Value {
             "resources": {"requests": {"cpu": "500m"}}}]}})
 }
 
-/// Clusters with hostile text, each with what is hostile in it.
+/// Clusters with hostile text, each with the hostile part.
 fn clusters() -> Vec<(&'static str, Vec<Value>)> {
     let h = HOSTILE;
     let two = |name: &str| format!("{name}{h}");
@@ -113,7 +113,7 @@ fn write(folder: &Path, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-/// Every command that reads a cluster, with what is added to `-f FILE`.
+/// Every command that reads a cluster, with its arguments besides `-f FILE`.
 const COMMANDS: [&[&str]; 14] = [
     &["run"],
     &["run", "-o", "json"],
@@ -251,7 +251,7 @@ fn answers_of_a_server_reach_the_terminal_as_text() {
     }
 }
 
-/// Set in the process that is to panic.
+/// The environment variable of the process that must panic.
 const CHILD: &str = "KUBESTEP_TEST_HOSTILE_PANIC";
 
 /// Not a test by itself: the process that the next test starts.

@@ -1,5 +1,5 @@
-//! The real program in a pseudo-terminal: it opens, steps, redraws, and gives the terminal back however
-//! it ends.
+//! The real program in a pseudo-terminal: it opens, steps, redraws, and restores the terminal
+//! whichever way it ends.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has to stop")]
 
@@ -39,7 +39,7 @@ fn the_demo_opens_steps_and_quits() {
     terminal.assert_restored();
 }
 
-/// What documents show of the screen comes from `kubestep render`.
+/// Screenshots in the documents come from `kubestep render`.
 #[test]
 fn a_rendered_picture_is_what_a_terminal_shows() {
     let mut terminal = demo(&[], 80, 24);
@@ -72,7 +72,8 @@ fn ctrl_c_leaves_at_once() {
 
 #[test]
 fn ctrl_c_leaves_whatever_was_read_at_once_with_it() {
-    // Esc makes one key of the next, and `Esc ]` begins like the answer about the background's colour.
+    // Esc turns the next key into one with Alt, and `Esc ]` starts like the response with the
+    // background color.
     for keys in ["\x1b\x03", "\x1b]\x03", "\x1b]nnn\x03", "\x1b]11;rgb:ff\x03", "\x1b[5~\x03"] {
         let mut terminal = demo(&[], 80, 24);
         terminal.send(keys);
@@ -105,7 +106,7 @@ fn signals_end_it_with_the_terminal_restored() {
 fn a_signal_while_the_terminal_is_asked_for_its_colours_leaves_it_as_it_was() {
     for (name, code) in [("TERM", 143), ("INT", 130), ("QUIT", 131)] {
         let mut terminal = Terminal::start(kubestep(&["demo"]), 80, 24);
-        // The question for the background's colour, which this terminal does not answer.
+        // The query for the background color, to which this terminal does not respond.
         let start = Instant::now();
         while !String::from_utf8_lossy(&terminal.bytes()).contains("\x1b]11;?") {
             assert!(start.elapsed() < Duration::from_secs(20), "the terminal is not asked");
@@ -135,7 +136,7 @@ fn a_paste_of_a_megabyte_is_cut_and_the_debugger_goes_on() {
         let start = Instant::now();
         let text = "abcdefghi ".repeat(100_000);
         terminal.send(&format!("{prompt}\x1b[200~{text}\x1b[201~"));
-        // The key that is understood is behind everything that was pasted.
+        // The recognized key comes after everything that was pasted.
         std::thread::sleep(Duration::from_millis(50));
         terminal.send("\x1b");
         std::thread::sleep(Duration::from_millis(100));
@@ -147,7 +148,7 @@ fn a_paste_of_a_megabyte_is_cut_and_the_debugger_goes_on() {
     }
 }
 
-/// So many pods that running them all takes long, also in a fast build.
+/// Enough pods for a run of all to take long, even in a release build.
 fn crowd(dir: &std::path::Path) -> String {
     let mut yaml = String::new();
     for node in 0..40 {
@@ -287,7 +288,7 @@ fn hostile_text_from_a_file_stays_text() {
                {note: \"\\e]0;owned\\a\\e[2J\\u202e\"}}\nspec:\n  schedulerName: \"\\e]0;owned\\a\"\n  \
                containers: [{name: c, image: i}]\n";
     std::fs::write(&file, pod).unwrap();
-    // With a theme the terminal is asked nothing, so no control sequence of that kind is ours.
+    // With a theme the terminal is not queried, so such a control sequence is not ours.
     let mut terminal =
         Terminal::start(kubestep(&["-f", file.to_str().unwrap(), "--theme", "dark"]), 200, 40);
     terminal.wait_for("? help");
@@ -322,11 +323,11 @@ fn suspended_it_leaves_the_shell_its_terminal_and_returns() {
     terminal.wait_for("code 0");
 }
 
-/// Set in the process that is to panic.
+/// The environment variable of the process that must panic.
 const CHILD: &str = "KUBESTEP_TEST_PANIC";
 
-/// Not a test by itself: the process that the next test starts. Takes the terminal over, and panics on
-/// another thread while this one keeps drawing.
+/// Not a test by itself: the process that the next test starts. Takes over the terminal, and panics
+/// on another thread while this one keeps drawing.
 #[test]
 fn child_that_panics_on_a_worker() {
     if std::env::var_os(CHILD).is_none() {
@@ -361,7 +362,7 @@ fn a_panic_on_any_thread_restores_the_terminal_and_ends() {
 
 #[test]
 fn random_keys_and_sizes_leave_a_terminal_that_works() {
-    // All keys of one character but those that leave, and those that give the terminal away.
+    // All single-character keys except those that quit or hand over the terminal.
     let table = kubestep::tui::action::all().flat_map(|spec| spec.keys);
     let single = |key: &&str| key.len() == 1 && !["q", "e", "E"].contains(key);
     let mut keys: Vec<&str> = table.copied().filter(single).collect();
@@ -377,7 +378,7 @@ fn random_keys_and_sizes_leave_a_terminal_that_works() {
             let key = keys[next(keys.len())];
             terminal.send(key);
             if key == "\x1b" {
-                // What comes right behind it would be one escape sequence with it.
+                // A key right after Esc would form one escape sequence with it.
                 std::thread::sleep(Duration::from_millis(30));
             }
             if next(12) == 0 {
@@ -387,7 +388,7 @@ fn random_keys_and_sizes_leave_a_terminal_that_works() {
         terminal.resize(80, 24);
         std::thread::sleep(Duration::from_millis(100));
         terminal.send("\x03");
-        // In a prompt the first one only closes it.
+        // In a prompt the first one only closes the prompt.
         std::thread::sleep(Duration::from_millis(100));
         terminal.send("\x03");
         assert_eq!(terminal.exit_code(), 130, "seed {seed}");
@@ -395,7 +396,7 @@ fn random_keys_and_sizes_leave_a_terminal_that_works() {
     }
 }
 
-/// A pipe as a file: what reads it waits for what the test writes.
+/// A pipe as a file: its reader waits for what the test writes.
 fn pipe(dir: &std::path::Path) -> String {
     let path = dir.join("cluster.yaml");
     let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
@@ -476,7 +477,7 @@ fn an_object_is_edited_in_the_editor_until_it_is_right() {
     let folder = std::env::temp_dir().join(format!("kubestep-editor-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let script = folder.join("editor");
-    // The first time it makes a mistake, the second time it corrects it.
+    // It makes a mistake in the first call and corrects it in the second.
     let text = "#!/bin/sh\nif grep -q 'could not be done' \"$1\"; then\n  cp \"$1\" seen\n  sed -i \
                 's/unschedulable: perhaps/unschedulable: false/' \"$1\"\nelse\n  sed -i \
                 's/unschedulable: true/unschedulable: perhaps/' \"$1\"\nfi\n";
@@ -502,14 +503,14 @@ fn an_object_is_edited_in_the_editor_until_it_is_right() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// What a terminal says of itself: dark text on white, and what it can do.
+/// The responses of a terminal: dark text on white, and its capabilities.
 const LIGHT: &str = "\x1b]10;rgb:0000/0000/0000\x1b\\\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;c";
 
 fn ink(terminal: &Terminal) -> Option<vt100::Color> {
     terminal.screen(|screen| screen.cell(3, 2).map(|cell| cell.fgcolor()))
 }
 
-/// Starts the program in a terminal that answers when it is asked.
+/// Starts the program in a terminal that responds to queries.
 fn in_a_light_terminal() -> Terminal {
     let mut terminal = Terminal::start(kubestep(&["demo"]), 80, 24);
     let asked = |bytes: Vec<u8>| bytes.windows(5).any(|window| window == b"\x1b]11;");
@@ -525,7 +526,7 @@ fn in_a_light_terminal() -> Terminal {
 fn a_terminal_that_says_it_is_light_gets_the_light_theme() {
     let light = ink(&demo(&["--theme", "light"], 80, 24));
     assert_ne!(light, ink(&demo(&["--theme", "dark"], 80, 24)));
-    // The answer must come in time; on a machine that is busy it may not, at once.
+    // The response must arrive in time, which it may not at once on a busy machine.
     assert!((0..10).any(|_| ink(&in_a_light_terminal()) == light));
 }
 
@@ -533,7 +534,7 @@ fn a_terminal_that_says_it_is_light_gets_the_light_theme() {
 fn a_terminal_that_does_not_answer_is_dark_and_not_waited_for() {
     let terminal = demo(&[], 80, 24);
     assert_eq!(ink(&terminal), ink(&demo(&["--theme", "dark"], 80, 24)));
-    // Who has chosen is not asked, nor is a terminal without colours.
+    // With a chosen theme or without colors, the terminal is not queried.
     for args in [["--theme", "dark"], ["--color", "never"]] {
         let bytes = demo(&args, 80, 24).bytes();
         assert!(!bytes.windows(5).any(|window| window == b"\x1b]11;"), "{args:?}");

@@ -1,10 +1,10 @@
-//! An HTTP server that answers every request alike, as an API server that means no good.
+//! An HTTP server with the same response to every request, as a malicious API server.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
-/// Starts it; the address is of this machine. It runs until the test program ends.
+/// Starts it on a loopback address. It runs until the test program ends.
 fn serve(code: u16, body: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -17,7 +17,7 @@ fn serve(code: u16, body: String) -> String {
     format!("http://{address}")
 }
 
-/// Answers requests until the other side has no more. Watches stay open without an event.
+/// Responds to requests until the client closes. Watches stay open without an event.
 fn answer(mut connection: TcpStream, code: u16, body: &str) -> Option<()> {
     let mut lines = BufReader::new(connection.try_clone().ok()?).lines();
     while let Some(Ok(request)) = lines.next() {
@@ -32,7 +32,7 @@ fn answer(mut connection: TcpStream, code: u16, body: &str) -> Option<()> {
     Some(())
 }
 
-/// A kubeconfig of such a server.
+/// A kubeconfig for such a server.
 pub fn kubeconfig(folder: &Path, code: u16, body: String) -> PathBuf {
     let path = folder.join(format!("{code}.kubeconfig"));
     let server = serve(code, body);

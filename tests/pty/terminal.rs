@@ -1,4 +1,4 @@
-//! A pseudo-terminal with a program in it: type, look at the screen, wait for what should appear.
+//! A pseudo-terminal with a program: type, inspect the screen, wait for text.
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// Longest wait for anything; reached only by a failing test.
+/// The longest wait for anything; only reached by a failing test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a terminal would show of the program, and every byte it was sent.
+/// The screen as a terminal would show it, and every byte that the program sent.
 struct Seen {
     parser: vt100::Parser,
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
 }
 
-/// The program under test with arguments, in a plain environment of 256 colours.
+/// The program under test with arguments, in a plain environment with 256 colors.
 pub fn kubestep(args: &[&str]) -> CommandBuilder {
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kubestep"));
     command.args(args);
@@ -32,7 +32,7 @@ pub fn kubestep(args: &[&str]) -> CommandBuilder {
     command
 }
 
-/// Nothing of the machine's own settings reaches the program.
+/// The machine's own settings do not reach the program.
 pub fn plain_environment(command: &mut CommandBuilder) {
     for name in ["NO_COLOR", "COLORTERM", "COLORFGBG", "LC_ALL", "LC_CTYPE"] {
         command.env_remove(name);
@@ -65,13 +65,12 @@ impl Terminal {
         Terminal { seen, writer, master: pair.master, child }
     }
 
-    /// Types.
     pub fn send(&mut self, keys: &str) {
         self.writer.write_all(keys.as_bytes()).unwrap();
         self.writer.flush().unwrap();
     }
 
-    /// Waits until `wanted` holds of the screen.
+    /// Waits until `wanted` is true for the screen.
     pub fn wait(&self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
         let start = Instant::now();
         while !wanted(self.seen.lock().unwrap().parser.screen()) {
@@ -80,17 +79,17 @@ impl Terminal {
         }
     }
 
-    /// Waits until the screen holds `text`.
+    /// Waits until the screen contains `text`.
     pub fn wait_for(&self, text: &str) {
         self.wait(text, |screen| screen.contents().contains(text));
     }
 
-    /// Everything on the screen.
+    /// The text of the screen.
     pub fn text(&self) -> String {
         self.seen.lock().unwrap().parser.screen().contents()
     }
 
-    /// Asks something of the screen.
+    /// Reads from the screen.
     pub fn screen<T>(&self, ask: impl FnOnce(&vt100::Screen) -> T) -> T {
         ask(self.seen.lock().unwrap().parser.screen())
     }
@@ -100,7 +99,7 @@ impl Terminal {
         self.seen.lock().unwrap().bytes.clone()
     }
 
-    /// Whether the terminal edits lines and shows what is typed, as shells expect it.
+    /// Whether the terminal has line editing and echo, as shells expect.
     fn is_cooked(&self) -> bool {
         let name = self.master.tty_name().unwrap();
         let stty = std::process::Command::new("stty").arg("-F").arg(name).arg("-a").output();
@@ -109,7 +108,6 @@ impl Terminal {
         modes.contains(&"icanon") && modes.contains(&"echo")
     }
 
-    /// Changes the terminal's size.
     pub fn resize(&self, width: u16, height: u16) {
         let size = PtySize { rows: height, cols: width, pixel_width: 0, pixel_height: 0 };
         self.seen
@@ -128,12 +126,12 @@ impl Terminal {
         assert!(sent.success());
     }
 
-    /// Waits for the end; gives the exit code once everything it wrote was read.
+    /// Waits until the program exits; returns the exit code once its output is read completely.
     pub fn exit_code(&mut self) -> u32 {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                // What was written last may still be on its way through the terminal.
+                // The last output may still be on its way through the terminal.
                 std::thread::sleep(Duration::from_millis(50));
                 return status.exit_code();
             }
@@ -142,7 +140,7 @@ impl Terminal {
         }
     }
 
-    /// Holds the terminal to the state in which it was before the program.
+    /// Asserts that the terminal is in the state it had before the program.
     pub fn assert_restored(&self) {
         self.screen(|screen| {
             assert!(!screen.alternate_screen(), "still on the alternate screen");

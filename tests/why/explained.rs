@@ -1,5 +1,5 @@
-//! Holds the answers of "why" to what recorded cycles say: a cause for every plugin that refused
-//! a node, and for no other. Part of the tests that run random clusters and recorded ones.
+//! Compares the answers of "why" with recorded cycles: a cause for every plugin that rejected a
+//! node, and for no other. Used by the fuzz and conformance suites.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use kubestep_debug::why::cause::{Cause, Detail};
 use kubestep_debug::why::{self, Why};
 use kubestep_framework::record::CycleRecord;
 
-/// Compares the answer about the cluster before a cycle with what the cycle then did.
+/// Compares the answer for the cluster before a cycle with the result of the cycle.
 pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {
     let place = format!("cycle {} of {}", record.cycle, record.pod);
     let why = why::why(before, &History::default(), record.pod)
@@ -24,13 +24,13 @@ pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {
     Err(format!("{place}: not explained: {missing:?}, explained but not refused: {more:?}"))
 }
 
-/// Node and plugin of every refusal that has a cause.
+/// Node and plugin of every rejection that has a cause.
 fn refused_and_explained(why: &Why) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     for node in &why.nodes {
         let alone = node.blockers.iter().filter(|blocker| !blocker.by_nominated);
         let refused = alone.filter(|blocker| {
-            // What PreFilter left out is refused by no filter.
+            // No filter rejects what PreFilter excluded.
             let left_out = |cause: &Cause| matches!(cause.detail, Detail::LeftOut(_));
             !blocker.causes.is_empty() && !blocker.causes.iter().any(left_out)
         });
@@ -41,7 +41,7 @@ fn refused_and_explained(why: &Why) -> BTreeSet<(String, String)> {
     found
 }
 
-/// Node and plugin of every refusal that was recorded.
+/// Node and plugin of every recorded rejection.
 fn refused(record: &CycleRecord) -> BTreeSet<(String, String)> {
     let mut refused = BTreeSet::new();
     for column in &record.filter.plugins {
@@ -54,7 +54,7 @@ fn refused(record: &CycleRecord) -> BTreeSet<(String, String)> {
     refused
 }
 
-/// A plugin that is only quoted although it is known how it decides. Errors may be quoted.
+/// A plugin that is quoted although it has an explainer. Errors may be quoted.
 fn quoted(why: &Why) -> Option<String> {
     let blockers = why.nodes.iter().flat_map(|node| &node.blockers);
     let mut refusals = blockers.filter(|blocker| blocker.code.is_rejected());

@@ -1,5 +1,5 @@
-//! Holds the reasons that plugins report to what their filters say: the status that is rendered
-//! from the reasons is the one that was recorded. Both readers hear the same walk.
+//! Compares the reasons that plugins report with the statuses of their filters: the status rendered
+//! from the reasons is the recorded one. Both come from the same walk.
 
 use kubestep_cluster::World;
 use kubestep_framework::cycle_state::CycleState;
@@ -14,7 +14,8 @@ use kubestep_plugins::{
 };
 use kubestep_scheduler::what_if::Probe;
 
-/// Compares what the reasons come to in the cluster before a cycle with what the cycle recorded.
+/// Compares the rendered reasons for the cluster before a cycle with the statuses that the cycle
+/// recorded.
 pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {
     let scheduler = before.scheduler();
     let Some(pod) = before.api().objects().pod(record.pod) else { return Ok(()) };
@@ -42,7 +43,7 @@ pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// The status that the plugin's reasons come to; `None` for plugins that report none, and where
+/// The status rendered from the plugin's reasons; `None` for plugins that report none, and if
 /// nothing was found without the pods nominated to the node.
 fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) -> Option<Status> {
     let (cx, object) = (probe.cx(), node.node.as_ref()?);

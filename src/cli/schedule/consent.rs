@@ -1,4 +1,4 @@
-//! Before anything is written: it is said what, where, and as whom, and somebody has to agree.
+//! Confirmation before anything is written: shows what, where, and as which user.
 
 use std::io::{BufRead, IsTerminal, stdin};
 
@@ -8,7 +8,7 @@ use kubestep_cluster::World;
 use kubestep_live::lease::Settings;
 use kubestep_live::write::rights;
 
-/// What is agreed to.
+/// What is to be confirmed.
 pub(super) struct Consent<'a> {
     /// The context's name.
     pub context: &'a str,
@@ -18,16 +18,16 @@ pub(super) struct Consent<'a> {
     pub world: &'a World,
     /// The lease that will be taken.
     pub election: Option<&'a Settings>,
-    /// Whether the server will only try.
+    /// Whether all writes are sent with dryRun=All.
     pub dry_run: bool,
 }
 
 impl Consent<'_> {
-    /// Says what will be written, and asks unless that is settled: by `--yes-write`, or because
-    /// nothing is changed. `false`: somebody said no.
+    /// Shows what will be written and asks for confirmation, except with `--yes-write` or if
+    /// nothing is changed. `false`: the answer was no.
     ///
     /// # Errors
-    /// There is nobody to ask.
+    /// There is no terminal to ask on.
     pub fn given(&self, yes_write: bool) -> Result<bool> {
         self.lines().iter().for_each(kubestep_output::line);
         if yes_write || self.dry_run {

@@ -54,7 +54,7 @@ pub(super) struct LeaderElection {
     leader_elect_resource_namespace: Option<String>,
 }
 
-/// A time as Go writes it.
+/// Parses a duration in Go's notation.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     let written = Written::parse(text).and_then(positive);
     written.ok_or_else(|| "a time longer than nothing is needed, as in 15s or 1m30s".to_owned())
@@ -66,7 +66,7 @@ fn positive(written: Written) -> Option<Duration> {
 }
 
 impl Client {
-    /// How writes are made.
+    /// The options of writes.
     pub fn manner(&self, config: &ClientConnectionConfiguration) -> Manner {
         Manner {
             qps: self.kube_api_qps.unwrap_or(config.qps),
@@ -77,10 +77,10 @@ impl Client {
 }
 
 impl LeaderElection {
-    /// The lease to campaign for; `None` without leader election.
+    /// The lease to acquire; `None` without leader election.
     ///
     /// # Errors
-    /// The times make no sense together.
+    /// The durations contradict each other.
     pub fn settings(&self, config: &LeaderElectionConfiguration) -> Result<Option<Settings>> {
         if !self.leader_elect.unwrap_or(config.leader_elect) {
             return Ok(None);
@@ -120,7 +120,7 @@ fn text(flag: &Option<String>, config: &str) -> String {
     flag.clone().unwrap_or_else(|| config.to_owned())
 }
 
-/// The kubeconfig that a configuration names. What is wrong with it is said later, in full.
+/// The kubeconfig that a configuration names. Errors in the configuration are reported later.
 pub(super) fn kubeconfig_in(config: &str) -> Option<PathBuf> {
     let document: serde_yaml::Value = kubestep_api::yaml::from_str(config).ok()?;
     let path = document.get("clientConnection")?.get("kubeconfig")?.as_str()?;

@@ -1,31 +1,31 @@
-//! Feature gates as kube-scheduler's command line has them: given more than once, with the name of
-//! the component, and with gates that change nothing about scheduling, since the same line is
-//! given to all components of a cluster.
+//! Feature gates as on kube-scheduler's command line: repeated flags, gates with the name of a
+//! component, and gates that do not affect scheduling, since all components of a cluster may get
+//! the same flag.
 
 use kubestep_config::features::parse_bool;
 use kubestep_config::{Feature, FeatureGateError};
 
-/// Gates that kube-scheduler 1.36 knows, one a line.
+/// The feature gates of kube-scheduler 1.36, one per line.
 const KNOWN: &str = include_str!("gates.txt");
-/// The gate of CBOR at the serving port, and the one of its stage.
+/// The gate for CBOR at the serving port, and the one for its stage.
 const CBOR: [&str; 2] = ["CBORServingAndStorage", "AllAlpha"];
 
-/// What was given.
+/// The parsed feature gates.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Gates {
-    /// In the form that all commands take: gates that the scheduler looks at, and those of which
-    /// nothing is known, so that they are rejected.
+    /// In the form of all commands: the gates that affect the scheduler, and unknown ones, so that
+    /// they are rejected.
     pub scheduler: Option<String>,
     /// Whether the serving port offers CBOR.
     pub cbor: bool,
-    /// Names of gates that change nothing here.
+    /// Names of gates without an effect here.
     pub idle: Vec<String>,
 }
 
-/// Sorts what was given.
+/// Parses the gates.
 ///
 /// # Errors
-/// A gate that the scheduler does not look at has no value, or one that is no boolean.
+/// A gate that the scheduler does not use has no value, or one that is not a boolean.
 pub(super) fn read(given: &[String]) -> Result<Gates, FeatureGateError> {
     let parts = given.iter().flat_map(|text| text.split(',')).map(str::trim);
     let (mut scheduler, mut others) = (Vec::new(), Vec::new());

@@ -1,28 +1,28 @@
-//! What a scheduler without a screen says on standard error: a line each, with the time.
+//! The log of a scheduler without a screen on standard error: one line per message, with the time.
 
 use kubestep_framework::record::Outcome;
 use kubestep_live::clock;
 use kubestep_live::scheduling::{Told, words};
 
-/// Says what is worth it.
+/// Logs up to a verbosity.
 pub(super) struct Log {
     verbosity: u8,
 }
 
 impl Log {
-    /// Says what is at most of that level.
+    /// A log of messages up to that level.
     pub fn new(verbosity: u8) -> Log {
         Log { verbosity }
     }
 
-    /// Says a line of that level.
+    /// Logs a line of that level.
     pub fn line(&self, level: u8, text: &str) {
         if level <= self.verbosity {
             kubestep_output::line(format!("{} {text}", clock::local()));
         }
     }
 
-    /// Says what happened, if it is worth it.
+    /// Logs what happened, at its level.
     pub fn tell(&self, told: Told) {
         match told {
             Told::Notice(notice) => self.line(u8::from(!notice.serious), &notice.text),

@@ -1,7 +1,6 @@
-//! `kubestep schedule`: the embedded scheduler as a real one, in place of kube-scheduler.
+//! `kubestep schedule`: the embedded scheduler in place of kube-scheduler.
 //!
-//! The only command that writes to a cluster, and only after it has said so and somebody has
-//! agreed: see [`consent`].
+//! The only command that writes to a cluster, and only after confirmation: see [`consent`].
 
 mod consent;
 mod flags;
@@ -119,7 +118,7 @@ impl Subcommand for Schedule {
         let (target, log) = (self.target()?, Log::new(self.verbosity));
         let link = cluster::runtime()?.block_on(Link::new(target.clone()));
         let link = link.map_err(cluster::explained)?;
-        // What is wrong with the configuration is said before the API server is asked anything.
+        // Errors in the configuration are reported before the API server is contacted.
         let configured = self.build(kubestep_source::Input::default(), Reach::Nothing)?.world;
         let election = match self.dry_run {
             true => None,
@@ -149,7 +148,7 @@ impl Subcommand for Schedule {
     }
 }
 
-/// A cluster that is read, and everything that is decided before it is written to.
+/// A readable cluster, and everything that is set up before the first write.
 struct Schedulable {
     target: Target,
     built: Built,
@@ -159,7 +158,7 @@ struct Schedulable {
 }
 
 impl Schedule {
-    /// Serves health and metrics, from before the API server has to be there.
+    /// Serves health and metrics, even before the API server is reachable.
     fn serve(&self, election: Option<&Settings>, world: &World) -> Result<(Watched, Vec<String>)> {
         let features = world.scheduler().features();
         let pages = PageGates {
@@ -199,7 +198,7 @@ impl Schedule {
         ended(end, log)
     }
 
-    /// The cluster: the flags', else the configuration's.
+    /// The cluster that the flags select, or otherwise the configuration.
     fn target(&self) -> Result<Target> {
         let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
         if let (None, None, Some(_)) = (&kubeconfig, &context, &self.master) {
@@ -218,7 +217,7 @@ impl Schedule {
         gates::read(&self.feature_gates).context("--feature-gates")
     }
 
-    /// Writes the configuration with everything filled in.
+    /// Writes the configuration with all defaults.
     fn write_config(&self, path: &Path) -> Result<Exit> {
         let built = self.build(kubestep_source::Input::default(), Reach::Nothing)?;
         let text = config::to_yaml(&built.world.config().completed());
@@ -226,7 +225,7 @@ impl Schedule {
         Ok(Exit::Fine)
     }
 
-    /// Whether a scheduler reads that kind, with the gates as they are.
+    /// Whether the scheduler reads that kind with the given feature gates.
     fn reads(&self, missing: &Missing) -> bool {
         match missing.place.row.reader {
             Reader::Scheduler => true,
@@ -269,7 +268,7 @@ impl Schedule {
     }
 }
 
-/// Without nodes and pods there is nothing to schedule by.
+/// Fails if nodes or pods cannot be read: nothing can be scheduled without them.
 fn require_reading(snapshot: &Snapshot) -> Result<()> {
     let needed = [Kind::Node, Kind::Pod];
     let missing = snapshot.missing.iter().find(|missing| needed.contains(&missing.place.row.kind));
@@ -312,7 +311,7 @@ fn run(
                 () = asked => Ok(End::Stopped),
             }
         })
-        // The lease is given back only after the last write: fields and arguments are dropped in
+        // The lease is released only after the last write: fields and arguments are dropped in
         // order, the scheduling first.
         .inspect(|_| {
             drop(scheduling);

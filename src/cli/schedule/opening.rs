@@ -1,5 +1,5 @@
-//! The way to a cluster whose API server may not be there yet: as kube-scheduler does, the process
-//! stays, says that it is not ready, and asks again.
+//! Opens a cluster whose API server may not be reachable yet: as with kube-scheduler, the process
+//! keeps running, reports that it is not ready, and retries.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use kubestep_live::{Feed, LinkError, Missing, Pace, Scope, Snapshot, Target};
 
 use super::log::Log;
 
-/// The first pause between two tries, and the longest.
+/// The first and the longest pause between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
-/// Opens the cluster as soon as its API server answers and gives all that `reads` names. `None`:
-/// the process was asked to end before.
+/// Opens the cluster as soon as its API server answers and all kinds for which `reads` holds can be
+/// listed. `None`: the process was terminated before.
 ///
 /// # Errors
-/// Waiting would not help: the kubeconfig cannot be used, or the credentials are not accepted.
+/// Retrying would not help: the kubeconfig is invalid, or the credentials are rejected.
 pub(super) fn open(
     target: &Target,
     reads: impl Fn(&Missing) -> bool,
@@ -35,7 +35,7 @@ pub(super) fn open(
             () = ended => Ok(None),
         }
     });
-    // A question that is still under way is not waited for.
+    // Does not wait for a pending request.
     runtime.shutdown_background();
     opened
 }
@@ -43,7 +43,7 @@ pub(super) fn open(
 /// Waits for SIGTERM or SIGINT.
 ///
 /// # Errors
-/// They cannot be waited for.
+/// The signal handlers cannot be installed.
 pub(super) fn asked_to_end() -> Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
@@ -89,13 +89,13 @@ async fn wait_for(
     }
 }
 
-/// The first kind that a scheduler needs and that the server may give the next time.
+/// The first kind that the scheduler needs and that a retry may read.
 fn unread(snapshot: &Snapshot, reads: impl Fn(&Missing) -> bool) -> Option<String> {
     let missing = snapshot.missing.iter().find(|it| reads(it) && passes(&it.failure))?;
     Some(format!("{} cannot be read: {}", missing.what(), missing.failure))
 }
 
-/// Whether it may be different the next time, without anybody changing the configuration.
+/// Whether a retry may succeed without a change of the configuration.
 fn passes(failure: &Failure) -> bool {
     matches!(
         failure,

@@ -1,4 +1,4 @@
-//! Where health and metrics are served, as kube-scheduler's flags say it, and by whom.
+//! The ports for health and metrics, and their access control, with kube-scheduler's flags.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,7 +19,7 @@ use kubestep_live::write::hostname;
 
 use super::reviews::Reviews;
 
-/// kube-scheduler's port for HTTPS.
+/// kube-scheduler's HTTPS port.
 const PORT: u16 = 10259;
 
 /// Where health and metrics are served.
@@ -56,17 +56,17 @@ pub(super) struct Ports {
     reviews: Reviews,
 }
 
-/// Who counts, and says how it is.
+/// Collects metrics and health.
 pub(super) struct Watched {
     metrics: Metrics,
     health: Arc<Health>,
 }
 
 impl Ports {
-    /// Begins to serve. `lease` is the lease's name; "": there is none. With what is to be said.
+    /// Starts to serve. `lease` is the lease's name; "": there is none. Returns notices too.
     ///
     /// # Errors
-    /// A port that was named cannot be had, or the certificate not be used.
+    /// A given port is not available, or the certificate is invalid.
     pub fn serve(
         &self,
         lease: &str,
@@ -137,12 +137,12 @@ fn not_there(error: &io::Error) -> String {
 }
 
 impl Watched {
-    /// How the scheduler is, as it is served.
+    /// The health of the scheduler, as it is served.
     pub fn health(&self) -> Arc<Health> {
         self.health.clone()
     }
 
-    /// Takes in what happened.
+    /// Updates metrics and health.
     pub fn see(&mut self, world: &World, told: &Told) {
         match told {
             Told::Tick { followed } => {

@@ -1,4 +1,5 @@
-//! Who may see metrics and configuration over HTTPS, as kube-scheduler's flags say it.
+//! Authentication and authorization for metrics and configuration over HTTPS, with kube-scheduler's
+//! flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,7 +39,7 @@ pub(super) struct Reviews {
 }
 
 impl Reviews {
-    /// Who may see what.
+    /// The access control.
     pub fn access(&self) -> Access {
         let target = |path: &Option<PathBuf>| {
             path.clone().map(|path| Target { kubeconfig: Some(path), ..Target::default() })

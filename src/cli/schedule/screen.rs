@@ -1,4 +1,4 @@
-//! Scheduling with the debugger's interface: somebody sees every decision, and can hold it.
+//! Scheduling with the debugger: a person sees every decision and can hold it.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -29,21 +29,21 @@ pub(super) struct Attendance {
     memory: Memory,
 }
 
-/// What is shown beside the session.
+/// What the debugger shows besides the session.
 pub(super) struct Beside {
     /// The context's name.
     pub context: String,
-    /// Whether the server only tries.
+    /// Whether all writes are sent with dryRun=All.
     pub dry_run: bool,
-    /// What to say at the start.
+    /// The notices to show at the start.
     pub notices: Vec<String>,
 }
 
 impl Attendance {
-    /// Schedules until somebody leaves.
+    /// Schedules until the debugger is closed.
     ///
     /// # Errors
-    /// The screen cannot be used.
+    /// The terminal cannot be used.
     pub fn run(
         &self,
         mut world: World,
@@ -54,7 +54,7 @@ impl Attendance {
         let Beside { context, dry_run, notices } = beside;
         let how = if dry_run { "trying in" } else { "scheduling in" };
         let name = format!("{how} {context}");
-        // Only the session that acts may let extenders bind; its copies ask them.
+        // Only the session that acts lets extenders bind; its copies only call them.
         let extenders = world.api().extenders().cloned();
         if extenders.is_some() {
             let asking = extender_client::connect(&world.config().extenders, Reach::Reads);

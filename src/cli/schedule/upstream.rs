@@ -1,5 +1,5 @@
-//! Every flag of kube-scheduler 1.36 and what becomes of it here, so that the command line of one
-//! can be given to the other: taken, taken without effect, or refused, with the reason.
+//! Every flag of kube-scheduler 1.36, so that its command line can be used here: supported,
+//! ignored, or rejected with a reason.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use clap::builder::{Arg, ArgAction};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-/// What becomes of a flag.
+/// How a flag is handled.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Use {
-    /// It does what it does there.
+    /// It has the same effect as in kube-scheduler.
     Taken,
-    /// It is taken, and changes nothing.
+    /// It is accepted and has no effect, for this reason.
     Idle(&'static str),
-    /// It is refused: leaving it out quietly would be worse.
+    /// It is rejected, for this reason: ignoring it would be misleading.
     Refused(&'static str),
 }
 
@@ -96,7 +96,7 @@ pub(super) const TABLE: &[(&str, Use)] = &[
     ("version", Refused("\"kubestep --version\" prints it")),
 ];
 
-/// The values of taken flags that are not given and have no value of their own here: those of
+/// The values of supported flags that are not given and have no default here: those of
 /// kube-scheduler, as its `/flagz` shows them.
 const DEFAULTS: &[(&str, &str)] = &[
     ("kube-api-burst", "100"),
@@ -112,7 +112,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("tls-cipher-suites", "[]"),
 ];
 
-/// The flags that were given and change nothing, and the values of all that do something.
+/// The given flags without an effect, and the values of all that have one.
 #[derive(Debug, Default)]
 pub(super) struct Upstream {
     idle: Vec<&'static str>,
@@ -120,7 +120,7 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    /// A sentence for each flag that changes nothing.
+    /// A notice for each given flag that has no effect.
     pub fn notices(&self) -> impl Iterator<Item = String> {
         let reason = |name: &str| match TABLE.iter().find(|row| row.0 == name) {
             Some((_, Idle(reason))) => *reason,
@@ -129,20 +129,20 @@ impl Upstream {
         self.idle.iter().map(move |name| format!("--{name} has no effect: {}", reason(name)))
     }
 
-    /// The flags with their values, as `/flagz` shows them: those that change nothing only if
-    /// they were given.
+    /// The flags with their values, as `/flagz` shows them: those without an effect only if they
+    /// were given.
     pub fn values(&self) -> &BTreeMap<String, String> {
         &self.values
     }
 }
 
-/// Every flag that is taken or was given, with its value.
+/// Every flag that is supported or was given, with its value.
 fn values(matches: &ArgMatches) -> BTreeMap<String, String> {
     let default = |name: &str| DEFAULTS.iter().find(|row| row.0 == name).map_or("", |row| row.1);
     let taken = TABLE.iter().filter(|(name, kind)| matches!(kind, Taken) && *name != "help");
     let mut values: BTreeMap<String, String> =
         taken.map(|(name, _)| ((*name).to_owned(), default(name).to_owned())).collect();
-    // A group of flags has the name of its struct.
+    // clap names a group of flags after its struct.
     let flags = matches.ids().filter(|id| id.as_str().starts_with(char::is_lowercase));
     for id in flags {
         let name = if id == "verbosity" { "v".to_owned() } else { id.as_str().replace('_', "-") };
@@ -198,7 +198,7 @@ impl Args for Upstream {
     fn augment_args(command: Command) -> Command {
         let others = TABLE.iter().filter(|(_, kind)| !matches!(kind, Taken));
         others.fold(command, |command, (name, _)| {
-            // Whether a flag of kube-scheduler has a value does not matter here.
+            // Whether such a flag takes a value does not matter here.
             let arg = Arg::new(*name).long(*name).hide(true);
             command.arg(arg.num_args(0..=1).action(ArgAction::Append).default_missing_value(""))
         })

@@ -1,4 +1,4 @@
-//! Finding tests: documents of kind `Test` and bundles with expectations, in files and folders.
+//! Finds tests: documents of kind `Test` and bundles with expectations, in files and folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use kubestep_source::{Unreadable, below};
 
 /// A test that was found.
 pub(super) struct Case {
-    /// The file, as it was named or found.
+    /// The file, as it was given or found.
     pub file: String,
     /// What it is called.
     pub name: String,
-    /// What its paths are seen from.
+    /// The folder that its paths are relative to.
     pub folder: PathBuf,
-    /// The test, or why it cannot be read.
+    /// The test, or why it cannot be parsed.
     pub test: Result<Test, String>,
 }
 
-/// All tests below the paths: files in the order named, those of a folder by name. What is in a
-/// folder and is no test is passed over; a file that is named has to be one.
+/// All tests below the paths: files in the order given, those of a folder by name. Other files in a
+/// folder are skipped; a file that is given must contain a test.
 ///
 /// # Errors
-/// A path cannot be read, or a file that is named holds no test.
+/// A path cannot be read, or a given file contains no test.
 pub(super) fn all(paths: &[PathBuf]) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for path in paths {
@@ -63,7 +63,7 @@ fn file(path: &Path, cases: &mut Vec<Case>) -> Result<()> {
     let name = path.display().to_string();
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     if let Some(found) = recording::expectations(path).with_context(|| name.clone())? {
-        // Without expectations it is what other tests run on.
+        // A bundle without expectations is the input of other tests.
         let Some(expect) = found else { return Ok(()) };
         let input = path.file_name().map(PathBuf::from).into_iter().collect();
         let test = read_expect(&expect).map(|expect| Test { input, expect, ..Test::default() });
@@ -74,7 +74,7 @@ fn file(path: &Path, cases: &mut Vec<Case>) -> Result<()> {
         return Ok(());
     }
     let text = fs::read_to_string(path).with_context(|| name.clone())?;
-    // Whatever cannot be read as YAML is somebody else's, unless it says what it is.
+    // A file that is not YAML belongs to something else, unless it contains our API version.
     if !text.contains(API_VERSION) {
         return Ok(());
     }
@@ -100,14 +100,14 @@ fn file(path: &Path, cases: &mut Vec<Case>) -> Result<()> {
         let (file, folder, broken) = (name.clone(), folder.clone(), test.is_err());
         cases.push(Case { name: own.unwrap_or_else(numbered), file, folder, test });
         if broken {
-            // What follows an error of YAML is anything.
+            // After a YAML error the rest cannot be parsed.
             break;
         }
     }
     Ok(())
 }
 
-/// The file's name without its folder and what it ends in.
+/// The file's name without its folder and extension.
 fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = name.strip_suffix(".gz").unwrap_or(&name);

@@ -1,4 +1,4 @@
-//! The difference of two histories for people: a summary, then pod by pod what led to it.
+//! The difference of two histories as text: a summary, then for each pod what led to it.
 
 use std::fmt::Write;
 
@@ -9,9 +9,9 @@ use kubestep_debug::diff::{
 };
 use kubestep_framework::record::Outcome;
 
-/// Nodes that are named in one line.
+/// Nodes that are listed in one line.
 const NODES: usize = 4;
-/// Nodes whose scores are shown.
+/// Nodes with scores that are listed.
 const SCORES: usize = 6;
 
 /// The whole difference.
@@ -24,7 +24,7 @@ pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
     out
 }
 
-/// What differs of one pod.
+/// The difference of one pod.
 pub fn pod_text(pod: &PodDifference) -> String {
     let mut out = String::new();
     // Writing into a String cannot fail.
@@ -46,7 +46,7 @@ pub fn pod_text(pod: &PodDifference) -> String {
     out
 }
 
-/// What differs in one attempt, line by line.
+/// The difference of one attempt, as lines.
 pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
     let mut lines = Vec::new();
     let outcome = |outcome: Option<Outcome>| outcome.map_or("not tried", Outcome::as_str);
@@ -71,7 +71,8 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
     lines
 }
 
-/// Whether a difference only follows from the outcome: a point was reached on one side only.
+/// Whether a verdict differs only because of the outcome: its extension point was reached on one
+/// side only.
 fn follows(difference: &VerdictDifference, decision: &Decision) -> bool {
     let Pair { a, b } = &difference.verdict;
     let one_sided = *a == Verdict::None || *b == Verdict::None;

@@ -1,8 +1,8 @@
-//! A run as comma-separated values, quoted as RFC 4180 says: a line for each pod.
+//! A run as comma-separated values, quoted by RFC 4180: one line per pod.
 
 use super::RunReport;
 
-/// A header, then what became of each pod.
+/// A header, then the result of each pod.
 pub fn run(report: &RunReport) -> String {
     let mut text = line(&["namespace", "pod", "outcome", "node", "attempts", "reason"]);
     for entry in &report.placed {

@@ -1,4 +1,4 @@
-//! A run as JSON: `schema/run.v1.json` says what is in it.
+//! A run as JSON, by `schema/run.v1.json`.
 
 use serde_json::{Map, Value, json};
 
@@ -32,7 +32,7 @@ pub fn run(report: &RunReport) -> Value {
     })
 }
 
-/// A cycle of a run that is printed while it goes on.
+/// A cycle of a run, for the `stream` format.
 pub fn cycle(record: &CycleRecord) -> Value {
     json!({
         "schema": "kubestep/run-stream/v1",
@@ -42,7 +42,7 @@ pub fn cycle(record: &CycleRecord) -> Value {
     })
 }
 
-/// The end of such a run.
+/// The result of a run, for the `stream` format.
 pub fn end(report: &RunReport) -> Value {
     json!({"schema": "kubestep/run-stream/v1", "event": "end", "result": run(report)})
 }
@@ -67,7 +67,7 @@ fn pending(entry: &Pending) -> Value {
     })
 }
 
-/// Over all nodes, by resource.
+/// The utilization over all nodes, by resource.
 fn utilization(before: &Usage, after: &Usage) -> Value {
     let resources = after.resources(before).into_iter().map(|resource| {
         let (offered, requested) = after.total(resource);

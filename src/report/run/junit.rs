@@ -1,12 +1,11 @@
-//! A run as JUnit XML, which CI systems show: each pod is a test, and one that stays pending is
-//! a failure.
+//! A run as JUnit XML for CI systems: each pod is a test, and a pending one is a failure.
 
 use std::fmt::Write;
 
 use super::RunReport;
 use kubestep_framework::pod::NamespacedName;
 
-/// One test suite.
+/// The run as one test suite.
 pub fn run(report: &RunReport) -> String {
     let (tests, failures) = (report.placed.len() + report.pending.len(), report.pending.len());
     let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
@@ -35,7 +34,7 @@ fn case(pod: &NamespacedName) -> String {
     format!("<testcase classname=\"{}\" name=\"{}\"", escape(&pod.namespace), escape(&pod.name))
 }
 
-/// Text for an attribute or an element. Characters that XML has no way to write are replaced.
+/// Escapes text for an attribute or an element. Characters that XML does not allow are replaced.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

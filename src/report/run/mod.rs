@@ -1,5 +1,5 @@
-//! What a run came to: placements, evictions, what stayed pending, how full the nodes are, and
-//! how many more pods would fit. One shape, and one file for each format it is printed in.
+//! The result of a run: placements, evictions, pending pods, utilization, and how many more pods
+//! would fit. One type, and one file per output format.
 
 pub mod csv;
 pub mod json;
@@ -11,29 +11,29 @@ use crate::report::usage::Usage;
 use kubestep_debug::Session;
 use kubestep_debug::capacity::Capacity;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunReport {
-    /// The pods that were placed, in that order.
+    /// The pods that were scheduled, in order.
     pub placed: Vec<Placed>,
-    /// The pods that had to go, in that order.
+    /// The pods that were evicted, in order.
     pub evicted: Vec<Evicted>,
     /// The pods without a node, by name.
     pub pending: Vec<Pending>,
-    /// Scheduling cycles.
+    /// The number of scheduling cycles.
     pub cycles: u64,
-    /// What was requested of the nodes before the first cycle.
+    /// The utilization before the first cycle.
     pub before: Usage,
-    /// And after the last.
+    /// The utilization after the last cycle.
     pub after: Usage,
-    /// How many more would fit, where that was asked.
+    /// How many more pods would fit, if requested.
     pub capacity: Vec<Capacity>,
-    /// What a reader should know about the input, one sentence each.
+    /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
 }
 
 impl RunReport {
-    /// Of a session that was run, on a cluster that was used like `before` at the start.
+    /// The report of a session that was run; `before` is its utilization at the start.
     pub fn new(session: &Session, before: Usage) -> RunReport {
         RunReport {
             placed: outcome::placed(session),

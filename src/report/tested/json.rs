@@ -1,4 +1,4 @@
-//! Tests as JSON: `schema/test.v1.json` says what is in it.
+//! Test results as JSON, by `schema/test.v1.json`.
 
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
-//! Tests as JUnit XML, which CI systems show.
+//! Test results as JUnit XML for CI systems.
 
 use std::fmt::Write;
 
 use super::{Outcome, TestReport};
 use crate::report::run::junit::escape;
 
-/// One test suite.
+/// The results as one test suite.
 pub fn junit(report: &TestReport) -> String {
     let [_, failed, broken] = report.counts();
     let mut xml = format!(

@@ -1,4 +1,4 @@
-//! What tests of a scheduler came to. One shape, and one file for each format it is printed in.
+//! The results of `kubestep test`. One type, and one file per output format.
 
 pub mod json;
 pub mod junit;
@@ -6,7 +6,7 @@ pub mod text;
 
 use kubestep_debug::expect::Failure;
 
-/// The outcome of several tests.
+/// The results of several tests.
 #[derive(Clone, Debug, Default)]
 pub struct TestReport {
     /// The tests, in the order they were run.
@@ -18,27 +18,27 @@ pub struct TestReport {
 pub struct Tested {
     /// Its file.
     pub file: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it came to.
+    /// Its result.
     pub outcome: Outcome,
-    /// What a reader should know about its input, one sentence each.
+    /// Notices about its input, one sentence each.
     pub notices: Vec<String>,
 }
 
-/// What a test came to.
+/// The result of a test.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// All is as expected.
+    /// All expectations are met.
     Passed,
-    /// These expectations do not hold.
+    /// These expectations are not met.
     Failed(Vec<Failure>),
-    /// It could not be run, and why.
+    /// It could not be run, for this reason.
     Broken(String),
 }
 
 impl TestReport {
-    /// How many passed, failed, and could not be run.
+    /// The numbers of tests that passed, failed, and could not be run.
     pub fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for test in &self.tests {

@@ -1,11 +1,11 @@
-//! Tests as text for people.
+//! Test results as text.
 
 use std::fmt::Write;
 
 use super::{Outcome, TestReport};
 use kubestep_api::words::count;
 
-/// A line for each test, what failed below it, and the counts.
+/// One line per test, its failures below it, and the counts.
 pub fn text(report: &TestReport) -> String {
     let mut text = String::new();
     // Writing into a String cannot fail.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use kubestep_debug::why::Why;
 
-/// The version of the shape.
+/// The version of this document.
 const SCHEMA: &str = "kubestep/explain/v1";
 
 /// The whole answer.

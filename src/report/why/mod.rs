@@ -1,7 +1,8 @@
-//! The answer to "why?" as text: first the verdict in a sentence, then what is in the way, the
-//! nearest first, then what would help and when the pod is looked at again.
+//! The answer to "why?" as text: first the verdict in one sentence, then the causes, on the nodes
+//! that miss the least first, then what would help and when the pod is retried.
 //!
-//! One file a section; each gives lines. The short form folds, the wide one tells every node.
+//! One file per section; each returns lines. The short form groups nodes, the wide form lists every
+//! one.
 
 mod head;
 pub mod json;
@@ -19,19 +20,19 @@ use kubestep_api::intern::Symbol;
 use kubestep_debug::why::Why;
 use kubestep_output::clean::clean;
 
-/// How much is told.
+/// How much to include.
 #[derive(Clone, Default, Debug)]
 pub struct Detail {
     /// Everything about every node.
     pub wide: bool,
     /// Only this node.
     pub node: Option<Symbol>,
-    /// Why not this node, beside the one that was chosen.
+    /// Explain why the pod is not on this node, compared with the selected one.
     pub why_not: Option<Symbol>,
 }
 
-/// What a cycle found of one node: all that is in the way, or its scores with inputs and
-/// formulas, beside those of the node that was chosen.
+/// The result of a cycle for one node: all causes, or its scores with inputs and formulas, compared
+/// with those of the selected node.
 pub fn of_node(why: &Why, node: Symbol) -> Vec<String> {
     let mut lines = nodes::one(why, node);
     let scores = placement::versus(why, node, true);
@@ -42,7 +43,7 @@ pub fn of_node(why: &Why, node: Symbol) -> Vec<String> {
     lines
 }
 
-/// The answer as text, with a line break at the end.
+/// The answer as text, with a trailing newline.
 pub fn text(why: &Why, detail: &Detail) -> String {
     let mut lines = head::lines(why);
     let sections = match (detail.node.or(detail.why_not), detail.why_not) {
@@ -65,7 +66,7 @@ pub fn text(why: &Why, detail: &Detail) -> String {
     lines.iter().map(|line| clean(line).into_owned() + "\n").collect()
 }
 
-/// The first few names, and how many more.
+/// The first few names, and the number of the rest.
 fn names<T: std::fmt::Display>(names: &[T], most: usize) -> String {
     let first: Vec<String> = names.iter().take(most).map(T::to_string).collect();
     match names.len().saturating_sub(most) {

@@ -1,16 +1,17 @@
-//! What speaks against the nodes.
+//! The causes on each node.
 
 use super::names;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::why::{Group, NodeWhy, Reason, Why};
 
-/// Groups that are told in the short form.
+/// Groups that are listed in the short form.
 const GROUPS: usize = 6;
-/// Nodes that are named of a group in the short form.
+/// Nodes of a group that are listed in the short form.
 const NAMED: usize = 3;
 
-/// All nodes in the wide form, else the groups: those that are near, then those that do not match.
+/// All nodes in the wide form, otherwise the groups: first those that miss little, then those that
+/// do not match.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     if wide {
         return why.nodes.iter().flat_map(node).collect();
@@ -32,7 +33,7 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     lines
 }
 
-/// The heading of the nodes that would have to be others.
+/// The heading of the nodes that do not match.
 fn mismatched(groups: &[&Group]) -> String {
     let nodes: usize = groups.iter().map(|group| group.nodes.len()).sum();
     let mut reasons = groups.iter().flat_map(|group| &group.reasons);
@@ -52,7 +53,7 @@ fn rest(groups: &[&Group]) -> Option<String> {
     (nodes > 0).then_some(more)
 }
 
-/// What every node has against it, with the words of the nearest one where each has its own.
+/// The reasons that all nodes share, with the details of the first node if they differ.
 fn everywhere(why: &Why) -> Vec<String> {
     let line = |reason: &Reason| {
         let said = format!("On every node: {}: {}", reason.plugin, reason.text);
@@ -64,17 +65,17 @@ fn everywhere(why: &Why) -> Vec<String> {
     why.everywhere.iter().map(line).collect()
 }
 
-/// The words in which a node says a reason, where they say more than the reason's.
+/// The node's own text for a reason, if it has more details than the reason's.
 fn own_words(node: &NodeWhy, reason: &Reason) -> Option<String> {
     let mut causes = node.causes().filter(|(plugin, _)| *plugin == reason.plugin);
     let (_, cause) = causes.find(|(_, cause)| cause.gist() == reason.text)?;
     let words = cause.words();
-    // Most begin with what every node says.
+    // Most start with the shared text.
     let own = words.strip_prefix(&*reason.text).unwrap_or(&words).trim_start_matches(": ");
     (!own.is_empty()).then(|| own.to_owned())
 }
 
-/// The reasons of a group that are not those of every node.
+/// The reasons of a group that not all nodes share.
 fn own<'a>(why: &'a Why, group: &'a Group) -> impl Iterator<Item = &'a Reason> {
     group.reasons.iter().filter(|reason| !why.everywhere.contains(reason))
 }
@@ -88,7 +89,7 @@ fn folded(why: &Why, group: &Group) -> String {
     format!("{nodes}: {}", reasons.join("; "))
 }
 
-/// A group with the words of its nearest node.
+/// A group with the details of its first node.
 fn group(why: &Why, group: &Group) -> Vec<String> {
     let mut lines =
         vec![format!("{} ({})", count(group.nodes.len(), "node"), names(&group.nodes, NAMED))];
@@ -110,7 +111,7 @@ fn group(why: &Why, group: &Group) -> Vec<String> {
     lines
 }
 
-/// A node with all that speaks against it.
+/// A node with all its causes.
 fn node(node: &NodeWhy) -> Vec<String> {
     let verdict = match (node.fits(), node.eviction_could_help()) {
         (true, _) => "fits",

@@ -1,15 +1,15 @@
-//! The room that nodes keep for nominated pods.
+//! The resources that nodes reserve for nominated pods.
 
 use kubestep_api::words::count;
 use kubestep_debug::why::{Basis, Nomination, Why};
 
-/// Nominations that are told in the short form.
+/// Nominations that are listed in the short form.
 const TOLD: usize = 6;
 
 /// The pod's own nomination, and those of others.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     let (own, others): (Vec<_>, Vec<_>) = why.nominations.iter().partition(|kept| kept.own);
-    // What is told of the cycle that placed the pod is past.
+    // If it refers to the cycle that placed the pod, it is in the past.
     let is = if why.basis == Basis::Now { "is" } else { "was" };
     let mut lines: Vec<String> = own.into_iter().map(|kept| self::own(kept, is)).collect();
     if others.is_empty() {

@@ -1,14 +1,14 @@
-//! The answer to "why?" as an outline: the verdict, what is in the way with the nodes behind it,
-//! the nearest nodes, ledgers, queue, attempts and preemption.
+//! The answer to "why?" as an outline: the verdict, the causes with their nodes, the nodes that
+//! miss the least, ledgers, queue, attempts and preemption.
 
 use super::{head, names, nominated, placement, preemption, queue, spread};
 use crate::report::outline::{Item, Outline, To, Tone};
 use kubestep_api::words::count;
 use kubestep_debug::why::{Group, NodeWhy, Why};
 
-/// Nodes that are told one by one, the nearest first.
+/// Nodes that are listed one by one, those that miss the least first.
 const NEAR: usize = 20;
-/// Nodes of a group that are told.
+/// Nodes of a group that are listed.
 const OF_GROUP: usize = 200;
 
 /// The whole answer.
@@ -20,7 +20,7 @@ pub fn outline(why: &Why) -> Outline {
     let verdict = Item::heading("verdict", first).tone(tone);
     outline.items.push(verdict.clone());
     outline.section(verdict, head);
-    // The heading stands alone where there is nothing below it.
+    // `section` adds the heading again, unless there are no lines.
     if outline.items.len() > 1 {
         outline.items.remove(0);
     }
@@ -36,7 +36,7 @@ pub fn outline(why: &Why) -> Outline {
     outline
 }
 
-/// What is in the way, by reason, with the nodes.
+/// The causes by reason, with their nodes.
 fn blockers(why: &Why, outline: &mut Outline) {
     let refused: usize = why.groups.iter().map(|group| group.nodes.len()).sum();
     if refused == 0 {
@@ -74,12 +74,12 @@ fn group(why: &Why, group: &Group, outline: &mut Outline) {
     outline.items.extend(rest);
 }
 
-/// Where the first refusal of a node can be seen.
+/// The link to the first rejection of a node.
 fn verdict(why: &Why, node: &NodeWhy) -> To {
     To::Verdict(why.pod, node.node, node.blockers.first().map(|by| by.plugin))
 }
 
-/// The nodes that miss least, with everything that speaks against each.
+/// The nodes that miss the least, with all causes of each.
 fn near(why: &Why, outline: &mut Outline) {
     let near = why.nodes.iter().filter(|node| !node.fits() && !node.mismatches());
     let near: Vec<&NodeWhy> = near.take(NEAR).collect();
@@ -118,7 +118,7 @@ fn attempts(why: &Why, outline: &mut Outline) {
     }
 }
 
-/// Nodes, a few by name.
+/// Nodes, the first few by name.
 pub(super) fn of_nodes<T: std::fmt::Display>(nodes: &[T]) -> String {
     format!("{} ({})", count(nodes.len(), "node"), names(nodes, 3))
 }

@@ -8,10 +8,10 @@ use kubestep_api::words::count;
 use kubestep_debug::why::preemption::{CandidateWhy, PreemptionWhy, Victim};
 use kubestep_debug::why::{Place, Why};
 
-/// Candidates that are told in the short form.
+/// Candidates that are listed in the short form.
 const CANDIDATES: usize = 3;
 
-/// Eligibility, candidates, what decides, and why the others are none.
+/// Eligibility, candidates, the deciding criterion, and why other nodes are not candidates.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     let Some(found) = &why.preemption else { return Vec::new() };
     if let Some(refusal) = &found.refusal {
@@ -39,7 +39,7 @@ fn verdict(why: &Why, found: &PreemptionWhy) -> String {
         return "Preemption: evicting pods of lower priority does not help on any node.".to_owned();
     };
     let by = found.decided_by.map(|by| format!(" ({})", by.as_str())).unwrap_or_default();
-    // Its victims are being deleted, and it waits for their room.
+    // Its victims are being deleted, and it waits for their resources.
     let done = why.attempts.last().is_some_and(|last| last.nominated == Some(chosen));
     match why.place {
         Place::Bound { .. } => format!("It preempted on {chosen}{by}:"),
@@ -73,8 +73,8 @@ fn victim(victim: &Victim) -> String {
     format!("{} (priority {}{budgets})", victim.pod, victim.priority)
 }
 
-/// The same as an outline: every candidate with its victims and budgets, what decides between
-/// them, and every node that is none.
+/// Like [`lines`], as an outline: every candidate with its victims and budgets, the deciding
+/// criterion, and every node that is not a candidate.
 pub(super) fn items(why: &Why) -> Vec<Item> {
     let Some(found) = &why.preemption else { return Vec::new() };
     let heading = match &found.refusal {

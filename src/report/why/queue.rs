@@ -1,4 +1,4 @@
-//! When the pod is looked at again, and what has happened to it.
+//! When the pod is retried, and its history in the queue.
 
 use indexmap::IndexMap;
 
@@ -10,7 +10,7 @@ use kubestep_framework::record::QueueName;
 /// Events that are listed in the short form.
 const EVENTS: usize = 4;
 
-/// What it waits for; in the wide form its whole story.
+/// What it waits for; in the wide form its whole history.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     told(why, wide, if wide { usize::MAX } else { EVENTS })
 }
@@ -34,7 +34,7 @@ fn told(why: &Why, wide: bool, events: usize) -> Vec<String> {
 }
 
 fn waits(queue: &QueueWhy, now: Time) -> Option<String> {
-    // Of a file, everything has just come.
+    // Pods of a file have been in the queue for no time.
     let since = Some(span(queue.since, now)).filter(|since| since != "0s");
     let lasting = since.as_ref().map(|since| format!(" for {since}")).unwrap_or_default();
     let until = queue.until.map(|until| span(now, until));
@@ -62,7 +62,7 @@ fn waits(queue: &QueueWhy, now: Time) -> Option<String> {
     }
 }
 
-/// The events that requeue it, by plugin, so many at most.
+/// The events that requeue it, by plugin, at most `most`.
 fn wakes(queue: &QueueWhy, most: usize) -> Vec<String> {
     let mut wakes: IndexMap<&str, Vec<&str>> = IndexMap::new();
     for wake in queue.wakes.iter().take(most) {
@@ -90,7 +90,7 @@ fn span(from: Time, to: Time) -> String {
     }
 }
 
-/// Events that came since the pod waits and that no plugin thought worth a retry.
+/// Events since the pod waits for which no plugin's queueing hint requeued it.
 fn passed_over(why: &Why, wide: bool) -> Vec<String> {
     let Some(queue) = &why.queue else { return Vec::new() };
     let since = why.moves.last().map_or(queue.since, |moved| moved.time);

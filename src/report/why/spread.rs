@@ -1,4 +1,4 @@
-//! The ledgers of hard spread constraints, where one is in the way.
+//! The ledgers of hard spread constraints that reject a node.
 
 use super::names;
 use kubestep_api::words::count;
@@ -6,10 +6,10 @@ use kubestep_debug::why::Why;
 use kubestep_debug::why::cause::Detail;
 use kubestep_debug::why::spread::Ledger;
 
-/// Domains that are told in the short form.
+/// Domains that are listed in the short form.
 const DOMAINS: usize = 6;
 
-/// Every constraint in the wide form, else those that refuse a node.
+/// Every constraint in the wide form, otherwise those that reject a node.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     let refuses = |at: usize| {
         let mut causes = why.nodes.iter().flat_map(|node| node.causes());

@@ -1,4 +1,4 @@
-//! Devices that cannot be had.
+//! Unavailable devices.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn class(name: &str) -> Value {
         "spec": {"selectors": [{"cel": {"expression": selector}}]}})
 }
 
-/// The devices of a node, each changed by its number.
+/// The devices of a node, each changed by `change` with its number.
 fn slice(case: &mut Case, at: usize, count: usize, change: impl Fn(usize, &mut Value)) {
     let name = case.name(at);
     let device = |number: usize| {
@@ -76,7 +76,7 @@ fn hold(case: &mut Case, at: usize, number: usize) -> String {
     name
 }
 
-/// The pod's claim asks for this.
+/// Sets the request of the pod's claim.
 fn asks(case: &mut Case, exactly: Value) {
     case.add(claim("wanted", exactly));
     use_claim(&mut case.pod, "wanted");
@@ -125,7 +125,7 @@ fn devices_class_typo(r: &mut Random) -> Case {
 fn devices_claim_missing(r: &mut Random) -> Case {
     let mut case = with_slices(r);
     use_claim(&mut case.pod, "wanted");
-    // The plugin holds the pod back before it is tried.
+    // The plugin gates the pod before its first attempt.
     case.truth.problems.extend(["gate", "missingObject"]);
     open(&mut case, &["wanted"]);
     case
@@ -166,7 +166,7 @@ fn devices_taken(r: &mut Random) -> Case {
     case
 }
 
-/// All devices are asked for, and one is taken.
+/// All devices are requested, and one is allocated.
 fn devices_all_taken(r: &mut Random) -> Case {
     let mut case = with_slices(r);
     case.add(class("gpu"));
@@ -265,7 +265,7 @@ fn devices_two_requests(r: &mut Random) -> Case {
     case
 }
 
-/// A device by the name of a resource, as for device plugins.
+/// A device requested as an extended resource, as with device plugins.
 fn devices_extended_taken(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let mut gpu = class("gpu");

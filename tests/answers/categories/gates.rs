@@ -1,5 +1,5 @@
-//! What keeps a pod from being tried at all, groups of pods, pods ahead in the queue, and pods
-//! of controllers.
+//! Pods that are not scheduled at all, pod groups, pods ahead in the queue, and pods of
+//! controllers.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn scheduler_unknown(r: &mut Random) -> Case {
     of_scheduler(r, "volcano")
 }
 
-/// A group of so many pods, of which the one asked about is the last.
+/// A group of that many pods, the last of which is the pod of the question.
 fn gang(r: &mut Random, pods: usize, needed: usize, cpu: i64) -> Case {
     let mut case = Case::new(r);
     case.gates = "GenericWorkload=true,GangScheduling=true";
@@ -75,18 +75,18 @@ fn gang_quorum(r: &mut Random) -> Case {
     gang(r, pods, pods + 1, 100)
 }
 
-/// Each node has room for one, and there is a node too few.
+/// Each node fits one pod, and one node is missing.
 fn gang_too_large(r: &mut Random) -> Case {
     one_to_a_node(r, 1)
 }
 
-/// The same, with several nodes too few.
+/// Each node fits one pod, and several nodes are missing.
 fn gang_far_too_large(r: &mut Random) -> Case {
     let more = 2 + r.below(2);
     one_to_a_node(r, more)
 }
 
-/// A group of which each node has room for one pod, with more pods than there are nodes.
+/// A group with more pods than there are nodes, each of which fits one of them.
 fn one_to_a_node(r: &mut Random, more: usize) -> Case {
     let mut probe = Random::new(r.below(1 << 30) as u64);
     let mut case = gang(&mut probe, 1, 1, 1000);
@@ -107,7 +107,7 @@ fn one_to_a_node(r: &mut Random, more: usize) -> Case {
     case
 }
 
-/// The pod itself fits beside all others. Another one of its group fits nowhere.
+/// The pod itself fits together with the others. Another pod of its group fits nowhere.
 fn gang_with_large_member(r: &mut Random) -> Case {
     let mut case = gang(r, 2, 3, 100);
     let most = case.rooms.iter().map(NodeRoom::free_cpu).max().unwrap_or_default();
@@ -119,7 +119,7 @@ fn gang_with_large_member(r: &mut Random) -> Case {
     case
 }
 
-/// Pods that were placed just before take the room: the figures have to name them.
+/// Pods that were scheduled just before use the resources: the figures must name them.
 fn queue_ahead(r: &mut Random) -> Case {
     let mut case = Case::sized(r, 1);
     case.ask("cpu", "800m");
@@ -152,7 +152,7 @@ fn owned_by_stateful_set(r: &mut Random) -> Case {
     full_for(r, "StatefulSet", "web")
 }
 
-/// Pods that come back hold the room. They are created again behind the pod.
+/// Pods that are recreated use the resources. They are created again after the pod.
 fn held_by(r: &mut Random, kind: &str) -> Case {
     let mut case = Case::new(r);
     case.ask("cpu", "800m");

@@ -53,7 +53,7 @@ fn mixed_cordon_or_taint(r: &mut Random) -> Case {
     case
 }
 
-/// Nodes without the label, or with it and full.
+/// Nodes without the label, or with the label and full.
 fn mixed_selector_and_cpu(r: &mut Random) -> Case {
     let mut case = asking(r);
     case.pod["spec"]["nodeSelector"] = json!({"pool": "web"});
@@ -113,7 +113,7 @@ fn mixed_taint_and_selector(r: &mut Random) -> Case {
     case
 }
 
-/// One node lacks only that it is in service; all others lack two things.
+/// One node is only cordoned; all others have two causes.
 fn mixed_nearest_is_cordoned(r: &mut Random) -> Case {
     let mut case = asking(r);
     cordon(&mut case, 0);

@@ -1,5 +1,5 @@
-//! The categories: what is planted in a cluster, by name. Each gives the cluster, the pod and
-//! what an explanation has to say, with figures that are counted here.
+//! The categories of causes that are planted in a cluster, by name. Each returns the cluster, the
+//! pod and the expected explanation, with figures computed here.
 
 mod devices;
 mod gates;
@@ -16,7 +16,7 @@ mod volumes_taken;
 use crate::cluster::Case;
 use crate::random::Random;
 
-/// A kind of cluster.
+/// A category of clusters.
 pub struct Category {
     pub name: &'static str,
     pub build: fn(&mut Random) -> Case,
@@ -37,7 +37,7 @@ pub const CATEGORIES: &[&[Category]] = &[
     mixtures::ALL,
 ];
 
-/// Lists functions as categories of their names.
+/// Lists functions as categories, by their names.
 macro_rules! categories {
     ($($name:ident),* $(,)?) => {
         pub const ALL: &[super::Category] =

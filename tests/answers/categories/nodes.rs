@@ -1,4 +1,4 @@
-//! Nodes that keep pods away: cordons and taints.
+//! Nodes that reject pods: cordons and taints.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn cordoned(r: &mut Random, also: impl Fn(&mut Case, usize)) -> Case {
     case
 }
 
-/// Cordons a node: that is one cause, whether its taint is there or not.
+/// Cordons a node: one cause, with or without its taint.
 pub fn cordon(case: &mut Case, at: usize) {
     case.node(at)["spec"]["unschedulable"] = json!(true);
     let name = case.name(at);
@@ -94,7 +94,7 @@ fn taint_key_typo(r: &mut Random) -> Case {
     all_tainted(r, "dedicated", "payments", "NoSchedule", tolerations)
 }
 
-/// Two taints are two causes, whichever of them the filter reports.
+/// Two taints are two causes, whichever the filter reports.
 fn taints_two(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     for at in case.nodes() {
@@ -116,8 +116,8 @@ fn node_disk_pressure(r: &mut Random) -> Case {
     of_condition(r, "disk-pressure", ("DiskPressure", "True"), &["NoSchedule"])
 }
 
-/// Taints that a controller keeps in step with the node's conditions. The condition is the
-/// cause, however many taints it has.
+/// Taints that a controller adds for conditions of the node. The condition is one cause, however
+/// many taints it has.
 fn of_condition(r: &mut Random, name: &str, condition: (&str, &str), effects: &[&str]) -> Case {
     let mut case = Case::new(r);
     let (kind, status) = condition;

@@ -13,7 +13,7 @@ categories! {
     anti_affinity_namespace_selector, anti_affinity_two_terms,
 }
 
-/// Runs a pod on the node that holds a host port, and gives its key.
+/// Runs a pod on the node that uses a host port, and returns its key.
 fn hold_port(case: &mut Case, at: usize, port: Value) -> String {
     let mut pod = case.running(at, 50, 32);
     pod["spec"]["containers"][0]["ports"] = json!([port]);
@@ -22,7 +22,7 @@ fn hold_port(case: &mut Case, at: usize, port: Value) -> String {
     key
 }
 
-/// The port that the pod wants is held on each node as `held` says.
+/// The port that the pod requests is used on each node as in `held`.
 fn ports(r: &mut Random, wanted: Value, held: &[Value]) -> Case {
     let mut case = Case::new(r);
     let number = wanted["hostPort"].clone();
@@ -82,7 +82,7 @@ fn with(pod: &mut Value, list: &str, terms: Value) {
     pod["spec"]["affinity"][list] = required;
 }
 
-/// Runs a pod of this app and gives its key.
+/// Runs a pod of this app and returns its key.
 fn run_app(case: &mut Case, at: usize, app: &str, namespace: &str) -> String {
     let mut pod = case.running(at, 50, 32);
     pod["metadata"]["labels"]["app"] = json!(app);
@@ -92,7 +92,7 @@ fn run_app(case: &mut Case, at: usize, app: &str, namespace: &str) -> String {
     key
 }
 
-/// The pod wants to be near pods of an app, and no node has any.
+/// The pod requires pods of an app in its domain, and there are none.
 fn nothing_near(case: &mut Case, term: Value) {
     let key = term["topologyKey"].as_str().unwrap().to_owned();
     with(&mut case.pod, "podAffinity", json!([term]));
@@ -125,7 +125,7 @@ fn affinity_other_namespace(r: &mut Random) -> Case {
     case
 }
 
-/// The pods are there, but no node has the topology key.
+/// The pods exist, but no node has the topology key.
 fn affinity_no_such_key(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     run_app(&mut case, 0, "database", "default");
@@ -134,7 +134,7 @@ fn affinity_no_such_key(r: &mut Random) -> Case {
     case
 }
 
-/// Says that a pod is in the way on the node.
+/// Expects a pod that blocks the node.
 fn in_the_way(case: &mut Case, at: usize, whose: &str, pods: &[String]) {
     let name = case.name(at);
     let fields = json!({"whose": whose, "pods": {"count": pods.len()}});
@@ -152,7 +152,7 @@ fn anti_affinity_own(r: &mut Random) -> Case {
     case
 }
 
-/// One pod in each zone keeps it from all nodes of the zone.
+/// One pod in each zone blocks all nodes of the zone.
 fn per_zone(case: &mut Case, whose: &str, run: impl Fn(&mut Case, usize) -> String) {
     let zones: Vec<String> = case.rooms.iter().map(|room| room.zone.clone()).collect();
     let first = |zone: &String| zones.iter().position(|other| other == zone).unwrap();
@@ -173,7 +173,7 @@ fn anti_affinity_zone(r: &mut Random) -> Case {
     case
 }
 
-/// Runs a pod that keeps `web` away.
+/// Runs a pod with anti-affinity to `web`.
 fn run_lonely(case: &mut Case, at: usize, key: &str) -> String {
     let mut pod = case.running(at, 50, 32);
     with(&mut pod, "podAntiAffinity", json!([term("web", key)]));

@@ -1,4 +1,4 @@
-//! Pods that could make room by preemption, if something were otherwise.
+//! Pods that could preempt if something were different.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ categories! {
     priority_system,
 }
 
-/// The pod asks for so much, and every node is full of pods of this priority.
+/// The pod requests that much, and every node is full of pods of these priorities.
 fn full_of(r: &mut Random, priorities: &[i64]) -> Case {
     let mut case = Case::new(r);
     let needed = 600 + 100 * r.below(5) as i64;
@@ -29,7 +29,7 @@ fn full_of(r: &mut Random, priorities: &[i64]) -> Case {
     case
 }
 
-/// A priority above that of all others, and a policy that does not use it.
+/// The highest priority, with a policy that does not preempt.
 fn preemption_never(r: &mut Random) -> Case {
     let mut case = full_of(r, &[0, 10]);
     of_patient_class(&mut case);
@@ -49,7 +49,7 @@ fn priority_too_low(r: &mut Random) -> Case {
     case
 }
 
-/// Evicting those of lower priority frees too little.
+/// Evicting the pods of lower priority frees too little.
 fn priority_mixed(r: &mut Random) -> Case {
     let mut case = full_of(r, &[2000, 2000]);
     case.pod["spec"]["priority"] = json!(100);
@@ -66,14 +66,14 @@ fn budget_and_never(r: &mut Random) -> Case {
     case
 }
 
-/// All room is held by pods that the cluster cannot do without.
+/// All resources are used by system-critical pods.
 fn priority_system(r: &mut Random) -> Case {
     let mut case = full_of(r, &[2_000_000_000]);
     hold_agents(&mut case);
     case
 }
 
-/// Gives the pod a high priority that does not preempt.
+/// Gives the pod a class of high priority that does not preempt.
 fn of_patient_class(case: &mut Case) {
     case.add(json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
         "metadata": {"name": "patient"}, "value": 1000, "preemptionPolicy": "Never"}));
@@ -83,7 +83,7 @@ fn of_patient_class(case: &mut Case) {
     spec["preemptionPolicy"] = json!("Never");
 }
 
-/// Gives the light load of the nodes a priority that nobody reaches.
+/// Gives the light load of the nodes the highest priority.
 fn hold_agents(case: &mut Case) {
     for pod in case.objects.iter_mut().filter(|object| object["kind"] == "Pod") {
         if pod["spec"]["priority"].is_null() {

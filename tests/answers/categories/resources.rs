@@ -1,4 +1,4 @@
-//! Too little of a resource.
+//! Insufficient resources.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ categories! {
     daemon_holds, reserved_for_nominated,
 }
 
-/// All nodes are left with too little CPU: the pod asks for so much, and each node has less.
+/// Leaves too little CPU on all nodes: less than the pod requests.
 fn short_of_cpu(r: &mut Random, case: &mut Case, needed: i64) {
     for at in case.nodes() {
         let left = 100 * r.below((needed / 100) as usize) as i64;
@@ -50,7 +50,7 @@ fn cpu_too_large(r: &mut Random) -> Case {
     case
 }
 
-/// One thousandth is missing.
+/// One millicore is missing.
 fn cpu_exact_boundary(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let needed = 700 + 50 * r.below(8) as i64;
@@ -93,7 +93,7 @@ fn pods_full(r: &mut Random) -> Case {
     case
 }
 
-/// Runs a pod that holds so many of a resource on the node.
+/// Runs a pod that requests that much of a resource on the node.
 fn hold(case: &mut Case, at: usize, resource: &str, amount: &str) {
     let mut pod = case.running(at, 10, 8);
     pod["spec"]["containers"][0]["resources"]["requests"][resource] = json!(amount);
@@ -174,14 +174,14 @@ fn cpu_and_memory(r: &mut Random) -> Case {
     for at in case.nodes() {
         case.leave_memory(at, 128 * r.below(8) as i64, r);
         case.leave_cpu(at, 100 * r.below(8) as i64, r);
-        // The pods that hold CPU hold a little memory, too.
+        // The pods that request CPU also request a little memory.
         cpu_is_short(&mut case, at, cpu);
         memory_is_short(&mut case, at, memory);
     }
     case
 }
 
-/// Of many pods one holds enough of both.
+/// One of many pods frees enough of both.
 fn one_holds_both(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let (cpu, memory) = (1000, 2048);
@@ -215,7 +215,7 @@ fn overhead(r: &mut Random) -> Case {
     case
 }
 
-/// A sidecar runs beside the containers.
+/// A sidecar runs together with the containers.
 fn sidecar(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let (main, beside) = (1000 + 100 * r.below(5) as i64, 300);
@@ -229,7 +229,7 @@ fn sidecar(r: &mut Random) -> Case {
     case
 }
 
-/// An init container asks for more than the containers.
+/// An init container requests more than the containers.
 fn init_rules(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let needed = 2000 + 250 * r.below(4) as i64;
@@ -241,7 +241,7 @@ fn init_rules(r: &mut Random) -> Case {
     case
 }
 
-/// The request of the pod as a whole counts, not that of its container.
+/// The pod-level request counts, not that of its container.
 fn pod_level(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let needed = 2000 + 250 * r.below(4) as i64;
@@ -251,7 +251,7 @@ fn pod_level(r: &mut Random) -> Case {
     case
 }
 
-/// Each node has at least `some` left, but less than needed.
+/// Each node has at least `some` free, but less than needed.
 fn short_of_cpu_with_some(r: &mut Random, case: &mut Case, needed: i64, some: i64) {
     for at in case.nodes() {
         let left = some + 50 * r.below(((needed - some) / 50) as usize) as i64;
@@ -271,7 +271,7 @@ fn two_containers(r: &mut Random) -> Case {
     case
 }
 
-/// A pod that is being made smaller holds what it has until the kubelet is done.
+/// A pod that is being resized down uses the old amount until the kubelet is done.
 fn resize_in_progress(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     case.ask("cpu", "800m");
@@ -289,7 +289,7 @@ fn resize_in_progress(r: &mut Random) -> Case {
     case
 }
 
-/// A pod that is being deleted holds its room until it has ended.
+/// A pod that is being deleted uses its resources until it has ended.
 fn terminating_holds(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     case.ask("cpu", "900m");
@@ -305,7 +305,7 @@ fn terminating_holds(r: &mut Random) -> Case {
     case
 }
 
-/// A pod that has ended holds nothing.
+/// A pod that has ended uses nothing.
 fn ended_does_not(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     case.ask("cpu", "900m");
@@ -322,7 +322,7 @@ fn ended_does_not(r: &mut Random) -> Case {
     case
 }
 
-/// There is enough in all, but on no single node.
+/// The total is sufficient, but no single node is.
 fn fragmented(r: &mut Random) -> Case {
     let nodes = 4 + r.below(9);
     let mut case = Case::sized(r, nodes);
@@ -334,7 +334,7 @@ fn fragmented(r: &mut Random) -> Case {
     case
 }
 
-/// Of many like nodes the last in order is the one where one pod is enough.
+/// Of many similar nodes, only on the last in order is one eviction enough.
 fn far_node_of_group(r: &mut Random) -> Case {
     let nodes = 5 + r.below(4);
     let mut case = Case::sized(r, nodes);
@@ -354,7 +354,7 @@ fn far_node_of_group(r: &mut Random) -> Case {
     case
 }
 
-/// Pods that come back hold the room: evicting them does not help.
+/// Pods that are recreated use the resources: evicting them does not help.
 fn daemon_holds(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     case.ask("cpu", "900m");
@@ -374,7 +374,7 @@ fn daemon_holds(r: &mut Random) -> Case {
     case
 }
 
-/// Room that is kept for a pod of higher priority that waits for its victim to end.
+/// Resources reserved for a nominated pod of higher priority, which waits for its victim to end.
 fn reserved_for_nominated(r: &mut Random) -> Case {
     let mut case = Case::sized(r, 1);
     let needed = 1000 + 100 * r.below(5) as i64;

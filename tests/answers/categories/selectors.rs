@@ -1,4 +1,4 @@
-//! Nodes whose labels or names are not what the pod asks for.
+//! Nodes whose labels or names do not match what the pod requires.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ categories! {
     added_affinity_of_one_profile,
 }
 
-/// Says what the pod or the profile asks for and the node does not have.
+/// Expects an unmet requirement of the pod or the profile.
 pub fn unmet(case: &mut Case, at: usize, of: &str, keys: &[(&str, Option<&str>)]) {
     let name = case.name(at);
     case.truth.node(&name, "affinity", json!({"of": of}));
@@ -57,7 +57,7 @@ fn selector_two_keys(r: &mut Random) -> Case {
     case
 }
 
-/// Asks for terms of node affinity, which no node has.
+/// Adds node affinity terms that no node meets.
 fn with_terms(case: &mut Case, terms: Value) {
     case.pod["spec"]["affinity"]["nodeAffinity"] =
         json!({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}});
@@ -73,7 +73,7 @@ fn expression(key: &str, operator: &str, values: &[&str]) -> Value {
     }
 }
 
-/// One expression, and what label all nodes have.
+/// One expression, and the label that all nodes have.
 fn expressed(r: &mut Random, label: (&str, &str), asked: Value) -> Case {
     let mut case = Case::new(r);
     if !label.0.is_empty() {
@@ -114,7 +114,7 @@ fn affinity_lt(r: &mut Random) -> Case {
     expressed(r, ("example.com/age", &age), expression("example.com/age", "Lt", &["8"]))
 }
 
-/// Only whole numbers are compared.
+/// Only integers are compared.
 fn affinity_gt_version(r: &mut Random) -> Case {
     let asked = expression("example.com/kernel", "Gt", &["6"]);
     let mut case = expressed(r, ("example.com/kernel", "6.12"), asked);
@@ -145,8 +145,8 @@ fn affinity_two_expressions(r: &mut Random) -> Case {
     case
 }
 
-/// A field of the node, with two letters of its name swapped. PreFilter leaves no node, so what
-/// the filters would say of each is left open.
+/// A node field with two letters of its name swapped. PreFilter excludes all nodes, so what the
+/// filters would report is not checked.
 fn affinity_name_typo(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let meant = case.name(r.below(case.rooms.len()));
@@ -163,7 +163,7 @@ fn affinity_name_typo(r: &mut Random) -> Case {
     case
 }
 
-/// Both are asked for: two causes on each node.
+/// Both are required: two causes on each node.
 fn selector_and_affinity(r: &mut Random) -> Case {
     let mut case = selected(r, ("pool", "batch"), ("pool", "web"));
     with_terms(
@@ -173,7 +173,7 @@ fn selector_and_affinity(r: &mut Random) -> Case {
     case
 }
 
-/// A profile that adds an affinity to what pods ask for.
+/// A profile with an added affinity.
 pub fn profile_that_adds(expression: &str) -> String {
     format!(
         "profiles:
@@ -188,7 +188,7 @@ pub fn profile_that_adds(expression: &str) -> String {
     )
 }
 
-/// The profile asks for it, not the pod.
+/// The profile requires it, not the pod.
 fn added_affinity(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let ready = "{key: example.com/ready, operator: In, values: ['yes']}";
@@ -199,7 +199,7 @@ fn added_affinity(r: &mut Random) -> Case {
     case
 }
 
-/// No node may be given the label, but another profile does not ask for it.
+/// The label cannot be set on a node, but another profile does not require it.
 fn added_affinity_of_one_profile(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let zone = format!("{{key: {ZONE}, operator: In, values: [us-9z]}}");

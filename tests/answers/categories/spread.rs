@@ -1,5 +1,5 @@
-//! Spread constraints that a placement would break. The counts are kept in balance so that the
-//! figures of each domain are known.
+//! Spread constraints that a placement would violate. The counts are balanced so that the figures
+//! of each domain are known.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn spread_over(case: &mut Case, constraints: &[Value]) {
     case.pod["spec"]["topologySpreadConstraints"] = json!(constraints);
 }
 
-/// Runs so many pods of the app on the node.
+/// Runs that many pods of the app on the node.
 fn run_web(case: &mut Case, at: usize, count: i64) {
     for _ in 0..count {
         let mut pod = case.running(at, 20, 16);
@@ -31,7 +31,7 @@ fn run_web(case: &mut Case, at: usize, count: i64) {
     }
 }
 
-/// The figures of a domain: matching pods there, the least of all domains, the most allowed.
+/// The figures of a domain: its matching pods, the minimum over all domains, `maxSkew`.
 fn uneven(case: &mut Case, at: usize, key: &str, [count, least, skew]: [i64; 3]) {
     let (name, zone) = (case.name(at), case.rooms[at].zone.clone());
     let domain = if key == ZONE { zone } else { name.clone() };
@@ -60,7 +60,7 @@ fn spread_hostname(r: &mut Random) -> Case {
     case
 }
 
-/// The nodes of one zone are full, and the pods of the other zones are too many by one.
+/// The nodes of one zone are full, and the other zones have one pod too many.
 fn zones(r: &mut Random, case: &mut Case) {
     case.ask("cpu", "400m");
     let empty = case.rooms[0].zone.clone();
@@ -127,7 +127,7 @@ fn spread_missing_key(r: &mut Random) -> Case {
     case
 }
 
-/// A tainted node makes a domain with nothing in it, unless the constraint honors taints.
+/// A tainted node forms a domain without pods, unless the constraint honors taints.
 fn beside_tainted(r: &mut Random, policy: &str, least: i64) -> Case {
     let mut case = Case::new(r);
     let mut wanted = constraint(HOSTNAME, 1);
@@ -147,7 +147,7 @@ fn spread_taints_counted(r: &mut Random) -> Case {
     beside_tainted(r, "Ignore", 0)
 }
 
-/// The other nodes balance each other, but have too little CPU.
+/// The other nodes are balanced, but have too little CPU.
 fn spread_taints_honored(r: &mut Random) -> Case {
     let mut case = beside_tainted(r, "Honor", 1);
     case.ask("cpu", "400m");

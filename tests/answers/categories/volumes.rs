@@ -1,4 +1,4 @@
-//! Claims that cannot have a volume, or not where the pod could be.
+//! Claims that cannot have a volume, or not on a node where the pod fits.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ categories! {
     topologies_not_allowed, capacity_too_small, capacity_none,
 }
 
-/// A storage class; volumes are made on demand if `provisioner` is given.
+/// A storage class; it provisions volumes if `provisioner` is given.
 fn class(name: &str, provisioner: Option<&str>, immediate: bool) -> Value {
     let mode = if immediate { "Immediate" } else { "WaitForFirstConsumer" };
     json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
@@ -57,13 +57,13 @@ pub fn bind(claim: &mut Value, volume: &mut Value) {
     volume["status"] = json!({"phase": "Bound"});
 }
 
-/// Lets a pod use a claim.
+/// Adds a claim to a pod.
 pub fn mount(pod: &mut Value, claim: &str) {
     pod["spec"]["volumes"] =
         json!([{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]);
 }
 
-/// What is wrong with the claim, on all nodes.
+/// Expects a problem of the claim, on all nodes.
 fn wrong(case: &mut Case, problem: Value) {
     for at in case.nodes() {
         let name = case.name(at);
@@ -80,7 +80,7 @@ fn claim_missing(r: &mut Random) -> Case {
     case
 }
 
-/// PreFilter rejects the pod; that the object is missing is told once, as the problem.
+/// PreFilter rejects the pod; the missing object is reported once, as the problem.
 fn open_ahead(case: &mut Case, word: &str) {
     case.truth.ahead_open = true;
     case.truth.nodes_open = true;
@@ -135,7 +135,7 @@ fn claim_class_typo(r: &mut Random) -> Case {
     case
 }
 
-/// The class makes no volumes, and there is none.
+/// The class does not provision volumes, and there is none.
 fn claim_no_volume(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     case.add(class("local", None, false));
@@ -146,7 +146,7 @@ fn claim_no_volume(r: &mut Random) -> Case {
     case
 }
 
-/// Volumes of the class that do not suit, each for the same reason.
+/// Volumes of the class that do not match, each for the same reason.
 fn unsuitable(r: &mut Random, change: impl Fn(&mut Value, &mut Value)) -> Case {
     let mut case = Case::new(r);
     case.add(class("local", None, false));
@@ -172,7 +172,7 @@ fn claim_access_mode(r: &mut Random) -> Case {
     unsuitable(r, |claim, _| claim["spec"]["accessModes"] = json!(["ReadWriteMany"]))
 }
 
-/// Two things of the claim have to change, and two of its modes are not both lacking.
+/// Two fields of the claim must change; the volume has one of its two access modes.
 fn claim_asks_for_too_much(r: &mut Random) -> Case {
     let mut case = unsuitable(r, |claim, volume| {
         claim["spec"]["accessModes"] = json!(["ReadWriteOnce", "ReadWriteMany"]);
@@ -193,7 +193,7 @@ fn claim_selects_no_volume(r: &mut Random) -> Case {
     case
 }
 
-/// The only volume is of another class, which the claim could have named.
+/// The only volume has another class, which the claim could name.
 fn claim_volume_of_other_class(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     case.add(class("local", None, false));
@@ -205,7 +205,7 @@ fn claim_volume_of_other_class(r: &mut Random) -> Case {
     case
 }
 
-/// The volume can be reached from a node only that has left.
+/// The volume is only accessible from a node that was deleted.
 fn claim_volume_elsewhere(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     bound(&mut case, json!({"key": HOSTNAME, "operator": "In", "values": ["old-node"]}));
@@ -213,7 +213,7 @@ fn claim_volume_elsewhere(r: &mut Random) -> Case {
     case
 }
 
-/// The volume can be reached from nodes with a label that none has, as people say.
+/// The volume is only accessible from nodes with a label that none has and that a person may set.
 fn claim_volume_behind_label(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     bound(&mut case, json!({"key": "example.com/fabric", "operator": "In", "values": ["blue"]}));
@@ -243,7 +243,7 @@ fn claim_volume_gone(r: &mut Random) -> Case {
     case
 }
 
-/// Its volume is gone, and the volume controller has noticed.
+/// Its volume was deleted, and the volume controller has noticed.
 fn claim_lost(r: &mut Random) -> Case {
     let mut case = claim_volume_gone(r);
     let is_claim = |object: &&mut Value| object["kind"] == "PersistentVolumeClaim";
@@ -254,7 +254,7 @@ fn claim_lost(r: &mut Random) -> Case {
     case
 }
 
-/// The only node that has the volume is tainted.
+/// The only node with access to the volume is tainted.
 fn volume_local_to_tainted(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let own = case.name(0);
@@ -264,7 +264,7 @@ fn volume_local_to_tainted(r: &mut Random) -> Case {
     case
 }
 
-/// All nodes but one cannot reach the volume.
+/// All nodes but one have no access to the volume.
 fn out_of_reach_but(case: &mut Case, one: usize) {
     for at in case.nodes().filter(|at| *at != one) {
         let name = case.name(at);
@@ -274,7 +274,7 @@ fn out_of_reach_but(case: &mut Case, one: usize) {
     }
 }
 
-/// The volume has a zone that no node is in.
+/// The volume is in a zone without nodes.
 fn volume_of_other_zone(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     bound(&mut case, Value::Null);
@@ -302,7 +302,7 @@ fn volume_of_full_zone(r: &mut Random) -> Case {
     case
 }
 
-/// The only node that has the volume is one that the profile keeps pods from.
+/// The profile excludes the only node with access to the volume.
 fn volume_kept_by_profile(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     let own = case.name(0);
@@ -328,7 +328,7 @@ fn topologies_not_allowed(r: &mut Random) -> Case {
     case
 }
 
-/// A class whose driver says how much it can still make.
+/// A class whose driver reports its free capacity.
 fn with_capacity(r: &mut Random, capacities: &[i64]) -> Case {
     let mut case = Case::new(r);
     case.add(class("fast", Some("disk.example.com"), false));

@@ -1,4 +1,4 @@
-//! Volumes that other pods have, and nodes that take no more of them.
+//! Volumes that other pods use, and nodes whose volume limit is reached.
 
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn add_driver(case: &mut Case) {
         "metadata": {"name": "disk.example.com"}, "spec": {}}));
 }
 
-/// Adds a bound claim and gives its name.
+/// Adds a bound claim and returns its name.
 fn bound(case: &mut Case) -> String {
     let number = case.number();
     let name = format!("claim-{number}");
@@ -98,7 +98,7 @@ fn bound(case: &mut Case) -> String {
     name
 }
 
-/// Every node has as many volumes of the driver as it takes.
+/// Every node has reached its volume limit for the driver.
 fn at_limit(r: &mut Random, own: i64) -> Case {
     let mut case = Case::new(r);
     add_driver(&mut case);
@@ -134,7 +134,7 @@ fn limit_of_driver_two(r: &mut Random) -> Case {
     at_limit(r, 2)
 }
 
-/// The driver of the volume is on no node; that is no matter of how many there are.
+/// The volume's driver is on no node; the limit does not matter.
 fn driver_missing(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     case.gates = "VolumeLimitScaling=true";

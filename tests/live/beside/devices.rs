@@ -1,4 +1,4 @@
-//! Claims of devices: allocated, shared, and not to be had.
+//! Resource claims: allocated, shared, and not allocatable.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub fn slice(name: &str, node: &str, devices: &[&str]) -> Value {
     })
 }
 
-/// A claim of so many devices.
+/// A claim of that many devices.
 pub fn claim(name: &str, count: u32) -> Value {
     let requests = json!([{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": count}}]);
     json!({

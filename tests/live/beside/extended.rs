@@ -1,4 +1,4 @@
-//! Devices that pods ask for as resources: the scheduler makes the claims.
+//! Devices that are requested as extended resources: the scheduler creates the claims.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Every flag of kube-scheduler is one that is taken, or one of which it is said why not.
+//! Every flag of kube-scheduler is supported, or rejected with a reason.
 
 use std::process::Command;
 

@@ -31,7 +31,7 @@ fn gang(stage: &mut Stage) {
     stage.until("both are bound", |seen| seen.is_bound("a") && seen.is_bound("b"));
 }
 
-/// Members of which none has a place: of two where one has, chance says which is refused.
+/// No member fits: if one of two fitted, it would be random which one is rejected.
 fn too_large(stage: &mut Stage) {
     stage.create(vec![node("n", "2")]);
     stage.create(vec![group("g", 2)]);

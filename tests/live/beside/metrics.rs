@@ -1,9 +1,9 @@
-//! The names and labels of metrics after the same story: what kube-scheduler tells and we do not
-//! is in a list, with the reason.
+//! The names and labels of metrics after the same story: metrics that kube-scheduler has and
+//! kubestep has not are listed with the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is not told here: the beginning of a name, and why.
+/// Missing metrics: a name prefix, and the reason.
 const MISSING: [(&str, &str); 22] = [
     ("aggregator_", "of the API server's library, not of a scheduler"),
     ("apiserver_", "of the API server's library, not of a scheduler"),
@@ -31,7 +31,7 @@ const MISSING: [(&str, &str); 22] = [
 
 type Metrics = BTreeMap<String, BTreeSet<String>>;
 
-/// The names with their labels, buckets taken together.
+/// The names with their labels, buckets merged.
 fn metrics(text: &str) -> Metrics {
     let mut all = Metrics::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -50,7 +50,7 @@ fn metrics(text: &str) -> Metrics {
     all
 }
 
-/// What differs, a line each.
+/// The differences, one per line.
 pub fn differences(upstream: &str, ours: &str) -> String {
     let (upstream, ours) = (metrics(upstream), metrics(ours));
     let mut text = String::new();

@@ -1,9 +1,8 @@
-//! kube-scheduler and `kubestep schedule` side by side: the same story on two real API servers,
-//! and what each of the two has left there.
+//! kube-scheduler and `kubestep schedule` compared: the same story on two real API servers, and the
+//! objects that each leaves there.
 //!
-//! It needs a `kube-scheduler` beside the API server in the folder that `KUBEBUILDER_ASSETS`
-//! names; see [`crate::control_plane`]. A story avoids what upstream leaves to chance, such as
-//! nodes of equal scores.
+//! It needs a `kube-scheduler` next to the API server in the folder `KUBEBUILDER_ASSETS`; see
+//! [`crate::control_plane`]. A story avoids what is random upstream, such as nodes of equal scores.
 
 pub mod devices;
 mod extended;
@@ -22,7 +21,7 @@ use std::path::PathBuf;
 use crate::control_plane::assets;
 use stage::Stage;
 
-/// A story: what is created and waited for, on both sides.
+/// A story: what is created and awaited on both sides.
 type Story = (&'static str, fn(&mut Stage));
 
 /// The kube-scheduler to compare with.
@@ -32,7 +31,7 @@ fn upstream() -> PathBuf {
     program
 }
 
-/// Plays stories with one configuration, and says all that differs.
+/// Runs stories with one configuration, and returns all differences.
 fn play(config: &str, gates: &str, stories: &[Story]) {
     let program = upstream();
     let chosen = std::env::var("BESIDE_STORY").ok();

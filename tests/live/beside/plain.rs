@@ -1,4 +1,4 @@
-//! Pods that fit, pods that do not, with upstream's words, and what wakes them.
+//! Pods that fit, pods that do not, with upstream's messages, and the events that requeue them.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn plain(stage: &mut Stage) {
     });
 }
 
-/// Each pod is refused for another reason.
+/// Each pod is rejected for a different reason.
 fn refusals(stage: &mut Stage) {
     let (mut tainted, mut closed, mut labelled) = (node("a", "4"), node("b", "4"), node("c", "2"));
     tainted["spec"]["taints"] = json!([{"key": "gpu", "value": "only", "effect": "NoSchedule"}]);
@@ -84,7 +84,7 @@ fn refusals(stage: &mut Stage) {
         }),
         with("other-scheduler", "1", &|pod| pod["spec"]["schedulerName"] = "somebody".into()),
     ];
-    // The last three are not tried at all.
+    // The last three have no attempt.
     let tried = pods[..pods.len() - 3].iter();
     let tried: Vec<String> =
         tried.map(|pod| pod["metadata"]["name"].as_str().unwrap().to_owned()).collect();
@@ -114,7 +114,7 @@ fn gates(stage: &mut Stage) {
     });
 }
 
-/// A node that comes, one that opens, and a pod that goes: each wakes one.
+/// A node is added, one is uncordoned, and a pod is deleted: each requeues one pod.
 fn wake(stage: &mut Stage) {
     let mut closed = node("closed", "8");
     closed["spec"]["unschedulable"] = true.into();
@@ -143,7 +143,7 @@ fn wake(stage: &mut Stage) {
     stage.until("the second is bound", |seen| seen.is_bound("second"));
 }
 
-/// Spread hard over zones, and a pod too many.
+/// Hard spread over zones, with one pod too many.
 fn spread(stage: &mut Stage) {
     let zoned = |name: &str, cpu: &str, zone: &str| {
         let mut node = node(name, cpu);

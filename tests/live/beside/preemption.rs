@@ -1,4 +1,4 @@
-//! Victims: which, how they are told, and who takes their place.
+//! Victims: which ones, their events and conditions, and the preemptor.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn with_class(stage: &Stage, name: &str, cpu: &str, class: &str) -> Value {
     pod
 }
 
-/// On a node for itself, with a finalizer: it stays until the story lets it go.
+/// A pod on its own node with a finalizer: it stays until the story removes the finalizer.
 fn victim(stage: &Stage, name: &str, node: &str, app: &str) -> Value {
     let mut pod = with_class(stage, name, "2", "low");
     pod["metadata"]["labels"] = json!({"app": app});
@@ -67,7 +67,7 @@ fn preemption(stage: &mut Stage) {
     stage.kubectl_here(&format!("patch pod guarded --type merge -p {patch}"), "");
 }
 
-/// Nobody can be preempted: the words of each reason.
+/// No pod can be preempted: the message for each reason.
 fn in_vain(stage: &mut Stage) {
     let (mut closed, small) = (node("closed", "8"), node("small", "1"));
     closed["spec"]["taints"] = json!([{"key": "k", "effect": "NoSchedule"}]);

@@ -9,7 +9,7 @@ use crate::objects::node;
 
 pub const STORIES: &[Story] = &[("profiles", profiles), ("extender", with_extender)];
 
-/// `PORT` is the extender's.
+/// `PORT` is replaced by the extender's port.
 pub const CONFIG: &str = "\
 profiles:
 - schedulerName: default-scheduler
@@ -33,7 +33,7 @@ extenders:
   managedResources: [{name: example.com/managed, ignoredByScheduler: true}]
 ";
 
-/// Never to `b`, and `c` before all others.
+/// Rejects `b`, and prefers `c`.
 pub fn extender(plane: &ControlPlane) -> u16 {
     crate::extender::start(plane, |verb, body| {
         let names = body["NodeNames"].as_array().cloned().unwrap_or_default();

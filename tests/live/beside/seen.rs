@@ -1,11 +1,11 @@
-//! What a scheduler has left on an API server, in words that do not depend on the run: no
-//! times, no versions, and names in place of UIDs.
+//! The objects that a scheduler leaves on an API server, as text that does not depend on the run:
+//! no times, no versions, and names instead of UIDs.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// Paths of lists in a namespace, or of the cluster where there is no `{}`.
+/// Paths of lists in a namespace, or of cluster-scoped lists without `{}`.
 const LISTS: [&str; 6] = [
     "/api/v1/namespaces/{}/pods",
     "/api/v1/namespaces/{}/persistentvolumeclaims",
@@ -15,7 +15,7 @@ const LISTS: [&str; 6] = [
     "/apis/events.k8s.io/v1/namespaces/{}/events",
 ];
 
-/// What differs from run to run.
+/// Fields that differ from run to run.
 const FLEETING: [&str; 13] = [
     "allocationTimestamp",
     "resourceVersion",
@@ -35,14 +35,14 @@ const FLEETING: [&str; 13] = [
 /// The objects of one story on one side.
 #[derive(Default)]
 pub struct Seen {
-    /// As the server has them.
+    /// The lists as the server returns them.
     lists: BTreeMap<&'static str, Vec<Value>>,
-    /// Names of all objects that were seen, by UID.
+    /// Names of all objects that were listed, by UID.
     names: BTreeMap<String, String>,
 }
 
 impl Seen {
-    /// Reads all lists anew.
+    /// Reads all lists again.
     pub fn read(&mut self, namespace: &str, get: impl Fn(&str) -> Value) {
         for list in LISTS {
             let answer = get(&list.replace("{}", namespace));
@@ -65,7 +65,7 @@ impl Seen {
         self.find(LISTS[0], name)
     }
 
-    /// A claim of a volume, or null.
+    /// A PersistentVolumeClaim, or null.
     pub fn volume_claim(&self, name: &str) -> Value {
         self.find(LISTS[1], name)
     }
@@ -87,19 +87,19 @@ impl Seen {
         conditions.find(|condition| condition["type"] == name).unwrap_or_default()
     }
 
-    /// Whether it was tried to schedule a pod, and there is no node for it.
+    /// Whether a pod had an attempt and was rejected.
     pub fn is_refused(&self, pod: &str) -> bool {
         self.condition(pod, "PodScheduled")["status"] == "False"
             && self.has_event(pod, "FailedScheduling")
     }
 
-    /// Whether there is an event of that reason about something.
+    /// Whether there is an Event of that reason about an object.
     pub fn has_event(&self, regarding: &str, reason: &str) -> bool {
         let mut events = self.lists.get(LISTS[5]).into_iter().flatten();
         events.any(|it| it["regarding"]["name"] == regarding && it["reason"] == reason)
     }
 
-    /// One line for each object, and below it what is to be the same.
+    /// One line per object, and below it the fields to compare.
     pub fn words(&self) -> Vec<String> {
         let items =
             self.lists.iter().flat_map(|(list, items)| items.iter().map(move |it| (list, it)));
@@ -142,7 +142,7 @@ impl Seen {
     }
 }
 
-/// Takes the five random letters out of the names of claims that the scheduler made.
+/// Replaces the random suffix in the names of claims that the scheduler created.
 fn without_chance(text: String) -> String {
     const MADE: &str = "-extended-resources-";
     let mut parts = text.split(MADE);
@@ -150,7 +150,7 @@ fn without_chance(text: String) -> String {
     parts.fold(first, |text, part| format!("{text}{MADE}*{}", part.get(5..).unwrap_or_default()))
 }
 
-/// Takes out what is fleeting or empty.
+/// Removes fields that differ from run to run or are empty.
 fn clean(value: &mut Value) {
     match value {
         Value::Object(fields) => {

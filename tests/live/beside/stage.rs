@@ -1,4 +1,4 @@
-//! Two control planes, each with its scheduler, on which the same happens.
+//! Two control planes, each with its scheduler, with the same inputs.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,21 +15,21 @@ use crate::control_plane::{ControlPlane, free_port};
 use crate::objects;
 use crate::running::Running;
 
-/// How long anything may take.
+/// The longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// How long the two may take to come to the same end.
+/// The longest wait until both sides are in the same state.
 const SAME_END: Duration = Duration::from_secs(15);
-/// How long they have to stay there.
+/// How long they must stay in it.
 const STAYS: Duration = Duration::from_millis(1_500);
 
-/// One of the two.
+/// One of the two sides.
 pub struct Side {
     plane: ControlPlane,
     runtime: Runtime,
     link: Link,
     scheduler: Running,
     seen: Seen,
-    /// Where metrics are.
+    /// The port of the metrics.
     port: u16,
     _config: NamedTempFile,
 }
@@ -88,7 +88,7 @@ impl Side {
         seen
     }
 
-    /// What the scheduler has counted.
+    /// The scheduler's metrics.
     fn metrics(&self) -> String {
         let mut kubectl = Command::new(self.plane.kubectl_command().get_program());
         kubectl.env("KUBECONFIG", "/dev/null").args(["get", "--raw", "/metrics"]);
@@ -110,7 +110,7 @@ impl Side {
     }
 }
 
-/// See the module.
+/// The two sides and the current story.
 pub struct Stage {
     upstream: Side,
     ours: Side,
@@ -118,7 +118,6 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Starts everything.
     pub fn new(upstream: &Path, config: &str, gates: &str) -> Stage {
         let (upstream, ours) = std::thread::scope(|scope| {
             let upstream = scope.spawn(|| Side::start(Some(upstream), config, gates));
@@ -140,18 +139,18 @@ impl Stage {
         [&mut self.upstream, &mut self.ours]
     }
 
-    /// Begins a story, in a namespace of its name.
+    /// Begins a story, in a namespace with its name.
     pub fn begin(&mut self, story: &str) {
         eprintln!("story: {story}");
         self.namespace = story.to_owned();
         self.kubectl(&format!("create namespace {story}"), "");
     }
 
-    /// Creates objects on both sides; those that belong into a namespace in the story's.
+    /// Creates objects on both sides; namespaced ones in the story's namespace.
     pub fn create(&mut self, items: Vec<Value>) {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
         self.kubectl(&format!("create -n {} -f -", self.namespace), &list.to_string());
-        // Watches of several kinds are not in step with each other.
+        // Watches of different kinds are not synchronized.
         std::thread::sleep(Duration::from_millis(300));
     }
 
@@ -165,12 +164,12 @@ impl Stage {
         });
     }
 
-    /// The same for an object of the story.
+    /// Runs kubectl on both sides in the story's namespace.
     pub fn kubectl_here(&mut self, line: &str, input: &str) {
         self.kubectl(&format!("-n {} {line}", self.namespace), input);
     }
 
-    /// Waits until something is so on both sides.
+    /// Waits until the condition is true on both sides.
     pub fn until(&mut self, what: &str, is_so: impl Fn(&Seen) -> bool) {
         let namespace = self.namespace.clone();
         for (side, name) in self.sides().into_iter().zip(["kube-scheduler", "kubestep"]) {
@@ -192,7 +191,7 @@ impl Stage {
         pod
     }
 
-    /// Ends a story: what differs in the end. The nodes are taken away.
+    /// Ends a story and returns the differences. The nodes are deleted.
     pub fn end(&mut self) -> String {
         let namespace = self.namespace.clone();
         let (end, mut same_since) = (Instant::now() + SAME_END, None);
@@ -216,13 +215,13 @@ impl Stage {
         }
     }
 
-    /// What differs in the names and labels of metrics.
+    /// The differences in the names and labels of metrics.
     pub fn metrics(&mut self) -> String {
         let [upstream, ours] = self.sides().map(|side| side.metrics());
         metrics::differences(&upstream, &ours)
     }
 
-    /// Ends the schedulers: what differs in the lease, held and given back.
+    /// Stops the schedulers and returns the differences in the lease, held and released.
     pub fn leave(&mut self) -> String {
         let leases = |stage: &mut Stage| stage.sides().map(|side| vec![side.lease().to_string()]);
         let [upstream, ours] = leases(self);
@@ -235,7 +234,7 @@ impl Stage {
     }
 }
 
-/// Lines of one and of the other alone.
+/// The lines that only one side has.
 fn differences(upstream: &[String], ours: &[String]) -> String {
     let without = |all: &[String], others: &[String], sign: &str| {
         let only = all.iter().filter(|line| !others.contains(line));

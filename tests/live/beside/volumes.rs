@@ -1,4 +1,4 @@
-//! Claims of volumes: given a volume, given to a provisioner, bound already, and never.
+//! PersistentVolumeClaims: with an existing volume, with a provisioner, already bound, and unbound.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn user(stage: &Stage, name: &str, claim: &str) -> Value {
     pod
 }
 
-/// What the controller of volumes writes at the end.
+/// What the volume controller writes when it binds.
 fn complete(stage: &mut Stage, claim: &str, volume: &str) {
     let patch = json!({
         "metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},

@@ -203,7 +203,7 @@ impl Item {
     /// completed.
     fn took_back(&mut self, recording: &Recording<'_>, at: usize) {
         if self.definition.is_watch() {
-            // What it was then led to what came after.
+            // Later values depend on the value at this entry.
             self.truncate(at);
         } else if self.needs_whole(recording, at) && at < self.scanned {
             self.counts.retain(|(entry, _)| *entry != at);

@@ -126,8 +126,8 @@ impl Trial<'_> {
         true
     }
 
-    /// Whether the fix makes the pod's group smaller and leaves a pod of the group without a node
-    /// whose priority is no lower. Upstream, the order of a map decides which pod that is.
+    /// Whether the fix makes the pod's group smaller and leaves another pod of the same or a higher
+    /// priority without a node. Upstream, the order of a map decides which pod that is.
     fn may_be_left_out(&self, fix: &Fix, world: &World) -> bool {
         let is_of_group =
             |edit: &Edit| matches!(edit, Edit::Set { object, .. } if object.kind == Kind::PodGroup);

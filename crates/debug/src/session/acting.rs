@@ -95,7 +95,7 @@ impl Session {
 
     /// A short description of what is not sent yet.
     pub fn unsent_words(&self) -> String {
-        // Events are listed after the writes, which they describe.
+        // Events describe the writes, so they are only named if there are no writes.
         let (events, writes): (Vec<_>, Vec<_>) =
             self.unsent().iter().partition(|open| is_event(open));
         let named = if writes.is_empty() { &events } else { &writes };

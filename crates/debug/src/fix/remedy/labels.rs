@@ -32,7 +32,7 @@ pub(super) fn set(need: &Need<'_>, key: Symbol, value: Symbol) -> Option<Edit> {
     is_free.then_some(Edit::Node(need.node.name, NodeEdit::Label(key, value)))
 }
 
-/// Removes a label of the node, under the same condition.
+/// Removes a label of the node. `None` if the kubelet or a controller would add it again.
 pub(super) fn remove(need: &Need<'_>, key: Symbol) -> Option<Edit> {
     let is_fixed = OF_KUBELET.contains(&key.as_str()) || OF_CLOUD.contains(&key.as_str());
     (!is_fixed).then_some(Edit::Node(need.node.name, NodeEdit::Unlabel(key)))
