@@ -126,7 +126,7 @@ fn configuration(
         leader_election: leader_election.unwrap_or(default.leader_election),
         client_connection: client_connection.unwrap_or(default.client_connection),
         enable_profiling: profiling.unwrap_or(true),
-        // CFG-012: follows enableProfiling.
+        // Follows enableProfiling.
         enable_contention_profiling: contention.unwrap_or(profiling.unwrap_or(true)),
         percentage_of_nodes_to_score: percentage.or(default.percentage_of_nodes_to_score),
         pod_initial_backoff_seconds: initial.unwrap_or(default.pod_initial_backoff_seconds),
@@ -171,7 +171,7 @@ fn client_connection(
         kubeconfig: f.or_zero("kubeconfig", Reader::text),
         accept_content_types: f.or_zero("acceptContentTypes", Reader::text),
         content_type: text_or(&mut f, "contentType", default.content_type),
-        // CFG-009, CFG-010: exactly zero is replaced.
+        // Exactly zero is replaced.
         qps: f.get("qps", Reader::float).filter(|qps| *qps != 0.0).unwrap_or(default.qps),
         burst: f.get("burst", Reader::int32).filter(|n| *n != 0).unwrap_or(default.burst),
     };

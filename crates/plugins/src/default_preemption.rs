@@ -124,7 +124,7 @@ impl Plugin for DefaultPreemption {
         Some(self.args.candidates(nodes))
     }
 
-    /// PR-051
+    /// A preemptor stays out of the queue while its preemption is in progress.
     fn pre_enqueue(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
         if !self.asynchronous {
             return Status::SUCCESS;

@@ -71,7 +71,7 @@ impl Arguments for NodeAffinityArgs {
 /// Builds the plugin.
 ///
 /// # Errors
-/// The added affinity cannot be parsed. NA-008
+/// The added affinity cannot be parsed.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     let name = Symbol::new("NodeAffinity");
     let args: NodeAffinityArgs = args.of();

@@ -21,7 +21,7 @@ pub struct DryRun {
 }
 
 /// Looks at `nodes` in order until `wanted` candidates are found, at least one of them without
-/// a violated budget (PR-021).
+/// a violated budget.
 pub fn dry_run(search: &Search<'_>, nodes: &[NodeId], wanted: usize) -> DryRun {
     let mut found = DryRun::default();
     let (mut clean, mut violating) = (Vec::new(), Vec::new());

@@ -50,7 +50,7 @@ pub fn preempt(
     };
     let answer = match pick(&candidates, cycle.now) {
         Some(best) => nominate(plugin.name(), best),
-        None => refused(Status::unschedulable("no candidate node for preemption")), // PR-010
+        None => refused(Status::unschedulable("no candidate node for preemption")),
     };
     PostFilterAnswer { candidates: recorded, ..answer }
 }

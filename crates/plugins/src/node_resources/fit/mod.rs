@@ -63,7 +63,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 /// Builds the plugin.
 ///
 /// # Errors
-/// The scoring strategy does not exist. FIT-016
+/// The scoring strategy does not exist.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let args: NodeResourcesFitArgs = args.of();
     let scoring_strategy = &args.scoring_strategy;
