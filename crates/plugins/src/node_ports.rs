@@ -14,9 +14,9 @@ use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::node::ports::container_host_ports;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::pod::ports::container_host_ports;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 

@@ -2,12 +2,10 @@
 //!
 //! Upstream: `NodeInfo` in `pkg/scheduler/framework/types.go`.
 
-pub mod ports;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::node::ports::HostPorts;
+use crate::pod::ports::HostPorts;
 use crate::pod::{NamespacedName, PodInfo};
 use crate::resource::Resource;
 use kubestep_api::intern::Symbol;

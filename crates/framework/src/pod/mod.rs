@@ -5,12 +5,13 @@
 pub mod class;
 pub mod conditions;
 pub mod nominated;
+pub mod ports;
 pub mod requests;
 
 use std::sync::Arc;
 
-use crate::node::ports::{HostPort, container_host_ports};
 use crate::pod::class::{AffinityTerms, PodClass};
+use crate::pod::ports::{HostPort, container_host_ports};
 use crate::pod::requests::PodResource;
 use kubestep_api::WeightedPodAffinityTerm;
 use kubestep_api::intern::Symbol;

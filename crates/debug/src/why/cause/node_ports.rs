@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
 use kubestep_api::intern::Symbol;
-use kubestep_framework::node::ports::HostPort;
+use kubestep_framework::pod::ports::HostPort;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 
 /// A host port that is taken.
