@@ -15,9 +15,12 @@
 //! Start at [`plugin`]: the trait [`Plugin`](plugin::Plugin) has a method for each extension point,
 //! each with a default, and each point has a context with what can be seen there. A plugin answers
 //! with a [`status`]. What it computed in PreFilter it keeps in the [`cycle_state`] until
-//! the cycle ends; what outlives a cycle is in [`shared`]. With [`events`] it declares which
+//! the cycle ends; what outlives a cycle is in [`shared`], where it can keep a type
+//! of its own. With [`events`] it declares which
 //! changes of the cluster may make a rejected pod schedulable, and its queueing hint looks at one
-//! such change. A [`registry`] names plugins and builds them.
+//! such change. A [`registry`] names plugins and builds them; the
+//! arguments of a plugin are declared as [`kubestep_config::args`] shows. `own_plugin`, an example of
+//! `kubestep-cluster`, has all of it.
 //!
 //! # The cluster as a plugin sees it
 //!

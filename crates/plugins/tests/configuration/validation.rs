@@ -276,7 +276,7 @@ fn resource_arguments() {
             "resources[1].name: Duplicate value: \"cpu\"",
         ]
     );
-    // CFG-120: not looked at here.
+    // Those of NodeResourcesFit are checked only when the plugin is built.
     assert_eq!(args("NodeResourcesFit", "{scoringStrategy: {type: Bogus}}"), [""; 0]);
 }
 
