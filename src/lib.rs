@@ -80,7 +80,8 @@
 //! # Register a plugin
 //!
 //! A plugin implements the methods of the extension points that its descriptor names; a
-//! configuration enables it by name, as upstream.
+//! configuration enables it by name, as upstream. The example `own_plugin` of `kubestep-cluster` has
+//! arguments, state of its own, a queueing hint and scores as well.
 //!
 //! ```
 //! use std::sync::Arc;

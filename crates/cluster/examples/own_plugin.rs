@@ -22,7 +22,7 @@ use kubestep_framework::status::Status;
 use kubestep_framework::testing::{NodeBuilder, node, pod};
 
 arguments! {
-    /// How long nodes live.
+    /// How long a node takes pods.
     struct TurnsArgs for "Turns" {
         most: i64 = 1, put "most", "1 to 100", "How many pods a node takes in its life.";
     }

@@ -15,9 +15,11 @@
 //! Start at [`plugin`]: the trait [`Plugin`](plugin::Plugin) has a method for each extension point,
 //! each with a default, and each point has a context with what can be seen there. A plugin returns
 //! a [`status`]. What it computed in PreFilter it stores in the [`cycle_state`] until the cycle
-//! ends; what outlives a cycle is in [`shared`]. With [`events`] it declares which changes of the
-//! cluster may make a rejected pod schedulable, and its queueing hint judges one such change. A
-//! [`registry`] names plugins and builds them.
+//! ends; what outlives a cycle is in [`shared`], where it can store a type of its own. With
+//! [`events`] it declares which changes of the cluster may make a rejected pod schedulable, and its
+//! queueing hint judges one such change. A [`registry`] names plugins and builds them;
+//! [`kubestep_config::args`] shows how arguments are declared. `own_plugin`, an example of
+//! `kubestep-cluster`, has all of it.
 //!
 //! # The cluster as a plugin sees it
 //!
