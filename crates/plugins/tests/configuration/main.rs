@@ -1,6 +1,8 @@
 //! Whole documents with the in-tree plugins: what kube-scheduler would run, what it would refuse, and
 //! how a configuration is shown.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has to stop")]
+
 mod describe;
 mod manual;
 mod overlay;
