@@ -70,9 +70,6 @@ fn header(placement: &Placement) -> Vec<String> {
         1 => plugin.plugin.to_string(),
         weight => format!("{} ×{weight}", plugin.plugin),
     }));
-    if placement.ranking.iter().any(|row| row.extenders.is_some()) {
-        header.push("extenders".to_owned());
-    }
     header
 }
 
@@ -87,7 +84,6 @@ fn row(ranked: &Ranked) -> Vec<String> {
             (false, false) => format!("{weighted} ({raw} → {normalized})"),
         }
     }));
-    row.extend(ranked.extenders.map(|score| score.to_string()));
     row
 }
 

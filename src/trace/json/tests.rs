@@ -45,6 +45,7 @@ fn filtered() -> CycleRecord {
             ],
             official: Column::from_values(&[pass, refused, broken]),
             evaluated: [NodeId(0), NodeId(1), NodeId(2)].into(),
+            extenders: Vec::new(),
             extender: Vec::new(),
         },
         ..CycleRecord::default()
