@@ -13,6 +13,9 @@ pub struct Filter {
     pub pods: Option<Selector>,
     /// None of these.
     pub exclude: Vec<Exclude>,
+    /// Whether a field that Kubernetes does not know, or that stands twice, is an error; else it is
+    /// a warning.
+    pub strict: bool,
 }
 
 /// A `KIND/NAME` or `KIND/NAMESPACE/NAME`, each of which may have `*` and `?` in it.

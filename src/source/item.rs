@@ -1,6 +1,7 @@
 //! One object's text within a file, and how it is decoded.
 
 use super::LIMITS;
+use super::fields::{self, OddField};
 use crate::api::decode::{DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error};
 use crate::api::{Kind, Object};
 use crate::intern::Symbol;
@@ -83,7 +84,8 @@ pub(super) enum Content<'a> {
 /// What became of an item.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    Object(Object),
+    /// An object, and its fields that are probably not meant, each with its line in the file.
+    Object(Object, Vec<(u32, OddField)>),
     /// Of a kind that the scheduler does not read.
     Unread(Symbol),
     /// The text of a scheduler configuration.
@@ -152,11 +154,28 @@ impl Item<'_> {
     /// What a decoded item comes to.
     pub fn outcome(&self, decoded: Decoded) -> Outcome {
         match decoded {
-            Decoded::Object(object) => Outcome::Object(object),
+            Decoded::Object(object) => {
+                let odd = self.odd_fields(object.kind());
+                Outcome::Object(object, odd)
+            }
             Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => self.scheduler_config(),
             Decoded::Unread(kind) if is_list(&kind) => Outcome::Nothing,
             Decoded::Unread(kind) => Outcome::Unread(kind),
         }
+    }
+
+    /// The fields that are probably not meant.
+    fn odd_fields(&self, kind: Kind) -> Vec<(u32, OddField)> {
+        let found = match &self.content {
+            Content::Json { text, .. } => fields::odd_fields(Text::Json(text), kind),
+            Content::Yaml { text, indent: 0 } => fields::odd_fields(Text::Yaml(text), kind),
+            Content::Yaml { text, indent } => {
+                fields::odd_fields(Text::Yaml(&dedent(text, *indent)), kind)
+            }
+            Content::Value(value) => fields::odd_fields_of(value, kind.as_str()),
+        };
+        let line = |field: &OddField| self.place(field.position).0 as u32;
+        found.into_iter().map(|field| (line(&field), field)).collect()
     }
 
     /// The item as a tree of values.

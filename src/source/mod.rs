@@ -14,6 +14,7 @@
 mod captured;
 mod check;
 mod error;
+mod fields;
 pub(crate) mod files;
 mod filter;
 mod foreign;
@@ -24,6 +25,7 @@ mod piece;
 mod progress;
 mod reader;
 pub mod recording;
+mod shapes;
 mod stream;
 mod unpack;
 mod yaml;
@@ -38,8 +40,9 @@ use rayon::prelude::*;
 
 pub(crate) use crate::api::glob::glob;
 pub use captured::{Captured, MissingKind};
-pub use check::NOTHING_PENDING;
+pub use check::{NOTHING_PENDING, NOTHING_READ};
 pub use error::SourceError;
+pub use fields::{OddField, Oddity};
 pub use filter::{Exclude, Filter};
 pub use foreign::Foreign;
 pub use item::SNAPSHOT_FIELDS;
@@ -47,7 +50,7 @@ pub use manifests::{Manifest, manifests};
 pub use progress::Progress;
 pub use recording::Recording;
 
-use crate::api::{Object, Time, admission};
+use crate::api::{Object, ObjectKey, Time, admission};
 use crate::intern::Symbol;
 use files::File;
 use item::{Item, Outcome};
@@ -116,8 +119,22 @@ pub struct Input {
     pub recording: Option<Recording>,
     /// When a live cluster was listed, if this is one that is to be followed.
     pub listed_at: Option<Time>,
+    /// Fields of objects that Kubernetes does not know, or that stand twice. An API server drops
+    /// them, so there are none where objects come from one.
+    pub odd_fields: Vec<OddFieldAt>,
     /// What a reader should know, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// A field that is probably not meant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OddFieldAt {
+    /// The object.
+    pub object: ObjectKey,
+    /// Where the field stands: the line is its own.
+    pub origin: Origin,
+    /// The field.
+    pub field: OddField,
 }
 
 /// What is read at once.
@@ -223,7 +240,7 @@ impl<'a> Reading<'a> {
         }
         let file = Symbol::new(&name);
         for (line, object) in objects {
-            self.take(Origin { file, document: 1, line }, Outcome::Object(object));
+            self.take(Origin { file, document: 1, line }, Outcome::Object(object, Vec::new()));
         }
         self.input.warnings.extend(warnings);
         recording.describe(&mut self.input, file);
@@ -246,6 +263,8 @@ impl<'a> Reading<'a> {
             (format.prepare)(&mut file.text);
             let Some(contents) = (format.read)(&file)? else { continue };
             self.items(&file, &contents.items)?;
+            // A program wrote it: there are no typos, but its own version's fields.
+            self.input.odd_fields.retain(|odd| odd.origin.file != file.name.as_str());
             let manifest = |value| Manifest { file: file.name.clone(), value };
             self.input.manifests.extend(contents.manifests.into_iter().map(manifest));
             self.input.foreign.push(format.about(&file.name, contents.notes));
@@ -271,6 +290,9 @@ impl<'a> Reading<'a> {
 
     fn finish(mut self) -> Result<Input, Box<SourceError>> {
         check::duplicates(&self.input.objects, &self.files)?;
+        if self.filter.strict {
+            check::strict(&self.input, &self.files)?;
+        }
         finish(&mut self.input, self.filter);
         self.progress.is_read.store(true, Ordering::Relaxed);
         Ok(self.input)
@@ -303,7 +325,7 @@ pub fn of_objects(objects: Vec<Object>, name: &str, filter: &Filter) -> Input {
     let mut input = Input::default();
     let origin = Origin { file: name.into(), document: 1, line: 1 };
     for object in objects {
-        take(&mut input, filter, origin, Outcome::Object(object));
+        take(&mut input, filter, origin, Outcome::Object(object, Vec::new()));
     }
     finish(&mut input, filter);
     input
@@ -354,9 +376,16 @@ fn add(counter: &AtomicU64, count: usize) {
 
 fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
     match outcome {
-        Outcome::Object(mut object) => {
+        Outcome::Object(mut object, odd) => {
             admission::identify(&mut object);
             if filter.takes(&object) {
+                let object_key = object.key();
+                let at = |(line, field)| OddFieldAt {
+                    object: object_key,
+                    origin: Origin { line, ..origin },
+                    field,
+                };
+                input.odd_fields.extend(odd.into_iter().map(at));
                 input.objects.push(Loaded { object, origin });
             } else {
                 input.filtered += 1;

@@ -19,7 +19,11 @@ use crate::source::{self, Filter, SourceError};
 
 /// The edits that put each object of a text.
 pub(super) fn read(name: &str, text: &str) -> Result<Vec<Edit>, Box<SourceError>> {
-    let read = source::read_text(name, text.as_bytes().to_vec(), &Filter::default())?;
+    let read = source::read_text(
+        name,
+        text.as_bytes().to_vec(),
+        &Filter { strict: true, ..Filter::default() },
+    )?;
     Ok(read.objects.into_iter().map(|loaded| Edit::Put(loaded.object)).collect())
 }
 

@@ -1,5 +1,7 @@
 //! Why this node and not another: the ranking, and what each score was made of.
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::debug::why::score::{Formula, Placement, Ranked};
 use crate::debug::why::{Place, Why};
 use crate::intern::Symbol;
@@ -48,14 +50,13 @@ fn table<'a>(placement: &Placement, rows: impl Iterator<Item = &'a Ranked>) -> V
     let mut table = vec![header(placement)];
     table.extend(rows.map(row));
     let columns = table[0].len();
-    let width =
-        |at: usize| table.iter().filter_map(|row| row.get(at)).map(|c| c.chars().count()).max();
+    let width = |at: usize| table.iter().filter_map(|row| row.get(at)).map(|c| c.width()).max();
     let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate();
-        let padded = cells.map(|(at, (cell, width))| match at {
-            1 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
+        let padded = cells.map(|(at, (cell, width))| {
+            let blank = " ".repeat(width.saturating_sub(cell.width()));
+            if at == 1 { format!("{cell}{blank}") } else { format!("{blank}{cell}") }
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };

@@ -14,6 +14,7 @@ use crate::debug::edit::{Edit, EditError};
 use crate::debug::fix::{self, Fixes, Limits};
 use crate::engine::pod::NamespacedName;
 use crate::report::fixes;
+use crate::tui::action::whatif::Wish;
 use crate::tui::widget::status_line::Severity;
 
 /// Without waiting.
@@ -166,5 +167,6 @@ impl Searching {
 
 fn window(answer: &Answer) -> Open {
     let title = format!("What would make {} fit?", answer.question.pod);
-    Open::Fixes(title, fixes::lines(&answer.fixes))
+    let lines = fixes::lines(&answer.fixes).into_iter();
+    Open::Fixes(title, lines.map(|(fix, line)| (fix.map(Wish::Fix), line)).collect())
 }

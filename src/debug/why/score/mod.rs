@@ -234,10 +234,8 @@ fn id(probe: &Probe, name: Symbol) -> Option<NodeId> {
 }
 
 fn plugins(record: &ScoreRecord) -> Vec<ScorePlugin> {
-    let plugin = |column: Cow<'_, ScoreColumn>| ScorePlugin {
-        plugin: column.plugin,
-        weight: column.weight,
-    };
+    let plugin =
+        |column: Cow<'_, ScoreColumn>| ScorePlugin { plugin: column.plugin, weight: column.weight };
     record.columns().map(plugin).collect()
 }
 

@@ -97,11 +97,7 @@ impl Scheduler {
 }
 
 /// What an extender said of `nodes`; a node that it names twice gets the sum.
-fn column(
-    extender: &Extender,
-    given: &[(Symbol, i64)],
-    nodes: &[Arc<NodeInfo>],
-) -> ExtenderColumn {
+fn column(extender: &Extender, given: &[(Symbol, i64)], nodes: &[Arc<NodeInfo>]) -> ExtenderColumn {
     let mut scores: Vec<Option<i64>> = vec![None; nodes.len()];
     for (name, score) in given {
         if let Some(at) = nodes.iter().position(|node| node.name == *name) {
