@@ -43,7 +43,7 @@ pub(super) fn add(tries: &Tries, strict: bool, world: &mut World) -> Result<Adde
     let manifests = source::manifests(&tries.pods)?;
     let odd: Vec<String> = manifests.iter().flat_map(odd_fields).collect();
     if let (Some(first), true) = (odd.first(), strict) {
-        bail!("{first}; without --strict it is ignored with a warning");
+        bail!("{first}");
     }
     let (mut added, objects) = expand(&manifests, replicas, world)?;
     added.notices.extend(odd);

@@ -56,16 +56,17 @@ pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<S
 
 /// The first field that is probably not meant, as an error.
 pub(super) fn strict(input: &Input, files: &[File]) -> Result<(), Box<SourceError>> {
-    let Some(OddFieldAt { object, origin, field }) = input.odd_fields.first() else {
+    let Some(OddFieldAt { object, origin, column, field }) = input.odd_fields.first() else {
         return Ok(());
     };
     let error = SourceError {
         file: origin.file.to_string(),
         document: origin.document,
         line: origin.line as usize,
+        column: *column,
         object: object.to_string(),
         message: field.to_string(),
-        help: "correct it; without --strict it is ignored with a warning".into(),
+        help: "correct the name, or leave the field out".into(),
         ..Default::default()
     };
     let file = files.iter().find(|file| file.name == error.file.as_str());
@@ -82,7 +83,7 @@ fn odd_fields(input: &mut Input) {
         let key = (odd.object.kind, without_indexes(&odd.field.to_string()));
         found.entry(key).or_insert((odd, 0)).1 += 1;
     }
-    let line = |(OddFieldAt { object, origin, field }, times): &(&OddFieldAt, usize)| {
+    let line = |(OddFieldAt { object, origin, field, .. }, times): &(&OddFieldAt, usize)| {
         let more = match times {
             1 => String::new(),
             times => format!(" ({} more like it)", times - 1),

@@ -84,8 +84,9 @@ pub(super) enum Content<'a> {
 /// What became of an item.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// An object, and its fields that are probably not meant, each with its line in the file.
-    Object(Object, Vec<(u32, OddField)>),
+    /// An object, and its fields that are probably not meant, each with its line and column in the
+    /// file.
+    Object(Object, Vec<((usize, usize), OddField)>),
     /// Of a kind that the scheduler does not read.
     Unread(Symbol),
     /// The text of a scheduler configuration.
@@ -165,7 +166,7 @@ impl Item<'_> {
     }
 
     /// The fields that are probably not meant.
-    fn odd_fields(&self, kind: Kind) -> Vec<(u32, OddField)> {
+    fn odd_fields(&self, kind: Kind) -> Vec<((usize, usize), OddField)> {
         let found = match &self.content {
             Content::Json { text, .. } => fields::odd_fields(Text::Json(text), kind),
             Content::Yaml { text, indent: 0 } => fields::odd_fields(Text::Yaml(text), kind),
@@ -174,8 +175,7 @@ impl Item<'_> {
             }
             Content::Value(value) => fields::odd_fields_of(value, kind.as_str()),
         };
-        let line = |field: &OddField| self.place(field.position).0 as u32;
-        found.into_iter().map(|field| (line(&field), field)).collect()
+        found.into_iter().map(|field| (self.place(field.position), field)).collect()
     }
 
     /// The item as a tree of values.

@@ -133,6 +133,8 @@ pub struct OddFieldAt {
     pub object: ObjectKey,
     /// Where the field stands: the line is its own.
     pub origin: Origin,
+    /// The column in that line, from 1; 0 where unknown.
+    pub column: usize,
     /// The field.
     pub field: OddField,
 }
@@ -380,9 +382,10 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
             admission::identify(&mut object);
             if filter.takes(&object) {
                 let object_key = object.key();
-                let at = |(line, field)| OddFieldAt {
+                let at = |((line, column), field)| OddFieldAt {
                     object: object_key,
-                    origin: Origin { line, ..origin },
+                    origin: Origin { line: line as u32, ..origin },
+                    column,
                     field,
                 };
                 input.odd_fields.extend(odd.into_iter().map(at));
