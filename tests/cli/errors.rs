@@ -207,3 +207,9 @@ fn wrong_options() {
 fn a_trace_that_cannot_be_written() {
     of_usage("trace-folder", "run -f cluster.yaml --trace missing/trace.jsonl");
 }
+
+#[test]
+fn two_files_behind_diff() {
+    let call = Call::new().file("a.yaml", NODE).file("b.yaml", NODE);
+    call.says("errors/diff-files", "diff a.yaml b.yaml");
+}

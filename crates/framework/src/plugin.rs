@@ -155,6 +155,8 @@ pub struct PostFilterAnswer {
     pub nominate: Option<Symbol>,
     /// The candidates that were considered, in upstream's order.
     pub candidates: Vec<Candidate>,
+    /// What the dry run found on the nodes that are no candidates.
+    pub dry_run: Option<Arc<NodeStatuses>>,
     /// What is to be evicted.
     pub preemption: Option<Preemption>,
 }

@@ -4,6 +4,7 @@
 mod again;
 mod batching;
 mod proportion;
+mod recorded;
 
 use std::sync::Arc;
 

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use crate::Scheduler;
 use crate::cycle::Cycle;
+use kubestep_api::intern::Symbol;
+use kubestep_config::types::Extender;
 use kubestep_framework::extender;
 use kubestep_framework::host::Host;
 use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::record::ExtenderColumn;
 use kubestep_framework::status::Status;
 use kubestep_framework::status::node_statuses::Diagnosis;
 
@@ -37,12 +40,16 @@ impl Scheduler {
                 Err(_) if extender.ignorable => continue,
                 Err(text) => return Err(Status::error(&text)),
             };
+            let own_name = extender::name(extender);
+            if !extender.filter_verb.is_empty() {
+                cycle.record.filter.extenders.push(own_name);
+            }
             for (name, status) in filtered.refused {
                 let Some(node) = self.snapshot.by_name(name).map(|node| node.id) else {
                     diagnosis.statuses.set_stranger(name, &status);
                     continue;
                 };
-                cycle.record.filter.extender.push((node, status.clone()));
+                cycle.record.filter.extender.push((node, status.clone().by(own_name)));
                 diagnosis.statuses.set(node, status);
             }
             nodes = filtered.nodes;
@@ -58,7 +65,7 @@ impl Scheduler {
 
     /// Whether some extender filters or scores, so that one feasible node is not enough (CFG-163).
     pub(crate) fn extenders_want_all_nodes(&self) -> bool {
-        let wants = |extender: &kubestep_config::types::Extender| {
+        let wants = |extender: &Extender| {
             !extender.filter_verb.is_empty() || !extender.prioritize_verb.is_empty()
         };
         self.extenders.iter().any(wants)
@@ -71,24 +78,33 @@ impl Scheduler {
             return;
         }
         let pod = cycle.queued.info.pod.clone();
-        let mut scores: Vec<Option<i64>> = vec![None; cycle.nodes.len()];
         for (index, extender) in extenders.iter().enumerate() {
             if !extender::is_interested(extender, &pod) {
                 continue;
             }
-            let given = extender::prioritize((index, extender), &pod, &cycle.nodes, host);
-            for (name, score) in given.unwrap_or_default() {
-                let Some(at) = cycle.nodes.iter().position(|node| node.name == name) else {
-                    continue;
-                };
-                scores[at] = Some(scores[at].unwrap_or(0).wrapping_add(score));
+            let answer = extender::prioritize((index, extender), &pod, &cycle.nodes, host);
+            if let Ok(given) = answer {
+                let column = column(extender, &given, &cycle.nodes);
+                cycle.record.score.extenders.push(column);
             }
         }
-        for (total, score) in cycle.record.score.totals.iter_mut().zip(&scores) {
-            *total = total.wrapping_add(score.unwrap_or(0));
+        let score = &mut cycle.record.score;
+        for at in 0..score.totals.len() {
+            let given = score.by_extenders(at).unwrap_or(0);
+            score.totals[at] = score.totals[at].wrapping_add(given);
         }
-        cycle.record.score.extenders = scores;
     }
+}
+
+/// What an extender said of `nodes`; a node that it names twice gets the sum.
+fn column(extender: &Extender, given: &[(Symbol, i64)], nodes: &[Arc<NodeInfo>]) -> ExtenderColumn {
+    let mut scores: Vec<Option<i64>> = vec![None; nodes.len()];
+    for (name, score) in given {
+        if let Some(at) = nodes.iter().position(|node| node.name == *name) {
+            scores[at] = Some(scores[at].unwrap_or(0).wrapping_add(*score));
+        }
+    }
+    ExtenderColumn { extender: extender::name(extender), weight: extender.weight, scores }
 }
 
 /// Gives a node that is not in the snapshot a place among the names: upstream binds to whatever

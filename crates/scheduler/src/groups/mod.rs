@@ -15,17 +15,16 @@ mod tests;
 
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
+use attempt::Attempt;
 use kubestep_api::{Pod, Time};
 use kubestep_config::Feature;
 use kubestep_framework::host::Host;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 use kubestep_framework::pod_groups::{PodGroupState, group_of};
-use kubestep_framework::record::CycleRecord;
+use kubestep_framework::record::{CycleRecord, GroupRecord};
 use kubestep_framework::runtime::stopwatch::Work;
 use kubestep_framework::shared::GroupCycle;
 use kubestep_framework::status::Status;
-
-use attempt::Attempt;
 
 /// What became of the group.
 #[derive(Clone, Default)]
@@ -45,6 +44,12 @@ struct Outcome {
 }
 
 impl Outcome {
+    /// How many pods found a node.
+    fn placed(&self) -> usize {
+        let placed = |attempt: &&Attempt| matches!(attempt, Attempt::Placed(_));
+        self.attempts.iter().flatten().filter(placed).count()
+    }
+
     /// The end before any pod was tried.
     fn untried(cycles: Vec<Cycle>, status: Status) -> Outcome {
         let verdict = Verdict { status, awaits_preemption: false };
@@ -95,12 +100,13 @@ impl Scheduler {
             // The text is lost on the way upstream: nobody is told anything (S-069).
             Err(_) => {
                 let failure = Failure { nominate: None, ..Failure::plain(Status::SUCCESS) };
-                return self.fail_all(vec![first], failure, now, host);
+                return self.fail_all(vec![first], group, failure, (now, host));
             }
         };
         let pods = self.pop_members(first, &members, now);
         if let Some(text) = different_schedulers(&pods) {
-            return self.fail_all(pods, Failure::plain(Status::error(&text)), now, host);
+            let failure = Failure::plain(Status::error(&text));
+            return self.fail_all(pods, group, failure, (now, host));
         }
         let mut records = Vec::new();
         let mut cycles = Vec::new();
@@ -141,13 +147,29 @@ impl Scheduler {
             self.preempt_for_group(group, &fresh, &mut outcome, host);
         }
         self.shared.group_cycle = None;
+        let recorded = self.group_record(group, outcome.placed());
         let Outcome { verdict, cycles, attempts } = outcome;
         let mut records = Vec::new();
-        for (cycle, attempt) in cycles.into_iter().zip(attempts) {
+        for (mut cycle, attempt) in cycles.into_iter().zip(attempts) {
+            cycle.record.group = Some(recorded.clone());
             records.push(self.submit(cycle, attempt, &verdict, host));
         }
         self.tell_group(group, &verdict, now, host);
         (records, verdict.result())
+    }
+
+    /// How far the group is, `placed` pods of it having found a node in this attempt.
+    fn group_record(&self, group: NamespacedName, placed: usize) -> GroupRecord {
+        let object = self.objects.pod_groups.get(&group);
+        let gang = object.and_then(|object| object.spec.scheduling_policy.gang.as_ref());
+        let state = self.shared.pod_groups.get(group).ok();
+        GroupRecord {
+            group,
+            min_count: gang.map(|gang| usize::try_from(gang.min_count).unwrap_or(0)),
+            pods: state.map_or(0, PodGroupState::all),
+            scheduled_before: state.map_or(0, PodGroupState::scheduled),
+            placed,
+        }
     }
 
     /// Tries the group where its constraints allow.
@@ -185,14 +207,15 @@ impl Scheduler {
     fn fail_all(
         &mut self,
         pods: Vec<QueuedPod>,
+        group: NamespacedName,
         failure: Failure,
-        now: Time,
-        host: &mut dyn Host,
+        (now, host): (Time, &mut dyn Host),
     ) -> Vec<CycleRecord> {
         let mut records = Vec::new();
         for pod in pods {
             match self.begin(pod, now, host) {
                 Ok(mut cycle) => {
+                    cycle.record.group = Some(self.group_record(group, 0));
                     self.fail(&mut cycle, failure.clone(), host);
                     records.push(cycle.record);
                 }
