@@ -1,8 +1,9 @@
 //! Wrong input and wrong usage: one clear error each, and nothing is run.
 
+use std::io::Write;
+
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::io::Write;
 
 use crate::harness::Call;
 

@@ -1,12 +1,13 @@
 //! What is checked once all is read: names that occur twice, and what is odd but usable.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use super::error::SourceError;
 use super::files::File;
 use super::{Input, Loaded, OddFieldAt};
 use indexmap::IndexMap;
 use kubestep_api::words::count;
 use kubestep_api::{Kind, Object, ObjectKey, Pod, TaintEffect};
-use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The warning about an input without a pending pod.
 pub const NOTHING_PENDING: &str = "no pod is pending: there is nothing to schedule";

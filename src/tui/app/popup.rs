@@ -1,5 +1,7 @@
 //! Windows over the view: help and palette, messages, descriptions.
 
+use std::sync::Arc;
+
 use super::{App, Effect, Request};
 use crate::tui::action::whatif::{Choice, Wish};
 use crate::tui::action::{Action, Keymap};
@@ -15,7 +17,6 @@ use crate::tui::widget::status_line::Severity;
 use crate::tui::{action, command};
 use kubestep_debug::edit::offers::Offer;
 use kubestep_live::{Decision, Verdict};
-use std::sync::Arc;
 
 /// Widest a window gets; longer lines are hard to read.
 const WIDEST: u16 = 110;

@@ -1,5 +1,7 @@
 //! Edits and branches: what the interface wishes, done with the session it works on.
 
+use std::time::Instant;
+
 use super::{Done, Driver, Goal};
 use crate::tui::action::whatif::{Choice, Wish};
 use crate::tui::widget::status_line::Severity;
@@ -10,7 +12,6 @@ use kubestep_debug::edit::{Edit, EditError};
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::preview;
 use kubestep_framework::pod::NamespacedName;
-use std::time::Instant;
 
 /// Something to open over the view.
 #[derive(Clone, Debug, PartialEq, Eq)]

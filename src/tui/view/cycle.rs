@@ -8,6 +8,9 @@
 //!     NodeResourcesFit           ✗ no      3 of 5 nodes refused: Insufficient cpu (2), …
 //! ```
 
+use std::fmt::Write as _;
+use std::sync::Arc;
+
 use super::{Open, View, ViewId, verdict};
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
@@ -21,8 +24,6 @@ use kubestep_debug::Position as Frame;
 use kubestep_framework::record::{
     CycleRecord, FilterColumn, GroupRecord, Outcome, PluginStatus, ScoreColumn, VerdictId,
 };
-use std::fmt::Write as _;
-use std::sync::Arc;
 
 /// A line: a point, or a plugin at the point above it.
 struct Row {

@@ -6,6 +6,10 @@
 //! Where words for all plugins do not fit, each gets a narrower column: a sign in every cell, and its
 //! name over it, cut by one rule, word under word.
 
+use std::cmp::Ordering;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
 use super::cycle::filter_summary;
 use super::{Open, View, verdict};
 use crate::tui::app::Request;
@@ -22,9 +26,6 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column as Verdicts;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::status::Status;
-use std::cmp::Ordering;
-use std::fmt::Write as _;
-use std::sync::Arc;
 
 /// Columns before the plugins: node, official verdict.
 const FIXED: usize = 2;

@@ -1,6 +1,10 @@
 //! Preemption of one cycle: what the dry run found on each node, whom the pod would evict on the
 //! candidates, and which was taken.
 
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
 use super::{Open, View, verdict};
 use crate::tui::app::Request;
 use crate::tui::lines::Line;
@@ -13,9 +17,6 @@ use kubestep_debug::Position as Frame;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{Candidate, CycleRecord, PluginStatus};
 use kubestep_framework::status::Code;
-use std::collections::HashSet;
-use std::fmt::Write as _;
-use std::sync::Arc;
 
 /// See the module.
 pub struct PreemptionView<'a> {

@@ -1,5 +1,7 @@
 //! Every view as a golden frame at its widths, and stories through them.
 
+use std::sync::Arc;
+
 use crate::tui::app::Request;
 use crate::tui::color::Depth;
 use crate::tui::glyph::Charset;
@@ -15,7 +17,6 @@ use kubestep_framework::record::{Candidate, CycleRecord, ExtenderColumn, GroupRe
 use kubestep_framework::status::node_statuses::NodeStatuses;
 use kubestep_framework::status::{Code, Status};
 use kubestep_live::{Decision, Outage, Verdict};
-use std::sync::Arc;
 
 fn at(size: (u16, u16)) -> Story {
     Story::with(model(), size, "dark", Depth::Rgb, Charset::Unicode)

@@ -1,9 +1,10 @@
 //! The scores of one attempt on both sides: which differ, and from where.
 
+use std::borrow::Cow;
+
 use crate::diff::Pair;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::record::{CycleRecord, ScoreColumn};
-use std::borrow::Cow;
 
 /// A node whose scores differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
