@@ -381,7 +381,7 @@ fn the_dry_run_shows_every_node_with_its_status() {
     };
     let text = screen(&mut with_cycle(preempted).keys("8"));
     let row = |name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default();
-    assert!(row("node-a").contains("Success: ") && row("node-a").contains("batch-1"), "{text}");
+    assert!(row("  node-a").contains("Success: ") && row("  node-a").contains("batch-1"), "{text}");
     // The column cuts the rest off.
     let none = "UnschedulableAndUnresolvable: No preemption victims";
     assert!(row("node-c").contains(none), "{text}");
