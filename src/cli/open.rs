@@ -247,12 +247,14 @@ pub(super) fn build_with(
     let mut built = world(read, input, (reach, Writes::Here), adapt)?;
     let mut notices = built.notices;
     notices.extend(tries::create(&manifests, &mut built.world)?);
-    let mut added = tries::add(tries, &mut built.world)?;
+    let mut added = tries::add(tries, input.strict, &mut built.world)?;
     if let (Some(kind), true) = (&built.idle_workload, tries.pods.is_empty()) {
         notices.push(format!("\"kubestep run --pod FILE\" tries the pods of a {kind}"));
     }
     if !added.workloads.is_empty() || !manifests.is_empty() {
-        notices.retain(|notice| notice != kubestep_source::NOTHING_PENDING);
+        notices.retain(|notice| {
+            notice != kubestep_source::NOTHING_PENDING && notice != kubestep_source::NOTHING_READ
+        });
     }
     notices.append(&mut added.notices);
     let mut session = Session::new(built.world);
@@ -309,7 +311,9 @@ pub(super) fn world(
         let kinds: Vec<String> =
             read.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         notices.push(format!("not read by a scheduler: {}", kinds.join(", ")));
-        let idle = notices.iter().any(|notice| notice == kubestep_source::NOTHING_PENDING);
+        let idle = notices.iter().any(|notice| {
+            notice == kubestep_source::NOTHING_PENDING || notice == kubestep_source::NOTHING_READ
+        });
         let mut kinds = read.skipped.keys().filter(|_| idle);
         idle_workload = kinds.find(|kind| workload::kinds().any(|it| **kind == it)).cloned();
     }
@@ -380,5 +384,6 @@ fn filter(input: &Input) -> Result<Filter> {
         namespaces: input.namespaces.iter().map(|name| Symbol::new(name)).collect(),
         pods: pods.map_err(anyhow::Error::msg).context("-l")?,
         exclude: excluded.map_err(anyhow::Error::msg).context("--exclude")?,
+        strict: input.strict,
     })
 }

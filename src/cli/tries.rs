@@ -38,9 +38,15 @@ pub(super) struct Added {
 }
 
 /// Reads the files and creates in the world what their controllers would.
-pub(super) fn add(tries: &Tries, world: &mut World) -> Result<Added> {
+pub(super) fn add(tries: &Tries, strict: bool, world: &mut World) -> Result<Added> {
     let replicas = tries.replicas.map(|replicas| replicas as usize);
-    let (mut added, objects) = expand(&kubestep_source::manifests(&tries.pods)?, replicas, world)?;
+    let manifests = kubestep_source::manifests(&tries.pods)?;
+    let odd: Vec<String> = manifests.iter().flat_map(odd_fields).collect();
+    if let (Some(first), true) = (odd.first(), strict) {
+        bail!("{first}");
+    }
+    let (mut added, objects) = expand(&manifests, replicas, world)?;
+    added.notices.extend(odd);
     if added.workloads.is_empty() && !tries.pods.is_empty() {
         let kinds: Vec<&str> = workload::kinds().collect();
         bail!("--pod: there is nothing to try in it; it takes {}", kinds.join(", "));
@@ -48,6 +54,16 @@ pub(super) fn add(tries: &Tries, world: &mut World) -> Result<Added> {
     check_names(&objects, world).context("--pod")?;
     added.notices.extend(load::add(world, objects));
     Ok(added)
+}
+
+/// The fields of a manifest that are probably not meant, one sentence each.
+fn odd_fields(manifest: &Manifest) -> Vec<String> {
+    let text = |name: &str| manifest.value.pointer(name).and_then(serde_json::Value::as_str);
+    let (kind, name) = (text("/kind").unwrap_or_default(), text("/metadata/name"));
+    let sentence = |field: kubestep_source::OddField| {
+        format!("{}: {kind} {}: {field}", manifest.file, name.unwrap_or_default())
+    };
+    manifest.odd_fields().into_iter().map(sentence).collect()
 }
 
 /// Creates what the controllers of an input's own workloads would. Gives one sentence each about

@@ -157,8 +157,10 @@ fn stand_in(c: char) -> char {
         '✗' | '×' => 'x',
         '⊘' => 'X',
         '◷' => 'w',
-        '–' | '—' | '─' => '-',
+        '–' | '—' | '─' | '−' => '-',
         '○' => 'o',
+        '÷' => '/',
+        '∞' => '*',
         '·' => '.',
         '▸' | '▶' | '→' => '>',
         '◂' | '←' => '<',
@@ -217,7 +219,7 @@ mod tests {
             DESCENDING,
             RULE,
             BAR,
-            "★┌µ→×",
+            "★┌µ→×−÷∞",
         ];
         for text in ours.into_iter().chain(Verdict::ALL.map(Verdict::glyph)) {
             let shown = Charset::Ascii.show(text);

@@ -3,6 +3,7 @@
 
 mod batching;
 mod proportion;
+mod recorded;
 mod replay;
 
 use std::sync::Arc;

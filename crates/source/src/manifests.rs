@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::STDIN;
 use super::error::SourceError;
+use super::fields::{OddField, odd_fields_of};
 use super::piece::{Piece, Place};
 use kubestep_api::decode::{json_error, yaml_error};
 use kubestep_api::yaml;
@@ -22,7 +23,14 @@ pub struct Manifest {
     pub value: Value,
 }
 
-/// Reads the documents of YAML and JSON files; the items of lists are returned one by one.
+impl Manifest {
+    /// The fields that Kubernetes does not know.
+    pub fn odd_fields(&self) -> Vec<OddField> {
+        odd_fields_of(&self.value, self.value["kind"].as_str().unwrap_or_default())
+    }
+}
+
+/// Reads the documents of YAML and JSON files, items of lists one by one.
 ///
 /// # Errors
 /// A file cannot be read, is not YAML or JSON, or contains a document without a kind.

@@ -4,6 +4,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::why::score::{Formula, Placement, Ranked};
 use kubestep_debug::why::{Place, Why};
+use unicode_width::UnicodeWidthStr;
 
 /// Nodes of the ranking that are told in the short form.
 const RANKED: usize = 5;
@@ -48,14 +49,13 @@ fn table<'a>(placement: &Placement, rows: impl Iterator<Item = &'a Ranked>) -> V
     let mut table = vec![header(placement)];
     table.extend(rows.map(row));
     let columns = table[0].len();
-    let width =
-        |at: usize| table.iter().filter_map(|row| row.get(at)).map(|c| c.chars().count()).max();
+    let width = |at: usize| table.iter().filter_map(|row| row.get(at)).map(|c| c.width()).max();
     let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate();
-        let padded = cells.map(|(at, (cell, width))| match at {
-            1 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
+        let padded = cells.map(|(at, (cell, width))| {
+            let blank = " ".repeat(width.saturating_sub(cell.width()));
+            if at == 1 { format!("{cell}{blank}") } else { format!("{blank}{cell}") }
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
@@ -70,9 +70,6 @@ fn header(placement: &Placement) -> Vec<String> {
         1 => plugin.plugin.to_string(),
         weight => format!("{} ×{weight}", plugin.plugin),
     }));
-    if placement.ranking.iter().any(|row| row.extenders.is_some()) {
-        header.push("extenders".to_owned());
-    }
     header
 }
 
@@ -87,7 +84,6 @@ fn row(ranked: &Ranked) -> Vec<String> {
             (false, false) => format!("{weighted} ({raw} → {normalized})"),
         }
     }));
-    row.extend(ranked.extenders.map(|score| score.to_string()));
     row
 }
 

@@ -10,6 +10,7 @@ use super::beside::{Beside, Came};
 use super::difference::Comparing;
 use super::{Done, Driver, Open};
 use crate::report::fixes;
+use crate::tui::action::whatif::Wish;
 use crate::tui::widget::status_line::Severity;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::edit::{Edit, EditError};
@@ -166,5 +167,6 @@ impl Searching {
 
 fn window(answer: &Answer) -> Open {
     let title = format!("What would make {} fit?", answer.question.pod);
-    Open::Fixes(title, fixes::lines(&answer.fixes))
+    let lines = fixes::lines(&answer.fixes).into_iter();
+    Open::Fixes(title, lines.map(|(fix, line)| (fix.map(Wish::Fix), line)).collect())
 }

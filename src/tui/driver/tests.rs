@@ -427,3 +427,11 @@ fn who_evicted_others_tries_the_nominated_node_first() {
     let mut live = Live::wide("preemption-budget").keys("c0d");
     assert!(live.text().contains("tried first   node-1"), "{}", live.text());
 }
+
+#[test]
+fn failures_only_leaves_rejections_and_warnings_among_the_events() {
+    let mut live = Live::demo("affinity-typo").keys("c9z");
+    let text = live.text();
+    assert!(text.contains("FailedScheduling") && text.contains("unschedulable"), "{text}");
+    assert!(!text.contains("none → active") && !text.contains("→ in flight"), "{text}");
+}

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Done, Driver, Goal};
-use crate::tui::action::whatif::Wish;
+use crate::tui::action::whatif::{Choice, Wish};
 use crate::tui::widget::status_line::Severity;
 use kubestep_api::ObjectKey;
 use kubestep_api::intern::Symbol;
@@ -19,7 +19,9 @@ pub enum Open {
     /// Lines to read, under a title.
     Lines(String, Vec<String>),
     /// Changes that would make a pod fit, under a title: each line with the change it is about.
-    Fixes(String, Vec<(Option<usize>, String)>),
+    Fixes(String, Vec<Choice>),
+    /// The branches, under a title.
+    Branches(String, Vec<Choice>),
     /// Edits to choose from, under a title.
     Offers(String, Vec<Offer>),
     /// A text for the editor: the object's words, and the object as YAML.
@@ -129,10 +131,10 @@ impl Driver {
                 [] => String::new(),
                 edits => format!(": {}", edits.join(", ")),
             };
-            format!("{mark}{}{from}{edits}", branch.name)
+            let line = format!("{mark}{}{from}{edits}", branch.name);
+            (Some(Wish::Branch(Some(branch.name))), line)
         });
-        let title = "Branches; :branch NAME goes to one".to_owned();
-        Done { open: Some(Open::Lines(title, lines.collect())), ..Done::default() }
+        Done { open: Some(Open::Branches("Branches".into(), lines.collect())), ..Done::default() }
     }
 
     /// Does again what was taken back: in a moment, or as a run.

@@ -11,20 +11,18 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
-use super::verdict;
-use super::{Open, View, ViewId};
+use super::{Open, View, ViewId, verdict};
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use indexmap::IndexMap;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_framework::record::{
-    CycleRecord, FilterColumn, Outcome, PluginStatus, ScoreColumn, VerdictId,
+    CycleRecord, FilterColumn, GroupRecord, Outcome, PluginStatus, ScoreColumn, VerdictId,
 };
 
 /// A line: a point, or a plugin at the point above it.
@@ -120,6 +118,10 @@ fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
         (true, _) => (Verdict::NotEvaluated, "did not run".to_owned()),
         (false, 0) => (Verdict::Unschedulable, format!("no node of {total} passes")),
         (false, n) => (Verdict::Success, format!("{n} of {total} nodes pass")),
+    };
+    let words = match cycle.filter.extender.len() {
+        0 => words,
+        n => format!("{words}, extenders rejected {n}"),
     };
     rows.push(Row { point, plugin: None, verdict, words });
     for column in &cycle.filter.plugins {
@@ -311,7 +313,9 @@ fn subject(row: &Row) -> Line {
 fn title(cycle: &CycleRecord) -> String {
     let outcome = cycle.outcome.as_str();
     let node = cycle.node.map(|n| format!(" on {n}")).unwrap_or_default();
-    format!("Cycle {} of {}: {outcome}{node}", cycle.cycle, cycle.pod)
+    let group = cycle.group.as_ref().map(|group| format!(", group {}", group.group));
+    let group = group.unwrap_or_default();
+    format!("Cycle {} of {}: {outcome}{node}{group}", cycle.cycle, cycle.pod)
 }
 
 /// How a cycle ended, with the pod's whole message.
@@ -327,6 +331,7 @@ pub(super) fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<Line> {
     if !cycle.message.is_empty() {
         lines.push(Line::field("message", &cycle.message));
     }
+    lines.extend(cycle.group.as_ref().map(group_line));
     let named = [
         ("node", cycle.node),
         ("nominated", cycle.nominated_node),
@@ -347,6 +352,21 @@ pub(super) fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<Line> {
     );
     lines.push(Line::field("evaluated", evaluated));
     lines
+}
+
+/// The pod group of a cycle and how far it was from its quorum.
+fn group_line(group: &GroupRecord) -> Line {
+    let GroupRecord { group, pods, scheduled_before, placed, min_count } = group;
+    let found = scheduled_before + placed;
+    let text = match min_count {
+        None => format!("{group}, without a quorum: {found} of {pods} pods have a node"),
+        Some(needed) => format!(
+            "{group}, quorum {needed}: {found} of {pods} pods have a node \
+             ({placed} found one in this attempt)"
+        ),
+    };
+    let short = min_count.is_some_and(|needed| found < needed);
+    Line::field("group", text).scoped(if short { Scope::VerdictFail } else { Scope::Text })
 }
 
 /// Time since the session's start.

@@ -1,5 +1,6 @@
 //! The score table: per node raw → normalized → × weight for each plugin, the total, the rank, ties.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ const FIXED: usize = 4;
 pub struct ScoresView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
+    /// The plugins that scored, and the extenders behind them.
+    scored: Vec<Cow<'a, ScoreColumn>>,
     /// The totals, under the weights that are tried.
     totals: Vec<i64>,
     /// Positions in `feasible`, best first.
@@ -49,11 +52,12 @@ impl<'a> ScoresView<'a> {
         }
         let name_width = cycle.map_or(0, |c| name_width(c));
         let front = cycle.zip(model.frame()).and_then(|(c, frame)| front(c, frame));
-        ScoresView { model, cycle, totals, order, ranks, name_width, front }
+        let scored = cycle.map_or(Vec::new(), |c| c.score.columns().collect());
+        ScoresView { model, cycle, scored, totals, order, ranks, name_width, front }
     }
 
-    fn plugin(&self, column: usize) -> Option<&'a ScoreColumn> {
-        self.cycle?.score.plugins.get(column.checked_sub(FIXED)?)
+    fn plugin(&self, column: usize) -> Option<&ScoreColumn> {
+        self.scored.get(column.checked_sub(FIXED)?).map(AsRef::as_ref)
     }
 
     fn total(&self, row: usize) -> i64 {
@@ -67,9 +71,10 @@ impl<'a> ScoresView<'a> {
         (total != self.total(row)).then_some(total)
     }
 
-    /// The plugin of a column.
+    /// The plugin of a column; none for an extender's.
     pub fn plugin_of(&self, column: usize) -> Option<Symbol> {
-        self.plugin(column).map(|plugin| plugin.plugin)
+        let plugins = &self.cycle?.score.plugins;
+        plugins.get(column.checked_sub(FIXED)?).map(|plugin| plugin.plugin)
     }
 
     /// The weight that a plugin has, or that is tried.
@@ -124,7 +129,7 @@ impl GridSource for ScoresView<'_> {
     }
 
     fn columns(&self) -> usize {
-        FIXED + self.cycle.map_or(0, |c| c.score.plugins.len())
+        FIXED + self.scored.len()
     }
 
     fn column(&self, column: usize) -> Column {
@@ -210,7 +215,7 @@ impl GridSource for ScoresView<'_> {
 
 impl View for ScoresView<'_> {
     fn place(&self, row: usize, column: usize) -> Option<String> {
-        let plugin = self.plugin(column).map(|column| format!("/{}", column.plugin));
+        let plugin = self.plugin_of(column).map(|plugin| format!("/{plugin}"));
         Some(format!("Score{} node:{}", plugin.unwrap_or_default(), self.node_name(row)?))
     }
 
@@ -242,8 +247,8 @@ impl View for ScoresView<'_> {
             vec![Line::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}"))];
         let chosen = self.plugin(column);
         lines.extend(chosen.map(|plugin| Line::text(arithmetic(plugin, at, self.weight(plugin)))));
-        let plugins = cycle.score.plugins.iter();
-        let sum: Vec<String> = plugins.map(|p| term(p, at, self.weight(p))).collect();
+        let scored = self.scored.iter();
+        let sum: Vec<String> = scored.map(|p| term(p, at, self.weight(p))).collect();
         lines.push(Line::field("total", format!("{} = {total}", sum.join(" + "))));
         lines.extend(tie_line(cycle));
         lines.push(Line::field(

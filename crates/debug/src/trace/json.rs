@@ -265,7 +265,7 @@ fn scoring(record: &CycleRecord, out: &mut Fields) {
             }
         }
         scores.set(&name, columns.into());
-        extenders.set(&name, json!(score.extenders.get(at).copied().flatten()));
+        extenders.set(&name, json!(score.by_extenders(at)));
         totals.set(&name, json!(score.totals.get(at)));
     }
     out.set("scores", scores.into());

@@ -103,9 +103,19 @@ impl NodeStatuses {
 
     /// The status of a node.
     pub fn get(&self, node: NodeId) -> &Status {
+        self.own(node).unwrap_or(&self.absent)
+    }
+
+    /// The status that a node has of its own.
+    pub fn own(&self, node: NodeId) -> Option<&Status> {
         let place = self.places.get(node.index()).copied().unwrap_or(0);
-        let distinct = usize::from(place).checked_sub(1).and_then(|at| self.distinct.get(at));
-        distinct.map_or(&self.absent, |distinct| &distinct.status)
+        let distinct = usize::from(place).checked_sub(1).and_then(|at| self.distinct.get(at))?;
+        Some(&distinct.status)
+    }
+
+    /// About how many bytes it takes.
+    pub fn size(&self) -> usize {
+        size_of_val(&self.places[..]) + size_of_val(&self.distinct[..])
     }
 
     /// Number of explicit statuses.

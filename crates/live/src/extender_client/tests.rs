@@ -176,7 +176,7 @@ fn an_extender_with_a_node_cache_gets_names() {
     let mut world = world(&config(&server.url(), "nodeCacheCapable: true"), "1");
     let record = schedule(&mut world);
     assert_eq!((record.outcome, record.node), (Outcome::Scheduled, Some("n3".into())));
-    assert_eq!(record.score.extenders, [Some(0), Some(100)]);
+    assert_eq!([0, 1].map(|at| record.score.by_extenders(at)), [Some(0), Some(100)]);
     let requests = server.received();
     let names: Vec<Value> = requests.iter().map(|r| r.body["NodeNames"].clone()).collect();
     assert_eq!(names, [json!(["n1", "n2", "n3"]), json!(["n1", "n3"])]);

@@ -183,6 +183,7 @@ impl Scheduler {
         let mut nominate = outcome.answer.nominate;
         cycle.record.post_filter = outcome.answers;
         cycle.record.candidates = outcome.answer.candidates;
+        cycle.record.dry_run = outcome.answer.dry_run;
         if let Some(preemption) = outcome.answer.preemption {
             cycle.record.preemption = Some(preemption.candidate.clone());
             let preemptor = Preemptor::pod(&cycle.queued.info);

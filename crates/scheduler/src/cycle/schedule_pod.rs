@@ -354,12 +354,16 @@ impl SchedulePod<'_> {
                 Err(_) if extender.ignorable => continue,
                 Err(text) => return Err(Status::error(&text)),
             };
+            let own_name = extender::name(extender);
+            if !extender.filter_verb.is_empty() {
+                self.cycle.record.filter.extenders.push(own_name);
+            }
             for (name, status) in filtered.refused {
                 let Some(node) = self.cluster.snapshot.by_name(name).map(|node| node.id) else {
                     diagnosis.statuses.set_stranger(name, &status);
                     continue;
                 };
-                self.cycle.record.filter.extender.push((node, status.clone()));
+                self.cycle.record.filter.extender.push((node, status.clone().by(own_name)));
                 diagnosis.statuses.set(node, status);
             }
             nodes = filtered.nodes;

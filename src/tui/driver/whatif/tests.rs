@@ -37,6 +37,9 @@ fn the_menu_offers_what_fits_and_does_it_in_a_branch() {
     live = live.keys(":branch<Enter>");
     assert!(live.text().contains("* original"), "{}", live.text());
     assert!(live.text().contains("what-if-1, from original: uncordon node"), "{}", live.text());
+    live = live.keys("j<Enter>");
+    assert_eq!(status(&mut live), "on branch what-if-1");
+    assert!(live.lines()[1].contains("[what-if-1]"), "{}", live.lines()[1]);
 }
 
 #[test]
