@@ -58,7 +58,7 @@ fn decide(
         Err(text) => refused(Status::error(&text)),
         Ok(candidates) => match pick(&candidates, cycle.now) {
             Some(best) => nominate(plugin, best),
-            None => refused(Status::unschedulable("no candidate node for preemption")), // PR-010
+            None => refused(Status::unschedulable("no candidate node for preemption")),
         },
     }
 }
