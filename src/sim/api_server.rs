@@ -14,6 +14,7 @@ use crate::engine::pod::NamespacedName;
 use crate::engine::scheduler::Change;
 use crate::intern::Symbol;
 use crate::sim::faults::Faults;
+use crate::sim::moments::Moments;
 use crate::sim::remote::{Answer, Outgoing, Question, Remote, Written};
 
 /// Answers the calls of extenders.
@@ -47,6 +48,7 @@ pub struct ApiServer {
     pub(super) faults: Faults,
     /// Set where the objects are only a copy of what an API server elsewhere has.
     pub(super) remote: Option<Remote>,
+    pub(super) moments: Moments,
 }
 
 impl ApiServer {

@@ -9,8 +9,9 @@ use crate::api::{
     PodPhase, ResourceClaim,
 };
 use crate::engine::extender;
-use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
+use crate::engine::host::{ApiEvent, ExtenderCall, Host, Milestone, PodStatusPatch, UpdateError};
 use crate::engine::pod::NamespacedName;
+use crate::engine::scheduler::Scheduler;
 use crate::intern::Symbol;
 use crate::sim::api_server::{ApiServer, not_found, object_key};
 use crate::sim::remote::{PodRef, Question, Request, Written};
@@ -317,6 +318,10 @@ impl Host for ApiServer {
         let request = Request::ExtenderBind { pod: PodRef { key, uid }, call };
         let asked = self.ask(Question::Bind(uid), request);
         asked.unwrap_or(Poll::Pending).map_ok(|_| serde_json::Value::Null)
+    }
+
+    fn reached(&mut self, scheduler: &Scheduler, cycle: u64, milestone: Milestone) {
+        self.note(scheduler, Some((cycle, milestone)));
     }
 
     fn others_may_act(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Done, Driver};
-use crate::debug::breakpoint::{Act, Definition, Hit, Item, Moment, Recording, file, words};
+use crate::debug::breakpoint::{Act, Definition, Hit, Item, Moment, Recording, What, file, words};
 use crate::debug::{Search, Session};
 use crate::output::file::replace;
 use crate::tui::app::BreakRequest;
@@ -219,7 +219,12 @@ pub fn load(session: &mut Session, path: &str) -> Result<String, String> {
     Ok(format!("{} from {path}", count(number)))
 }
 
+/// The watched value at the position, if that is known without work.
 fn value(session: &Session, item: &Item) -> String {
+    let state = session.state().filter(|_| session.is_within());
+    if let (What::Watch(subject), Some(world)) = (&item.definition.what, state) {
+        return subject.value_in(world).to_string();
+    }
     let value = item.value_after(&session.recording(), session.entries_past());
     value.map(|value| value.to_string()).unwrap_or_default()
 }

@@ -351,14 +351,14 @@ impl Driver {
             if over {
                 if self.goal == Goal::Idle {
                     // The last of the pods, if a group was tried.
-                    self.session.go_on_to_end();
+                    self.session.go_to_end();
                 }
                 return Continued::Idle;
             }
             if ran && !more() {
                 return Continued::Paused;
             }
-            self.session.go_on_to_end();
+            self.session.go_to_end();
             after = Moment::after(self.session.history().len());
             (over, ran) = (!self.run_on(), true);
         }

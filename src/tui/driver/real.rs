@@ -87,6 +87,14 @@ impl Driver {
     /// One step. Beyond what is recorded a real scheduler sends what is held, or else decides:
     /// who stands in the present steps into the next cycle, not into news that have just come.
     pub(super) fn one_step(&mut self, way: Way, step: fn(&mut Session) -> Ran) -> Went {
+        let went = self.step_on(way, step);
+        if way == Way::Into && went.is_new_cycle() {
+            self.session.enter();
+        }
+        went
+    }
+
+    fn step_on(&mut self, way: Way, step: fn(&mut Session) -> Ran) -> Went {
         let at_news = self.session.record().is_none();
         if way != Way::Back && at_news && self.is_real() && self.held().is_none() {
             return self.decide_next();

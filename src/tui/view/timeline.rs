@@ -6,11 +6,13 @@ use std::sync::Arc;
 use super::cycle::{outcome_lines, since_start};
 use super::{Open, View, ViewId};
 use crate::debug::Position as Frame;
+use crate::engine::pod::NamespacedName;
 use crate::engine::record::{CycleRecord, Outcome};
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
+use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 
@@ -21,6 +23,11 @@ impl TimelineView<'_> {
     fn cycle(&self, row: usize) -> Option<&Arc<CycleRecord>> {
         self.0.cycles.get(row)
     }
+}
+
+/// Columns of the longest of some pods' names.
+pub(super) fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
+    pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
 }
 
 /// The sign of an outcome.
@@ -45,12 +52,13 @@ impl GridSource for TimelineView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::name("pod", 24, 40),
+            0 => Column::fitted("pod", 24, widest(self.0.cycles.iter().map(|cycle| cycle.pod))),
             1 => Column::number("cycle", 6),
             2 => Column::number("time", 8),
             3 => Column::number("try", 4).from_tier(Tier::Standard),
             4 => Column::text("outcome", 15),
-            5 => Column::name("node", 12, 28),
+            // With parentheses around one that is only nominated.
+            5 => Column::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
             6 => Column::number("passed", 11).from_tier(Tier::Standard),
             _ => Column::prose("message", 20).from_tier(Tier::Standard),
         }
@@ -70,9 +78,9 @@ impl GridSource for TimelineView<'_> {
                 write!(out, " {}", cycle.outcome.as_str())
             }
             5 => match (cycle.node, cycle.nominated_node) {
-                (Some(node), _) => out.write_str(&node),
+                (Some(node), _) => out.write_str(self.0.node_names.short(&node)),
                 // Not there yet: the place is only kept for it.
-                (None, Some(nominated)) => write!(out, "({nominated})"),
+                (None, Some(node)) => write!(out, "({})", self.0.node_names.short(&node)),
                 (None, None) => Ok(()),
             },
             6 => write!(out, "{}/{}", cycle.feasible_count(), cycle.nodes.order.len()),

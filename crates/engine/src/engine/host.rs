@@ -12,7 +12,9 @@ use crate::api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
     ResourceClaim,
 };
+use crate::config::ExtensionPoint;
 use crate::engine::pod::NamespacedName;
+use crate::engine::scheduler::Scheduler;
 use crate::intern::Symbol;
 
 /// A change of a pod's status, as one PATCH.
@@ -86,6 +88,18 @@ impl fmt::Display for UpdateError {
     }
 }
 
+/// What a scheduling cycle has just done to the scheduler's state, in the order of a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Milestone {
+    /// Its pod left the queue.
+    Popped,
+    /// The plugins of an extension point ran, and what they decided is done. The pod is assumed
+    /// on its node right before Reserve.
+    Ran(ExtensionPoint),
+    /// It failed, and its pod is back in the queue.
+    Requeued,
+}
+
 /// The outside of the engine. Errors are texts, as they end up in statuses.
 pub trait Host {
     /// Binds a pod to a node.
@@ -148,6 +162,8 @@ pub trait Host {
     fn bind_by_extender(&mut self, call: ExtenderCall) -> Poll<Result<serde_json::Value, String>> {
         Poll::Ready(self.call_extender(call))
     }
+    /// A cycle, by its number, reached a milestone: a debugger can look at the scheduler here.
+    fn reached(&mut self, _scheduler: &Scheduler, _cycle: u64, _milestone: Milestone) {}
     /// Whether controllers are at work elsewhere, so that what has not happened yet still may.
     fn others_may_act(&self) -> bool {
         false

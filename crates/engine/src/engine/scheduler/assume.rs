@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::config::Feature;
+use crate::config::{ExtensionPoint, Feature};
 use crate::engine::framework::binding::PermitOutcome;
 use crate::engine::framework::node_statuses::Diagnosis;
 use crate::engine::framework::plugin::BindContext;
-use crate::engine::host::Host;
+use crate::engine::host::{Host, Milestone};
 use crate::engine::plugins::dynamic_resources::claimed_on;
 use crate::engine::pod::PodInfo;
 use crate::engine::scheduler::Scheduler;
@@ -28,6 +28,7 @@ impl Scheduler {
             cycle.framework.clone().run_reserve(cx, &mut cycle.state)
         });
         cycle.record.reserve = answers;
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::Reserve));
         if !status.is_success() {
             return Err(self.undo_assume(cycle, node, status, host));
         }
@@ -41,6 +42,7 @@ impl Scheduler {
             return Err(self.undo_assume(cycle, node, outcome.status, host));
         }
         self.activate_requested(cycle);
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::Permit));
         Ok(outcome)
     }
 

@@ -2,10 +2,10 @@
 
 use std::task::Poll;
 
-use crate::config::Feature;
+use crate::config::{ExtensionPoint, Feature};
 use crate::engine::extender;
 use crate::engine::framework::events::{Action, ClusterEvent, EventObjects, EventResource};
-use crate::engine::host::{ApiEvent, Host, PodStatusPatch};
+use crate::engine::host::{ApiEvent, Host, Milestone, PodStatusPatch};
 use crate::engine::record::{CycleRecord, Outcome, PluginStatus};
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::cycle::{Cycle, Failure};
@@ -35,10 +35,12 @@ impl Scheduler {
         if let Err(status) = self.announce_node(&mut cycle, node, waits, host) {
             return self.fail_binding(cycle, Failure::plain(status), host);
         }
-        match waits {
-            true => self.wait_on_permit(cycle, node, &permit.waits),
-            false => self.finish_binding(cycle, node, host),
+        if !waits {
+            return self.finish_binding(cycle, node, host);
         }
+        let record = self.wait_on_permit(cycle, node, &permit.waits);
+        host.reached(self, record.cycle, Milestone::Ran(ExtensionPoint::Permit));
+        record
     }
 
     /// PreBindPreFlight, and the nominated node for others to see while the binding takes its
@@ -81,6 +83,7 @@ impl Scheduler {
         });
         cycle.record.pre_bind.retain(|answer| !answer.status.is_wait());
         cycle.record.pre_bind.extend(answers);
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::PreBind));
         if status.is_wait() {
             return self.wait_on_pre_bind(cycle, node);
         }
@@ -98,6 +101,7 @@ impl Scheduler {
         host: &mut dyn Host,
     ) -> CycleRecord {
         let status = self.bind(&mut cycle, node, host);
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::Bind));
         if status.is_wait() {
             return self.wait_on_bind(cycle, node);
         }

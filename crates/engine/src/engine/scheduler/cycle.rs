@@ -9,7 +9,7 @@ use crate::engine::framework::node_statuses::Diagnosis;
 use crate::engine::framework::nominated::NominatedPods;
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::framework::runtime::Framework;
-use crate::engine::host::{ApiEvent, Host};
+use crate::engine::host::{ApiEvent, Host, Milestone};
 use crate::engine::interventions::Intervention;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::{NamespacedName, QueuedPod};
@@ -143,6 +143,7 @@ impl Scheduler {
         };
         self.cycles += 1;
         record.cycle = self.cycles;
+        host.reached(self, record.cycle, Milestone::Popped);
         let framework = self.frameworks.get(&record.profile).cloned();
         let Some(framework) = framework.filter(|_| !self.skips(&queued, host)) else {
             self.queue.done(record.uid);
@@ -252,6 +253,7 @@ impl Scheduler {
                 }
             }
         }
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::PostFilter));
         Failure::fit(Code::Unschedulable, diagnosis, nodes, nominate)
     }
 

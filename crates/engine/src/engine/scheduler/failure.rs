@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::{Condition, ConditionStatus};
 use crate::engine::conditions;
-use crate::engine::host::{ApiEvent, Host, PodStatusPatch};
+use crate::engine::host::{ApiEvent, Host, Milestone, PodStatusPatch};
 use crate::engine::pod::PodInfo;
 use crate::engine::record::Outcome;
 use crate::engine::scheduler::Scheduler;
@@ -29,7 +29,9 @@ impl Scheduler {
         cycle.queued.pending_plugins = diagnosis.pending_plugins;
         cycle.queued.gating_plugin = None;
         cycle.queued.gating_message = None;
-        if !self.requeue(cycle) {
+        let is_same = self.requeue(cycle);
+        host.reached(self, cycle.record.cycle, Milestone::Requeued);
+        if !is_same {
             return;
         }
         self.queue.add_nominated_pod(&cycle.queued.info, failure.nominate, &self.objects);
