@@ -180,6 +180,11 @@ pub fn children(tree: &Tree, frame: Position) -> Vec<Position> {
     }
 }
 
+/// Where a cycle begins, before anything is decided: its first point, itself if it has none.
+pub fn beginning(record: &CycleRecord) -> Position {
+    points(record).first().map_or(Position::START, |point| Position::new(*point, None, None))
+}
+
 /// The frame of the last plugin of a cycle, itself if none ran.
 pub fn last_plugin(record: &CycleRecord) -> Position {
     let tree = Tree { record: Some(record), ..Tree::default() };

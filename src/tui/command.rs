@@ -143,6 +143,7 @@ mod tests {
         assert_eq!(error(":xyzzy"), error("xyzzy"));
         assert_eq!(error("xyzzy"), "there is no command \"xyzzy\"");
         assert!(error("st").starts_with("\"st\" could be step, step-back"));
+        assert_eq!(parse("q!", ViewId::Queues), parse("quit", ViewId::Queues));
         assert_eq!(error("quit now"), "quit takes nothing after its name");
         assert_eq!(error("cycle"), "cycle needs NUMBER");
         assert_eq!(error("allow"), "allow works in: Waiting (7)");

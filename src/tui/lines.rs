@@ -72,7 +72,7 @@ pub fn wrapped(lines: &[Line], columns: usize) -> Vec<Wrapped> {
         let label =
             if line.label.is_empty() { String::new() } else { format!("{:<LABEL$} ", line.label) };
         let rest = columns.saturating_sub(width(&label)).max(10);
-        let rows = match is_table_row(&line.text) {
+        let rows = match line.label.is_empty() && is_table_row(&line.text) {
             true => vec![whole_cells(&clean(&line.text), rest).to_owned()],
             false => wrap(&line.text, rest),
         };
@@ -84,9 +84,9 @@ pub fn wrapped(lines: &[Line], columns: usize) -> Vec<Wrapped> {
     out
 }
 
-/// Whether the text has columns: cells with two blanks or more between them, as prose never has.
+/// Whether the text has columns: it is indented, with two blanks or more between its cells.
 fn is_table_row(text: &str) -> bool {
-    text.trim().contains("  ")
+    text.starts_with("  ") && text.trim().contains("  ")
 }
 
 /// The cells of a row of a table that fit as a whole; the columns of its other rows end where its

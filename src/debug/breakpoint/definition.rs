@@ -113,6 +113,101 @@ impl Common {
     }
 }
 
+impl Definition {
+    /// Reads a breakpoint. `known` are the plugins of the profiles.
+    ///
+    /// # Errors
+    /// The text is for people.
+    pub fn parse_break(text: &str, known: &[Symbol]) -> Result<Definition, String> {
+        let (head, mut common) = split_condition(text)?;
+        let mut location = Location::default();
+        let mut words = head.split_whitespace().peekable();
+        while let Some(word) = words.next() {
+            if word == "-l" {
+                location.add_labels(&selector(&mut words))?;
+            } else if !common.take(word)? {
+                location.add(word, known)?;
+            }
+        }
+        if location.is_anything() && common.condition.is_none() {
+            return Err("a breakpoint needs a place or a condition, like Filter, \
+                        NodeResourcesFit, pod:web-*, node:n1, queue:backoff, on:preemption or \
+                        if attempts > 3"
+                .into());
+        }
+        location.check()?;
+        let grain = Grain::of(&location, common.condition.as_ref())?;
+        if common.show {
+            return Err("show is for watches: a breakpoint stops or logs".into());
+        }
+        Ok(common.definition(What::Break { location, grain }))
+    }
+
+    /// Reads a watch.
+    ///
+    /// # Errors
+    /// The text is for people.
+    pub fn parse_watch(text: &str) -> Result<Definition, String> {
+        let (head, mut common) = split_condition(text)?;
+        let mut subject = Vec::new();
+        for word in head.split_whitespace() {
+            if !common.take(word)? {
+                subject.push(word);
+            }
+        }
+        let subject = Subject::parse(&subject)?;
+        subject.check(common.condition.as_ref())?;
+        Ok(common.definition(What::Watch(subject)))
+    }
+
+    /// Whether it is a watch.
+    pub fn is_watch(&self) -> bool {
+        matches!(self.what, What::Watch(_))
+    }
+
+    /// The place of a breakpoint.
+    pub fn location(&self) -> Option<&Location> {
+        match &self.what {
+            What::Break { location, .. } => Some(location),
+            What::Watch(_) => None,
+        }
+    }
+}
+
+/// Takes the condition behind the word `if` off.
+fn split_condition(text: &str) -> Result<(&str, Common), String> {
+    let mut common = Common::default();
+    let at = text.match_indices("if").find(|(at, _)| {
+        let before = text[..*at].chars().next_back().is_none_or(char::is_whitespace);
+        before && text[at + 2..].chars().next().is_none_or(char::is_whitespace)
+    });
+    let Some((at, _)) = at else { return Ok((text, common)) };
+    let condition = text[at + 2..].trim();
+    if condition.is_empty() {
+        return Err("a condition follows the word if, like if attempts > 3".into());
+    }
+    common.condition = Some(Condition::parse(condition)?);
+    Ok((&text[..at], common))
+}
+
+/// The words of a selector: `tier in (a, b),app=web` goes on over its blanks.
+fn selector<'a>(words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) -> String {
+    let mut text = words.next().unwrap_or_default().to_owned();
+    loop {
+        let open = text.matches('(').count() > text.matches(')').count();
+        let unfinished = open || text.ends_with([',', '=', '!']) || ends_in_operator(&text);
+        let goes_on = |next: &&str| unfinished || matches!(*next, "in" | "notin" | "=" | "!=");
+        match words.next_if(|next| goes_on(next)) {
+            Some(next) => text = format!("{text} {next}"),
+            None => return text,
+        }
+    }
+}
+
+fn ends_in_operator(text: &str) -> bool {
+    text.ends_with(" in") || text.ends_with(" notin")
+}
+
 impl fmt::Display for Hits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -180,7 +275,7 @@ mod tests {
         for text in [
             "node:a cpu",
             "node:a",
-            "queue:active stop",
+            "queue:active show",
             "pod:shop/web log",
             "node:a nvidia.com/gpu once if value < 2",
         ] {

@@ -77,7 +77,10 @@ impl Session {
         if let Some(entry) = self.position.entry {
             return Some(Moment::new(&recording, entry, self.position));
         }
-        match stop.cycle_entry.filter(|_| self.position != Position::START) {
+        // Of a cycle that reached no point there is nothing but its beginning.
+        let stands_at_end = self.position == Position::START
+            && self.record().is_none_or(|record| frames::beginning(record) != Position::START);
+        match stop.cycle_entry.filter(|_| !stands_at_end) {
             Some(entry) => Some(Moment::new(&recording, entry, self.position)),
             None => Moment::after(stop.entries.end as usize),
         }
@@ -220,17 +223,10 @@ impl Session {
         Continued::Stopped(hit)
     }
 
-    /// Goes to a hit; of a cycle as a whole to its first extension point, before anything is
-    /// decided.
+    /// Goes to a hit.
     pub fn go_to_hit(&mut self, hit: &Hit) {
-        if !self.go_to_entry(hit.entry()) {
-            return;
-        }
-        let points = self.record().map(|record| frames::points(record)).unwrap_or_default();
-        let first = points.first().map(|point| Position::new(*point, None, None));
-        match first.filter(|_| hit.frame == Position::START) {
-            Some(first) => self.go_to(first),
-            None => self.go_to(hit.frame),
+        if self.go_to_entry(hit.entry()) {
+            self.go_to(hit.frame);
         }
     }
 

@@ -86,10 +86,10 @@ fn an_empty_session_says_what_to_do_in_every_view() {
 }
 
 #[test]
-fn enter_on_a_cycle_goes_to_it() {
+fn enter_on_a_cycle_looks_at_it() {
     let story = Story::new(model()).keys("1j<Enter>");
     let position = Position { cycle: 1, frame: Frame::START };
-    assert_eq!(story.requests(), [Request::GoTo(position)]);
+    assert_eq!(story.requests(), [Request::Inspect(Some(position))]);
     assert_eq!(story.app.view(), ViewId::Cycle);
 }
 

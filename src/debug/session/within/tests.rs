@@ -3,7 +3,7 @@
 use crate::config::ExtensionPoint::{Bind, Filter, PostFilter, Reserve};
 use crate::debug::frames::Position;
 use crate::debug::session::tests::{seen, story};
-use crate::debug::{Ran, Session};
+use crate::debug::{Depth, Ran, Session};
 use crate::engine::record::QueueName;
 use crate::fixtures;
 use crate::sim::World;
@@ -83,6 +83,11 @@ fn a_bound_pod_is_in_the_queue_then_assumed_then_bound() {
     assert_eq!((filter.1, reserve.1, bind.1), (false, false, true));
 }
 
+/// Whether no frame of the stop comes after the position.
+fn is_last(session: &Session) -> bool {
+    session.position().next(&session.tree(), Depth::Node).is_none()
+}
+
 #[test]
 fn every_state_within_is_one_on_the_way_and_the_last_is_the_end() {
     for story_of in fixtures::STORIES {
@@ -91,17 +96,16 @@ fn every_state_within_is_one_on_the_way_and_the_last_is_the_end() {
         session.advance_to_next_timer();
         session.run_until_idle(2, |_| false);
         let end = seen(session.world());
-        let steps = session.timeline().steps().end();
         session.go_to_stop(0);
         let mut before = seen(session.world_here());
         let mut states = 0;
-        while session.step_into() == Ran::Moved && session.timeline().steps().end() == steps {
+        while !(session.is_at_newest() && is_last(&session)) {
+            assert_eq!(session.step_into(), Ran::Moved);
             let now = seen(session.world_here());
             states += usize::from(now != before);
             before = now;
             let last = session.timeline().last_stop_of(session.step()) == session.stop_index();
-            let next = session.position().next(&session.tree(), crate::debug::Depth::Node);
-            if last && next.is_none() {
+            if last && is_last(&session) {
                 let step = session.step();
                 assert_eq!(before, seen(&session.world_at(step)), "{} {step}", story_of.name);
             }
