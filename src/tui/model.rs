@@ -368,9 +368,11 @@ impl Model {
         self.nominated.iter().find(|(_, info)| info.key() == pod).map(|(node, _)| *node)
     }
 
-    /// The newest cycle of a pod up to the position.
+    /// The newest cycle of a pod up to the position that is over there.
     pub fn last_cycle_of(&self, pod: NamespacedName) -> Option<&Arc<CycleRecord>> {
-        self.past_cycles().iter().rev().find(|c| c.pod == pod)
+        let past = self.past_cycles();
+        let over = past.len() - usize::from(self.under_way && !past.is_empty());
+        past[..over].iter().rev().find(|c| c.pod == pod)
     }
 
     /// The cycles up to the position.

@@ -261,7 +261,7 @@ fn where_words_do_not_fit_plugins_have_signs_and_say_what_is_hidden() {
         lines[2]
     );
     assert!(lines[3].contains("Tain") && lines[4].contains("Tole"), "{}", live.text());
-    assert!(live.text().contains("✗ no, ⊘ never"), "the signs are explained: {}", live.text());
+    assert!(live.text().contains("✗ no, ⊘ unres"), "the signs are explained: {}", live.text());
     // A cell says in words what its sign means, and of which plugin it is.
     let mut live = live.keys("lllllll");
     assert!(live.text().contains("✗ NodeResourcesFit on a-0: Unschedulable"), "{}", live.text());

@@ -23,6 +23,11 @@ impl TimelineView<'_> {
     fn cycle(&self, row: usize) -> Option<&Arc<CycleRecord>> {
         self.0.cycles.get(row)
     }
+
+    /// Whether the debugger stands in this cycle, before its outcome.
+    fn is_under_way(&self, row: usize) -> bool {
+        self.0.under_way && self.0.position.is_some_and(|position| position.cycle == row)
+    }
 }
 
 /// Columns of the longest of some pods' names.
@@ -67,12 +72,19 @@ impl GridSource for TimelineView<'_> {
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(cycle) = self.cycle(row) else { return };
         let verdict = of_outcome(cycle.outcome);
+        let under_way = self.is_under_way(row);
         // Writing into a cell cannot fail.
         let _ = match column {
             0 => write!(out, "{}", cycle.pod),
             1 => write!(out, "{}", cycle.cycle),
             2 => write!(out, "{}", since_start(self.0, cycle.time)),
             3 => write!(out, "{}", cycle.attempt),
+            4 if under_way => {
+                out.set(Verdict::Pending.glyph(), Verdict::Pending.scope());
+                out.write_str(" under way")
+            }
+            // What the rest of the cycle did is not known yet.
+            5.. if under_way => Ok(()),
             4 => {
                 out.set(verdict.glyph(), verdict.scope());
                 write!(out, " {}", cycle.outcome.as_str())
@@ -133,7 +145,9 @@ impl View for TimelineView<'_> {
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
         let Some(cycle) = self.cycle(row) else { return Vec::new() };
         let mut lines = vec![Line::heading(format!("Cycle {} of {}", cycle.cycle, cycle.pod))];
-        lines.extend(outcome_lines(cycle));
+        if !self.is_under_way(row) {
+            lines.extend(outcome_lines(cycle));
+        }
         lines.extend(super::beside(self.0, cycle.cycle));
         lines
     }
