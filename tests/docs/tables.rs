@@ -6,14 +6,14 @@ use std::fs;
 
 use clap::{Arg, Command};
 use kubestep::cli::EXITS;
+use kubestep::tui::action::presets::PRESETS;
+use kubestep::tui::action::{self, key};
 use kubestep_config::Feature;
 use kubestep_debug::breakpoint::variables::{Reach, VARIABLES};
 use kubestep_debug::breakpoint::{Event, location};
 use kubestep_debug::edit::FORMS;
-use kubestep_source::fixtures::STORIES;
 use kubestep_live::kinds::{ReadKind, TABLE};
-use kubestep::tui::action::presets::PRESETS;
-use kubestep::tui::action::{self, key};
+use kubestep_source::fixtures::STORIES;
 use serde_json::Value;
 
 use crate::documents::top;

@@ -197,12 +197,14 @@ impl World {
 
     /// Lets everything finish that runs beside the cycles.
     pub(super) fn settle(&mut self) {
+        self.note();
         self.deliver();
         // Elsewhere an answer takes its time, and there is no use in asking before.
         if !self.api.is_here() && !std::mem::take(&mut self.evictions_due) {
             return;
         }
         while self.scheduler.evict_next(self.now, &mut self.api) {
+            self.note();
             self.deliver();
         }
     }
@@ -211,6 +213,7 @@ impl World {
     fn deliver(&mut self) {
         while let Some(change) = self.api.next_change() {
             self.scheduler.handle(change, self.now, &mut self.api);
+            self.note();
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::Scheduler;
 use crate::binding::ASSIGNED_POD_DELETE;
+use crate::host::SchedulerHost;
 use crate::queue::node_events::node_update_events;
 use crate::queue::pod_events::pod_update_events;
 use kubestep_api::intern::Symbol;
@@ -14,7 +15,6 @@ use kubestep_config::Feature;
 use kubestep_framework::dra::counts_shares;
 use kubestep_framework::dra::taint_rules::changed_slices;
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 
 /// A change in the cluster, as a watch tells it.
@@ -35,7 +35,7 @@ pub enum Change {
 
 impl Scheduler {
     /// Takes a change in: the listers first, then cache and queue.
-    pub fn handle(&mut self, change: Change, now: Time, host: &mut dyn Host) {
+    pub fn handle(&mut self, change: Change, now: Time, host: &mut dyn SchedulerHost) {
         match change {
             Change::Add(object) => self.added(object, now),
             Change::Update { old, new } => self.updated(old, new, now, host),
@@ -63,7 +63,7 @@ impl Scheduler {
         }
     }
 
-    fn updated(&mut self, old: Object, new: Object, now: Time, host: &mut dyn Host) {
+    fn updated(&mut self, old: Object, new: Object, now: Time, host: &mut dyn SchedulerHost) {
         match (old, new) {
             (Object::Node(old), Object::Node(new)) => self.node_updated(&old, new, now),
             (Object::Pod(old), Object::Pod(new)) => match (old.is_terminal(), new.is_terminal()) {
@@ -84,7 +84,7 @@ impl Scheduler {
         }
     }
 
-    fn deleted(&mut self, object: &Object, now: Time, host: &mut dyn Host) {
+    fn deleted(&mut self, object: &Object, now: Time, host: &mut dyn SchedulerHost) {
         match object {
             Object::Node(node) => {
                 // Before the cache forgets it (E-003).
@@ -142,7 +142,13 @@ impl Scheduler {
     }
 
     /// E-005
-    fn pod_updated(&mut self, old: &Arc<Pod>, new: Arc<Pod>, now: Time, host: &mut dyn Host) {
+    fn pod_updated(
+        &mut self,
+        old: &Arc<Pod>,
+        new: Arc<Pod>,
+        now: Time,
+        host: &mut dyn SchedulerHost,
+    ) {
         if !old.spec.node_name.is_empty() {
             // A pod the cache does not know is only logged upstream.
             let info = Arc::new(PodInfo::with_features(new.clone(), &self.features));
@@ -173,7 +179,7 @@ impl Scheduler {
         old: &Arc<Pod>,
         new: Arc<Pod>,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) {
         if old.metadata.resource_version == new.metadata.resource_version {
             return;
@@ -194,7 +200,7 @@ impl Scheduler {
     }
 
     /// E-007, E-008
-    fn pod_deleted(&mut self, pod: &Arc<Pod>, now: Time, host: &mut dyn Host) {
+    fn pod_deleted(&mut self, pod: &Arc<Pod>, now: Time, host: &mut dyn SchedulerHost) {
         if !pod.spec.node_name.is_empty() {
             // A pod the cache does not know is only logged upstream.
             let _removed = self.cache.remove_pod(pod);
@@ -214,7 +220,7 @@ impl Scheduler {
     }
 
     /// A pod that is being bound was deleted: its place is free again (E-009).
-    fn assumed_pod_deleted(&mut self, uid: Symbol, now: Time, host: &mut dyn Host) {
+    fn assumed_pod_deleted(&mut self, uid: Symbol, now: Time, host: &mut dyn SchedulerHost) {
         let Some(assumed) = self.cache.pod(uid).cloned() else { return };
         if !self.reject_waiting(uid, Symbol::EMPTY, "removed", now, host) {
             // Upstream only logs when it cannot be forgotten.

@@ -3,7 +3,7 @@
 //! [`Scheduler`] joins the profiles, the [`cache`], the [`queue`] and the listers. One call of
 //! [`Scheduler::schedule_one`] runs one scheduling cycle with its binding cycle. Changes of
 //! the cluster come in through [`Scheduler::handle`], timers through [`Scheduler::flush`]; the
-//! time is an argument and the world outside a [`Host`](kubestep_framework::host::Host).
+//! time is an argument and the world outside a [`SchedulerHost`](host::SchedulerHost).
 //!
 //! One pod goes through these modules: `events` puts it into the [`queue`]; `cycle` takes it out,
 //! brings the snapshot up to date from the [`cache`], finds the nodes that fit, scores them,
@@ -20,6 +20,7 @@ pub mod cache;
 mod cycle;
 mod events;
 mod groups;
+pub mod host;
 pub mod interventions;
 mod preempt;
 mod probe;

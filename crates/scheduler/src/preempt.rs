@@ -4,11 +4,11 @@
 //! [`Scheduler::evict_next`] takes one step, so that whoever drives the scheduler can deliver
 //! events in between.
 
+use crate::host::SchedulerHost;
 use crate::{Scheduler, Stage as WaitingStage};
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::Feature;
-use kubestep_framework::host::Host;
 use kubestep_framework::plugin::Preemption;
 use kubestep_framework::preemption::executor::{
     Eviction, EvictionContext, Preemptor, VictimHooks, evict_at_once,
@@ -24,7 +24,7 @@ impl Scheduler {
         preemptor: Preemptor,
         preemption: Preemption,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<(), String> {
         if self.features.enabled(Feature::SchedulerAsyncPreemption) {
             if let Some(eviction) = Eviction::new(preemptor, preemption) {
@@ -46,12 +46,12 @@ impl Scheduler {
     }
 
     /// Takes the next step of the preemptions under way; `false` when there is none to take.
-    pub fn evict_next(&mut self, now: Time, host: &mut dyn Host) -> bool {
+    pub fn evict_next(&mut self, now: Time, host: &mut dyn SchedulerHost) -> bool {
         (0..self.preemptions.len()).any(|_| self.evict_in_turn(now, host))
     }
 
     /// Goes on with the first preemption; `false` if it waits for answers, and is the last then.
-    fn evict_in_turn(&mut self, now: Time, host: &mut dyn Host) -> bool {
+    fn evict_in_turn(&mut self, now: Time, host: &mut dyn SchedulerHost) -> bool {
         let Some(mut eviction) = self.preemptions.pop_front() else { return false };
         if eviction.is_over() {
             self.end_eviction(&eviction, now);
@@ -103,7 +103,12 @@ impl Scheduler {
     /// Ends the waits of victims. Upstream's binding goroutine does it when it gets to it, which
     /// is after the preemptor was let back in: else the gate would keep the preemptor from
     /// hearing that its place is free.
-    fn preempt_all_waiting(&mut self, victims: UnboundVictims, now: Time, host: &mut dyn Host) {
+    fn preempt_all_waiting(
+        &mut self,
+        victims: UnboundVictims,
+        now: Time,
+        host: &mut dyn SchedulerHost,
+    ) {
         for (uid, plugin, message) in victims.preempted {
             self.preempt_waiting(uid, plugin, &message, now, host);
         }

@@ -14,6 +14,7 @@ use crate::cache::Cache;
 use crate::cycle::batch::Batch;
 use crate::cycle::kept::Kept;
 use crate::cycle::recorded::Recorded;
+use crate::host::SchedulerHost;
 use crate::interventions::Interventions;
 use crate::queue::SchedulingQueue;
 use crate::reconfigure;
@@ -21,7 +22,6 @@ use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::types::Extender;
 use kubestep_config::{FeatureGates, ResolvedConfig};
-use kubestep_framework::host::Host;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::QueueContext;
@@ -183,7 +183,7 @@ impl Scheduler {
 
     /// Moves what is due at `now`: completed backoffs, leftovers of five minutes, timeouts of
     /// waiting pods, and looks again whether devices are ready.
-    pub fn flush(&mut self, now: Time, host: &mut dyn Host) {
+    pub fn flush(&mut self, now: Time, host: &mut dyn SchedulerHost) {
         let (queue, cx) = self.queue_context(now);
         queue.flush_backoff_completed(&cx);
         queue.flush_unschedulable_leftover(&cx);

@@ -85,7 +85,7 @@ pub fn apply(action: General, app: &mut App, model: &Model, argument: &str) -> E
         General::Wide => app.toggle_wide(),
         General::Breadcrumbs => app.toggle_breadcrumbs(),
         General::Escape if model.going_back.is_some() => return Effect::Session(Request::GiveUp),
-        General::Escape => app.escape(),
+        General::Escape => return app.escape(model),
         General::Save => return Effect::Save(argument.trim().to_owned()),
         General::Mouse => return app.switch_mouse(argument.trim()),
         General::Redraw => return Effect::Clear,

@@ -19,7 +19,8 @@ impl App {
         self.stamp_messages(model);
         let view = self.view;
         let source = self.source(model);
-        let follows = self.followed.insert(view, model.position) != Some(model.position);
+        let place = (model.position, model.inspected);
+        let follows = self.followed.insert(view, place) != Some(place);
         let revision = self.revision(model);
         let grid = self.grid(view);
         grid.refresh(&*source, revision);

@@ -77,7 +77,7 @@ impl GridSource for NodesView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::name("node", 12, 36),
+            0 => Column::fitted("node", 18, self.0.node_names.widest().into()),
             1 => Column::text("state", 11),
             2 => Column::number("used%", 6),
             3 => Column::number("cpu", 11),
@@ -92,7 +92,7 @@ impl GridSource for NodesView<'_> {
         let Some(node) = self.node(row) else { return };
         let (used, all) = (&node.requested, &node.allocatable);
         let text = match column {
-            0 => node.name.to_string(),
+            0 => self.0.node_names.short(&node.name).to_owned(),
             1 => {
                 let (text, scope) = state(node);
                 out.scope = scope;
@@ -112,6 +112,13 @@ impl GridSource for NodesView<'_> {
             }
         };
         out.text.push_str(&text);
+    }
+
+    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+        match self.node(row).filter(|_| column == 0) {
+            Some(node) => out.set(&node.name, Scope::Text),
+            None => self.cell(row, column, out),
+        }
     }
 
     /// Of an amount out of another one, the first counts.
@@ -153,7 +160,7 @@ impl View for NodesView<'_> {
     }
 
     fn title(&self) -> String {
-        "Nodes: requested of allocatable".into()
+        format!("Nodes: requested of allocatable{}", self.0.node_names.note())
     }
 
     fn empty(&self) -> String {

@@ -6,11 +6,12 @@ use std::task::Poll;
 
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
+use crate::host::{Milestone, SchedulerHost};
 use kubestep_api::intern::Symbol;
-use kubestep_config::Feature;
+use kubestep_config::{ExtensionPoint, Feature};
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
 use kubestep_framework::extender;
-use kubestep_framework::host::{ApiEvent, Host, PodStatusPatch};
+use kubestep_framework::host::{ApiEvent, PodStatusPatch};
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::status::Status;
 
@@ -24,7 +25,7 @@ impl Scheduler {
         &mut self,
         mut cycle: Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let permit = match self.assume_and_permit(&mut cycle, node, host) {
             Ok(permit) => permit,
@@ -37,10 +38,12 @@ impl Scheduler {
         if let Err(status) = self.announce_node(&mut cycle, node, waits, host) {
             return self.fail_binding(cycle, Failure::plain(status), host);
         }
-        match waits {
-            true => self.wait_on_permit(cycle, node, &permit.waits),
-            false => self.finish_binding(cycle, node, host),
+        if !waits {
+            return self.finish_binding(cycle, node, host);
         }
+        let record = self.wait_on_permit(cycle, node, &permit.waits);
+        host.reached(self, record.cycle, Milestone::Ran(ExtensionPoint::Permit));
+        record
     }
 
     /// PreBindPreFlight, and the nominated node for others to see while the binding takes its
@@ -50,7 +53,7 @@ impl Scheduler {
         cycle: &mut Cycle,
         node: Symbol,
         waits: bool,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<(), Status> {
         if !self.features.enabled(Feature::NominatedNodeNameForExpectation) {
             return Ok(());
@@ -75,7 +78,7 @@ impl Scheduler {
         &mut self,
         mut cycle: Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         self.queue.done(cycle.queued.uid()); // S-042
         let (answers, status) = self.with_bind_context(&mut cycle, node, host, |cycle, cx| {
@@ -83,6 +86,7 @@ impl Scheduler {
         });
         cycle.record.pre_bind.retain(|answer| !answer.status.is_wait());
         cycle.record.pre_bind.extend(answers);
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::PreBind));
         if status.is_wait() {
             return self.wait_on_pre_bind(cycle, node);
         }
@@ -97,9 +101,10 @@ impl Scheduler {
         &mut self,
         mut cycle: Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let status = self.bind(&mut cycle, node, host);
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::Bind));
         if status.is_wait() {
             return self.wait_on_bind(cycle, node);
         }
@@ -126,7 +131,7 @@ impl Scheduler {
     }
 
     /// Binds through the first extender that does, else through the plugins (S-046).
-    fn bind(&mut self, cycle: &mut Cycle, node: Symbol, host: &mut dyn Host) -> Status {
+    fn bind(&mut self, cycle: &mut Cycle, node: Symbol, host: &mut dyn SchedulerHost) -> Status {
         let extenders = self.extenders.clone();
         let pod = cycle.queued.info.pod.clone();
         for (index, extender) in extenders.iter().enumerate().skip(cycle.state.binders_ignored) {
@@ -158,7 +163,7 @@ impl Scheduler {
         &mut self,
         mut cycle: Cycle,
         failure: Failure,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let node = cycle.record.node.unwrap_or_default();
         let assumed = cycle.queued.info.clone();

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::Scheduler;
 use crate::cycle::Cycle;
+use crate::host::SchedulerHost;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::duration::Duration;
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::status::node_statuses::add_once;
@@ -134,7 +134,7 @@ impl Scheduler {
     }
 
     /// Goes on with the pods in PreBind whose plugin looks again now.
-    pub(crate) fn poll_pre_bind(&mut self, now: Time, host: &mut dyn Host) {
+    pub(crate) fn poll_pre_bind(&mut self, now: Time, host: &mut dyn SchedulerHost) {
         let is_due = |waiting: &mut WaitingPod| {
             waiting.stage == Stage::PreBind && waiting.holds.iter().all(|hold| hold.deadline <= now)
         };
@@ -144,7 +144,7 @@ impl Scheduler {
 
     /// Goes on after an answer to a write: with the pod of that UID if its binding was answered,
     /// with all pods in PreBind without one.
-    pub fn answered(&mut self, bound: Option<Symbol>, now: Time, host: &mut dyn Host) {
+    pub fn answered(&mut self, bound: Option<Symbol>, now: Time, host: &mut dyn SchedulerHost) {
         let is_due = |waiting: &mut WaitingPod| match bound {
             Some(uid) => waiting.stage == Stage::Bind && waiting.pod().uid() == uid,
             None => waiting.stage == Stage::PreBind,
@@ -153,7 +153,7 @@ impl Scheduler {
         self.resume(due, now, host);
     }
 
-    fn resume(&mut self, due: Vec<WaitingPod>, now: Time, host: &mut dyn Host) {
+    fn resume(&mut self, due: Vec<WaitingPod>, now: Time, host: &mut dyn SchedulerHost) {
         for WaitingPod { cycle, node, stage, .. } in due {
             let mut cycle = Arc::unwrap_or_clone(cycle);
             cycle.now = now;
@@ -168,7 +168,7 @@ impl Scheduler {
     }
 
     /// Ends the wait of a pod in PreBind, as its context is cancelled upstream (FW-174, FW-176).
-    fn cancel_pre_bind(&mut self, at: usize, by: Symbol, now: Time, host: &mut dyn Host) {
+    fn cancel_pre_bind(&mut self, at: usize, by: Symbol, now: Time, host: &mut dyn SchedulerHost) {
         let waiting = self.waiting.remove(at);
         let plugin = waiting.in_pre_bind().unwrap_or_default();
         let mut cycle = Arc::unwrap_or_clone(waiting.cycle);
@@ -186,7 +186,7 @@ impl Scheduler {
         uid: Symbol,
         plugin: Option<Symbol>,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> bool {
         let Some(at) = self.waiting_index(uid) else { return false };
         match plugin {
@@ -206,7 +206,7 @@ impl Scheduler {
         plugin: Symbol,
         message: &str,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> bool {
         let Some(at) = self.waiting_index(uid) else { return false };
         self.decide(at, Status::unschedulable(message).by(plugin), now, host);
@@ -220,7 +220,7 @@ impl Scheduler {
         plugin: Symbol,
         message: &str,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) {
         let in_pre_bind =
             |waiting: &WaitingPod| waiting.pod().uid() == uid && waiting.in_pre_bind().is_some();
@@ -232,7 +232,7 @@ impl Scheduler {
     }
 
     /// Rejects every pod whose time is over.
-    pub(crate) fn expire_waiting(&mut self, now: Time, host: &mut dyn Host) {
+    pub(crate) fn expire_waiting(&mut self, now: Time, host: &mut dyn SchedulerHost) {
         while let Some((at, hold)) = self.next_expired(now) {
             let waited = Duration::from_micros(hold.timeout);
             let plugin = hold.plugin;
@@ -262,7 +262,7 @@ impl Scheduler {
     }
 
     /// Ends the wait: the binding goes on, or fails (S-041).
-    fn decide(&mut self, at: usize, status: Status, now: Time, host: &mut dyn Host) {
+    fn decide(&mut self, at: usize, status: Status, now: Time, host: &mut dyn SchedulerHost) {
         let WaitingPod { cycle, node, .. } = self.waiting.remove(at);
         let mut cycle = Arc::unwrap_or_clone(cycle);
         cycle.now = now;

@@ -10,10 +10,10 @@
 
 use crate::Scheduler;
 use crate::cycle::Cycle;
+use crate::host::SchedulerHost;
 use crate::interventions::by_hand;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::QueuedPod;
 use kubestep_framework::record::{CycleRecord, LeftOut, Outcome};
 use kubestep_framework::status::node_statuses::Diagnosis;
@@ -49,7 +49,7 @@ impl Scheduler {
         &mut self,
         known: &Known,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Option<CycleRecord> {
         let (queue, cx) = self.queue_context(now);
         let queued = queue.pop(&cx)?;
@@ -65,7 +65,7 @@ impl Scheduler {
         queued: QueuedPod,
         known: &Known,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let mut cycle = match self.begin(queued, now, host) {
             Ok(cycle) => cycle,

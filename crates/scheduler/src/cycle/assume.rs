@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
+use crate::host::{Milestone, SchedulerHost};
 use crate::interventions::{by_hand, holds};
 use kubestep_api::intern::Symbol;
-use kubestep_config::Feature;
-use kubestep_framework::host::Host;
+use kubestep_config::{ExtensionPoint, Feature};
 use kubestep_framework::plugin::BindContext;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::runtime::binding::PermitOutcome;
@@ -20,13 +20,14 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<PermitOutcome, Failure> {
         self.assume(cycle, node).map_err(Failure::plain)?;
         let (answers, status) = self.with_bind_context(cycle, node, host, |cycle, cx| {
             cycle.framework.clone().run_reserve(cx, &mut cycle.state)
         });
         cycle.record.reserve = answers;
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::Reserve));
         if !status.is_success() {
             return Err(self.undo_assume(cycle, node, status, host));
         }
@@ -40,6 +41,7 @@ impl Scheduler {
             return Err(self.undo_assume(cycle, node, outcome.status, host));
         }
         self.activate_requested(cycle);
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::Permit));
         Ok(outcome)
     }
 
@@ -48,7 +50,7 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> PermitOutcome {
         let outcome = self.with_bind_context(cycle, node, host, |cycle, cx| {
             cycle.framework.clone().run_permit(cx, &mut cycle.state)
@@ -94,7 +96,7 @@ impl Scheduler {
         cycle: &mut Cycle,
         node: Symbol,
         status: Status,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Failure {
         // A pod that cannot be forgotten is only logged upstream.
         let _forgotten = self.unreserve_and_forget(cycle, node, host);
@@ -122,7 +124,7 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<(), String> {
         self.with_bind_context(cycle, node, host, |cycle, cx| {
             cycle.framework.clone().run_unreserve(cx, &mut cycle.state);
@@ -151,7 +153,7 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
         run: impl FnOnce(&mut Cycle, &mut BindContext<'_>) -> T,
     ) -> T {
         let pod = cycle.queued.info.clone();

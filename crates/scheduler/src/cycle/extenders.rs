@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::Scheduler;
 use crate::cycle::Cycle;
+use crate::host::SchedulerHost;
 use kubestep_framework::extender;
-use kubestep_framework::host::Host;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::status::Status;
 use kubestep_framework::status::node_statuses::Diagnosis;
@@ -17,7 +17,7 @@ impl Scheduler {
         cycle: &mut Cycle,
         feasible: Vec<NodeId>,
         diagnosis: &mut Diagnosis,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<Vec<NodeId>, Status> {
         let extenders = self.extenders.clone();
         if extenders.is_empty() {
@@ -65,7 +65,7 @@ impl Scheduler {
     }
 
     /// Adds the extenders' scores to the totals; their errors are ignored (S-017).
-    pub(crate) fn add_extender_scores(&mut self, cycle: &mut Cycle, host: &mut dyn Host) {
+    pub(crate) fn add_extender_scores(&mut self, cycle: &mut Cycle, host: &mut dyn SchedulerHost) {
         let extenders = self.extenders.clone();
         if extenders.is_empty() {
             return;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
+use crate::host::{Milestone, SchedulerHost};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Condition, ConditionStatus};
-use kubestep_framework::host::{ApiEvent, Host, PodStatusPatch};
+use kubestep_framework::host::{ApiEvent, PodStatusPatch};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::conditions;
 use kubestep_framework::record::Outcome;
@@ -16,7 +17,12 @@ const NOTE_LIMIT: usize = 1024;
 
 impl Scheduler {
     /// Handles a failed cycle.
-    pub(crate) fn fail(&mut self, cycle: &mut Cycle, failure: Failure, host: &mut dyn Host) {
+    pub(crate) fn fail(
+        &mut self,
+        cycle: &mut Cycle,
+        failure: Failure,
+        host: &mut dyn SchedulerHost,
+    ) {
         let message = failure.status.message();
         cycle.record.outcome = match failure.status.is_rejected() {
             true => Outcome::Unschedulable,
@@ -29,7 +35,9 @@ impl Scheduler {
         cycle.queued.pending_plugins = diagnosis.pending_plugins;
         cycle.queued.gating_plugin = None;
         cycle.queued.gating_message = None;
-        if !self.requeue(cycle) {
+        let is_same = self.requeue(cycle);
+        host.reached(self, cycle.record.cycle, Milestone::Requeued);
+        if !is_same {
             return;
         }
         self.queue.add_nominated_pod(&cycle.queued.info, failure.nominate, &self.objects);
@@ -63,7 +71,13 @@ impl Scheduler {
     }
 
     /// Writes the event and, if anything changes, the condition and the nomination.
-    fn tell(&self, cycle: &Cycle, message: &str, nominate: Option<Symbol>, host: &mut dyn Host) {
+    fn tell(
+        &self,
+        cycle: &Cycle,
+        message: &str,
+        nominate: Option<Symbol>,
+        host: &mut dyn SchedulerHost,
+    ) {
         let pod = &cycle.queued.info.pod;
         host.event(ApiEvent {
             regarding: cycle.queued.key(),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::Scheduler;
 use crate::cycle::Cycle;
+use crate::host::SchedulerHost;
 use crate::interventions::by_hand;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
-use kubestep_framework::host::Host;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{VerdictId, VerdictTable};
 use kubestep_framework::status::node_statuses::{Diagnosis, add_once};
@@ -30,7 +30,7 @@ impl Scheduler {
     pub(crate) fn find_nodes_that_fit(
         &mut self,
         cycle: &mut Cycle,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<Found, Status> {
         let mut diagnosis = Diagnosis::default();
         let narrowed = self.pre_filter(cycle, &mut diagnosis)?;
@@ -129,7 +129,7 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         diagnosis: &mut Diagnosis,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Option<Vec<NodeId>> {
         let nominated = cycle.queued.info.pod.status.nominated_node_name;
         let name = match nominated.is_empty() {

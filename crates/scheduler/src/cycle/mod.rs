@@ -15,12 +15,13 @@ mod select;
 use std::sync::Arc;
 
 use crate::Scheduler;
+use crate::host::{Milestone, SchedulerHost};
 use crate::interventions::by_hand;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::host::{ApiEvent, Host};
+use kubestep_framework::host::ApiEvent;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::nominated::NominatedPods;
@@ -86,7 +87,7 @@ pub(crate) struct Cycle {
 impl Scheduler {
     /// Pops a pod and runs its scheduling cycle and, unless it has to wait at Permit, its
     /// binding cycle. `None` when no pod can be popped.
-    pub fn schedule_one(&mut self, now: Time, host: &mut dyn Host) -> Option<CycleRecord> {
+    pub fn schedule_one(&mut self, now: Time, host: &mut dyn SchedulerHost) -> Option<CycleRecord> {
         let (queue, cx) = self.queue_context(now);
         let queued = queue.pop(&cx)?;
         Some(self.schedule(queued, now, host))
@@ -98,7 +99,7 @@ impl Scheduler {
         &mut self,
         key: NamespacedName,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Option<CycleRecord> {
         let (queue, cx) = self.queue_context(now);
         let queued = queue.pop_specific(&cx, key)?;
@@ -109,7 +110,7 @@ impl Scheduler {
         &mut self,
         queued: QueuedPod,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         if let Some(group) = self.group(&queued.info.pod) {
             return self.schedule_group(queued, group, now, host);
@@ -121,7 +122,11 @@ impl Scheduler {
     }
 
     /// Runs a cycle of one pod that has begun.
-    pub(crate) fn schedule_begun(&mut self, mut cycle: Cycle, host: &mut dyn Host) -> CycleRecord {
+    pub(crate) fn schedule_begun(
+        &mut self,
+        mut cycle: Cycle,
+        host: &mut dyn SchedulerHost,
+    ) -> CycleRecord {
         match self.scheduling_algorithm(&mut cycle, host) {
             Ok(node) => {
                 cycle.record.node = Some(node);
@@ -140,7 +145,7 @@ impl Scheduler {
         &mut self,
         queued: QueuedPod,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<Cycle, Box<CycleRecord>> {
         let mut record = CycleRecord {
             pod: queued.key(),
@@ -155,6 +160,7 @@ impl Scheduler {
         };
         self.cycles += 1;
         record.cycle = self.cycles;
+        host.reached(self, record.cycle, Milestone::Popped);
         let framework = self.frameworks.get(&record.profile).cloned();
         let Some(framework) = framework.filter(|_| !self.skips(&queued, host)) else {
             self.queue.done(record.uid);
@@ -188,7 +194,7 @@ impl Scheduler {
     }
 
     /// Whether the pod is not worth a cycle (S-002).
-    fn skips(&self, queued: &QueuedPod, host: &mut dyn Host) -> bool {
+    fn skips(&self, queued: &QueuedPod, host: &mut dyn SchedulerHost) -> bool {
         let key = queued.key();
         if queued.info.pod.is_terminating() {
             host.event(ApiEvent {
@@ -210,7 +216,7 @@ impl Scheduler {
     pub(crate) fn scheduling_algorithm(
         &mut self,
         cycle: &mut Cycle,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<Symbol, Failure> {
         if self.snapshot.placement().is_empty() {
             let text = "no nodes available to schedule pods";
@@ -239,7 +245,7 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         mut diagnosis: Diagnosis,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Failure {
         let nodes = self.snapshot.placement().len();
         if cycle.framework.at(kubestep_config::ExtensionPoint::PostFilter).is_empty() {
@@ -264,6 +270,7 @@ impl Scheduler {
                 }
             }
         }
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::PostFilter));
         Failure::fit(Code::Unschedulable, diagnosis, nodes, nominate)
     }
 

@@ -6,11 +6,11 @@ use crate::Scheduler;
 use crate::cycle::Cycle;
 use crate::cycle::kept::{Kept, KeptColumn, Key};
 use crate::cycle::select::{self, Others};
+use crate::host::SchedulerHost;
 use crate::interventions::by_hand;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::host::Host;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin};
 use kubestep_framework::record::column::Column;
@@ -24,7 +24,7 @@ impl Scheduler {
     pub(crate) fn prioritize(
         &mut self,
         cycle: &mut Cycle,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<Symbol, Status> {
         let has_scores = !cycle.framework.at(ExtensionPoint::Score).is_empty();
         if has_scores || !self.extenders.is_empty() {

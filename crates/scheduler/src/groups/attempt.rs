@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
+use crate::host::SchedulerHost;
 use kubestep_api::intern::Symbol;
-use kubestep_framework::host::Host;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::{Code, Status};
@@ -78,7 +78,11 @@ pub(super) fn group_refusal(reason: &str) -> Status {
 impl Scheduler {
     /// Places the pods one after the other, each seeing those before it, and takes everything
     /// back at the end.
-    pub(super) fn try_pods(&mut self, mut cycles: Vec<Cycle>, host: &mut dyn Host) -> Outcome {
+    pub(super) fn try_pods(
+        &mut self,
+        mut cycles: Vec<Cycle>,
+        host: &mut dyn SchedulerHost,
+    ) -> Outcome {
         let before = self.snapshot.clone();
         let mut verdict = Verdict::refused();
         let mut attempts = Vec::new();
@@ -112,7 +116,7 @@ impl Scheduler {
         Outcome { verdict, cycles, attempts }
     }
 
-    fn try_pod(&mut self, cycle: &mut Cycle, host: &mut dyn Host) -> Attempt {
+    fn try_pod(&mut self, cycle: &mut Cycle, host: &mut dyn SchedulerHost) -> Attempt {
         cycle.nominated = self.queue.nominated_pods();
         cycle.record.start_index = self.next_start_node_index;
         let (node, preempting) = match self.scheduling_algorithm(cycle, host) {
@@ -162,7 +166,7 @@ impl Scheduler {
     }
 
     /// Undoes what [`Scheduler::try_pod`] did to the pod (PG-010).
-    fn take_back(&mut self, cycle: &mut Cycle, placed: &Placed, host: &mut dyn Host) {
+    fn take_back(&mut self, cycle: &mut Cycle, placed: &Placed, host: &mut dyn SchedulerHost) {
         self.with_bind_context(cycle, placed.node, host, |cycle, cx| {
             cycle.framework.clone().run_unreserve(cx, &mut cycle.state);
         });

@@ -15,9 +15,9 @@ mod tests;
 
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
+use crate::host::SchedulerHost;
 use kubestep_api::{Pod, Time};
 use kubestep_config::Feature;
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 use kubestep_framework::pod_groups::{PodGroupState, group_of};
 use kubestep_framework::record::CycleRecord;
@@ -66,7 +66,7 @@ impl Scheduler {
         first: QueuedPod,
         group: NamespacedName,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let mut records = self.group_cycle(first, group, now, host);
         for record in &mut records {
@@ -88,7 +88,7 @@ impl Scheduler {
         first: QueuedPod,
         group: NamespacedName,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Vec<CycleRecord> {
         let members = match self.shared.pod_groups.get(group) {
             Ok(state) => state.unscheduled().collect::<Vec<_>>(),
@@ -127,7 +127,7 @@ impl Scheduler {
         group: NamespacedName,
         cycles: Vec<Cycle>,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> (Vec<CycleRecord>, &'static str) {
         let preempts = self.features.enabled(Feature::WorkloadAwarePreemption);
         let fresh = preempts.then(|| cycles.clone());
@@ -155,7 +155,7 @@ impl Scheduler {
         &mut self,
         group: NamespacedName,
         cycles: Vec<Cycle>,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Outcome {
         match self.features.enabled(Feature::TopologyAwareWorkloadScheduling) {
             true => self.try_placements(group, cycles, host),
@@ -187,7 +187,7 @@ impl Scheduler {
         pods: Vec<QueuedPod>,
         failure: Failure,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Vec<CycleRecord> {
         let mut records = Vec::new();
         for pod in pods {

@@ -3,7 +3,7 @@
 
 use crate::Scheduler;
 use crate::cycle::Cycle;
-use kubestep_framework::host::Host;
+use crate::host::SchedulerHost;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::placement::{GroupContext, Placement, Proposal};
 use kubestep_framework::record::PlacementRecord;
@@ -52,7 +52,7 @@ impl Scheduler {
         &mut self,
         group: NamespacedName,
         cycles: Vec<Cycle>,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Outcome {
         let Some(framework) = cycles.first().map(|cycle| cycle.framework.clone()) else {
             return Outcome::untried(cycles, Status::SUCCESS);

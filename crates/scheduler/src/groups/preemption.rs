@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::Scheduler;
 use crate::cycle::Cycle;
+use crate::host::SchedulerHost;
 use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
-use kubestep_framework::host::Host;
 use kubestep_framework::node::ImageState;
 use kubestep_framework::plugin::Preemption;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
@@ -30,7 +30,7 @@ impl Scheduler {
         group: NamespacedName,
         fresh: &[Cycle],
         outcome: &mut Outcome,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) {
         if outcome.verdict.status.code() != Code::Unschedulable {
             return;
@@ -56,7 +56,7 @@ impl Scheduler {
         &mut self,
         group: NamespacedName,
         fresh: &[Cycle],
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<Candidate, Status> {
         let object = self.preempting_group(group, fresh)?;
         let pods: Vec<Arc<PodInfo>> = fresh.iter().map(|cycle| cycle.queued.info.clone()).collect();
@@ -114,7 +114,7 @@ impl Scheduler {
         object: &PodGroup,
         pods: &[Arc<PodInfo>],
         fresh: &[Cycle],
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<Vec<Arc<PodInfo>>, Status> {
         let before = self.snapshot.clone();
         self.forget_image_counts();
@@ -150,7 +150,7 @@ struct GroupTrial<'a> {
     group: NamespacedName,
     /// The cycles of the group's pods as they began.
     fresh: &'a [Cycle],
-    host: &'a mut dyn Host,
+    host: &'a mut dyn SchedulerHost,
 }
 
 impl Trial for GroupTrial<'_> {

@@ -3,8 +3,8 @@
 
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
+use crate::host::SchedulerHost;
 use kubestep_api::{Condition, ConditionStatus, Time, find_condition};
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 use kubestep_framework::status::Status;
@@ -19,7 +19,7 @@ impl Scheduler {
         mut cycle: Cycle,
         attempt: Option<Attempt>,
         verdict: &Verdict,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let group_failed = || Failure::plain(verdict.status.clone());
         let failure = match attempt {
@@ -49,7 +49,7 @@ impl Scheduler {
         group: NamespacedName,
         verdict: &Verdict,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) {
         let Some(object) = self.objects.pod_groups.get(&group) else { return };
         let (status, reason) = outcome_of(&verdict.status);

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use crate::Scheduler;
 use crate::cycle::Cycle;
 use crate::cycle::matrix::number;
+use crate::host::SchedulerHost;
 use crate::interventions::Interventions;
 use crate::interventions::holds::PodSelection;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ObjectKey, Time};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::extender;
-use kubestep_framework::host::Host;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::HOLD;
@@ -52,7 +52,7 @@ impl Scheduler {
         &mut self,
         pods: Option<&PodSelection>,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> (bool, usize) {
         let ended = self.interventions.end_hold(pods);
         let held = self.waiting().iter().filter(|waiting| {

@@ -82,6 +82,11 @@ impl HintLog {
         }
     }
 
+    /// How many answers there are since they were taken out.
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
     /// Takes the answers out, in order.
     pub(super) fn drain(&mut self) -> Vec<HintRecord> {
         std::mem::take(&mut self.records)
