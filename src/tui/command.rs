@@ -39,7 +39,7 @@ pub fn parse(line: &str, view: ViewId) -> Result<Option<Invocation>, CommandErro
     // The prompt has a colon; who types another one means the same.
     let line = line.trim().trim_start_matches(':').trim_start();
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    // As in vi: what is typed with force is the same here, as nothing is ever left unsaved.
+    // `:q!` as in vi: nothing has to be forced here.
     let name = name.strip_suffix('!').unwrap_or(name);
     if name.is_empty() {
         return Ok(None);

@@ -7,6 +7,8 @@ use super::text::width;
 const LEAST: usize = 6;
 /// Names as short as this keep what they begin with.
 const SHORT: usize = 20;
+/// Columns for names that are not known yet.
+const USUAL: u16 = 36;
 
 /// The beginning and the end that all names share.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
@@ -41,9 +43,12 @@ impl CommonParts {
         rest.and_then(|rest| rest.strip_prefix(self.prefix.as_str())).unwrap_or(name)
     }
 
-    /// Columns of the longest name without them.
+    /// Columns of the longest name without them; of what is usual while no name is known.
     pub fn widest(&self) -> u16 {
-        u16::try_from(self.widest).unwrap_or(u16::MAX)
+        match self.widest {
+            0 => USUAL,
+            widest => u16::try_from(widest).unwrap_or(u16::MAX),
+        }
     }
 
     /// What a title says of them: ` (nodes: *.eu-west-1.compute.internal)`.

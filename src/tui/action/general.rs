@@ -69,7 +69,7 @@ pub const SPECS: &[Spec] = &[
     spec(General::Escape, "escape", &["esc"], "", "Close the window, drop the filter, or go to the enclosing view"),
     spec(General::Redraw, "redraw", &["ctrl-l"], "", "Draw the whole screen again"),
     spec(General::Suspend, "suspend", &["ctrl-z"], "", "Back to the shell; fg returns"),
-    spec(General::Quit, "quit", &["q"], "", "Close the window, or leave when none is open"),
+    Spec { aliases: &["q"], ..spec(General::Quit, "quit", &["q"], "", "Close the window, or leave when none is open") },
     spec(General::Interrupt, "interrupt", &["ctrl-c"], "", "Leave at once"),
 ];
 

@@ -4,11 +4,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::View;
+use super::scores::NAMES;
 use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
+use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_api::Labels;
@@ -77,7 +79,10 @@ impl GridSource for NodesView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::fitted("node", 18, self.0.node_names.widest().into()),
+            0 => {
+                let names = self.0.nodes.iter().map(|node| self.0.node_names.short(&node.name));
+                Column::fitted("node", NAMES, names.map(width).max().unwrap_or(0))
+            }
             1 => Column::text("state", 11),
             2 => Column::number("used%", 6),
             3 => Column::number("cpu", 11),

@@ -1,5 +1,8 @@
 //! All recorded cycles, oldest first.
 
+use std::fmt::Write as _;
+use std::sync::Arc;
+
 use super::cycle::{outcome_lines, since_start};
 use super::{Open, View, ViewId};
 use crate::tui::glyph::Verdict;
@@ -12,8 +15,6 @@ use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_debug::Position as Frame;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome};
-use std::fmt::Write as _;
-use std::sync::Arc;
 
 /// See the module.
 pub struct TimelineView<'a>(pub &'a Model);

@@ -79,7 +79,7 @@ impl Event {
                 .or_else(|| last_plugin(record, Permit)),
             Event::Tie => Some(frame_of(Score, None)),
         };
-        frame.unwrap_or(Position::START)
+        frame.unwrap_or_else(|| frames::beginning(record))
     }
 
     /// The node it is about: chosen, nominated, or freed by preemption.
