@@ -77,7 +77,7 @@ impl Driver {
                 Next::Now if self.playing.waited < speed.pause(STEP) => break,
                 Next::In(gap) if self.playing.flowed < gap => break,
                 Next::Now | Next::In(_) => {
-                    let since = Moment::after(self.session.entries_past());
+                    let since = self.session.moment();
                     self.play_stop();
                     if let Some(words) = self.stop_played(since) {
                         return Some(words);

@@ -202,7 +202,7 @@ impl Driver {
     pub(super) fn run_for_real(&mut self, budget: Duration) -> (bool, Option<Done>) {
         let start = Instant::now();
         while self.runs && self.held().is_none() && start.elapsed() < budget {
-            let since = Moment::after(self.session.entries_past());
+            let since = self.newest_moment();
             if !self.decide_next().is_new_cycle() {
                 return (false, None);
             }
