@@ -24,5 +24,5 @@ pub trait SchedulerHost: Host {
     fn reached(&mut self, _scheduler: &Scheduler, _cycle: u64, _milestone: Milestone) {}
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 impl SchedulerHost for kubestep_framework::testing::FakeHost {}

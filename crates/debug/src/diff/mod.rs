@@ -9,6 +9,7 @@ mod decision;
 mod end;
 mod score;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::trace::History;
