@@ -88,11 +88,12 @@ impl Session {
     /// Goes to the end of the cycle before this one, from the first one to the beginning.
     pub fn previous_cycle(&mut self) -> Ran {
         let stops = self.timeline.stops();
-        let earlier = stops.range(stops.start()..self.stop).rev().zip(1..);
+        let start = stops.start();
+        let earlier = stops.range(start..self.stop).rev().zip(1..);
         let before = earlier.into_iter().find(|(stop, _)| stop.cycle.is_some());
         match before.map(|(_, back)| self.stop - back) {
             Some(before) => self.moved_to(before),
-            None if self.stop > stops.start() => self.moved_to(stops.start()),
+            None if self.stop > start => self.moved_to(start),
             None => Ran::AtStart,
         }
     }
