@@ -67,7 +67,7 @@ fn stories() -> Vec<Cluster> {
 
 /// A sample of recorded kube-scheduler scenarios.
 fn recorded() -> Vec<Cluster> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance");
     let mut clusters = Vec::new();
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
