@@ -159,8 +159,8 @@ fn an_unschedulable_pod_stops_where_its_nodes_were_refused() {
 fn a_watch_on_a_pod_says_where_it_is() {
     let watched = ":watch pod:default/web-0 show<Enter>:watch pod:default/release show<Enter>";
     let mut live = wide("tour").keys(watched).keys("cB");
-    assert!(live.text().contains("pod:default/web-0 = on b-0"), "{}", live.text());
-    assert!(live.text().contains("pod:default/release = waits for b-0"), "{}", live.text());
+    assert!(live.text().contains("pod:default/web-0 show = on b-0"), "{}", live.text());
+    assert!(live.text().contains("pod:default/release show = waits for b-0"), "{}", live.text());
     let mut live = live.keys("7AB");
-    assert!(live.text().contains("pod:default/release = on b-0"), "{}", live.text());
+    assert!(live.text().contains("pod:default/release show = on b-0"), "{}", live.text());
 }

@@ -66,10 +66,7 @@ fn nodes_never_asked_say_why() {
 #[test]
 fn a_node_with_two_failures_shows_both() {
     let text = Story::new(model()).keys("3Gd").text();
-    assert!(
-        text.contains("official      UnschedulableAndUnresolvable by NodeUnschedulable"),
-        "{text}"
-    );
+    assert!(text.contains("official      UnschedulableAndUnresolvable (preemption can"), "{text}");
     assert!(text.contains("NodeResourcesFit: Insufficient cpu"), "{text}");
 }
 
