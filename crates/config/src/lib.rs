@@ -1,15 +1,15 @@
 //! KubeSchedulerConfiguration: from the document to the plugins of each profile.
 //!
-//! This package knows the documents that kube-scheduler 1.36 accepts, its feature gates, and the
-//! names and extension points of its plugins. It does not know how plugins decide; the engine
-//! builds on its result.
+//! This package knows the documents that kube-scheduler 1.36 accepts and its feature gates. It knows
+//! no plugin: descriptors with the arguments of each come in from a registry, and the scheduler
+//! builds on the result.
 //!
-//! - [`points`], [`intree`], [`features`]: extension points, plugins, gates.
+//! - [`points`], [`features`]: extension points, descriptors of plugins, gates.
 //! - [`types`], [`args`]: the document after defaulting.
 //! - [`resolve`](fn@resolve): the entry point; its steps are [`load`] and [`build`].
 //! - [`profile`]: what the engine runs; [`describe`]: the same as text.
 //! - [`rows`]: the same as rows, each with whether it differs from the default.
-//! - [`manual`]: the manual of each plugin, from the table of [`intree`].
+//! - [`manual`]: the manual of each plugin, from its descriptor.
 //! - [`problem`]: the problems of a document, with line and column.
 
 pub mod args;

@@ -1,6 +1,6 @@
 //! The manual of the plugins, as text and as JSON.
 //!
-//! Its only source is the table of [`super::intree`]; the defaults of arguments come from decoding
+//! Its only source are the descriptors of the plugins; the defaults of arguments come from decoding
 //! empty arguments. The command line and the help in the interface show this text.
 
 use serde_json::{Value, json};

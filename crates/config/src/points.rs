@@ -176,8 +176,8 @@ impl PointSet {
     }
 }
 
-/// Everything about a plugin that configuration and documentation need. The descriptors of the
-/// in-tree plugins are in [`super::intree::PLUGINS`].
+/// Everything about a plugin that configuration and documentation need. Each plugin
+/// of `kubestep-plugins` has its own beside its code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PluginDescriptor {
     /// The name as written in a configuration.

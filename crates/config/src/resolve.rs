@@ -67,7 +67,7 @@ impl ResolvedConfig {
 
 /// Resolves the document in `text`, or the default configuration without one.
 ///
-/// `registry` has every plugin that may run, usually [`super::intree::PLUGINS`].
+/// `registry` has every plugin that may run, usually those of `kubestep_plugins::registry`.
 pub fn resolve(
     text: Option<&str>,
     features: &FeatureGates,

@@ -237,7 +237,7 @@ impl Branches {
         edit: Edit,
     ) -> Result<(Applied, Option<String>), EditError> {
         // Tried on a copy first: what it says is not part of a session's log.
-        let mut tried = session.world_here().clone();
+        let mut tried = Arc::unwrap_or_clone(session.world_at(session.step()));
         let applied = edit.apply(&mut tried)?;
         drop(tried);
         let behind = session.step() + 1 < session.timeline().steps().end();

@@ -18,6 +18,7 @@ pub mod fork;
 pub mod frames;
 pub mod input;
 pub mod ledger;
+pub mod margin;
 pub mod preview;
 pub mod session;
 pub mod timeline;

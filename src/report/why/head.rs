@@ -1,13 +1,16 @@
 //! The verdict: where the pod is, whether it fits somewhere, and what no node can help.
 
-use super::names;
+use super::{names, placement};
 use kubestep_api::words::count;
 use kubestep_debug::why::{Ahead, Basis, Place, Why};
 use kubestep_framework::record::QueueName;
 
 /// The head of the answer.
 pub(super) fn lines(why: &Why) -> Vec<String> {
-    let mut lines = vec![format!("{} {}", why.pod, place(why))];
+    let placed = matches!(why.place, Place::Bound { .. } | Place::Waiting { .. });
+    let margin = why.placement.as_ref().filter(|_| placed).and_then(placement::margin);
+    let margin = margin.map(|margin| format!(": {margin}")).unwrap_or_default();
+    let mut lines = vec![format!("{} {}{margin}", why.pod, place(why))];
     for problem in why.problems.iter().filter(|problem| problem.blocking) {
         lines.push(format!("  {}", problem.text));
         lines.push(format!("    {}", problem.advice));

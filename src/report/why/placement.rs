@@ -2,6 +2,7 @@
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
+use kubestep_debug::margin::Margin;
 use kubestep_debug::why::score::{Formula, Placement, Ranked};
 use kubestep_debug::why::{Place, Why};
 use unicode_width::UnicodeWidthStr;
@@ -24,14 +25,58 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
             _ => Vec::new(),
         };
     }
-    let most = if wide { usize::MAX } else { RANKED };
-    let mut lines = table(placement, placement.ranking.iter().take(most));
-    if placement.ranking.len() > most {
-        lines.push(format!("  and {}", count(placement.ranking.len() - most, "more node")));
-    }
+    let mut lines = match wide {
+        true => table(placement, placement.ranking.iter()),
+        false => by_plugin(placement),
+    };
     lines.extend(tie(placement));
     if wide {
         lines.extend(placement.formulas.iter().flat_map(formula));
+    }
+    lines
+}
+
+/// By how much the chosen node won, and by which plugins; empty where nothing was compared.
+pub(super) fn margin(placement: &Placement) -> Option<String> {
+    let best = placement.ranking.first()?;
+    let second = placement.ranking.get(1).filter(|_| placement.node == Some(best.node))?;
+    let plugins = placement.plugins.iter().zip(best.scores.iter().zip(&second.scores));
+    let scores = plugins.map(|(plugin, (a, b))| (plugin.plugin, a.weighted, b.weighted));
+    let extender = |row: &Ranked| row.extenders.unwrap_or_default();
+    let extenders = ("extenders".into(), extender(best), extender(second));
+    let margin = Margin::new(best.total - second.total, scores.chain([extenders]));
+    Some(match margin.by {
+        0 => format!("{} and {} have the same total, {}", best.node, second.node, best.total),
+        by => format!("{} won by {by} over {}: {margin}", best.node, second.node),
+    })
+}
+
+/// The best nodes side by side, a line a plugin: it stays narrow whatever the number of plugins.
+/// Plugins that score all nodes alike are named in one line.
+fn by_plugin(placement: &Placement) -> Vec<String> {
+    let ranking = &placement.ranking;
+    let shown: Vec<&Ranked> = ranking.iter().take(RANKED).collect();
+    let mut table = vec![vec![String::new()]];
+    table[0].extend(shown.iter().map(|row| row.node.to_string()));
+    let mut alike = Vec::new();
+    for (at, name) in header(placement).into_iter().skip(3).enumerate() {
+        let cells = |row: &Ranked| self::row(row).get(at + 3).cloned().unwrap_or_default();
+        let first = ranking.first().map(cells).unwrap_or_default();
+        if ranking.iter().all(|row| cells(row) == first) {
+            alike.push(format!("{name} {first}"));
+            continue;
+        }
+        table.push([name].into_iter().chain(shown.iter().map(|row| cells(row))).collect());
+    }
+    let totals = shown.iter().map(|row| row.total.to_string());
+    table.push(["total".to_owned()].into_iter().chain(totals).collect());
+    let mut lines = vec!["Scores, weighted (raw → normalized × weight):".to_owned()];
+    lines.extend(padded(&table, 0));
+    if !alike.is_empty() {
+        lines.push(format!("  the same on every node: {}", alike.join(", ")));
+    }
+    if ranking.len() > RANKED {
+        lines.push(format!("  and {}", count(ranking.len() - RANKED, "more node")));
     }
     lines
 }
@@ -48,20 +93,26 @@ fn tie(placement: &Placement) -> Option<String> {
 fn table<'a>(placement: &Placement, rows: impl Iterator<Item = &'a Ranked>) -> Vec<String> {
     let mut table = vec![header(placement)];
     table.extend(rows.map(row));
-    let columns = table[0].len();
+    let mut lines = vec!["Scores, weighted (raw → normalized × weight):".to_owned()];
+    lines.extend(padded(&table, 1));
+    lines
+}
+
+/// Lines with the cells of each column under each other: those of `names` on the left, all others
+/// on the right of their columns.
+fn padded(table: &[Vec<String>], names: usize) -> Vec<String> {
+    let columns = table.first().map_or(0, Vec::len);
     let width = |at: usize| table.iter().filter_map(|row| row.get(at)).map(|c| c.width()).max();
     let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate();
         let padded = cells.map(|(at, (cell, width))| {
             let blank = " ".repeat(width.saturating_sub(cell.width()));
-            if at == 1 { format!("{cell}{blank}") } else { format!("{blank}{cell}") }
+            if at == names { format!("{cell}{blank}") } else { format!("{blank}{cell}") }
         });
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        format!("  {}", padded.collect::<Vec<_>>().join("  ").trim_end())
     };
-    let mut lines = vec!["Scores, weighted (raw → normalized × weight):".to_owned()];
-    lines.extend(table.iter().map(line).map(|line| format!("  {line}")));
-    lines
+    table.iter().map(line).collect()
 }
 
 fn header(placement: &Placement) -> Vec<String> {

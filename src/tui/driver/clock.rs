@@ -77,7 +77,7 @@ impl Driver {
                 Next::Now if self.playing.waited < speed.pause(STEP) => break,
                 Next::In(gap) if self.playing.flowed < gap => break,
                 Next::Now | Next::In(_) => {
-                    let since = Moment::after(self.session.entries_past());
+                    let since = self.session.moment();
                     self.play_stop();
                     if let Some(words) = self.stop_played(since) {
                         return Some(words);
@@ -172,9 +172,10 @@ impl Driver {
         };
         let due = timer::due_by(self.session.world(), end);
         let untried = self.session.world().scheduler().queue().lengths()[0];
+        let since = self.newest_moment();
         self.session.advance(end.0 - before.0);
         let passed = span(end.0 - before.0);
-        if let Some(done) = self.stop_advanced(&passed) {
+        if let Some(done) = self.stop_advanced(since, &passed) {
             return done;
         }
         let (skipped, notes) = skipped(&due, before, end, untried);
@@ -186,9 +187,9 @@ impl Driver {
         Done { notes, ..Done::said(text) }
     }
 
-    /// What to say if a breakpoint was hit while time passed; the position is there.
-    fn stop_advanced(&mut self, passed: &str) -> Option<Done> {
-        let since = self.session.moment();
+    /// What to say if a breakpoint was hit while time passed, since that moment; the position is
+    /// there.
+    fn stop_advanced(&mut self, since: Option<Moment>, passed: &str) -> Option<Done> {
         let end = Moment::after(self.session.history().len());
         let notes = self.log_lines(since);
         match self.stop_until(since, end) {
@@ -351,14 +352,14 @@ impl Driver {
             if over {
                 if self.goal == Goal::Idle {
                     // The last of the pods, if a group was tried.
-                    self.session.go_on_to_end();
+                    self.session.go_to_end();
                 }
                 return Continued::Idle;
             }
             if ran && !more() {
                 return Continued::Paused;
             }
-            self.session.go_on_to_end();
+            self.session.go_to_end();
             after = Moment::after(self.session.history().len());
             (over, ran) = (!self.run_on(), true);
         }

@@ -87,6 +87,14 @@ impl Driver {
     /// One step. Beyond what is recorded a real scheduler sends what is held, or else decides:
     /// who stands in the present steps into the next cycle, not into news that have just come.
     pub(super) fn one_step(&mut self, way: Way, step: fn(&mut Session) -> Ran) -> Went {
+        let went = self.step_on(way, step);
+        if way == Way::Into && went.is_new_cycle() {
+            self.session.enter();
+        }
+        went
+    }
+
+    fn step_on(&mut self, way: Way, step: fn(&mut Session) -> Ran) -> Went {
         let at_news = self.session.record().is_none();
         if way != Way::Back && at_news && self.is_real() && self.held().is_none() {
             return self.decide_next();
@@ -148,7 +156,7 @@ impl Driver {
             }
             Went::Sent(words) => Done::said(format!("sent: {words}")),
             Went::Ran(Ran::NewCycle) if !held.is_empty() => Done::said(format!(
-                "{} is held: {held}; n sends it, and so does stepping on beyond its end",
+                "{} is held: {held}; }} sends it, and so does stepping on beyond its end",
                 self.cycle_words()
             )),
             Went::Ran(Ran::NewCycle) if sent.is_some() => {
@@ -167,7 +175,7 @@ impl Driver {
     /// From now on it decides by itself; what was held is sent.
     pub(super) fn let_run(&mut self) -> Done {
         if !self.session.unsent().is_empty() && !self.session.is_at_newest() {
-            let text = "a cycle is held: c goes to it, n sends what it wants written".to_owned();
+            let text = "a cycle is held: c goes to it, } sends what it wants written".to_owned();
             let message = Some((Severity::Error, text));
             return Done { message, stopped: true, ..Done::default() };
         }
@@ -194,7 +202,7 @@ impl Driver {
     pub(super) fn run_for_real(&mut self, budget: Duration) -> (bool, Option<Done>) {
         let start = Instant::now();
         while self.runs && self.held().is_none() && start.elapsed() < budget {
-            let since = Moment::after(self.session.entries_past());
+            let since = self.newest_moment();
             if !self.decide_next().is_new_cycle() {
                 return (false, None);
             }
@@ -246,7 +254,7 @@ impl Driver {
             Some(Held::Past | Held::Branch) => {
                 "this is the past: c goes back to the present, :fork tries it here".to_owned()
             }
-            Some(Held::Cycle) => format!("{} is held: n sends it first", self.cycle_words()),
+            Some(Held::Cycle) => format!("{} is held: }} sends it first", self.cycle_words()),
             _ => self.attended.as_mut()?.may_write().err()?,
         };
         Some(Done { message: Some((Severity::Error, text)), ..Done::default() })

@@ -1,5 +1,6 @@
 //! Edits and branches: what the interface wishes, done with the session it works on.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Done, Driver, Goal};
@@ -78,7 +79,7 @@ impl Driver {
     }
 
     fn menu(&mut self, key: ObjectKey, pod: Option<NamespacedName>) -> Done {
-        let world = self.session.world_here();
+        let world = &*self.session.world_at(self.session.step());
         let mut found = Vec::new();
         let pending = |pod: &NamespacedName| {
             let object = world.api().objects().pod(*pod);
@@ -96,7 +97,8 @@ impl Driver {
 
     fn yaml(&mut self, key: ObjectKey) -> Result<Done, EditError> {
         let name = NamespacedName::new(key.namespace, key.name);
-        let found = self.session.world_here().api().get(key.kind, name);
+        let world = self.session.world_at(self.session.step());
+        let found = world.api().get(key.kind, name);
         let object = found.ok_or_else(|| EditError(format!("there is no {key} here")))?;
         let open = Open::Editor(key.to_string(), kubestep_debug::edit::yaml(&object));
         Ok(Done { open: Some(open), ..Done::default() })
@@ -107,7 +109,7 @@ impl Driver {
         let read = |line: &String| Edit::read_line(line, kubestep_source::read_whole);
         let edits: Result<Vec<Vec<Edit>>, EditError> = lines.iter().map(read).collect();
         let edits: Vec<Edit> = edits?.into_iter().flatten().collect();
-        let mut tried = self.session.world_here().clone();
+        let mut tried = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
         for edit in &edits {
             edit.apply(&mut tried)?;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::tui::model::{Configuration, Model, Place, PodRow, Position, QueuedPod, WaitingPod};
+use crate::tui::names::CommonParts;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Taint, TaintEffect, Time};
 use kubestep_config as config;
@@ -217,6 +218,7 @@ pub fn model() -> Model {
             node: "node-b".into(),
             plugins: vec![("ManualPermit".into(), Time(72 * SECOND))],
         }],
+        node_names: CommonParts::of(NODES.iter().copied()),
         nodes: NODES.iter().enumerate().map(|(i, n)| node(i, n)).collect(),
         pods: vec![PodRow {
             pod: info("web-7f").pod.clone(),

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::cycle::filter_summary;
+use super::scores::NAMES;
 use super::{Open, View, verdict};
 use crate::tui::app::Request;
 use crate::tui::glyph::Verdict;
@@ -46,7 +47,6 @@ pub struct FilterView<'a> {
     cycle: Option<&'a Arc<CycleRecord>>,
     /// By column: what the header says of all nodes.
     notes: Vec<String>,
-    name_width: u16,
     front: Option<Front>,
     /// Width of the plugins' columns.
     width: u16,
@@ -91,15 +91,15 @@ impl<'a> FilterView<'a> {
     /// The matrix of the cycle at the debugger's position, in `room` terminal columns.
     pub fn new(model: &'a Model, room: u16) -> FilterView<'a> {
         let cycle = model.cycle();
-        let name_width = cycle.map_or(0, |c| super::scores::name_width(c));
+        let name_width = model.node_names.widest().min(NAMES);
         let columns = cycle.map_or(0, |c| c.filter.plugins.len() + c.filter.extenders.len());
         let plugins = columns.clamp(1, 1_000) as u16;
         // Beside marks, names and the official verdict, each column with a blank before it.
-        let each = room.saturating_sub(3 + name_width.min(WIDEST) + OFFICIAL) / plugins;
+        let each = room.saturating_sub(3 + name_width + OFFICIAL) / plugins;
         let width = each.saturating_sub(1).clamp(SIGNS, WIDEST);
         let notes = cycle.map(|c| notes(c, width >= WORDS)).unwrap_or_default();
-        let front = cycle.zip(model.frame()).and_then(|(c, frame)| Front::new(c, frame));
-        FilterView { model, cycle, notes, name_width, front, width }
+        let front = cycle.zip(model.stepped_frame()).and_then(|(c, frame)| Front::new(c, frame));
+        FilterView { model, cycle, notes, front, width }
     }
 
     fn node(&self, row: usize) -> Option<NodeId> {
@@ -207,7 +207,9 @@ impl GridSource for FilterView<'_> {
     fn column(&self, column: usize) -> Column {
         let note = |at: usize| self.notes.get(at).cloned().unwrap_or_default();
         match column.checked_sub(FIXED) {
-            None if column == 0 => Column::name("node", self.name_width.min(12), self.name_width),
+            None if column == 0 => {
+                Column::fitted("node", NAMES, self.model.node_names.widest().into())
+            }
             None => Column::text("official", OFFICIAL).with_note(note(0)),
             Some(plugin) => {
                 let plugins = self.cycle.and_then(|c| c.filter.plugins.get(plugin));
@@ -237,7 +239,7 @@ impl GridSource for FilterView<'_> {
         let (Some(cycle), Some(node)) = (self.cycle, self.node(row)) else { return };
         let verdict = self.verdict(row, column);
         match column {
-            0 => out.set(&cycle.nodes.name(node), Scope::Text),
+            0 => out.set(self.model.node_names.short(&cycle.nodes.name(node)), Scope::Text),
             FIXED.. if self.width < WORDS => out.set(verdict.glyph(), verdict.scope()),
             _ => out.verdict(verdict),
         }
@@ -256,7 +258,7 @@ impl GridSource for FilterView<'_> {
     }
 
     fn is_current(&self, row: usize) -> bool {
-        self.current().is_some_and(|(current, _)| current == row)
+        self.model.inspected.is_none() && self.current().is_some_and(|(current, _)| current == row)
     }
 
     fn is_failure(&self, row: usize) -> bool {
@@ -285,7 +287,10 @@ impl View for FilterView<'_> {
 
     fn title(&self) -> String {
         match self.cycle {
-            Some(cycle) => format!("Filter of {} in cycle {}", cycle.pod, cycle.cycle),
+            Some(cycle) => {
+                let nodes = self.model.node_names.note();
+                format!("Filter of {} in cycle {}{nodes}", cycle.pod, cycle.cycle)
+            }
             None => "Filter".into(),
         }
     }
@@ -306,7 +311,7 @@ impl View for FilterView<'_> {
             let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
             lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));
             lines.push(Line::text(verdict::explain(cycle, id)));
-            lines.push(Line::field("all nodes", filter_summary(cycle, plugin).1));
+            lines.push(Line::field("all nodes", filter_summary(cycle, plugin)));
         }
         if let Some((_, at)) = self.extender(column) {
             let (verdict, extender) = (self.verdict(row, column), cycle.filter.extenders[at]);

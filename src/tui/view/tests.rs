@@ -70,10 +70,7 @@ fn nodes_never_asked_say_why() {
 #[test]
 fn a_node_with_two_failures_shows_both() {
     let text = Story::new(model()).keys("3Gd").text();
-    assert!(
-        text.contains("official      UnschedulableAndUnresolvable by NodeUnschedulable"),
-        "{text}"
-    );
+    assert!(text.contains("official      UnschedulableAndUnresolvable (preemption can"), "{text}");
     assert!(text.contains("NodeResourcesFit: Insufficient cpu"), "{text}");
 }
 
@@ -90,10 +87,10 @@ fn an_empty_session_says_what_to_do_in_every_view() {
 }
 
 #[test]
-fn enter_on_a_cycle_goes_to_it() {
+fn enter_on_a_cycle_looks_at_it() {
     let story = Story::new(model()).keys("1j<Enter>");
     let position = Position { cycle: 1, frame: Frame::START };
-    assert_eq!(story.requests(), [Request::GoTo(position)]);
+    assert_eq!(story.requests(), [Request::Inspect(Some(position))]);
     assert_eq!(story.app.view(), ViewId::Cycle);
 }
 
@@ -265,7 +262,7 @@ fn where_words_do_not_fit_plugins_have_signs_and_say_what_is_hidden() {
         lines[2]
     );
     assert!(lines[3].contains("Tain") && lines[4].contains("Tole"), "{}", live.text());
-    assert!(live.text().contains("✗ no, ⊘ never"), "the signs are explained: {}", live.text());
+    assert!(live.text().contains("✗ no, ⊘ unres"), "the signs are explained: {}", live.text());
     // A cell says in words what its sign means, and of which plugin it is.
     let mut live = live.keys("lllllll");
     assert!(live.text().contains("✗ NodeResourcesFit on a-0: Unschedulable"), "{}", live.text());

@@ -217,7 +217,7 @@ impl<'a> InCycle<'a> {
         let location = self.probe.location;
         match self.probe.grain {
             Grain::Event(event) => self.visit_event(event, found),
-            Grain::Cycle => found(Position::START),
+            Grain::Cycle => found(frames::beginning(self.record)),
             Grain::Point => {
                 let reached = location.point.filter(|p| frames::reaches(self.record, *p));
                 reached.into_iter().for_each(|point| found(frame(point, None)));

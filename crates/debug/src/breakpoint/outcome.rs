@@ -80,7 +80,7 @@ impl Event {
                 .or_else(|| last_plugin(record, Permit)),
             Event::Tie => Some(frame_of(Score, None)),
         };
-        frame.unwrap_or(Position::START)
+        frame.unwrap_or_else(|| frames::beginning(record))
     }
 
     /// The node it concerns: selected, nominated, or where pods were preempted.

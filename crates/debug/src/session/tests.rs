@@ -175,7 +175,11 @@ fn entries_cycles_and_moments_have_their_stops() {
         let stop = session.stop_of_entry(EntryId(id)).unwrap().clone();
         let own = stop.entries.contains(&id);
         let cycle = session.history().get(EntryId(id)).and_then(Entry::as_cycle);
-        assert!(own != (cycle.map(|record| record.cycle) == stop.cycle && cycle.is_some()), "{id}");
+        assert!(own, "{id}");
+        assert_eq!(
+            cycle.map(|record| record.cycle).is_some(),
+            stop.cycle_entry == Some(EntryId(id))
+        );
         assert!(session.go_to_entry(EntryId(id)));
         assert_eq!(session.stop(), Some(&stop));
     }

@@ -11,12 +11,12 @@ use super::{Cycle, CycleParts};
 use crate::answers::PluginAnswers;
 use crate::answers::matrix::{FilterCycle, mark_outside_placement};
 use crate::cluster_state::ClusterState;
+use crate::host::SchedulerHost;
 use crate::profiles::Profiles;
 use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::extender;
-use kubestep_framework::host::Host;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{VerdictId, VerdictTable};
 use kubestep_framework::status::node_statuses::{Diagnosis, add_once};
@@ -44,7 +44,7 @@ pub(crate) struct SchedulePod<'a> {
     /// How many pods the queue has popped.
     pub popped: u64,
     pub cycle: &'a mut Cycle,
-    pub host: &'a mut dyn Host,
+    pub host: &'a mut dyn SchedulerHost,
 }
 
 /// Why no node was found.

@@ -253,8 +253,8 @@ fn who_waits_at_permit_is_allowed_and_rejected_for_real() {
 fn by_hand_nothing_is_done_in_the_past_or_while_a_cycle_is_held() {
     let (live, server) = start(&["a", "b"]);
     let mut live = live.keys(":hold default/a<Enter>n").turn().keys("s").turn().keys("7A");
-    assert!(status(&mut live).contains("cycle 2 of default/b is held: n sends it first"));
-    let mut live = live.keys("n").turn().keys("{").turn().keys("7A").turn();
+    assert!(status(&mut live).contains("cycle 2 of default/b is held: } sends it first"));
+    let mut live = live.keys("}").turn().keys("{").turn().keys("7A").turn();
     assert!(status(&mut live).contains("this is the past: c goes back"), "{}", status(&mut live));
     assert_eq!(server.writes(), ["nominate n1 for default/a", "bind default/b to n1"]);
 }

@@ -15,9 +15,9 @@ mod tests;
 
 use super::{Cycle, Failure};
 use crate::Scheduler;
+use crate::host::SchedulerHost;
 use kubestep_api::Time;
 use kubestep_config::Feature;
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 use kubestep_framework::pod_groups::PodGroupState;
 use kubestep_framework::record::{CycleRecord, GroupRecord};
@@ -64,7 +64,7 @@ pub(crate) struct PodGroupCycle<'a> {
     pub scheduler: &'a mut Scheduler,
     pub group: NamespacedName,
     pub now: Time,
-    pub host: &'a mut dyn Host,
+    pub host: &'a mut dyn SchedulerHost,
 }
 
 impl PodGroupCycle<'_> {
