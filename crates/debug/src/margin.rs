@@ -35,9 +35,11 @@ impl Margin {
                 |at: usize| column.normalized.get(at).unwrap_or_default() * column.weight;
             (column.plugin, weighted(first), weighted(second))
         });
-        let extender = |at: usize| record.score.extenders.get(at).copied().flatten().unwrap_or(0);
-        let extenders = ("extenders".into(), extender(first), extender(second));
-        Some(Margin::new(total(first)? - total(second)?, scores.chain([extenders])))
+        let extenders = record.score.extenders.iter().map(|column| {
+            let weighted = |at: usize| column.weighted(at).unwrap_or(0);
+            (column.extender, weighted(first), weighted(second))
+        });
+        Some(Margin::new(total(first)? - total(second)?, scores.chain(extenders)))
     }
 }
 
