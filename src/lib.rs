@@ -63,7 +63,7 @@
 //! for cycle in session.history().cycles() {
 //!     println!("{}: {} {}", cycle.pod, cycle.outcome.as_str(), cycle.message);
 //!     for node in &cycle.nodes.order {
-//!         let verdict = cycle.filter.official.get(*node);
+//!         let verdict = cycle.filter.verdicts.get(*node);
 //!         if let Some(status) = verdict.and_then(|verdict| cycle.verdicts.get(verdict)) {
 //!             println!("  {}: {} by {}", cycle.nodes.name(*node), status.message(), status.plugin());
 //!         }

@@ -29,6 +29,6 @@ pub mod why;
 
 pub use frames::{Depth, Position};
 pub use input::{Change, Input};
-pub use session::{Circle, Continued, Ran, Restoring, Search, Session};
+pub use session::{Continued, Livelock, Ran, Restoring, Search, Session};
 pub use timeline::{Step, Stop, Timeline};
 pub use timer::{Timer, TimerKind};

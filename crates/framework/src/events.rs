@@ -166,7 +166,7 @@ impl ClusterEvent {
         custom_label: "Reconfigured",
     };
     /// The user requeues a pod.
-    pub const BY_HAND: ClusterEvent = ClusterEvent {
+    pub const MANUAL: ClusterEvent = ClusterEvent {
         resource: EventResource::Wildcard,
         action: Action::ALL,
         custom_label: "ByHand",

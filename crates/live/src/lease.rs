@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::link::{Link, LinkError, Target};
 use crate::runtime;
 use crate::scheduling::Lead;
-use crate::write::{Calls, Gate, Manner};
+use crate::write::{Calls, Gate, WriteOptions};
 
 use record::Record;
 
@@ -109,8 +109,8 @@ impl Candidate {
     fn new(link: Link, settings: Settings) -> Candidate {
         let gate = Gate::closed("");
         gate.open();
-        let manner = Manner { qps: -1.0, burst: 1, dry_run: false };
-        let calls = Calls::new(link, gate, &manner);
+        let options = WriteOptions { qps: -1.0, burst: 1, dry_run: false };
+        let calls = Calls::new(link, gate, &options);
         Candidate { calls, settings, observed: None, leads: false, tries: 0 }
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use prometheus::{HistogramVec, IntCounterVec};
 
-use crate::metrics::make::Maker;
+use crate::metrics::builder::MetricsBuilder;
 use kubestep_framework::record::Candidate;
 
 /// Start of the description of a write that evicts a pod.
@@ -35,7 +35,7 @@ impl Evictions {
     ///
     /// # Errors
     /// Prometheus rejects a metric's name or labels.
-    pub fn new(make: &Maker<'_>) -> prometheus::Result<Evictions> {
+    pub fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<Evictions> {
         Ok(Evictions {
             seconds: make.histograms(
                 "preemption_goroutines_duration_seconds",

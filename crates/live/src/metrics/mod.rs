@@ -5,12 +5,12 @@
 //! Upstream: `pkg/scheduler/metrics/metrics.go`.
 
 mod build;
+mod builder;
 mod evictions;
-mod make;
 mod plugins;
-mod present;
 mod process;
 mod slis;
+mod state_gauges;
 mod work;
 
 use std::collections::{HashMap, HashSet};
@@ -21,7 +21,7 @@ use prometheus::{
     TextEncoder,
 };
 
-use crate::scheduling::{Lead, Told};
+use crate::scheduling::{Lead, Report};
 use crate::traffic;
 use kubestep_api::Time;
 use kubestep_cluster::World;
@@ -30,11 +30,11 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus, QueueMove, QueueName};
 use kubestep_framework::status::Code;
 
+use builder::{MetricsBuilder, gauges};
 use evictions::Evictions;
-use make::{Maker, gauges};
 use plugins::Plugins;
-use present::Present;
 use process::Process;
+use state_gauges::StateGauges;
 use work::WorkMetrics;
 
 pub use slis::Slis;
@@ -61,7 +61,7 @@ pub struct Metrics {
     permit_seconds: HistogramVec,
     evictions: Evictions,
     volumes: IntCounterVec,
-    present: Present,
+    present: StateGauges,
     plugins: Plugins,
     work: WorkMetrics,
     state: State,
@@ -83,7 +83,7 @@ struct State {
 }
 
 impl State {
-    fn new(make: &Maker<'_>, lease: &str) -> prometheus::Result<State> {
+    fn new(make: &MetricsBuilder<'_>, lease: &str) -> prometheus::Result<State> {
         Ok(State {
             handled: make.histograms(
                 "event_handling_duration_seconds",
@@ -119,7 +119,7 @@ impl Metrics {
     /// Prometheus rejects a metric's name or labels.
     pub fn new(lease: &str, gates: &FeatureGates) -> prometheus::Result<Metrics> {
         let registry = Registry::new();
-        let make = Maker { registry: &registry };
+        let make = MetricsBuilder { registry: &registry };
         registry.register(Box::new(Process::new()?))?;
         traffic::register(&registry)?;
         build::register(&registry)?;
@@ -175,7 +175,7 @@ impl Metrics {
                 "Errors of volume binding, by what it was doing",
                 &["operation"],
             )?,
-            present: Present::new(&make)?,
+            present: StateGauges::new(&make)?,
             plugins: Plugins::new(&make)?,
             work: WorkMetrics::new(&make, gates)?,
             state: State::new(&make, lease)?,
@@ -192,22 +192,22 @@ impl Metrics {
     }
 
     /// Counts an event.
-    pub fn count(&mut self, told: &Told) {
-        match told {
-            Told::Cycle(record, took) => self.cycle(record, *took),
-            Told::Decided(record) => self.decided(record),
-            Told::Moved(moved) => self.moved(moved),
-            Told::Spent(record, spent) => self.plugins.spent(record.as_deref(), spent),
-            Told::Handled { event, took } => {
+    pub fn count(&mut self, report: &Report) {
+        match report {
+            Report::Cycle(record, took) => self.cycle(record, *took),
+            Report::Decided(record) => self.decided(record),
+            Report::Moved(moved) => self.moved(moved),
+            Report::Spent(record, spent) => self.plugins.spent(record.as_deref(), spent),
+            Report::Handled { event, took } => {
                 self.state.handled.with_label_values(&[event]).observe(took.as_secs_f64());
             }
-            Told::Lead(lead) => {
+            Report::Lead(lead) => {
                 let leads = i64::from(*lead == Lead::Leading);
                 self.state.master.with_label_values(&[&self.state.lease]).set(leads);
             }
-            Told::Done(done) => done.iter().for_each(|done| self.work.count(done)),
-            Told::Answered { what, error } => self.answered(what, error.is_some()),
-            Told::Notice(_) | Told::Tick { .. } => {}
+            Report::Done(done) => done.iter().for_each(|done| self.work.count(done)),
+            Report::Answered { what, error } => self.answered(what, error.is_some()),
+            Report::Notice(_) | Report::Tick { .. } => {}
         }
     }
 

@@ -3,7 +3,7 @@
 
 use prometheus::{Histogram, HistogramVec, IntCounterVec};
 
-use crate::metrics::make::{Buckets, Maker};
+use crate::metrics::builder::{Buckets, MetricsBuilder};
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::runtime::stopwatch::{Done, Work};
 
@@ -29,7 +29,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(make: &Maker<'_>) -> prometheus::Result<Groups> {
+    fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<Groups> {
         Ok(Groups {
             attempts: make.counters(
                 "podgroup_schedule_attempts_total",
@@ -56,7 +56,7 @@ impl WorkMetrics {
     ///
     /// # Errors
     /// Prometheus rejects a metric's name or labels.
-    pub fn new(make: &Maker<'_>, gates: &FeatureGates) -> prometheus::Result<WorkMetrics> {
+    pub fn new(make: &MetricsBuilder<'_>, gates: &FeatureGates) -> prometheus::Result<WorkMetrics> {
         let groups = gates.enabled(Feature::GenericWorkload).then(|| Groups::new(make));
         Ok(WorkMetrics {
             node_hint: make.histograms(
