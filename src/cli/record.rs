@@ -127,8 +127,8 @@ impl Recording {
                 () = sleep_until(end) => break,
                 failure = &mut following, if is_followed => {
                     is_followed = false;
-                    let text = format!("events cannot be read ({failure}): what the cluster's \
-                                        scheduler says in them is not recorded");
+                    let text = format!("events cannot be read ({failure}): events of the \
+                                        cluster's scheduler are not recorded");
                     self.take(&Event::Notice(Notice { serious: false, text }))?;
                 }
                 event = self.feed.next() => match event {

@@ -62,9 +62,9 @@ impl Verdict {
     pub fn as_str(self) -> &'static str {
         match self {
             Verdict::Same => "same",
-            Verdict::Tie => "tie, another pick",
+            Verdict::Tie => "tie, other node",
             Verdict::Different => "different",
-            Verdict::Untried => "not tried by us",
+            Verdict::Untried => "not tried here",
             Verdict::Incomparable => "not comparable",
         }
     }
@@ -122,7 +122,7 @@ pub fn words(ours: &CycleRecord) -> String {
 /// Compares two decisions. Returns the verdict and a sentence about the difference.
 pub fn compare(ours: Option<&CycleRecord>, theirs: &ClusterDecision) -> (Verdict, String) {
     let Some(ours) = ours else {
-        return (Verdict::Untried, "our scheduler has not tried it yet".into());
+        return (Verdict::Untried, "not tried here yet".into());
     };
     match theirs {
         ClusterDecision::Bound(node) => compare_binding(ours, *node),
@@ -141,7 +141,7 @@ fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
         let tied = ours.tie.len();
         return (
             Verdict::Tie,
-            format!("{tied} nodes have the best total; upstream picks by chance"),
+            format!("{tied} nodes have the best total; upstream picks one at random"),
         );
     }
     about_node(ours, node)
@@ -156,7 +156,7 @@ fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
     let official = ours.filter.verdicts.get(*slot);
     if let Some(status) = official.and_then(|id| ours.verdicts.get(id)) {
         let (plugin, message) = (status.plugin(), status.message());
-        let reason = format!("Filter: {plugin} refuses {node} here: {message}");
+        let reason = format!("Filter: {plugin} rejects {node} here: {message}");
         return (Verdict::Different, reason);
     }
     let at = ours.feasible.iter().position(|feasible| feasible == slot);

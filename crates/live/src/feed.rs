@@ -195,7 +195,7 @@ impl FeedSender {
 
     /// An object was skipped because it cannot be read.
     pub fn unreadable(&self, problem: &str) {
-        self.notice(true, format!("skipped, cannot be read: {problem}"));
+        self.notice(true, format!("skipped, unreadable: {problem}"));
     }
 
     /// The version to continue from has expired.
@@ -221,7 +221,7 @@ impl FeedSender {
     /// `what` was listed.
     pub fn listed(&self, what: &str) {
         if lock(&self.outages).allow(what) {
-            self.notice(false, format!("{what} can be read now"));
+            self.notice(false, format!("{what} is readable now"));
         }
     }
 
@@ -241,7 +241,7 @@ impl FeedSender {
     /// The watch of `what` works.
     pub fn followed(&self, what: &str) {
         if lock(&self.outages).followed(what) {
-            self.notice(false, "everything is followed again".into());
+            self.notice(false, "all watches work again".into());
         }
     }
 

@@ -159,7 +159,7 @@ impl Candidate {
                 Ok(Ok(false)) => problem = "another replica has taken the lease".to_owned(),
                 Ok(Err(failure)) => problem = failure.to_string(),
                 // The attempt may have been cut off by the deadline.
-                Err(_) if problem.is_empty() => problem = "no answer".to_owned(),
+                Err(_) if problem.is_empty() => problem = "no response".to_owned(),
                 Err(_) => {}
             }
             if renewed.elapsed() >= self.settings.deadline {
@@ -174,7 +174,7 @@ impl Candidate {
     async fn attempt(&mut self) -> Result<bool, Failure> {
         self.tries += 1;
         let half = self.settings.deadline / 2;
-        let late = |_| Failure::Unreachable(format!("no answer within {} s", half.as_secs()));
+        let late = |_| Failure::Unreachable(format!("no response within {} s", half.as_secs()));
         let current = timeout(half, self.calls.get(&self.path())).await.map_err(late)?;
         let text = match current {
             Err(Failure::Absent(_)) => {

@@ -45,7 +45,7 @@ impl Lead {
     /// In a few words.
     pub fn words(&self) -> String {
         match self {
-            Lead::Waiting => "another replica may lead: waiting for the lease".into(),
+            Lead::Waiting => "not leading: waiting for the lease".into(),
             Lead::Leading => "leading: scheduling".into(),
             Lead::Lost(reason) => reason.clone(),
         }

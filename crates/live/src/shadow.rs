@@ -28,7 +28,7 @@ const REMEMBERED: usize = 2_000;
 /// Who parked a pod that the cluster's scheduler has not decided about.
 const NOBODY: &str = "cluster: no decision yet";
 /// Who parked a pod that the cluster's scheduler rejected.
-const REFUSED: &str = "cluster: refused by its scheduler";
+const REFUSED: &str = "cluster: rejected by its scheduler";
 
 /// An object that differs from the server's because the embedded scheduler wrote it.
 #[derive(Clone, Debug)]

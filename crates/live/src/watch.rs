@@ -225,7 +225,7 @@ impl Watcher {
             return Err(Failure::Malformed(text));
         }
         let failure = Failure::Malformed(format!("a line takes more than {} s", SLOW.as_secs()));
-        let (reason, pause) = ("slow answer".into(), idle.saturating_sub(unfinished));
+        let (reason, pause) = ("slow response".into(), idle.saturating_sub(unfinished));
         self.retrying(Retry { failure, reason, pause, is_outage: true });
         Ok(())
     }

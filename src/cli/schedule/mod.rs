@@ -326,7 +326,7 @@ fn ended(end: End, log: &Log) -> Result<Exit> {
             Ok(Exit::Fine)
         }
         End::LeadLost(reason) => {
-            log.line(0, &format!("nothing is written any more: {reason}"));
+            log.line(0, &format!("writing stopped: {reason}"));
             Ok(Exit::Lost)
         }
         End::FeedEnded => bail!("the cluster cannot be followed any more"),

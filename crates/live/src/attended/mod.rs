@@ -60,14 +60,16 @@ impl LeaderStatus {
     /// For people, in a few words.
     pub fn words(&self) -> String {
         match self {
-            LeaderStatus::Leads => "this scheduler leads: its decisions are written".into(),
-            LeaderStatus::Waits => "another replica may lead: no cycle runs until the lease \
-                                is free"
-                .into(),
-            LeaderStatus::Lost(reason) => format!("nothing is written any more: {reason}"),
-            LeaderStatus::CutOff => "the connection to the cluster is lost: nothing is decided or \
-                                 written until it is back"
-                .into(),
+            LeaderStatus::Leads => "leading: decisions are written to the cluster".into(),
+            LeaderStatus::Waits => {
+                "not leading: no cycle runs until this replica gets the lease".into()
+            }
+            LeaderStatus::Lost(reason) => format!("writing stopped: {reason}"),
+            LeaderStatus::CutOff => {
+                "the connection to the cluster is lost: no cycles and no writes \
+                                     until it is restored"
+                    .into()
+            }
         }
     }
 
@@ -267,7 +269,7 @@ impl InteractiveScheduler {
         self.standing = self.cluster.standing();
         match (&self.standing, self.frozen) {
             (LeaderStatus::Leads, false) => Ok(()),
-            (LeaderStatus::Leads, true) => Err("frozen: Z goes on".into()),
+            (LeaderStatus::Leads, true) => Err("frozen: Z resumes updates".into()),
             (standing, _) => Err(standing.words()),
         }
     }

@@ -39,13 +39,13 @@ impl Evictions {
         Ok(Evictions {
             seconds: make.histograms(
                 "preemption_goroutines_duration_seconds",
-                "Time of a preemption until every eviction is answered",
+                "Time of a preemption until all evictions completed",
                 &["result"],
                 (0.01, 2.0, 20),
             )?,
             total: make.counters(
                 "preemption_goroutines_execution_total",
-                "Preemptions whose evictions are answered",
+                "Preemptions whose evictions completed",
                 &["result"],
             )?,
             under_way: Vec::new(),

@@ -87,7 +87,7 @@ impl State {
         Ok(State {
             handled: make.histograms(
                 "event_handling_duration_seconds",
-                "Time that a change of the cluster took",
+                "Time to handle a change of the cluster, by event",
                 &["event"],
                 (0.000_1, 2.0, 12),
             )?,
@@ -103,7 +103,7 @@ impl State {
             )?,
             creates: make.counters(
                 "resourceclaim_creates_total",
-                "Claims that were made for extended resources",
+                "Resource claims created for extended resources",
                 &["status"],
             )?,
             lease: lease.to_owned(),
@@ -127,12 +127,12 @@ impl Metrics {
         Ok(Metrics {
             attempts: make.counters(
                 "schedule_attempts_total",
-                "Attempts to schedule pods, by the result",
+                "Attempts to schedule pods, by result",
                 &["result", "profile"],
             )?,
             attempt_seconds: make.histograms(
                 "scheduling_attempt_duration_seconds",
-                "Time of a scheduling attempt, binding included",
+                "Time of a scheduling attempt, including binding",
                 &["result", "profile"],
                 attempt,
             )?,
@@ -143,36 +143,40 @@ impl Metrics {
             )?,
             incoming: make.counters(
                 "queue_incoming_pods_total",
-                "Pods that came into a queue, by the event",
+                "Pods added to a queue, by event",
                 &["queue", "event"],
             )?,
             pod_attempts: make.histogram(
                 "pod_scheduling_attempts",
-                "Attempts that a bound pod took",
+                "Attempts until a pod was bound",
                 (1.0, 2.0, 5),
             )?,
             pod_seconds: make.histograms(
                 "pod_scheduling_sli_duration_seconds",
-                "Time from the queue to the node, by attempts",
+                "Time from entering the queue to the binding, by attempts",
                 &["attempts"],
                 (0.01, 2.0, 20),
             )?,
             after_flush: make.counter(
                 "pod_scheduled_after_flush_total",
-                "Pods that were bound after no event but only the passing of time woke them",
+                "Pods bound after a timeout, not an event, requeued them",
             )?,
-            preemptions: make.counter("preemption_attempts_total", "Preemptions so far")?,
-            victims: make.histogram("preemption_victims", "Victims chosen", (1.0, 2.0, 7))?,
+            preemptions: make.counter("preemption_attempts_total", "Preemption attempts")?,
+            victims: make.histogram(
+                "preemption_victims",
+                "Victims selected per preemption",
+                (1.0, 2.0, 7),
+            )?,
             permit_seconds: make.histograms(
                 "permit_wait_duration_seconds",
-                "Time of the wait at Permit, by what ended it",
+                "Time that pods waited at Permit, by result",
                 &["result"],
                 attempt,
             )?,
             evictions: Evictions::new(&make)?,
             volumes: make.counters(
                 "volume_scheduling_stage_error_total",
-                "Errors of volume binding, by what it was doing",
+                "Errors of volume binding, by operation",
                 &["operation"],
             )?,
             present: StateGauges::new(&make)?,

@@ -42,7 +42,7 @@ impl Plugins {
             )?,
             evaluations: make.counters(
                 "plugin_evaluation_total",
-                "How often a plugin was asked and had something to say",
+                "Calls of a plugin that did not skip",
                 &["plugin", "extension_point", "profile"],
             )?,
         })

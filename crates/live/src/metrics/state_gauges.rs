@@ -42,12 +42,12 @@ impl StateGauges {
             )?,
             goroutines: make.gauges(
                 "goroutines",
-                "Work in progress, by what it is",
+                "Work in progress, by operation",
                 &["operation"],
             )?,
             in_flight: make.gauges(
                 "inflight_events",
-                "Events kept for pods in flight, and those pods themselves",
+                "Events recorded for in-flight pods, and those pods",
                 &["event"],
             )?,
             refusing: BTreeMap::new(),

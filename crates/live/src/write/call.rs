@@ -165,7 +165,7 @@ impl Calls {
                 false => Err(Failure::of_answer(code, &headers, &body)),
             }
         };
-        let late = |_| Failure::Unreachable(format!("no answer within {} s", ANSWER.as_secs()));
+        let late = |_| Failure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
         timeout(ANSWER, whole).await.map_err(late)?
     }
 }

@@ -61,7 +61,7 @@ impl From<Status> for SchedulePodError {
     }
 }
 
-/// The nodes that fit, in order, and why the others do not.
+/// The feasible nodes, in order, and why the others were rejected.
 struct FeasibleNodes {
     nodes: Vec<NodeId>,
     diagnosis: Diagnosis,
