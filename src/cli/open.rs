@@ -95,7 +95,7 @@ pub(super) fn require_screen() -> Result<()> {
         false => "",
     };
     bail!(
-        "standard output is no terminal, so the debugger cannot be shown: \"kubestep run\" prints \
+        "standard output is not a terminal, so the debugger cannot be shown: \"kubestep run\" prints \
          what becomes of each pod{explain}"
     )
 }
@@ -123,8 +123,8 @@ pub(super) struct Shown {
     pub notices: Vec<String>,
 }
 
-/// Opens the debugger until somebody leaves; gives the exit code, and how a real scheduler was
-/// left.
+/// Opens the debugger until the user quits. Returns the exit code, and the state in which a live
+/// scheduler was left.
 pub(super) fn screen(shown: Shown, view: &Screen, behind: Behind) -> Result<(i32, Left)> {
     show_with(shown, view, settings(view), behind)
 }
@@ -140,7 +140,7 @@ fn show_with(
         match path.exists() {
             true => stops::set(&mut session, &[], Some(path))?,
             false => notices.push(format!(
-                "{} is not there yet: breakpoints are written to it when you leave",
+                "{} does not exist yet: breakpoints are written to it when you leave",
                 path.display()
             )),
         }
@@ -234,7 +234,7 @@ pub(super) fn build(
     })
 }
 
-/// The same with a last word on the configuration, which may have to be told about.
+/// The same with a notice about the configuration, if there is one.
 pub(super) fn build_with(
     mut read: kubestep_source::Input,
     input: &Input,
@@ -332,7 +332,7 @@ pub(super) fn world(
     Ok(Built { world, notices, idle_workload })
 }
 
-/// Lets the configured extenders be called if that is wanted. Gives a sentence about it.
+/// Enables calls to the configured extenders if requested. Returns a notice about it.
 fn reach_extenders(
     config: &ResolvedConfig,
     reach: Reach,
@@ -353,7 +353,7 @@ fn reach_extenders(
     if reach == Reach::Everything {
         return Ok(Some(format!("extenders are called: {urls}")));
     }
-    Ok(Some(format!("extenders are called, but for bind, which is simulated: {urls}")))
+    Ok(Some(format!("extenders are called, except for bind, which is simulated: {urls}")))
 }
 
 /// The text of the configuration and where it is from: `--config`, else the input.

@@ -36,13 +36,13 @@ pub(super) struct Record {
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     namespaces: Vec<String>,
-    /// Stop after this long: 90s, 1h30m; the time of the lists does not count
+    /// Stop after this duration: 90s, 1h30m; the initial lists do not count
     #[arg(long = "for", value_name = "SPAN")]
     span: Option<String>,
-    /// The scheduler's configuration, to be part of the recording
+    /// The scheduler's configuration, to include in the recording
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The scheduler's feature gates, to be part of the recording: Name=true,Name=false
+    /// The scheduler's feature gates, to include in the recording: Name=true,Name=false
     #[arg(long, value_name = "GATES")]
     feature_gates: Option<String>,
     #[command(flatten)]
@@ -93,8 +93,10 @@ impl Subcommand for Record {
 }
 
 fn parse_span(text: &str) -> Result<Duration> {
-    let span: jiff::SignedDuration =
-        text.parse().ok().with_context(|| format!("--for: {text:?} is not a span such as 90s"))?;
+    let span: jiff::SignedDuration = text
+        .parse()
+        .ok()
+        .with_context(|| format!("--for: {text:?} is not a duration such as 90s"))?;
     Duration::try_from(span).ok().with_context(|| format!("--for: {text:?} is in the past"))
 }
 

@@ -187,7 +187,10 @@ impl Run {
             return Ok(Vec::new());
         }
         if let Some(fixed) = added.workloads.iter().find(|workload| !workload.can_grow) {
-            bail!("--capacity: {}: its pods are one for each node, not any number", fixed.name);
+            bail!(
+                "--capacity: {}: it has one pod for each node, so capacity does not apply",
+                fixed.name
+            );
         }
         let of = |workload| capacity(session.world(), workload, workload.replicas, self.max_cycles);
         Ok(added.workloads.iter().map(of).collect())

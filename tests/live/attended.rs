@@ -105,7 +105,7 @@ fn what_is_held_when_one_leaves_is_said_and_not_written() {
     terminal.wait_for("is held: bind default/web to node-a");
     terminal.send("q");
     assert_eq!(terminal.exit_code(), 0);
-    terminal.wait_for("not written, as it was held: bind default/web to node-a");
+    terminal.wait_for("held and not written: bind default/web to node-a");
     assert!(bindings(&server).is_empty());
 }
 

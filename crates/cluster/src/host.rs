@@ -58,7 +58,7 @@ impl ApiServer {
         let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         if current.metadata.uid != uid {
             let found = current.metadata.uid;
-            return Err(format!("pod {key} was made anew: UID {found} instead of {uid}"));
+            return Err(format!("pod {key} was recreated: UID {found} instead of {uid}"));
         }
         if !current.spec.node_name.is_empty() {
             let bound = current.spec.node_name;

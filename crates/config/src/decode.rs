@@ -49,7 +49,7 @@ pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, Confi
         return Err(ConfigError { stage: Stage::Decode, problems: reader.problems });
     }
     let ignored = more
-        .then(|| Problem::new(&FieldPath::root(), "only the first document of the file counts"));
+        .then(|| Problem::new(&FieldPath::root(), "only the first document of the file is read"));
     Ok(Decoded { document, warnings: ignored.into_iter().collect() })
 }
 

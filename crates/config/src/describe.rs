@@ -148,7 +148,7 @@ fn plugin(plugin: &ResolvedPlugin, point: ExtensionPoint) -> String {
 
 pub(super) fn percentage(percentage: i32) -> String {
     match percentage {
-        0 => "adaptive (50% less 1% per 125 nodes, at least 5%, at least 100 nodes)".to_owned(),
+        0 => "adaptive (50% minus 1% per 125 nodes, at least 5%, at least 100 nodes)".to_owned(),
         100 => "all".to_owned(),
         some => format!("{some}%, at least 100 nodes"),
     }

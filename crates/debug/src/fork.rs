@@ -118,7 +118,7 @@ impl Branches {
         let named = name.is_some();
         let name = match name {
             Some(name) if taken(name) => {
-                return Err(EditError(format!("there is a branch {name:?} already")));
+                return Err(EditError(format!("branch {name:?} already exists")));
             }
             Some(name) => name.to_owned(),
             None => self.free_name("what-if"),

@@ -53,7 +53,7 @@ impl Input {
     pub fn words(&self) -> String {
         match self {
             Input::Cycle => "scheduling cycle".into(),
-            Input::Advance(_) => "the clock moved".into(),
+            Input::Advance(_) => "the clock advanced".into(),
             Input::Allow { .. } => "a waiting pod was allowed".into(),
             Input::Reject { .. } => "a waiting pod was rejected".into(),
             Input::Change(change) => change.words(),
@@ -137,7 +137,7 @@ pub(super) fn repeat(world: &mut World, input: &Input, answers: &[Answer]) -> Ef
         let left = Mutex::new(VecDeque::from(answers.to_vec()));
         world.api_mut().set_extenders(Arc::new(move |_, _| {
             let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            next.unwrap_or_else(|| Err("the extender was not asked the first time".into()))
+            next.unwrap_or_else(|| Err("the extender was not called the first time".into()))
         }));
     }
     // What went well once goes well again.

@@ -93,10 +93,10 @@ pub fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Gated(Feature::NodeDeclaredFeatures),
     doc: "features that the node must declare",
-    long_doc: "Infers from the pod which node features it needs and refuses nodes that do not declare \
-               them in status.declaredFeatures.",
-    example: "A pod that can only run with a feature of the kubelet is refused on nodes whose \
-             status.declaredFeatures does not list it, such as nodes of an older version.",
+    long_doc: "Infers from the pod which node features it requires and rejects nodes that do not \
+               declare them in status.declaredFeatures.",
+    example: "A pod that requires a feature of the kubelet is rejected on nodes whose \
+              status.declaredFeatures does not list it, such as nodes of an older version.",
     ..PluginDescriptor::new(
         "NodeDeclaredFeatures",
         &[ExtensionPoint::PreFilter, ExtensionPoint::Filter],

@@ -26,10 +26,10 @@ use kubestep_framework::status::Status;
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Present,
     doc: "keeps pods off cordoned nodes",
-    long_doc: "A node with spec.unschedulable is refused, unless the pod tolerates the taint \
+    long_doc: "A node with spec.unschedulable is rejected, unless the pod tolerates the taint \
                node.kubernetes.io/unschedulable:NoSchedule.",
     example: "After \"kubectl cordon n1\" only pods that tolerate \
-             node.kubernetes.io/unschedulable, as those of a DaemonSet do, can still go to n1.",
+              node.kubernetes.io/unschedulable, such as those of a DaemonSet, are scheduled to n1.",
     ..PluginDescriptor::new("NodeUnschedulable", &[ExtensionPoint::Filter])
 };
 

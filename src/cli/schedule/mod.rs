@@ -50,10 +50,10 @@ use upstream::Upstream;
 
 /// Schedule the pods of a live cluster in place of kube-scheduler
 ///
-/// The only command that writes to a cluster. It says what it will write and asks; where there is
-/// no terminal to ask on, --yes-write has to be given. With --tui the debugger is shown on it.
+/// The only command that writes to a cluster. It shows what it will write and asks for
+/// confirmation; without a terminal, --yes-write is required. --tui opens the debugger on it.
 ///
-/// It takes kube-scheduler's flags, so that it can replace it.
+/// It accepts kube-scheduler's flags and can replace it.
 #[derive(Args, Debug)]
 #[command(after_long_help = upstream::help())]
 pub(super) struct Schedule {
@@ -329,6 +329,6 @@ fn ended(end: End, log: &Log) -> Result<Exit> {
             log.line(0, &format!("writing stopped: {reason}"));
             Ok(Exit::Lost)
         }
-        End::FeedEnded => bail!("the cluster cannot be followed any more"),
+        End::FeedEnded => bail!("the connection to the cluster ended"),
     }
 }

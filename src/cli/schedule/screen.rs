@@ -15,12 +15,12 @@ use kubestep_live::extender_client::{self, Reach};
 
 use super::port::Watched;
 
-/// Whether somebody attends.
+/// Whether the debugger is shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Screen")]
 pub(super) struct Attendance {
-    /// Show the debugger: nothing is decided until you step, or play with Space; a cycle that you
-    /// step into is written only when you leave it
+    /// Show the debugger: no cycle runs until you step, or play with Space; a cycle that you step
+    /// into is written only when you leave it
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
@@ -70,7 +70,7 @@ impl Attendance {
         let behind = Behind::Scheduling(Box::new(attended));
         let (code, left) = open::screen(opened, &self.screen, behind)?;
         if !left.unsent.is_empty() {
-            kubestep_output::line(format!("not written, as it was held: {}", left.unsent));
+            kubestep_output::line(format!("held and not written: {}", left.unsent));
         }
         match (code, left.lost) {
             (0, true) => Ok(Exit::Lost),

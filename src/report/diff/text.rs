@@ -66,7 +66,7 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
     lines.extend(telling.map(verdict));
     lines.extend(scores(&decision.scores));
     if decision.not_compared {
-        lines.push("verdicts and scores were left out of a record and are not compared".into());
+        lines.push("verdicts and scores were omitted from a record and are not compared".into());
     }
     lines
 }

@@ -109,7 +109,7 @@ fn table(rows: &[[String; 6]]) -> String {
 fn capacity(entry: &Capacity) -> String {
     let more = match entry.stopped {
         Some(_) => format!("{} more would fit", entry.fit),
-        None => format!("{} more would fit, and there counting ended", entry.fit),
+        None => format!("at least {} more would fit", entry.fit),
     };
     let mut text = format!("{}: {more}\n", entry.workload);
     let mut nodes: Vec<String> = entry

@@ -82,7 +82,7 @@ fn narrowed_away(probe: &Probe, node: Symbol) -> Option<Blocker> {
         answer.nodes.as_ref().is_some_and(|nodes| nodes.binary_search(&node).is_err())
     };
     let answer = probe.answers().iter().find(leaves_out)?;
-    let status = Status::unresolvable("PreFilter narrowed the search to other nodes");
+    let status = Status::unresolvable("PreFilter restricted the search to other nodes");
     let causes = vec![cause::left_out(answer.nodes.as_ref().map_or(0, Vec::len))];
     Some(new_blocker(answer.plugin, &status, false, causes))
 }

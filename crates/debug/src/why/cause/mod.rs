@@ -183,7 +183,7 @@ pub struct LeftOut {
 
 impl Words for LeftOut {
     fn gist(&self) -> String {
-        format!("PreFilter left {} only", count(self.left, "other node"))
+        format!("PreFilter restricted the search to {}", count(self.left, "other node"))
     }
 }
 

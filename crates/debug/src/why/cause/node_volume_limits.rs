@@ -33,7 +33,7 @@ pub struct VolumeCount {
 impl Words for VolumeLimit {
     fn gist(&self) -> String {
         match self.count {
-            Some(_) => format!("no room for more volumes of {}", self.driver),
+            Some(_) => format!("volume limit of {} reached", self.driver),
             None => format!("CSI driver {} is not on the node", self.driver),
         }
     }

@@ -101,7 +101,7 @@ fn tried(toleration: &Toleration, taint: &Taint) -> Tried {
                 format!("{:?} is not {operator} {value}", taint.value.as_str())
             }
             TolerationOperator::Other(text) if !text.is_empty() => {
-                format!("{text:?} is no operator")
+                format!("{text:?} is not an operator")
             }
             _ => format!("its value is {:?}", value.as_str()),
         }
