@@ -15,7 +15,7 @@ use kubestep_debug::trace::Entry;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, QueueName};
-use kubestep_framework::runtime::stopwatch::Spent;
+use kubestep_framework::stopwatch::Spent;
 use kubestep_live::attended::LeaderStatus;
 use kubestep_live::{Decision, Outage};
 

@@ -13,16 +13,11 @@ use serde_json::{Map, Value, json};
 use crate::host::{ExtenderCall, Host};
 use crate::node::{NodeId, NodeInfo};
 use crate::pod::NamespacedName;
-use crate::runtime::scoring::MAX_NODE_SCORE;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Pod};
 use kubestep_config::types::Extender;
-
-/// An extender scores from 0 to 10, plugins from 0 to 100; its scores are multiplied by this and by
-/// its weight.
-pub const SCORE_SCALE: i64 = MAX_NODE_SCORE / 10;
 
 /// The slot of a node that is not in the snapshot, but in an extender's answer.
 pub const UNKNOWN_NODE: NodeId = NodeId(u32::MAX);

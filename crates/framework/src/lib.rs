@@ -77,8 +77,9 @@
 //!
 //! [`runtime`] has the [`Framework`](runtime::Framework): the plugins of one profile by extension
 //! point and the rules for running them. Its results go into a [`record`], which describes
-//! completely what one cycle did. [`extender`] is the protocol of HTTP extenders. [`preemption`] is
-//! the search for victims that the plugin DefaultPreemption starts and the eviction that follows.
+//! completely what one cycle did; a [`stopwatch`] measures its plugins. [`extender`] is the
+//! protocol of HTTP extenders. [`preemption`] is the search for victims that the plugin
+//! DefaultPreemption starts and the eviction that follows.
 //!
 //! # Order
 //!
@@ -108,6 +109,7 @@ pub mod runtime;
 pub mod shared;
 pub mod snapshot;
 pub mod status;
+pub mod stopwatch;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tie_break;

@@ -19,7 +19,7 @@ use crate::write::{WriteResult, Writer};
 use kubestep_api::Object;
 use kubestep_cluster::World;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueMove};
-use kubestep_framework::runtime::stopwatch::{Clock, Done, Spent, Stopwatch};
+use kubestep_framework::stopwatch::{Clock, Done, Spent, Stopwatch};
 
 /// Most events and answers applied between two cycles.
 const BATCH: usize = 500;

@@ -5,6 +5,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ResourceVersion, Time, defaults};
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Answer;
+use kubestep_debug::edit::EditError;
 use kubestep_debug::{Change, Session};
 use kubestep_framework::pod::NamespacedName;
 
@@ -121,7 +122,7 @@ impl Change for ClusterUpdates {
         self.updates.len() * UPDATE_BYTES
     }
 
-    fn apply(&self, world: &mut World) -> Result<(), String> {
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
         world.advance_to(self.now);
         for update in &self.updates {
             match update {
@@ -135,7 +136,7 @@ impl Change for ClusterUpdates {
                 }
                 ClusterUpdate::Forget(kind, key) => world.forget(*kind, *key),
                 // The profile was built before with the same arguments.
-                ClusterUpdate::Serve(name) => world.serve(*name)?,
+                ClusterUpdate::Serve(name) => world.serve(*name).map_err(EditError)?,
                 ClusterUpdate::Activate(pod) => {
                     // A gated pod stays gated.
                     let _active = world.activate(*pod);

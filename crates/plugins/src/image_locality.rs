@@ -15,8 +15,8 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{ImageState, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
 use kubestep_framework::pod::{PodInfo, normalized_image_name};
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 use kubestep_framework::status::Status;
 
 const MIB: i64 = 1024 * 1024;

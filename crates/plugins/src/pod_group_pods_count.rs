@@ -9,10 +9,10 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
-use kubestep_framework::plugin::Plugin;
-use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
+use kubestep_framework::plugin::{GroupContext, Plugin};
+use kubestep_framework::pod_groups::placement::Proposal;
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 use kubestep_framework::status::Status;
 
 /// What configurations and the manual know of the plugin.

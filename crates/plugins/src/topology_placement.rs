@@ -14,8 +14,8 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
-use kubestep_framework::plugin::Plugin;
-use kubestep_framework::pod_groups::placement::{GroupContext, Placement};
+use kubestep_framework::plugin::{GroupContext, Plugin};
+use kubestep_framework::pod_groups::placement::Placement;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 

@@ -65,7 +65,7 @@ impl Driver {
         let edit: Edit = line.parse()?;
         let words = edit.to_string();
         let applied = edit.apply(&mut self.session.world().clone())?;
-        self.session.change(Arc::new(edit)).map_err(EditError)?;
+        self.session.change(Arc::new(edit))?;
         let notes = applied.notes.into_iter().map(|note| format!("; {note}"));
         Ok(format!("{words}{}", notes.collect::<String>()))
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::Driver;
 use crate::tui::model::{TimesModel, TimesRow};
-use kubestep_framework::runtime::stopwatch::{Clock, Spent};
+use kubestep_framework::stopwatch::{Clock, Spent};
 
 /// The computer's own clock.
 struct WallClock(Instant);

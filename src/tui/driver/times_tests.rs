@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::tui::testing::Live;
-use kubestep_framework::runtime::stopwatch::Clock;
+use kubestep_framework::stopwatch::Clock;
 
 /// Every look takes a hundred microseconds.
 struct Ticks(AtomicU64);

@@ -14,7 +14,7 @@ use crate::tui::model::{Model, TimesRow};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_config::ExtensionPoint;
-use kubestep_framework::runtime::stopwatch::Spent;
+use kubestep_framework::stopwatch::Spent;
 
 /// Cells of a full bar.
 const BAR: u64 = 10;

@@ -211,7 +211,7 @@ pub struct Applied {
     pub notes: Vec<String>,
 }
 
-/// Why an edit cannot be parsed or applied. Nothing was changed.
+/// Why an edit or another change of a session cannot be parsed or applied. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct EditError(pub String);
@@ -232,8 +232,8 @@ impl Change for Edit {
         self.to_string()
     }
 
-    fn apply(&self, world: &mut World) -> Result<(), String> {
-        Edit::apply(self, world).map(|_| ()).map_err(|error| error.to_string())
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
+        Edit::apply(self, world).map(|_| ())
     }
 }
 

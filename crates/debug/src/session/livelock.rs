@@ -3,7 +3,7 @@
 //! When the active queue is empty, kube-scheduler pops a pod from the backoff queue before its
 //! backoff is over. If the pod fails again, it returns there and is the next to be popped, until
 //! something changes: a gang that is too large for the cluster causes such a livelock. As the
-//! clock stands still meanwhile, a run until nothing is left to schedule checks for it here.
+//! clock does not advance meanwhile, a run until nothing is left to schedule checks for it here.
 
 use std::fmt;
 

@@ -23,7 +23,7 @@ use kubestep_debug::trace::Entry;
 use kubestep_debug::{Input, Ran, Session};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
-use kubestep_framework::runtime::stopwatch::Spent;
+use kubestep_framework::stopwatch::Spent;
 
 pub use wire::Wire;
 

@@ -8,8 +8,8 @@ use prometheus::{HistogramVec, IntCounterVec};
 use crate::metrics::builder::MetricsBuilder;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::record::{CycleRecord, PluginStatus};
-use kubestep_framework::runtime::stopwatch::Spent;
 use kubestep_framework::status::Code;
+use kubestep_framework::stopwatch::Spent;
 
 /// Durations of plugins and of extension points.
 pub struct Plugins {

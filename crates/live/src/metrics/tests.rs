@@ -7,8 +7,8 @@ use kubestep_config as config;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::events::ClusterEvent;
 use kubestep_framework::record::Candidate;
-use kubestep_framework::runtime::stopwatch::{Done, Spent, Work};
 use kubestep_framework::status::Status;
+use kubestep_framework::stopwatch::{Done, Spent, Work};
 
 /// The metrics that both kube-scheduler 1.36.2 and kubestep serve: name, type, labels. The
 /// remaining ones of kube-scheduler belong to Go, client-go or the API machinery, and are not about

@@ -5,7 +5,7 @@ use prometheus::{Histogram, HistogramVec, IntCounterVec};
 
 use crate::metrics::builder::{Buckets, MetricsBuilder};
 use kubestep_config::{Feature, FeatureGates};
-use kubestep_framework::runtime::stopwatch::{Done, Work};
+use kubestep_framework::stopwatch::{Done, Work};
 
 /// From 0.01 ms to 20 ms.
 const BATCHING: Buckets = (0.000_01, 2.0, 12);

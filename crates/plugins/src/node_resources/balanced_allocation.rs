@@ -20,8 +20,8 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 use kubestep_framework::status::Status;
 
 /// What configurations and the manual know of the plugin.

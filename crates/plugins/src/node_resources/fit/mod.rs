@@ -21,9 +21,11 @@ use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{
+    CycleContext, GroupContext, Plugin, PreFilterAnswer, QueueContext,
+};
 use kubestep_framework::pod::PodInfo;
-use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
+use kubestep_framework::pod_groups::placement::Proposal;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
