@@ -67,7 +67,7 @@ pub struct Input {
     pub call_extenders: bool,
     #[command(flatten)]
     pub memory: Memory,
-    /// Refuse files with more uncompressed text than this, in MiB; of YAML, which is held as a
+    /// Reject files with more uncompressed text than this, in MiB; of YAML, which is held as a
     /// whole, an eighth of it [default: 8192]
     #[arg(long, value_name = "MIB", help_heading = "Memory")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]

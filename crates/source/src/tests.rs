@@ -184,7 +184,7 @@ fn gzip_is_recognised_by_its_content() {
     let error = read_text("cluster.gz", cut, &Filter::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cluster.gz: is gzip data that is cut off\n  help: copy the file again; nothing was read from it"
+        "cluster.gz: is gzip data, truncated\n  help: copy the file again; nothing was read from it"
     );
 }
 
@@ -281,7 +281,7 @@ fn oddities_are_warnings() {
     assert_eq!(
         read_yaml(placed).warnings,
         [
-            "2 pods are on 1 node that the input does not have: n1",
+            "2 pods are on 1 node that the input does not contain: n1",
             "no pod is pending: there is nothing to schedule",
             "there is no node: no pod can be scheduled"
         ]
@@ -302,7 +302,7 @@ fn filters_leave_out_and_say_so() {
         input.warnings,
         [
             "running pods were excluded: they use no capacity of their nodes",
-            "2 objects left out by -n, -l or --exclude"
+            "2 objects excluded by -n, -l or --exclude"
         ]
     );
 }

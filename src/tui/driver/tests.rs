@@ -296,7 +296,7 @@ fn the_timer_that_comes_next_is_named() {
         live = live.keys("+");
         said.push(live.lines()[22].clone());
     }
-    let permit = |said: &String| said.contains("ManualPermit stops waiting for default/release-1");
+    let permit = |said: &String| said.contains("ManualPermit rejects default/release-1");
     assert!(said.iter().any(permit), "{said:?}");
 }
 

@@ -144,11 +144,11 @@ impl Checker<'_> {
             Some(record) => verdict(record, expected),
             None => Err("the pod had no cycle".to_owned()),
         };
-        let wanted = if expected.refuses { "refuses" } else { "passes" };
+        let wanted = if expected.refuses { "rejects" } else { "passes" };
         match found {
             Err(problem) => self.fail(&about, wanted, problem),
             Ok(Some(reason)) if !expected.refuses => {
-                self.fail(&about, wanted, format!("refuses: {reason}"));
+                self.fail(&about, wanted, format!("rejects: {reason}"));
             }
             Ok(None) if expected.refuses => self.fail(&about, wanted, "passes"),
             Ok(reason) => self.contains(&about, &expected.reason, &reason.unwrap_or_default()),

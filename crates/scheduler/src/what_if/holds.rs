@@ -107,7 +107,8 @@ impl HoldRule {
 
     fn timeout(text: &str) -> Result<i64, String> {
         let read = Duration::parse(text).map(Duration::as_micros).filter(|micros| *micros > 0);
-        let micros = read.ok_or_else(|| format!("{text:?} is no time; write 30s, 5m or 2m30s"))?;
+        let micros =
+            read.ok_or_else(|| format!("{text:?} is not a duration; write 30s, 5m or 2m30s"))?;
         match micros <= MAX_PERMIT_TIMEOUT {
             true => Ok(micros),
             false => Err(format!(

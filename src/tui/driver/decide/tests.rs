@@ -35,7 +35,7 @@ fn story() -> Live {
 #[test]
 fn pods_are_held_by_hand_and_rejecting_says_what_it_did() {
     let mut story = story().keys(":hold app=web for 10m<Enter>");
-    let said = "hold app=web for 10m0s; 2 pending pods are meant; each is held for 10m0s at most";
+    let said = "hold app=web for 10m0s; 2 pending pods match; each is held up to 10m0s";
     assert!(story.text().contains(said), "{}", story.text());
     let mut story = story.keys("c7");
     let text = story.text();

@@ -64,7 +64,7 @@ fn a_group_says_how_short_it_is_of_its_quorum() {
     let mut live = Live::new(session(GROUP), (120, 24)).keys("cgp");
     assert_eq!(live.app.view(), ViewId::Groups);
     let text = live.text();
-    assert!(text.contains("ml/train: 2 of the 3 pods it needs are there, 1 short"), "{text}");
+    assert!(text.contains("ml/train: 2 of the 3 pods it needs exist, 1 missing"), "{text}");
     assert!(text.contains("worker-0:"), "{text}");
     let mut live = live.keys("gg<Enter>");
     assert!(!live.text().contains("worker-0:"), "{}", live.text());

@@ -54,7 +54,7 @@ fn edits_in_words_are_done_or_explained() {
     let mut live = live.keys(":fork mine<Enter>");
     assert!(live.lines()[1].contains("[mine]"), "{}", live.lines()[1]);
     let mut live = live.keys(":fork mine<Enter>");
-    assert_eq!(status(&mut live), "error: there is a branch \"mine\" already");
+    assert_eq!(status(&mut live), "error: branch \"mine\" already exists");
     let mut live = live.keys(":branch theirs<Enter>");
     assert!(status(&mut live).starts_with("error: there is no branch \"theirs\""));
 }

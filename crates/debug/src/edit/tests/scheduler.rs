@@ -74,7 +74,7 @@ fn gates_are_flipped() {
     assert!(fates(&spec, "", &taints).1.contains("untolerated taint"));
     assert_eq!(fates(&spec, "", &[&taints[..], &[flip]].concat()).1, "a");
     let world = edited(&spec, "", &[flip]);
-    assert!(error(&world, flip).contains("is on already"));
+    assert!(error(&world, flip).contains("is already on"));
     for (text, part) in [
         ("feature Unknown=true", "Unknown"),
         ("feature GangScheduling=true", "GenericWorkload"),
@@ -95,7 +95,7 @@ fn nothing_changes_where_a_configuration_is_refused() {
         ("weight NodeAfinity=2", "did you mean \"NodeAffinity\"?"),
         ("weight NodeName=2", "it gives no scores"),
         ("disable PrioritySort", "queueSort"),
-        ("enable NodeAffinity", "switched on already"),
+        ("enable NodeAffinity", "already enabled"),
         ("disable NodeAffinity in batch", "no such profile"),
         ("config {kind: Pod}", "apiVersion is missing"),
         ("config {", "line"),
@@ -152,7 +152,7 @@ fn a_veto_lasts_one_cycle() {
     }
     let mut done = world;
     done.run(1);
-    assert!(error(&done, "veto node a for pod p").contains("is on a already"));
+    assert!(error(&done, "veto node a for pod p").contains("is already on a"));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn bindings_fail_and_nodes_break_down() {
     assert_eq!(fate(healed), "a");
     let mut world = edited(&plain(), &bound("q", "a", &container("")), &[]);
     let notes = edit("lose node a").apply(&mut world).unwrap().notes;
-    assert_eq!(notes, ["1 pod went with it"]);
+    assert_eq!(notes, ["1 pod deleted with it"]);
     assert!(world.api().objects().pod(key("q")).is_none());
     assert_eq!(fate(world), "b");
 }
@@ -277,15 +277,15 @@ fn words_are_read_as_they_are_written() {
     assert_eq!(edit("config {a: b}").line(), "config {a: b}");
     for (text, part) in [
         ("weight ImageLocality", "has no equals sign"),
-        ("weight ImageLocality=x", "\"x\" is no weight"),
-        ("disable NodeName at Somewhere", "is no extension point"),
+        ("weight ImageLocality=x", "\"x\" is not a weight"),
+        ("disable NodeName at Somewhere", "is not an extension point"),
         ("feature A=maybe", "neither true nor false"),
         ("choose node a", "the word for is missing"),
         ("choose pod a for pod b", "this is for nodes"),
         ("activate node a", "this is for pods"),
-        ("fail everything", "\"everything\" cannot be made to fail"),
-        ("fail plugin A at QueueSort", "at QueueSort a plugin cannot fail"),
-        ("heal now", "\"now\" is too much"),
+        ("fail everything", "not \"everything\""),
+        ("fail plugin A at QueueSort", "no fault can be injected at QueueSort"),
+        ("heal now", "unexpected \"now\""),
     ] {
         let told = text.parse::<Edit>().unwrap_err().to_string();
         assert!(told.contains(part), "{text}: {told}");
