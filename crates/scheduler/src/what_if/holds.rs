@@ -187,6 +187,6 @@ mod tests {
         assert_eq!(HoldRule::parse("a").unwrap().timeout, MAX_PERMIT_TIMEOUT);
         let error = HoldRule::parse("a for 16m").unwrap_err();
         assert_eq!(error, "Permit holds a pod for 15m0s at most, 16m is longer");
-        assert!(HoldRule::parse("a for ever").unwrap_err().contains("is no time"));
+        assert!(HoldRule::parse("a for ever").unwrap_err().contains("is not a duration"));
     }
 }
