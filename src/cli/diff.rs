@@ -103,7 +103,8 @@ impl Diff {
                  --config-b, --feature-gates-b or --edit"
             );
         }
-        if b.reads() && self.input.files.is_empty() {
+        let live = self.input.files.is_empty() && self.input.demo.is_none();
+        if b.reads() && live {
             bail!(
                 "two sides of a live cluster would be read at different times: save it with \
                  \"kubestep capture\" and compare with -f FILE"
@@ -117,6 +118,7 @@ impl Diff {
         let of = |input: &Input, edits: &[String]| {
             let mut words: Vec<String> =
                 input.files.iter().map(|path| path.display().to_string()).collect();
+            words.extend(input.demo.iter().map(|story| format!("demo: {story}")));
             words.extend(input.config.iter().map(|path| format!("--config {}", path.display())));
             words
                 .extend(input.feature_gates.iter().map(|gates| format!("--feature-gates {gates}")));
@@ -138,6 +140,7 @@ impl SideB {
         let mut input = a.clone();
         if !self.files_b.is_empty() {
             input.files.clone_from(&self.files_b);
+            input.demo = None;
         }
         input.config = self.config_b.clone().or(input.config);
         input.feature_gates = self.feature_gates_b.clone().or(input.feature_gates);

@@ -52,11 +52,17 @@ pub fn main() -> Exit {
         Ok(matches) => matches,
         Err(error) => {
             show(&error);
-            if let Some(file) = unexpected_file(&error) {
-                kubestep_output::line(format!("A file is named with -f: -f {file}"));
+            let words: Vec<String> = std::env::args_os()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
+            if let Some(line) = comparison(&words).filter(|_| error.use_stderr()) {
+                kubestep_output::line(format!("To compare two files, use: {line}"));
+            } else if let Some(file) = unexpected_file(&error) {
+                kubestep_output::line(format!("To read a file, use -f: -f {file}"));
             }
             if let Some(line) = option_before_command(&error) {
-                kubestep_output::line(format!("Options stand behind the command: {line}"));
+                kubestep_output::line(format!("Options follow the command: {line}"));
             }
             return if error.use_stderr() { Exit::Usage } else { Exit::Fine };
         }
@@ -78,6 +84,17 @@ fn show(error: &clap::Error) {
     } else {
         kubestep_output::lines(text.trim_end());
     }
+}
+
+/// The command line for two files behind `diff`, as other programs take them.
+fn comparison(words: &[String]) -> Option<String> {
+    let [command, a, b, rest @ ..] = words else { return None };
+    let is_file = |word: &str| !word.starts_with('-') && std::path::Path::new(word).exists();
+    if command != "diff" || !is_file(a) || !is_file(b) {
+        return None;
+    }
+    let rest: String = rest.iter().map(|word| format!(" {word}")).collect();
+    Some(format!("kubestep diff -f {a} --filename-b {b}{rest}"))
 }
 
 /// The argument that is not expected but would be a file.

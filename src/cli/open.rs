@@ -95,7 +95,7 @@ pub(super) fn require_screen() -> Result<()> {
         false => "",
     };
     bail!(
-        "standard output is no terminal, so the debugger cannot be shown: \"kubestep run\" prints \
+        "standard output is not a terminal, so the debugger cannot be shown: \"kubestep run\" prints \
          what becomes of each pod{explain}"
     )
 }
@@ -123,8 +123,8 @@ pub(super) struct Shown {
     pub notices: Vec<String>,
 }
 
-/// Opens the debugger until somebody leaves; gives the exit code, and how a real scheduler was
-/// left.
+/// Opens the debugger until the user quits. Returns the exit code, and the state in which a live
+/// scheduler was left.
 pub(super) fn screen(shown: Shown, view: &Screen, behind: Behind) -> Result<(i32, Left)> {
     show_with(shown, view, settings(view), behind)
 }
@@ -140,7 +140,7 @@ fn show_with(
         match path.exists() {
             true => stops::set(&mut session, &[], Some(path))?,
             false => notices.push(format!(
-                "{} is not there yet: breakpoints are written to it when you leave",
+                "{} does not exist yet: breakpoints are written to it when you leave",
                 path.display()
             )),
         }
@@ -234,7 +234,7 @@ pub(super) fn build(
     })
 }
 
-/// The same with a last word on the configuration, which may have to be told about.
+/// The same with a notice about the configuration, if there is one.
 pub(super) fn build_with(
     mut read: kubestep_source::Input,
     input: &Input,
@@ -247,12 +247,14 @@ pub(super) fn build_with(
     let mut built = world(read, input, (reach, Writes::Here), adapt)?;
     let mut notices = built.notices;
     notices.extend(tries::create(&manifests, &mut built.world)?);
-    let mut added = tries::add(tries, &mut built.world)?;
+    let mut added = tries::add(tries, input.strict, &mut built.world)?;
     if let (Some(kind), true) = (&built.idle_workload, tries.pods.is_empty()) {
         notices.push(format!("\"kubestep run --pod FILE\" tries the pods of a {kind}"));
     }
     if !added.workloads.is_empty() || !manifests.is_empty() {
-        notices.retain(|notice| notice != kubestep_source::NOTHING_PENDING);
+        notices.retain(|notice| {
+            notice != kubestep_source::NOTHING_PENDING && notice != kubestep_source::NOTHING_READ
+        });
     }
     notices.append(&mut added.notices);
     let mut session = Session::new(built.world);
@@ -309,7 +311,9 @@ pub(super) fn world(
         let kinds: Vec<String> =
             read.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         notices.push(format!("not read by a scheduler: {}", kinds.join(", ")));
-        let idle = notices.iter().any(|notice| notice == kubestep_source::NOTHING_PENDING);
+        let idle = notices.iter().any(|notice| {
+            notice == kubestep_source::NOTHING_PENDING || notice == kubestep_source::NOTHING_READ
+        });
         let mut kinds = read.skipped.keys().filter(|_| idle);
         idle_workload = kinds.find(|kind| workload::kinds().any(|it| **kind == it)).cloned();
     }
@@ -328,7 +332,7 @@ pub(super) fn world(
     Ok(Built { world, notices, idle_workload })
 }
 
-/// Lets the configured extenders be called if that is wanted. Gives a sentence about it.
+/// Enables calls to the configured extenders if requested. Returns a notice about it.
 fn reach_extenders(
     config: &ResolvedConfig,
     reach: Reach,
@@ -349,7 +353,7 @@ fn reach_extenders(
     if reach == Reach::Everything {
         return Ok(Some(format!("extenders are called: {urls}")));
     }
-    Ok(Some(format!("extenders are called, but for bind, which is simulated: {urls}")))
+    Ok(Some(format!("extenders are called, except for bind, which is simulated: {urls}")))
 }
 
 /// The text of the configuration and where it is from: `--config`, else the input.
@@ -380,5 +384,6 @@ fn filter(input: &Input) -> Result<Filter> {
         namespaces: input.namespaces.iter().map(|name| Symbol::new(name)).collect(),
         pods: pods.map_err(anyhow::Error::msg).context("-l")?,
         exclude: excluded.map_err(anyhow::Error::msg).context("--exclude")?,
+        strict: input.strict,
     })
 }

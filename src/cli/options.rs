@@ -41,9 +41,14 @@ pub struct Input {
     /// Take only pods that this label selector matches
     #[arg(short = 'l', long = "selector", value_name = "SELECTOR")]
     pub selector: Option<String>,
-    /// Leave out an object: KIND/NAME or KIND/NAMESPACE/NAME, with * as wildcard; may be repeated
+    /// Exclude an object: KIND/NAME or KIND/NAMESPACE/NAME, with * as wildcard; may be repeated
     #[arg(long, value_name = "KIND/NAME")]
     pub exclude: Vec<String>,
+    /// Refuse objects with a field that Kubernetes 1.36 does not know, or that stands twice, as
+    /// "kubectl --validate=strict" does; without it they are reported as warnings, of YAML for the
+    /// first 1,000 objects of a file
+    #[arg(long)]
+    pub strict: bool,
     /// The scheduler's configuration (KubeSchedulerConfiguration, v1)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -137,7 +142,7 @@ impl Destination {
     }
 }
 
-/// Whether names are told.
+/// Whether names are pseudonymized.
 #[derive(Args, Debug, Default, Clone)]
 pub struct Redact {
     /// Replace names, namespaces, labels, images, annotations, hosts and messages with consistent

@@ -41,7 +41,7 @@ impl Played {
 pub(super) fn until(input: &Input, recording: Option<&Recording>) -> Result<Option<Time>> {
     let Some(text) = &input.until else { return Ok(None) };
     let recording = recording.ok_or_else(|| {
-        anyhow!("--until: the input is no recording: \"kubestep record\" makes one")
+        anyhow!("--until: the input is not a recording: \"kubestep record\" makes one")
     })?;
     recording.moment(text).map(Some).map_err(anyhow::Error::msg).context("--until")
 }

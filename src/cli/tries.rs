@@ -38,16 +38,32 @@ pub(super) struct Added {
 }
 
 /// Reads the files and creates in the world what their controllers would.
-pub(super) fn add(tries: &Tries, world: &mut World) -> Result<Added> {
+pub(super) fn add(tries: &Tries, strict: bool, world: &mut World) -> Result<Added> {
     let replicas = tries.replicas.map(|replicas| replicas as usize);
-    let (mut added, objects) = expand(&kubestep_source::manifests(&tries.pods)?, replicas, world)?;
+    let manifests = kubestep_source::manifests(&tries.pods)?;
+    let odd: Vec<String> = manifests.iter().flat_map(odd_fields).collect();
+    if let (Some(first), true) = (odd.first(), strict) {
+        bail!("{first}");
+    }
+    let (mut added, objects) = expand(&manifests, replicas, world)?;
+    added.notices.extend(odd);
     if added.workloads.is_empty() && !tries.pods.is_empty() {
         let kinds: Vec<&str> = workload::kinds().collect();
-        bail!("--pod: there is nothing to try in it; it takes {}", kinds.join(", "));
+        bail!("--pod: the file has nothing to schedule; it can have {}", kinds.join(", "));
     }
     check_names(&objects, world).context("--pod")?;
     added.notices.extend(load::add(world, objects));
     Ok(added)
+}
+
+/// The fields of a manifest that are probably not meant, one sentence each.
+fn odd_fields(manifest: &Manifest) -> Vec<String> {
+    let text = |name: &str| manifest.value.pointer(name).and_then(serde_json::Value::as_str);
+    let (kind, name) = (text("/kind").unwrap_or_default(), text("/metadata/name"));
+    let sentence = |field: kubestep_source::OddField| {
+        format!("{}: {kind} {}: {field}", manifest.file, name.unwrap_or_default())
+    };
+    manifest.odd_fields().into_iter().map(sentence).collect()
 }
 
 /// Creates what the controllers of an input's own workloads would. Gives one sentence each about
@@ -104,7 +120,7 @@ fn check_names(objects: &[Object], world: &World) -> Result<()> {
         let name = kubestep_framework::pod::NamespacedName::of(&object);
         let there = key.kind == Kind::Pod && world.api().get(key.kind, name).is_some();
         if there || !seen.insert(key) {
-            bail!("there is a {key} already; give the one to try another name");
+            bail!("{key} already exists; rename the one to try");
         }
     }
     Ok(())

@@ -39,6 +39,8 @@ pub fn parse(line: &str, view: ViewId) -> Result<Option<Invocation>, CommandErro
     // The prompt has a colon; who types another one means the same.
     let line = line.trim().trim_start_matches(':').trim_start();
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    // `:q!` as in vi: nothing has to be forced here.
+    let name = name.strip_suffix('!').unwrap_or(name);
     if name.is_empty() {
         return Ok(None);
     }
@@ -141,6 +143,7 @@ mod tests {
         assert_eq!(error(":xyzzy"), error("xyzzy"));
         assert_eq!(error("xyzzy"), "there is no command \"xyzzy\"");
         assert!(error("st").starts_with("\"st\" could be step, step-back"));
+        assert_eq!(parse("q!", ViewId::Queues), parse("quit", ViewId::Queues));
         assert_eq!(error("quit now"), "quit takes nothing after its name");
         assert_eq!(error("cycle"), "cycle needs NUMBER");
         assert_eq!(error("allow"), "allow works in: Waiting (7)");

@@ -42,7 +42,7 @@ use kubestep_api::Time;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::fork::{Branches, Redone};
 use kubestep_debug::{Depth, Position as Frame, Ran, Restoring, Session};
-use kubestep_live::{Attended, Following, Notice};
+use kubestep_live::{Following, InteractiveScheduler, Notice};
 use picture::Picture;
 use real::Went;
 pub use real::{DECIDING, Left};
@@ -107,7 +107,7 @@ pub struct Driver {
     /// The live cluster behind the session.
     following: Option<Following>,
     /// The same where the session's scheduler decides for real; what it has to say.
-    attended: Option<Box<Attended>>,
+    attended: Option<Box<InteractiveScheduler>>,
     unsaid: Vec<Notice>,
     /// Whether it was told to go on by itself.
     runs: bool,
@@ -167,6 +167,9 @@ impl Driver {
         }
         let branch = self.branches.name().to_owned();
         let mut done = self.dispatch(request);
+        if (self.session.stop_index(), self.session.position()) != place {
+            self.model.inspected = None;
+        }
         if branch != self.branches.name() {
             // What was begun in one branch does not go on in another.
             (done.stopped, self.runs) = (true, false);
@@ -216,6 +219,7 @@ impl Driver {
             Continue { back: true } => self.begin_run(Goal::Back),
             Request::Breakpoints(request) => self.breakpoints(request),
             GoTo(position) => self.go_to(*position),
+            Request::Inspect(position) => self.inspect(*position),
             GoToCycle(number) => self.show_cycle(*number),
             GiveUp => self.give_up(),
             ContinueHere => self.continue_here(),
@@ -279,6 +283,8 @@ impl Driver {
         use kubestep_config::ExtensionPoint::{Filter, Score};
         let frame = self.session.position();
         match (frame.depth(), frame.point) {
+            // Its pod left the queue: whatever is on screen shows that.
+            _ if frame.entry < self.session.tree().cycle && frame.entry.is_some() => None,
             _ if frame.entry.is_some() => Some(ViewId::Events),
             (Depth::Cycle, _) => None,
             (Depth::Node, Some(Filter)) => Some(ViewId::Filter),
@@ -314,7 +320,16 @@ impl Driver {
         Done { message: Some((Severity::Info, text)), notes, ..Done::default() }
     }
 
+    fn inspect(&mut self, position: Option<Position>) -> Done {
+        let number = |position: Position| {
+            Some((self.model.cycles.get(position.cycle)?.cycle, position.frame))
+        };
+        self.model.inspected = position.and_then(number);
+        Done::default()
+    }
+
     fn go_to(&mut self, position: Position) -> Done {
+        self.model.inspected = None;
         if let Some(entry) = position.frame.entry {
             self.session.go_to_entry(entry);
             return Done::default();

@@ -65,7 +65,7 @@ impl Verdict {
         match self {
             Verdict::Success => Sign { glyph: "✓", word: "pass", meaning: "Success", scope: Scope::VerdictPass },
             Verdict::Unschedulable => Sign { glyph: "✗", word: "no", meaning: "Unschedulable", scope: Scope::VerdictFail },
-            Verdict::Unresolvable => Sign { glyph: "⊘", word: "never", meaning: "UnschedulableAndUnresolvable", scope: Scope::VerdictNever },
+            Verdict::Unresolvable => Sign { glyph: "⊘", word: "unres", meaning: "UnschedulableAndUnresolvable (preemption can't help)", scope: Scope::VerdictNever },
             Verdict::Error => Sign { glyph: "!", word: "err", meaning: "Error", scope: Scope::VerdictError },
             Verdict::Wait => Sign { glyph: "◷", word: "wait", meaning: "Wait", scope: Scope::VerdictWait },
             Verdict::Skip => Sign { glyph: "–", word: "skip", meaning: "Skip", scope: Scope::VerdictSkip },
@@ -157,8 +157,10 @@ fn stand_in(c: char) -> char {
         '✗' | '×' => 'x',
         '⊘' => 'X',
         '◷' => 'w',
-        '–' | '—' | '─' => '-',
+        '–' | '—' | '─' | '−' => '-',
         '○' => 'o',
+        '÷' => '/',
+        '∞' => '*',
         '·' => '.',
         '▸' | '▶' | '→' => '>',
         '◂' | '←' => '<',
@@ -217,7 +219,7 @@ mod tests {
             DESCENDING,
             RULE,
             BAR,
-            "★┌µ→×",
+            "★┌µ→×−÷∞",
         ];
         for text in ours.into_iter().chain(Verdict::ALL.map(Verdict::glyph)) {
             let shown = Charset::Ascii.show(text);

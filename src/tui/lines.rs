@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use super::text::{width, wrap};
+use super::sanitize::clean;
+use super::text::{head, width, wrap};
 use super::theme::Scope;
 use super::widget::grid::{CellOut, Column, GridSource, Width};
 
@@ -71,12 +72,33 @@ pub fn wrapped(lines: &[Line], columns: usize) -> Vec<Wrapped> {
         let label =
             if line.label.is_empty() { String::new() } else { format!("{:<LABEL$} ", line.label) };
         let rest = columns.saturating_sub(width(&label)).max(10);
-        for (i, text) in wrap(&line.text, rest).into_iter().enumerate() {
+        let rows = match line.label.is_empty() && is_table_row(&line.text) {
+            true => vec![whole_cells(&clean(&line.text), rest).to_owned()],
+            false => wrap(&line.text, rest),
+        };
+        for (i, text) in rows.into_iter().enumerate() {
             let label = if i == 0 { label.clone() } else { " ".repeat(width(&label)) };
             out.push((label, text, line.scope));
         }
     }
     out
+}
+
+/// Whether the text has columns: it is indented, with two blanks or more between its cells.
+fn is_table_row(text: &str) -> bool {
+    text.starts_with("  ") && text.trim().contains("  ")
+}
+
+/// The cells of a row of a table that fit as a whole; the columns of its other rows end where its
+/// own do.
+fn whole_cells(row: &str, columns: usize) -> &str {
+    if width(row) <= columns {
+        return row;
+    }
+    let ends = row.match_indices("  ").map(|(at, _)| at);
+    let cells = ends.filter(|at| !row[..*at].ends_with(' ') && !row[..*at].trim().is_empty());
+    let fits = cells.filter(|at| width(&row[..*at]) <= columns).last();
+    fits.map_or_else(|| head(row, columns), |at| &row[..at])
 }
 
 /// Wrapped lines as a grid of one column, for windows that scroll and filter.
@@ -115,6 +137,23 @@ mod tests {
             as_markdown("web", &lines),
             "## web\n\n\n### Last cycle, 3\n\n- **node**: a-0\n"
         );
+    }
+
+    #[test]
+    fn a_table_keeps_its_columns_and_shows_only_whole_cells() {
+        let rows = [
+            "                    b-0   a-0",
+            "  NodeResourcesFit   94    73",
+            "  total             468   447",
+        ];
+        let lines = rows.map(Line::text);
+        let shown = |columns| -> Vec<String> {
+            wrapped(&lines, columns).into_iter().map(|(_, text, _)| text).collect()
+        };
+        assert_eq!(shown(40), rows);
+        let narrow =
+            ["                    b-0", "  NodeResourcesFit   94", "  total             468"];
+        assert_eq!(shown(28), narrow);
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod layout;
 pub mod lines;
 pub mod loading;
 pub mod model;
+pub mod names;
 pub mod offscreen;
 pub mod paths;
 pub mod picture;

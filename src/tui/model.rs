@@ -16,7 +16,7 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, QueueName};
 use kubestep_framework::runtime::stopwatch::Spent;
-use kubestep_live::attended::Standing;
+use kubestep_live::attended::LeaderStatus;
 use kubestep_live::{Decision, Outage};
 
 /// Everything a view can show.
@@ -36,9 +36,14 @@ pub struct Model {
     pub cycles: Vec<Arc<CycleRecord>>,
     /// Where the debugger stands; `None` before the first cycle.
     pub position: Option<Position>,
+    /// A cycle, by its number, and a frame of it that are looked at while the debugger stands
+    /// elsewhere.
+    pub inspected: Option<(u64, Frame)>,
     /// Where the debugger stands beside a cycle, from the outside in: what was done that is no
     /// cycle, and the queue move, hint or event.
     pub aside: Vec<String>,
+    /// Whether the cycle at the position is not over there: its outcome is not known yet.
+    pub under_way: bool,
     /// Whether the position is at the end of what was done so far.
     pub at_end: bool,
     /// Whether no pod can be tried until an event or a timer.
@@ -51,6 +56,8 @@ pub struct Model {
     pub holds: Vec<String>,
     /// Nodes with their pods, in the cache's order.
     pub nodes: Vec<Arc<NodeInfo>>,
+    /// What the names of the nodes share.
+    pub node_names: super::names::CommonParts,
     /// Nominated pods with the node that keeps room for each, node by node.
     pub nominated: Vec<(Symbol, Arc<PodInfo>)>,
     /// Pods by name.
@@ -178,7 +185,7 @@ pub struct RealModel {
     /// Whether the server only tries.
     pub dry_run: bool,
     /// Whether writes are allowed.
-    pub standing: Standing,
+    pub standing: LeaderStatus,
     /// Why nothing is decided and no news are taken in.
     pub held: Option<Held>,
 }
@@ -309,9 +316,23 @@ impl Place {
 }
 
 impl Model {
-    /// The newest cycle up to the debugger's position.
+    /// The cycle on show: one that is inspected, or the newest up to the debugger's position.
     pub fn cycle(&self) -> Option<&Arc<CycleRecord>> {
-        self.cycles.get(self.position?.cycle)
+        self.cycles.get(self.shown_cycle()?)
+    }
+
+    fn shown_cycle(&self) -> Option<usize> {
+        match self.inspected {
+            Some((number, _)) => {
+                self.cycles.binary_search_by_key(&number, |cycle| cycle.cycle).ok()
+            }
+            None => self.position.map(|position| position.cycle),
+        }
+    }
+
+    /// Whether the outcome of the cycle on show is not known yet: the debugger stands in it.
+    pub fn is_under_way(&self) -> bool {
+        self.under_way && self.inspected.is_none()
     }
 
     /// The live cluster that is followed; a recording is none, and a branch follows nothing.
@@ -347,9 +368,11 @@ impl Model {
         self.nominated.iter().find(|(_, info)| info.key() == pod).map(|(node, _)| *node)
     }
 
-    /// The newest cycle of a pod up to the position.
+    /// The newest cycle of a pod up to the position that is over there.
     pub fn last_cycle_of(&self, pod: NamespacedName) -> Option<&Arc<CycleRecord>> {
-        self.past_cycles().iter().rev().find(|c| c.pod == pod)
+        let past = self.past_cycles();
+        let over = past.len() - usize::from(self.under_way && !past.is_empty());
+        past[..over].iter().rev().find(|c| c.pod == pod)
     }
 
     /// The cycles up to the position.
@@ -360,6 +383,18 @@ impl Model {
 
     /// The position as words, from the outside in.
     pub fn crumbs(&self) -> Vec<String> {
+        let Some(cycle) = self.cycle().filter(|_| self.inspected.is_some()) else {
+            return self.position_crumbs();
+        };
+        let here = match self.position.and_then(|position| self.cycles.get(position.cycle)) {
+            Some(cycle) => format!("the debugger stays at cycle {}", cycle.cycle),
+            None => "the debugger stays before the first cycle".into(),
+        };
+        let shown = format!("inspecting cycle {} of {}", cycle.cycle, cycle.pod);
+        vec![shown, format!("{here}; Esc returns, t goes there")]
+    }
+
+    fn position_crumbs(&self) -> Vec<String> {
         let Some(position) = self.position else {
             let mut crumbs = vec![self.source.clone(), "before the first cycle".into()];
             crumbs.extend(self.aside.iter().cloned());
@@ -374,15 +409,21 @@ impl Model {
         crumbs
     }
 
-    /// The frame the debugger stands in.
+    /// The frame on show: that which is inspected, or the debugger's.
     pub fn frame(&self) -> Option<Frame> {
-        self.position.map(|p| p.frame)
+        let inspected = self.inspected.map(|(_, frame)| frame);
+        inspected.or(self.position.map(|position| position.frame))
+    }
+
+    /// The frame the debugger stands in, unless another cycle is inspected.
+    pub fn stepped_frame(&self) -> Option<Frame> {
+        self.position.filter(|_| self.inspected.is_none()).map(|position| position.frame)
     }
 
     /// A frame of the cycle on show, as a position.
     pub fn at(&self, frame: Frame) -> Option<Position> {
         let newest = || self.cycles.len().checked_sub(1);
-        let cycle = self.position.map(|p| p.cycle).or_else(newest)?;
+        let cycle = self.shown_cycle().or_else(newest)?;
         Some(Position { cycle, frame })
     }
 

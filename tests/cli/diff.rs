@@ -89,3 +89,10 @@ fn a_run_can_be_edited_first() {
     call.says("run-edit-notes", "run -f cluster.yaml --edit \"select pod small x=y\"");
     call.says("run-edit-error", "run -f cluster.yaml --edit \"put @none.yaml\"");
 }
+
+#[test]
+fn two_configurations_of_a_story() {
+    let call = Call::new().file("scheduler.yaml", PACKING);
+    call.says("diff/demo", "diff --demo tour --config-b scheduler.yaml");
+    call.says("diff/demo-gates", "diff --demo tour --feature-gates-b OpportunisticBatching=false");
+}

@@ -1,8 +1,9 @@
 //! Wrong input and wrong usage: one clear error each, and nothing is run.
 
+use std::io::Write;
+
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::io::Write;
 
 use crate::harness::Call;
 
@@ -206,4 +207,10 @@ fn wrong_options() {
 #[test]
 fn a_trace_that_cannot_be_written() {
     of_usage("trace-folder", "run -f cluster.yaml --trace missing/trace.jsonl");
+}
+
+#[test]
+fn two_files_behind_diff() {
+    let call = Call::new().file("a.yaml", NODE).file("b.yaml", NODE);
+    call.says("errors/diff-files", "diff a.yaml b.yaml");
 }

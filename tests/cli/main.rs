@@ -14,6 +14,7 @@ mod coverage;
 mod diff;
 mod errors;
 mod explain;
+mod extended;
 mod foreign;
 mod harness;
 mod odd;

@@ -129,3 +129,35 @@ fn a_gate_that_changes_what_happens() {
         "--feature-gates GenericWorkload=true",
     );
 }
+
+/// Fields that Kubernetes does not know, and one that stands twice.
+fn misspelt() -> String {
+    let pods =
+        ["web-0", "web-1"].map(|name| pod(&format!("name: {name}"), "  nodeSelectors: {a: b}\n"));
+    let twice = pod("name: twice", "  hostIPC: true\n  hostIPC: true\n");
+    let custom = "---\napiVersion: example.com/v1\nkind: Pod\nmetadata: {name: c}\nspecc: {}\n";
+    format!("{NODE}  capacitty: {{}}\n{}{twice}{custom}", pods.concat())
+}
+
+#[test]
+fn fields_that_kubernetes_does_not_know() {
+    says("unknown-fields", &misspelt(), "");
+    says("unknown-fields-strict", &misspelt(), "--strict");
+}
+
+#[test]
+fn a_workload_without_pods() {
+    let workload = "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n";
+    says("workload", workload, "");
+    let text =
+        format!("{workload}spec:\n  template:\n    spec:\n      containers:\n      - nam: a\n");
+    let call = Call::new().file("cluster.yaml", NODE).file("web.yaml", &text);
+    call.says("odd/workload-field", "run -f cluster.yaml --pod web.yaml");
+    call.says("odd/workload-field-strict", "run -f cluster.yaml --pod web.yaml --strict");
+}
+
+#[test]
+fn wide_names_are_aligned() {
+    let pods = ["web", "数据库"].map(|name| pod(&format!("name: {name}"), ""));
+    says("wide-names", &format!("{NODE}{}", pods.concat()), "");
+}

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::faults::Faults;
+use crate::moments::Moments;
 use crate::remote::{Answer, Outgoing, Question, Remote, Written};
 use kubestep_api::admission::identify;
 use kubestep_api::intern::Symbol;
@@ -47,6 +48,7 @@ pub struct ApiServer {
     pub(super) faults: Faults,
     /// `Some` if the objects are only a mirror of a remote API server.
     pub(super) remote: Option<Remote>,
+    pub(super) moments: Moments,
 }
 
 impl ApiServer {

@@ -15,6 +15,8 @@ use kubestep_api::{
 use kubestep_framework::extender;
 use kubestep_framework::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
 use kubestep_framework::pod::NamespacedName;
+use kubestep_scheduler::Scheduler;
+use kubestep_scheduler::host::{Milestone, SchedulerHost};
 
 impl ApiServer {
     /// The reference to a known pod, for a remote write.
@@ -56,7 +58,7 @@ impl ApiServer {
         let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         if current.metadata.uid != uid {
             let found = current.metadata.uid;
-            return Err(format!("pod {key} was made anew: UID {found} instead of {uid}"));
+            return Err(format!("pod {key} was recreated: UID {found} instead of {uid}"));
         }
         if !current.spec.node_name.is_empty() {
             let bound = current.spec.node_name;
@@ -106,6 +108,12 @@ impl ApiServer {
 
 fn missing(kind: Kind, key: NamespacedName) -> String {
     format!("{} {:?} not found", kind.plural(), key.name.as_str())
+}
+
+impl SchedulerHost for ApiServer {
+    fn reached(&mut self, scheduler: &Scheduler, cycle: u64, milestone: Milestone) {
+        self.note(scheduler, Some((cycle, milestone)));
+    }
 }
 
 impl Host for ApiServer {

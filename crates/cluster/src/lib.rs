@@ -9,6 +9,7 @@ mod api_server;
 pub mod faults;
 mod host;
 pub mod load;
+pub mod moments;
 mod outside;
 mod reconfigure;
 pub mod remote;

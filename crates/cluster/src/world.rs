@@ -199,12 +199,14 @@ impl World {
 
     /// Lets all background work finish.
     pub(super) fn settle(&mut self) {
+        self.note();
         self.deliver();
         // A remote API server takes time to answer, and asking before is useless.
         if !self.api.is_here() && !std::mem::take(&mut self.evictions_due) {
             return;
         }
         while self.scheduler.evict_next(self.now, &mut self.api) {
+            self.note();
             self.deliver();
         }
     }
@@ -213,6 +215,7 @@ impl World {
     fn deliver(&mut self) {
         while let Some(change) = self.api.next_change() {
             self.scheduler.handle(change, self.now, &mut self.api);
+            self.note();
         }
     }
 

@@ -148,7 +148,7 @@ fn plugin(plugin: &ResolvedPlugin, point: ExtensionPoint) -> String {
 
 pub(super) fn percentage(percentage: i32) -> String {
     match percentage {
-        0 => "adaptive (50% less 1% per 125 nodes, at least 5%, at least 100 nodes)".to_owned(),
+        0 => "adaptive (50% minus 1% per 125 nodes, at least 5%, at least 100 nodes)".to_owned(),
         100 => "all".to_owned(),
         some => format!("{some}%, at least 100 nodes"),
     }
@@ -175,7 +175,7 @@ fn extender(extender: &Extender) -> Row {
 fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
     let mut rows = Vec::new();
     for config in &profile.plugin_config {
-        let encoded = config.args.as_ref().map(|args| args.encode(&config.name));
+        let encoded = config.args.as_ref().map(|args| args.encode());
         let Some(Node::Map(fields)) = encoded else { continue };
         let items = fields
             .into_iter()

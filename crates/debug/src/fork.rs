@@ -118,7 +118,7 @@ impl Branches {
         let named = name.is_some();
         let name = match name {
             Some(name) if taken(name) => {
-                return Err(EditError(format!("there is a branch {name:?} already")));
+                return Err(EditError(format!("branch {name:?} already exists")));
             }
             Some(name) => name.to_owned(),
             None => self.free_name("what-if"),
@@ -237,7 +237,7 @@ impl Branches {
         edit: Edit,
     ) -> Result<(Applied, Option<String>), EditError> {
         // Tried on a copy first: what it says is not part of a session's log.
-        let mut tried = session.world_here().clone();
+        let mut tried = Arc::unwrap_or_clone(session.world_at(session.step()));
         let applied = edit.apply(&mut tried)?;
         drop(tried);
         let behind = session.step() + 1 < session.timeline().steps().end();

@@ -1,10 +1,13 @@
 //! Positions within one stop of the timeline, and how steps move between them.
 //!
-//! A stop is a tree: a cycle ▸ its extension points ▸ plugins ▸ nodes, and after the points
-//! the queue moves, hints and events that followed. A stop that is no cycle has only those. A
-//! step *into* goes to the next frame in reading order, whatever its depth; *over* to the next
-//! at most as deep as this one; *out* to the next that is less deep. Backward is the same in
-//! reverse.
+//! A stop is a tree: a cycle ▸ its extension points ▸ plugins ▸ nodes. Before the points stands
+//! the move by which its pod left the queue, after them the queue moves, hints and events that
+//! followed. A stop that is no cycle has only those. A step *into* goes to the next frame in
+//! reading order, whatever its depth; *over* to the next at most as deep as this one; *out* to
+//! the next that is less deep. Backward is the same in reverse.
+//!
+//! The cluster is shown as it is once the frame has run: the stop as a whole has run to its end,
+//! a plugin or node stands for its extension point.
 
 use std::ops::Range;
 
@@ -45,8 +48,10 @@ pub enum Depth {
 pub struct Tree<'a> {
     /// The cycle, if the stop is one.
     pub record: Option<&'a CycleRecord>,
-    /// Places in the history of what happened beside it.
+    /// Places in the history of what happened; the cycle itself is one of them.
     pub entries: Range<u32>,
+    /// Which of them is the cycle.
+    pub cycle: Option<EntryId>,
 }
 
 impl Position {
@@ -148,15 +153,17 @@ fn last_within(tree: &Tree, frame: Position, deepest: Depth) -> Position {
 pub fn children(tree: &Tree, frame: Position) -> Vec<Position> {
     let Some(record) = tree.record else {
         return match frame.depth() {
-            Depth::Cycle => entries(tree).collect(),
+            Depth::Cycle => entries(tree.entries.clone()).collect(),
             _ => Vec::new(),
         };
     };
+    let Range { start, end } = tree.entries;
+    let cycle = tree.cycle.map_or(start, |id| id.0);
+    let after = tree.cycle.map_or(start, |id| id.0 + 1);
     match frame.depth() {
-        Depth::Cycle => points(record)
-            .into_iter()
-            .map(|point| Position { point: Some(point), ..Position::START })
-            .chain(entries(tree))
+        Depth::Cycle => entries(start..cycle)
+            .chain(points(record).into_iter().map(|point| Position::new(point, None, None)))
+            .chain(entries(after..end))
             .collect(),
         Depth::Point => frame
             .point
@@ -173,13 +180,19 @@ pub fn children(tree: &Tree, frame: Position) -> Vec<Position> {
     }
 }
 
-/// The frame of the last plugin of a cycle, itself if none ran.
-pub fn last_plugin(record: &CycleRecord) -> Position {
-    last_within(&Tree { record: Some(record), entries: 0..0 }, Position::START, Depth::Plugin)
+/// Where a cycle begins, before anything is decided: its first point, itself if it has none.
+pub fn beginning(record: &CycleRecord) -> Position {
+    points(record).first().map_or(Position::START, |point| Position::new(*point, None, None))
 }
 
-fn entries(tree: &Tree) -> impl Iterator<Item = Position> {
-    tree.entries.clone().map(|id| Position::of_entry(EntryId(id)))
+/// The frame of the last plugin of a cycle, itself if none ran.
+pub fn last_plugin(record: &CycleRecord) -> Position {
+    let tree = Tree { record: Some(record), ..Tree::default() };
+    last_within(&tree, Position::START, Depth::Plugin)
+}
+
+fn entries(ids: Range<u32>) -> impl Iterator<Item = Position> {
+    ids.map(|id| Position::of_entry(EntryId(id)))
 }
 
 /// The extension points that a cycle reached, in order.
@@ -255,7 +268,7 @@ mod tests {
     }
 
     fn tree(record: &CycleRecord) -> Tree<'_> {
-        Tree { record: Some(record), entries: 8..10 }
+        Tree { record: Some(record), entries: 6..10, cycle: Some(EntryId(7)) }
     }
 
     fn show(frame: &Position) -> String {
@@ -292,6 +305,7 @@ mod tests {
     fn stepping_into_visits_every_frame_in_reading_order() {
         let expected = [
             "cycle",
+            "entry 6",
             "PreFilter",
             "PreFilter/A",
             "PreFilter/B",

@@ -13,8 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use crate::trace::Entry;
+use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_cluster::moments::{Mark, Target};
 use kubestep_cluster::{ExtenderFn, World};
+use kubestep_framework::host::ApiEvent;
 use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove, QueueName};
 use kubestep_scheduler::what_if::ReplayHint;
 
@@ -50,7 +53,7 @@ impl Input {
     pub fn words(&self) -> String {
         match self {
             Input::Cycle => "scheduling cycle".into(),
-            Input::Advance(_) => "the clock moved".into(),
+            Input::Advance(_) => "the clock advanced".into(),
             Input::Allow { .. } => "a waiting pod was allowed".into(),
             Input::Reject { .. } => "a waiting pod was rejected".into(),
             Input::Change(change) => change.words(),
@@ -95,6 +98,8 @@ pub(super) struct Effect {
     pub finished: Vec<Arc<CycleRecord>>,
     /// Moves, hints and events for people, in order.
     pub entries: Vec<Entry>,
+    /// How many of them came before the cycle: its pods left the queue.
+    pub lead: usize,
     /// What extenders answered meanwhile.
     pub answers: Vec<Answer>,
 }
@@ -132,7 +137,7 @@ pub(super) fn repeat(world: &mut World, input: &Input, answers: &[Answer]) -> Ef
         let left = Mutex::new(VecDeque::from(answers.to_vec()));
         world.api_mut().set_extenders(Arc::new(move |_, _| {
             let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            next.unwrap_or_else(|| Err("the extender was not asked the first time".into()))
+            next.unwrap_or_else(|| Err("the extender was not called the first time".into()))
         }));
     }
     // What went well once goes well again.
@@ -141,6 +146,16 @@ pub(super) fn repeat(world: &mut World, input: &Input, answers: &[Answer]) -> Ef
         world.api_mut().set_extenders(original);
     }
     effect
+}
+
+/// Does an input again as [`repeat`] and gives the cluster at a moment of it, with what it led to.
+pub(super) fn repeat_until(
+    world: World,
+    input: &Input,
+    answers: &[Answer],
+    moment: Target,
+) -> (World, Effect) {
+    world.at_moment(moment, |world| repeat(world, input, answers))
 }
 
 /// Does a cycle again of which enough is known to leave its matrices out.
@@ -181,25 +196,57 @@ fn run(world: &mut World, input: &Input) -> Result<Option<Effect>, String> {
 pub(super) fn collect(world: &mut World, record: Option<Arc<CycleRecord>>) -> Effect {
     let now = world.now();
     let finished = world.scheduler_mut().take_finished().into_iter().map(Arc::new).collect();
+    let taken = world.take_moments();
     let queue = world.scheduler_mut().queue_mut();
-    let mut entries = moves_and_hints(queue.drain_moves(), queue.drain_hints());
+    let moves: VecDeque<_> = queue.drain_moves().into();
+    let hints: VecDeque<_> = queue.drain_hints().into();
     world.api_mut().take_deleted_pods();
-    let events = world.api_mut().take_events();
-    entries.extend(events.into_iter().map(|event| Entry::Event(now, event)));
-    Effect { record, finished, entries, answers: Vec::new() }
+    let events: VecDeque<_> = world.api_mut().take_events().into();
+    let lead = if record.is_some() { taken.popped } else { 0 };
+    let entries = Recorded { moves, hints, events }.in_order(&taken.marks, now);
+    Effect { record, finished, entries, lead, answers: Vec::new() }
 }
 
-/// One list of both, each hint before the move it led to: a cause is told before its effect.
-fn moves_and_hints(moves: Vec<QueueMove>, hints: Vec<HintRecord>) -> Vec<Entry> {
-    let mut hints = VecDeque::from(hints);
-    let mut entries = Vec::with_capacity(moves.len() + hints.len());
+/// What a step recorded, each kind in order.
+struct Recorded {
+    moves: VecDeque<QueueMove>,
+    hints: VecDeque<HintRecord>,
+    events: VecDeque<ApiEvent>,
+}
+
+impl Recorded {
+    /// All of it as it happened, moment by moment.
+    fn in_order(mut self, marks: &[Mark], now: Time) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        let mut before = Mark::default();
+        let rest = Mark { moves: usize::MAX, hints: usize::MAX, events: usize::MAX };
+        for mark in marks.iter().chain([&rest]) {
+            let some = |all: usize, of: usize| of.min(all);
+            let moves = some(self.moves.len(), mark.moves.saturating_sub(before.moves));
+            let hints = some(self.hints.len(), mark.hints.saturating_sub(before.hints));
+            let events = some(self.events.len(), mark.events.saturating_sub(before.events));
+            let moves = self.moves.drain(..moves).collect();
+            moves_and_hints(moves, self.hints.drain(..hints).collect(), &mut entries);
+            let events = self.events.drain(..events);
+            entries.extend(events.map(|event| Entry::Event(now, event)));
+            before = *mark;
+        }
+        entries
+    }
+}
+
+/// Appends both, each hint before the move it led to: a cause is told before its effect.
+fn moves_and_hints(
+    moves: Vec<QueueMove>,
+    mut hints: VecDeque<HintRecord>,
+    entries: &mut Vec<Entry>,
+) {
     for moved in moves {
         let causes = causes(&hints, &moved);
         entries.extend(hints.drain(..causes).map(Entry::Hint));
         entries.push(Entry::Move(moved));
     }
     entries.extend(hints.into_iter().map(Entry::Hint));
-    entries
 }
 
 /// How many of the hints come before the move: those up to the one that led to it.

@@ -1,13 +1,14 @@
 //! A debugging session: the cluster, what happened in it so far, and where the debugger stands.
 
 mod acting;
-mod circle;
 mod forgetting;
+mod livelock;
 mod moving;
 mod restoring;
 mod stopping;
 #[cfg(test)]
 mod tests;
+mod within;
 
 use std::sync::Arc;
 
@@ -28,11 +29,12 @@ use kubestep_framework::runtime::stopwatch::Clock;
 use kubestep_scheduler::what_if::ReplayHint;
 
 use acting::Acts;
-pub use circle::Circle;
 use forgetting::Forgets;
+pub use livelock::Livelock;
 pub use moving::Ran;
 pub use restoring::Restoring;
 pub use stopping::{Continued, Search};
+use within::Within;
 
 /// Memory for copies of the cluster unless said otherwise, in bytes.
 const CHECKPOINT_BYTES: usize = 96 << 20;
@@ -54,6 +56,8 @@ pub struct Session {
     times: Times,
     acts: Acts,
     forgets: Forgets,
+    /// The state of the frame that was last looked at within a stop.
+    within: Option<Within>,
 }
 
 impl Session {
@@ -72,6 +76,7 @@ impl Session {
             times: Times::default(),
             acts: Acts::default(),
             forgets: Forgets::default(),
+            within: None,
         };
         session.record_step(None, loaded);
         session
@@ -102,7 +107,8 @@ impl Session {
         self.timeline.stops().get(self.stop)
     }
 
-    /// The step the debugger stands in; the state at the position is the one after it.
+    /// The step the debugger stands in. Where it stands on the stop as a whole, the state shown is
+    /// the one after it.
     pub fn step(&self) -> usize {
         self.stop().map_or(0, |stop| stop.step)
     }
@@ -132,7 +138,8 @@ impl Session {
         // What led to the loaded state is no part of the session's story.
         let entries = self.stop().filter(|stop| stop.step > 0).map(|stop| stop.entries.clone());
         let record = self.record().map(Arc::as_ref);
-        Tree { record, entries: entries.unwrap_or_default() }
+        let cycle = self.stop().and_then(|stop| stop.cycle_entry);
+        Tree { record, entries: entries.unwrap_or_default(), cycle }
     }
 
     /// Whether the debugger stands at the newest stop.
@@ -148,7 +155,7 @@ impl Session {
         }
     }
 
-    /// Runs until no pod can be popped or all is in a circle, at most `limit` cycles, and stands
+    /// Runs until no pod can be popped or until a livelock, at most `limit` cycles, and stands
     /// in the last. Gives the number of cycles run. `stop` is asked after each cycle.
     pub fn run_until_idle(
         &mut self,
@@ -159,7 +166,7 @@ impl Session {
             if self.run_cycle() != Ran::NewCycle {
                 return ran;
             }
-            if self.record().is_some_and(|record| stop(record)) || self.circle().is_some() {
+            if self.record().is_some_and(|record| stop(record)) || self.livelock().is_some() {
                 return ran + 1;
             }
         }
@@ -261,6 +268,10 @@ impl Session {
         let start = self.history.len() as u32;
         let (mut cycles, mut completed) = (Vec::new(), Vec::new());
         let (mut known, mut proposed) = (None, false);
+        let mut entries = effect.entries.into_iter();
+        for entry in entries.by_ref().take(effect.lead) {
+            self.history.push(entry);
+        }
         if let Some(record) = effect.record {
             // What extenders said is given again only to a whole cycle.
             let alone = matches!(input, Some(Input::Cycle)) && effect.answers.is_empty();
@@ -281,7 +292,7 @@ impl Session {
                 None => cycles.push((id, number)),
             }
         }
-        for entry in effect.entries {
+        for entry in entries {
             self.history.push(entry);
         }
         let step = Step {
@@ -314,6 +325,7 @@ impl Session {
         }
         self.forget_rest(&taken_back);
         self.checkpoints.truncate(step);
+        self.within = None;
         // A pod group is decided in one step: who stands at one of its pods goes to its end.
         let last = self.timeline.last_stop_of(step);
         if self.stop != last {

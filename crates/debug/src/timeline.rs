@@ -78,8 +78,11 @@ pub struct Stop {
     pub cycle: Option<u64>,
     /// The number of the newest cycle up to here, 0 before the first.
     pub newest_cycle: u64,
-    /// What happened beside the cycle: queue moves, hints and events, as places in the history.
+    /// What happened, as places in the history: queue moves, hints, events and, if it is one, the
+    /// cycle.
     pub entries: Range<u32>,
+    /// Which of the entries is the cycle.
+    pub cycle_entry: Option<EntryId>,
 }
 
 /// The steps and stops of a session, oldest first.
@@ -97,16 +100,23 @@ impl Timeline {
         let number = self.steps.end();
         let mut newest = self.stops.last().map_or(0, |stop| stop.newest_cycle);
         let Range { start, end } = step.entries;
-        let first = cycles.first().map_or(end, |(id, _)| id.0);
-        if start < first || cycles.is_empty() {
-            let entries = start..first;
-            self.stops.push(Stop { step: number, cycle: None, newest_cycle: newest, entries });
+        if cycles.is_empty() {
+            let (cycle, newest_cycle, entries) = (None, newest, start..end);
+            let stop = Stop { step: number, cycle, newest_cycle, entries, cycle_entry: None };
+            self.stops.push(stop);
         }
+        let mut from = start;
         for (at, (id, cycle)) in cycles.iter().enumerate() {
             newest = *cycle;
             let until = cycles.get(at + 1).map_or(end, |(next, _)| next.0);
-            let (cycle, entries) = (Some(*cycle), id.0 + 1..until);
-            self.stops.push(Stop { step: number, cycle, newest_cycle: newest, entries });
+            self.stops.push(Stop {
+                step: number,
+                cycle: Some(*cycle),
+                newest_cycle: newest,
+                entries: from..until,
+                cycle_entry: Some(*id),
+            });
+            from = until;
         }
         self.bytes += step.bytes();
         self.steps.push(step);
@@ -155,7 +165,7 @@ impl Timeline {
             self.bytes -= before - first.bytes();
         }
         if let Some(stop) = self.stops.get_mut(last) {
-            (stop.cycle, stop.entries) = (None, end..end);
+            (stop.cycle, stop.cycle_entry, stop.entries) = (None, None, end..end);
         }
         EntryId(end)
     }
@@ -174,12 +184,7 @@ impl Timeline {
     /// The index of the stop that an entry of the history belongs to.
     pub fn stop_of_entry(&self, entry: EntryId) -> Option<usize> {
         let at = self.stops.partition_point(|stop| stop.entries.end <= entry.0);
-        // The cycle itself comes right before its entries.
-        self.stops.get(at).filter(|stop| {
-            let first = stop.entries.start - u32::from(stop.cycle.is_some());
-            (first..stop.entries.end).contains(&entry.0)
-        })?;
-        Some(at)
+        self.stops.get(at).filter(|stop| stop.entries.contains(&entry.0)).map(|_| at)
     }
 
     /// The last stop of which the clock shows at most `time`; the first if there is none.

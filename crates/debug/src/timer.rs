@@ -42,9 +42,9 @@ impl Timer {
         };
         match self.kind {
             TimerKind::Backoff => format!("the backoff of {pod} ends"),
-            TimerKind::Flush => format!("{pod} is flushed to be tried again"),
-            TimerKind::Permit(plugin) => format!("{plugin} stops waiting for {pod} at Permit"),
-            TimerKind::PreBind(plugin) => format!("{plugin} looks again at {pod} in PreBind"),
+            TimerKind::Flush => format!("the periodic flush requeues {pod}"),
+            TimerKind::Permit(plugin) => format!("{plugin} rejects {pod} at Permit, on timeout"),
+            TimerKind::PreBind(plugin) => format!("{plugin} checks {pod} again in PreBind"),
         }
     }
 }

@@ -13,18 +13,19 @@ use serde_json::{Map, Value, json};
 use crate::host::{ExtenderCall, Host};
 use crate::node::{NodeId, NodeInfo};
 use crate::pod::NamespacedName;
+use crate::runtime::scoring::MAX_NODE_SCORE;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Pod};
 use kubestep_config::types::Extender;
 
-/// The maximum score of an extender. Scores are scaled to the scheduler's 100; as upstream, a
-/// higher one is not rejected.
-const MAX_EXTENDER_PRIORITY: i64 = 10;
+/// An extender scores from 0 to 10, plugins from 0 to 100; its scores are multiplied by this and by
+/// its weight.
+pub const SCORE_SCALE: i64 = MAX_NODE_SCORE / 10;
 
 /// The slot of a node that is not in the snapshot, but in an extender's answer.
-pub const STRANGER: NodeId = NodeId(u32::MAX);
+pub const UNKNOWN_NODE: NodeId = NodeId(u32::MAX);
 
 /// The result of an extender's filter call.
 #[derive(Default, Debug)]
@@ -33,6 +34,11 @@ pub struct Filtered {
     pub nodes: Vec<Arc<NodeInfo>>,
     /// The nodes that were rejected, with their statuses.
     pub refused: Vec<(Symbol, Status)>,
+}
+
+/// What an extender is called: by its URL, beside the names of plugins.
+pub fn name(extender: &Extender) -> Symbol {
+    Symbol::new(&format!("extender {}", extender.url_prefix))
 }
 
 /// Whether the extender handles `pod`: it has no managed resources, or a container names one of
@@ -76,7 +82,8 @@ pub fn filter(
     Ok(Filtered { nodes, refused: refused(&answer) })
 }
 
-/// Scores of one extender by node name, scaled to 100 and weighted.
+/// Scores of one extender by node name, as it answered them; 0 for all nodes where it only filters
+///.
 ///
 /// # Errors
 /// The call failed or the answer cannot be decoded.
@@ -94,15 +101,12 @@ pub fn prioritize(
     let answer = host.call_extender(ExtenderCall { extender: index, verb, body })?;
     decode::PRIORITIES.check(&answer)?;
     let list = answer.as_array().cloned().unwrap_or_default();
-    let scale = extender
-        .weight
-        .wrapping_mul(crate::runtime::scoring::MAX_NODE_SCORE / MAX_EXTENDER_PRIORITY);
     Ok(list
         .iter()
         .filter_map(|entry| {
             let host = field(entry, "Host")?.as_str()?;
             let score = field(entry, "Score").and_then(Value::as_i64).unwrap_or(0);
-            Some((Symbol::new(host), score.wrapping_mul(scale)))
+            Some((Symbol::new(host), score))
         })
         .collect())
 }
@@ -194,7 +198,7 @@ fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo
     for item in items {
         let node: Node = serde_json::from_value(item).map_err(|err| err.to_string())?;
         let slot = asked.iter().find(|info| info.name == node.metadata.name).map(|info| info.id);
-        let mut info = NodeInfo::new(slot.unwrap_or(STRANGER), node.metadata.name);
+        let mut info = NodeInfo::new(slot.unwrap_or(UNKNOWN_NODE), node.metadata.name);
         info.set_node(Arc::new(node));
         nodes.push(Arc::new(info));
     }

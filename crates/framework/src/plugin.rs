@@ -153,6 +153,8 @@ pub struct PostFilterAnswer {
     pub nominate: Option<Symbol>,
     /// The candidates that were considered, in upstream's order.
     pub candidates: Vec<Candidate>,
+    /// What the dry run found on the nodes that are no candidates.
+    pub dry_run: Option<Arc<NodeStatuses>>,
     /// The victims to evict.
     pub preemption: Option<Preemption>,
 }

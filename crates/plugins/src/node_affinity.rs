@@ -39,7 +39,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     long_doc: "spec.nodeSelector and the required node affinity must match the node, and so must the \
                addedAffinity of the plugin's arguments. Preferred terms add their weight to the score.",
     example: "With nodeSelector {disktype: ssd} every node without the label disktype=ssd is \
-             refused; a preferred term of weight 50 lets nodes that match it score higher.",
+              rejected; a preferred term of weight 50 raises the score of nodes that match it.",
     ..PluginDescriptor::new(
         "NodeAffinity",
         &[
@@ -56,7 +56,7 @@ arguments! {
     pub struct NodeAffinityArgs for "NodeAffinity" {
         added_affinity: Option<api::NodeAffinity> = None,
             put_some "addedAffinity", "a node affinity",
-            "Holds for every pod of the profile in addition to what the pod itself asks for.";
+            "Applies to every pod of the profile, in addition to the pod's own affinity.";
     }
 }
 

@@ -21,10 +21,10 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     registers_events: false,
     signs: false,
     default_profile: DefaultProfile::Gated(Feature::TopologyAwareWorkloadScheduling),
-    doc: "prefers placements that take more pods of the group",
-    long_doc: "Scores a placement by the share of the group's pods that it takes.",
-    example: "Of two racks, one takes 6 of 8 pods of the group and one takes all 8: the second \
-             scores higher.",
+    doc: "prefers placements that fit more pods of the group",
+    long_doc: "Scores a placement by the share of the group's pods that fit.",
+    example: "Of two racks, one fits 6 of 8 pods of the group and one fits all 8: the second \
+              scores higher.",
     ..PluginDescriptor::new("PodGroupPodsCount", &[ExtensionPoint::PlacementScore])
 };
 

@@ -24,11 +24,11 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     registers_events: false,
     signs: false,
     default_profile: DefaultProfile::Gated(Feature::TopologyAwareWorkloadScheduling),
-    doc: "the topology domains in which a pod group might be placed",
-    long_doc: "Makes one candidate placement of each domain of the topology key that the pod group asks \
-               for.",
-    example: "A group asks for one rack: each value of the rack label is a candidate, with the \
-             nodes that have it.",
+    doc: "the topology domains in which a pod group could be placed",
+    long_doc: "Generates one candidate placement for each domain of the topology key that the pod \
+               group requests.",
+    example: "A group requests one rack: each value of the rack label is a candidate, with the \
+              nodes that have it.",
     ..PluginDescriptor::new("TopologyPlacementGenerator", &[ExtensionPoint::PlacementGenerate])
 };
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::host::SchedulerHost;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ObjectKey, Pod, Time};
 use kubestep_config::{Feature, FeatureGates};
-use kubestep_framework::host::Host;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{BindContext, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
@@ -37,7 +37,7 @@ impl ClusterState {
         pod: &'a Arc<PodInfo>,
         node: Symbol,
         now: Time,
-        host: &'a mut dyn Host,
+        host: &'a mut dyn SchedulerHost,
     ) -> BindContext<'a> {
         BindContext {
             pod,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::Scheduler;
 use crate::cycle::binding::ASSIGNED_POD_DELETE;
+use crate::host::SchedulerHost;
 use crate::queue::node_events::node_update_events;
 use crate::queue::pod_events::pod_update_events;
 use kubestep_api::intern::Symbol;
@@ -14,7 +15,6 @@ use kubestep_config::Feature;
 use kubestep_framework::dra::counts_shares;
 use kubestep_framework::dra::taint_rules::changed_slices;
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 
 /// A change in the cluster, as a watch reports it.
@@ -35,7 +35,7 @@ pub enum Change {
 
 impl Scheduler {
     /// Handles a change: first in the listers, then in cache and queue.
-    pub fn handle(&mut self, change: Change, now: Time, host: &mut dyn Host) {
+    pub fn handle(&mut self, change: Change, now: Time, host: &mut dyn SchedulerHost) {
         match change {
             Change::Add(object) => self.added(object, now),
             Change::Update { old, new } => self.updated(old, new, now, host),
@@ -63,7 +63,7 @@ impl Scheduler {
         }
     }
 
-    fn updated(&mut self, old: Object, new: Object, now: Time, host: &mut dyn Host) {
+    fn updated(&mut self, old: Object, new: Object, now: Time, host: &mut dyn SchedulerHost) {
         match (old, new) {
             (Object::Node(old), Object::Node(new)) => self.node_updated(&old, new, now),
             (Object::Pod(old), Object::Pod(new)) => match (old.is_terminal(), new.is_terminal()) {
@@ -84,7 +84,7 @@ impl Scheduler {
         }
     }
 
-    fn deleted(&mut self, object: &Object, now: Time, host: &mut dyn Host) {
+    fn deleted(&mut self, object: &Object, now: Time, host: &mut dyn SchedulerHost) {
         match object {
             Object::Node(node) => {
                 // Before the cache forgets it.
@@ -140,7 +140,13 @@ impl Scheduler {
         self.tell_queue(EventResource::AssignedPod, Action::ADD, &objects, now);
     }
 
-    fn pod_updated(&mut self, old: &Arc<Pod>, new: Arc<Pod>, now: Time, host: &mut dyn Host) {
+    fn pod_updated(
+        &mut self,
+        old: &Arc<Pod>,
+        new: Arc<Pod>,
+        now: Time,
+        host: &mut dyn SchedulerHost,
+    ) {
         if !old.spec.node_name.is_empty() {
             // A pod the cache does not know is only logged upstream.
             let info = Arc::new(PodInfo::with_features(new.clone(), &self.cluster.features));
@@ -170,7 +176,7 @@ impl Scheduler {
         old: &Arc<Pod>,
         new: Arc<Pod>,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) {
         if old.metadata.resource_version == new.metadata.resource_version {
             return;
@@ -190,7 +196,7 @@ impl Scheduler {
         }
     }
 
-    fn pod_deleted(&mut self, pod: &Arc<Pod>, now: Time, host: &mut dyn Host) {
+    fn pod_deleted(&mut self, pod: &Arc<Pod>, now: Time, host: &mut dyn SchedulerHost) {
         if !pod.spec.node_name.is_empty() {
             // Upstream only logs that the cache does not know a pod.
             let _removed = self.cache.remove_pod(pod);
@@ -210,7 +216,7 @@ impl Scheduler {
     }
 
     /// A pod that is being bound was deleted, which frees its resources.
-    fn assumed_pod_deleted(&mut self, uid: Symbol, now: Time, host: &mut dyn Host) {
+    fn assumed_pod_deleted(&mut self, uid: Symbol, now: Time, host: &mut dyn SchedulerHost) {
         let Some(assumed) = self.cache.pod(uid).cloned() else { return };
         if !self.reject_waiting(uid, Symbol::EMPTY, "removed", now, host) {
             // Upstream only logs when the pod cannot be forgotten.

@@ -3,7 +3,7 @@
 //! [`Scheduler`] joins the profiles, the [`cache`], the [`queue`] and the listers. One call of
 //! [`Scheduler::schedule_one`] runs one scheduling cycle with its binding cycle. Changes of
 //! the cluster come in through [`Scheduler::handle`], timers through [`Scheduler::flush`]; the
-//! time is an argument, and a [`Host`](kubestep_framework::host::Host) is the outside world.
+//! time is an argument, and a [`SchedulerHost`](host::SchedulerHost) is the outside world.
 //!
 //! One pod goes through these modules: `events` puts it into the [`queue`]; `cycle` takes it out,
 //! updates the snapshot from the [`cache`], finds the nodes that fit, scores them, selects one,
@@ -19,6 +19,7 @@ pub mod cache;
 mod cluster_state;
 mod cycle;
 mod events;
+pub mod host;
 mod profiles;
 pub mod queue;
 mod reconfigure;

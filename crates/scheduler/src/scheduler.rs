@@ -7,13 +7,13 @@ use crate::cache::Cache;
 use crate::cluster_state::ClusterState;
 use crate::cycle::schedule_pod::Algorithm;
 use crate::cycle::waiting::{WaitingPod, WaitingPods};
+use crate::host::SchedulerHost;
 use crate::profiles::{Frameworks, Profiles, queue_settings};
 use crate::queue::SchedulingQueue;
 use crate::what_if::Interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ObjectKey, Time};
 use kubestep_config::{FeatureGates, ResolvedConfig};
-use kubestep_framework::host::Host;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::PodGroupState;
@@ -166,7 +166,7 @@ impl Scheduler {
 
     /// Handles what is due at `now`: completed backoffs, pods that were unschedulable for five
     /// minutes, timeouts of waiting pods, and whether devices are ready.
-    pub fn flush(&mut self, now: Time, host: &mut dyn Host) {
+    pub fn flush(&mut self, now: Time, host: &mut dyn SchedulerHost) {
         let cx = self.cluster.queue_context(now);
         self.queue.flush_backoff_completed(&cx);
         self.queue.flush_unschedulable_leftover(&cx);

@@ -4,14 +4,19 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::error::SourceError;
 use super::files::File;
-use super::{Input, Loaded};
+use super::{Input, Loaded, OddFieldAt};
+use indexmap::IndexMap;
 use kubestep_api::words::count;
 use kubestep_api::{Kind, Object, ObjectKey, Pod, TaintEffect};
 
 /// The warning about an input without a pending pod.
 pub const NOTHING_PENDING: &str = "no pod is pending: there is nothing to schedule";
+/// The warning about an input that a scheduler reads nothing of.
+pub const NOTHING_READ: &str = "the input holds no object that the scheduler reads";
 /// Names listed in a warning; further ones are only counted.
 const LISTED: usize = 3;
+/// Odd fields listed.
+const ODD_LISTED: usize = 10;
 
 /// Rejects two objects with the same key, of which one would silently replace the other.
 pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<SourceError>> {
@@ -27,7 +32,7 @@ pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<S
         let help = if nameless {
             "give it a metadata.name"
         } else {
-            "keep one of the two, or leave both out with --exclude"
+            "keep one of the two, or exclude both with --exclude"
         };
         let error = SourceError {
             file: loaded.origin.file.to_string(),
@@ -48,16 +53,68 @@ pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<S
     Ok(())
 }
 
+/// The first field that is probably not meant, as an error.
+pub(super) fn strict(input: &Input, files: &[File]) -> Result<(), Box<SourceError>> {
+    let Some(OddFieldAt { object, origin, column, field }) = input.odd_fields.first() else {
+        return Ok(());
+    };
+    let error = SourceError {
+        file: origin.file.to_string(),
+        document: origin.document,
+        line: origin.line as usize,
+        column: *column,
+        object: object.to_string(),
+        message: field.to_string(),
+        help: "correct the name, or remove the field".into(),
+        ..Default::default()
+    };
+    let file = files.iter().find(|file| file.name == error.file.as_str());
+    Err(match file {
+        Some(file) => error.with_snippet(&file.piece()),
+        None => Box::new(error),
+    })
+}
+
+/// Fields that are probably not meant: one line for all objects of a kind that have the same.
+fn odd_fields(input: &mut Input) {
+    let mut found: IndexMap<(Kind, String), (&OddFieldAt, usize)> = IndexMap::new();
+    for odd in &input.odd_fields {
+        let key = (odd.object.kind, without_indexes(&odd.field.to_string()));
+        found.entry(key).or_insert((odd, 0)).1 += 1;
+    }
+    let line = |(OddFieldAt { object, origin, field, .. }, times): &(&OddFieldAt, usize)| {
+        let more = match times {
+            1 => String::new(),
+            times => format!(" ({} more like it)", times - 1),
+        };
+        format!("{origin}: {object}: {field}{more}")
+    };
+    let mut lines: Vec<String> = found.values().take(ODD_LISTED).map(line).collect();
+    if found.len() > ODD_LISTED {
+        lines.push(count(found.len() - ODD_LISTED, "more such field"));
+    }
+    input.warnings.extend(lines);
+}
+
+/// A field's path with `[]` for each place in a list.
+fn without_indexes(path: &str) -> String {
+    let mut parts = path.split('[');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts
+        .fold(first, |path, part| path + "[]" + part.split_once(']').map_or(part, |(_, rest)| rest))
+}
+
 /// Adds warnings about input that is probably not intended.
 pub(super) fn warn(input: &mut Input) {
+    odd_fields(input);
     if input.filtered > 0 {
         let filtered = input.filtered;
         input
             .warnings
-            .push(format!("{} left out by -n, -l or --exclude", count(filtered, "object")));
+            .push(format!("{} excluded by -n, -l or --exclude", count(filtered, "object")));
     }
     if input.objects.is_empty() {
-        input.warnings.push("the input holds no object that the scheduler reads".into());
+        input.warnings.push(NOTHING_READ.into());
         return;
     }
     unknown_nodes(input);
@@ -72,7 +129,7 @@ pub(super) fn warn(input: &mut Input) {
 
 /// Warns about excluded running pods: their nodes look emptier than they are.
 pub(super) fn note_filtered(input: &mut Input, object: &Object) {
-    const WARNING: &str = "running pods were left out: their nodes look emptier than they are";
+    const WARNING: &str = "running pods were excluded: they use no capacity of their nodes";
     if let Object::Pod(pod) = object
         && !pod.spec.node_name.is_empty()
         && !pod.is_terminal()
@@ -109,7 +166,7 @@ fn unknown_nodes(input: &mut Input) {
     }
     let verb = if lost.len() == 1 { "is" } else { "are" };
     input.warnings.push(format!(
-        "{} {verb} on {} that the input does not have: {}",
+        "{} {verb} on {} that the input does not contain: {}",
         count(lost.len(), "pod"),
         count(names.len(), "node"),
         listed.join(", ")
@@ -135,8 +192,9 @@ fn unknown_effects(input: &mut Input) {
         };
         if let Some(effect) = effect {
             let (key, effect) = (object.key(), effect.as_str());
-            found
-                .push(format!("{key} at {origin}: {effect:?} is no taint effect, it does nothing"));
+            found.push(format!(
+                "{key} at {origin}: {effect:?} is not a taint effect and is ignored"
+            ));
         }
     }
     let more = found.len().saturating_sub(LISTED);

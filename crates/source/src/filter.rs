@@ -13,6 +13,9 @@ pub struct Filter {
     pub pods: Option<Selector>,
     /// Objects to exclude.
     pub exclude: Vec<Exclude>,
+    /// Whether a field that Kubernetes does not know, or that stands twice, is an error; else it is
+    /// a warning.
+    pub strict: bool,
 }
 
 /// `KIND/NAME` or `KIND/NAMESPACE/NAME`; each part may contain `*` and `?`.
@@ -111,7 +114,7 @@ mod tests {
         let filter = Filter {
             namespaces: vec!["shop".into()],
             pods: Some(Selector::parse("app=web").unwrap()),
-            exclude: Vec::new(),
+            ..Filter::default()
         };
         assert!(filter.takes(&pod("shop", "a", "web")));
         assert!(!filter.takes(&pod("shop", "a", "db")));

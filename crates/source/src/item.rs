@@ -1,6 +1,7 @@
 //! The text of one object within a file, and its decoding.
 
-use super::LIMITS;
+use super::fields::OddField;
+use super::{LIMITS, fields};
 use kubestep_api::decode::{
     DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error,
 };
@@ -85,8 +86,10 @@ pub(super) enum Content<'a> {
 /// The result of decoding an item.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    Object(Object),
-    /// An object of a kind that the scheduler does not read.
+    /// An object, and its fields that are probably not meant, each with its line and column in the
+    /// file.
+    Object(Object, Vec<((usize, usize), OddField)>),
+    /// Of a kind that the scheduler does not read.
     Unread(Symbol),
     /// The text of a scheduler configuration.
     SchedulerConfig(String),
@@ -130,7 +133,7 @@ impl Expected {
 }
 
 impl Item<'_> {
-    pub fn decode(&self) -> Result<Outcome, DecodeError> {
+    pub fn decode(&self, is_checked: bool) -> Result<Outcome, DecodeError> {
         let kind = match self.expected {
             Expected::Unread(kind) => return Ok(Outcome::Unread(kind)),
             Expected::SchedulerConfig => return Ok(self.scheduler_config()),
@@ -148,17 +151,38 @@ impl Item<'_> {
             Content::Yaml { text, indent } => decode(Text::Yaml(&dedent(text, *indent)), kind),
             Content::Value(value) => decode_value(value, kind),
         };
-        decoded.map(|decoded| self.outcome(decoded))
+        decoded.map(|decoded| self.outcome(decoded, is_checked))
     }
 
-    /// The outcome for a decoded item.
-    pub fn outcome(&self, decoded: Decoded) -> Outcome {
+    /// Whether its text is YAML.
+    pub fn is_yaml(&self) -> bool {
+        matches!(self.content, Content::Yaml { .. })
+    }
+
+    /// What a decoded item comes to.
+    pub fn outcome(&self, decoded: Decoded, is_checked: bool) -> Outcome {
         match decoded {
-            Decoded::Object(object) => Outcome::Object(object),
+            Decoded::Object(object) => {
+                let odd = if is_checked { self.odd_fields(object.kind()) } else { Vec::new() };
+                Outcome::Object(object, odd)
+            }
             Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => self.scheduler_config(),
             Decoded::Unread(kind) if is_list(&kind) => Outcome::Nothing,
             Decoded::Unread(kind) => Outcome::Unread(kind),
         }
+    }
+
+    /// The fields that are probably not meant.
+    fn odd_fields(&self, kind: Kind) -> Vec<((usize, usize), OddField)> {
+        let found = match &self.content {
+            Content::Json { text, .. } => fields::odd_fields(Text::Json(text), kind),
+            Content::Yaml { text, indent: 0 } => fields::odd_fields(Text::Yaml(text), kind),
+            Content::Yaml { text, indent } => {
+                fields::odd_fields(Text::Yaml(&dedent(text, *indent)), kind)
+            }
+            Content::Value(value) => fields::odd_fields_of(value, kind.as_str()),
+        };
+        found.into_iter().map(|field| (self.place(field.position), field)).collect()
     }
 
     /// The item as a tree of values.

@@ -14,6 +14,7 @@
 mod captured;
 mod check;
 mod error;
+mod fields;
 mod files;
 mod filter;
 pub mod fixtures;
@@ -25,6 +26,7 @@ mod piece;
 mod progress;
 mod reader;
 pub mod recording;
+mod shapes;
 mod stream;
 mod unpack;
 mod yaml;
@@ -38,8 +40,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 
 pub use captured::{Captured, MissingKind};
-pub use check::NOTHING_PENDING;
+pub use check::{NOTHING_PENDING, NOTHING_READ};
 pub use error::SourceError;
+pub use fields::{OddField, Oddity};
 pub use files::{Unreadable, below};
 pub use filter::{Exclude, Filter};
 pub use foreign::Foreign;
@@ -51,12 +54,16 @@ pub use recording::Recording;
 use files::File;
 use item::{Item, Outcome};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, Time, admission};
+use kubestep_api::{Object, ObjectKey, Time, admission};
 use piece::Piece;
 use reader::Reader;
 
 /// The path that stands for standard input.
 pub const STDIN: &str = "-";
+
+/// Objects of a YAML file whose fields are checked: YAML is slow to parse a second time, and
+/// files with more of it are rarely written by people.
+const CHECKED_YAML: usize = 1_000;
 
 /// The position at which an object was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,8 +124,24 @@ pub struct Input {
     pub recording: Option<Recording>,
     /// When a live cluster was listed, if the input is one that is followed.
     pub listed_at: Option<Time>,
+    /// Fields of objects that Kubernetes does not know, or that stand twice. An API server drops
+    /// them, so there are none where objects come from one.
+    pub odd_fields: Vec<OddFieldAt>,
     /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// A field that is probably not meant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OddFieldAt {
+    /// The object.
+    pub object: ObjectKey,
+    /// Where the field stands: the line is its own.
+    pub origin: Origin,
+    /// The column in that line, from 1; 0 where unknown.
+    pub column: usize,
+    /// The field.
+    pub field: OddField,
 }
 
 /// Memory limits.
@@ -224,7 +247,7 @@ impl<'a> Reading<'a> {
         }
         let file = Symbol::new(&name);
         for (line, object) in objects {
-            self.take(Origin { file, document: 1, line }, Outcome::Object(object));
+            self.take(Origin { file, document: 1, line }, Outcome::Object(object, Vec::new()));
         }
         self.input.warnings.extend(warnings);
         recording.describe(&mut self.input, file);
@@ -247,6 +270,8 @@ impl<'a> Reading<'a> {
             (format.prepare)(&mut file.text);
             let Some(contents) = (format.read)(&file)? else { continue };
             self.items(&file, &contents.items)?;
+            // A program wrote it: there are no typos, but its own version's fields.
+            self.input.odd_fields.retain(|odd| odd.origin.file != file.name.as_str());
             let manifest = |value| Manifest { file: file.name.clone(), value };
             self.input.manifests.extend(contents.manifests.into_iter().map(manifest));
             self.input.foreign.push(format.about(&file.name, contents.notes));
@@ -258,7 +283,8 @@ impl<'a> Reading<'a> {
 
     fn items(&mut self, file: &File, items: &[Item<'_>]) -> Result<(), Box<SourceError>> {
         add(&self.progress.found, items.len());
-        let outcomes = decode(&file.piece(), items, self.progress)?;
+        let checked = if self.filter.strict { usize::MAX } else { CHECKED_YAML };
+        let outcomes = decode(&file.piece(), items, checked, self.progress)?;
         let name = Symbol::new(&file.name);
         for (item, outcome) in items.iter().zip(outcomes) {
             self.take(Origin { file: name, document: item.document, line: item.line }, outcome);
@@ -272,6 +298,9 @@ impl<'a> Reading<'a> {
 
     fn finish(mut self) -> Result<Input, Box<SourceError>> {
         check::duplicates(&self.input.objects, &self.files)?;
+        if self.filter.strict {
+            check::strict(&self.input, &self.files)?;
+        }
         finish(&mut self.input, self.filter);
         self.progress.is_read.store(true, Ordering::Relaxed);
         Ok(self.input)
@@ -304,7 +333,7 @@ pub fn of_objects(objects: Vec<Object>, name: &str, filter: &Filter) -> Input {
     let mut input = Input::default();
     let origin = Origin { file: name.into(), document: 1, line: 1 };
     for object in objects {
-        take(&mut input, filter, origin, Outcome::Object(object));
+        take(&mut input, filter, origin, Outcome::Object(object, Vec::new()));
     }
     finish(&mut input, filter);
     input
@@ -331,17 +360,21 @@ fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
     yaml::split(file)
 }
 
-/// Decodes in parallel; the first error in the order of appearance is returned.
+/// Decodes side by side; the first error in the order of appearance counts. JSON and the first
+/// `checked` of YAML are looked through for fields that are probably not meant.
 fn decode(
     piece: &Piece<'_>,
     items: &[Item<'_>],
+    checked: usize,
     progress: &Progress,
 ) -> Result<Vec<Outcome>, Box<SourceError>> {
     let outcomes: Vec<_> = items
         .par_iter()
-        .map(|item| {
+        .enumerate()
+        .map(|(at, item)| {
             progress.check()?;
-            let outcome = item.decode().map_err(|error| piece.error(item, error));
+            let is_checked = at < checked || !item.is_yaml();
+            let outcome = item.decode(is_checked).map_err(|error| piece.error(item, error));
             add(&progress.decoded, 1);
             outcome
         })
@@ -355,9 +388,17 @@ fn add(counter: &AtomicU64, count: usize) {
 
 fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
     match outcome {
-        Outcome::Object(mut object) => {
+        Outcome::Object(mut object, odd) => {
             admission::identify(&mut object);
             if filter.takes(&object) {
+                let object_key = object.key();
+                let at = |((line, column), field)| OddFieldAt {
+                    object: object_key,
+                    origin: Origin { line: line as u32, ..origin },
+                    column,
+                    field,
+                };
+                input.odd_fields.extend(odd.into_iter().map(at));
                 input.objects.push(Loaded { object, origin });
             } else {
                 input.filtered += 1;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::STDIN;
 use super::error::SourceError;
+use super::fields::{OddField, odd_fields_of};
 use super::piece::{Piece, Place};
 use kubestep_api::decode::{json_error, yaml_error};
 use kubestep_api::yaml;
@@ -22,7 +23,14 @@ pub struct Manifest {
     pub value: Value,
 }
 
-/// Reads the documents of YAML and JSON files; the items of lists are returned one by one.
+impl Manifest {
+    /// The fields that Kubernetes does not know.
+    pub fn odd_fields(&self) -> Vec<OddField> {
+        odd_fields_of(&self.value, self.value["kind"].as_str().unwrap_or_default())
+    }
+}
+
+/// Reads the documents of YAML and JSON files, items of lists one by one.
 ///
 /// # Errors
 /// A file cannot be read, is not YAML or JSON, or contains a document without a kind.
@@ -59,7 +67,7 @@ fn documents(file: &str, text: &str) -> Result<Vec<Value>, Box<SourceError>> {
     for (number, value) in parse(file, text)?.into_iter().enumerate() {
         for value in items(value) {
             if value["kind"].as_str().is_none_or(str::is_empty) {
-                let message = format!("document {} does not say of what kind it is", number + 1);
+                let message = format!("document {} has no kind", number + 1);
                 return Err(SourceError::of_file(file, message, "write apiVersion and kind"));
             }
             values.push(value);
@@ -74,7 +82,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Value>, Box<SourceError>> {
         let error = SourceError {
             line,
             column,
-            ..*SourceError::of_file(file, error.message, "nothing of it was used")
+            ..*SourceError::of_file(file, error.message, "nothing was read from it")
         };
         error.with_snippet(&Piece { name: file, text, start: Place::START })
     };
@@ -133,7 +141,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         let told = |text: &str| documents("f.yaml", text).unwrap_err().to_string();
-        assert!(told("kind: Pod\n---\na: b\n").contains("document 2 does not say of what kind"));
+        assert!(told("kind: Pod\n---\na: b\n").contains("document 2 has no kind"));
         assert!(told("kind: [\n").contains("f.yaml"), "{}", told("kind: [\n"));
         assert!(told("{\"kind\" 1}").contains("f.yaml:1:9"), "{}", told("{\"kind\" 1}"));
     }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use unicode_width::UnicodeWidthStr;
+
 use super::RunReport;
 use crate::report::usage::Usage;
 use kubestep_api::words::count;
@@ -29,11 +31,13 @@ pub fn run(report: &RunReport) -> String {
 
 fn pods(report: &RunReport) -> String {
     let mut text = String::new();
-    let width = report.placed.iter().map(|entry| entry.pod.to_string().len()).max().unwrap_or(0);
+    let names = report.placed.iter().map(|entry| entry.pod.to_string());
+    let longest = names.map(|pod| pod.width()).max().unwrap_or(0);
     // Writing into a String cannot fail.
     for entry in &report.placed {
         let pod = entry.pod.to_string();
-        let _ = write!(text, "{pod:<width$}  on {}", entry.node);
+        let blank = " ".repeat(longest.saturating_sub(pod.width()));
+        let _ = write!(text, "{pod}{blank}  on {}", entry.node);
         let attempt = (entry.attempt > 1).then(|| format!("attempt {}", entry.attempt));
         let tie = entry.tie_break.map(|how| format!("tie broken by {how}"));
         let notes: Vec<String> = attempt.into_iter().chain(tie).collect();
@@ -87,9 +91,8 @@ fn share(part: i64, of: i64) -> String {
 
 /// The first column to the left, the others to the right.
 fn table(rows: &[[String; 6]]) -> String {
-    let widths: Vec<usize> = (0..6)
-        .map(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0))
-        .collect();
+    let widths: Vec<usize> =
+        (0..6).map(|at| rows.iter().map(|row| row[at].width()).max().unwrap_or(0)).collect();
     let mut text = String::new();
     for row in rows {
         let mut line = format!("{:<width$}", row[0], width = widths[0]);
@@ -106,7 +109,7 @@ fn table(rows: &[[String; 6]]) -> String {
 fn capacity(entry: &Capacity) -> String {
     let more = match entry.stopped {
         Some(_) => format!("{} more would fit", entry.fit),
-        None => format!("{} more would fit, and there counting ended", entry.fit),
+        None => format!("at least {} more would fit", entry.fit),
     };
     let mut text = format!("{}: {more}\n", entry.workload);
     let mut nodes: Vec<String> = entry

@@ -1,13 +1,16 @@
 //! The verdict: where the pod is, whether it fits somewhere, and what no node can help.
 
-use super::names;
+use super::{names, placement};
 use kubestep_api::words::count;
 use kubestep_debug::why::{Ahead, Basis, Place, Why};
 use kubestep_framework::record::QueueName;
 
 /// The head of the answer.
 pub(super) fn lines(why: &Why) -> Vec<String> {
-    let mut lines = vec![format!("{} {}", why.pod, place(why))];
+    let placed = matches!(why.place, Place::Bound { .. } | Place::Waiting { .. });
+    let margin = why.placement.as_ref().filter(|_| placed).and_then(placement::margin);
+    let margin = margin.map(|margin| format!(": {margin}")).unwrap_or_default();
+    let mut lines = vec![format!("{} {}{margin}", why.pod, place(why))];
     for problem in why.problems.iter().filter(|problem| problem.blocking) {
         lines.push(format!("  {}", problem.text));
         lines.push(format!("    {}", problem.advice));
@@ -32,7 +35,7 @@ fn place(why: &Why) -> String {
     match &why.place {
         Place::Bound { node } => match why.attempts.last() {
             Some(attempt) => format!("is on {node} (attempt {})", attempt.attempt),
-            None => format!("is on {node} (already there when loaded)"),
+            None => format!("is on {node} (bound when loaded)"),
         },
         Place::Ended { phase } => format!("has ended: {phase}"),
         Place::Waiting { node, in_pre_bind: false, .. } => {
@@ -72,7 +75,7 @@ fn verdict(why: &Why) -> String {
     let refused = why.ahead.iter().any(Ahead::refuses);
     match (&why.place, why.basis) {
         (Place::Bound { node } | Place::Waiting { node, .. }, Basis::Cycle { cycle }) => {
-            format!("In cycle {cycle} it fitted {}; {node} was chosen.", of(fits, all))
+            format!("In cycle {cycle} it fit {}; {node} was selected.", of(fits, all))
         }
         (Place::Bound { .. } | Place::Ended { .. }, Basis::Now) => {
             format!("Rescheduled now, without spec.nodeName, it would fit {}.", of(fits, all))
@@ -81,7 +84,7 @@ fn verdict(why: &Why) -> String {
         _ if blocked && fits > 0 => format!("Otherwise it would fit {}.", of(fits, all)),
         _ if fits > 0 => format!("It fits {}: the next attempt places it.", of(fits, all)),
         _ if blocked && all == 0 => String::new(),
-        _ if blocked => format!("Nor does it fit any of the {}.", count(all, "node")),
+        _ if blocked => format!("It also fits none of the {}.", count(all, "node")),
         _ if all == 1 => "It does not fit the only node.".to_owned(),
         _ => format!("It fits none of the {}.", count(all, "node")),
     }

@@ -2,8 +2,10 @@
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
+use kubestep_debug::margin::Margin;
 use kubestep_debug::why::score::{Formula, Placement, Ranked};
 use kubestep_debug::why::{Place, Why};
+use unicode_width::UnicodeWidthStr;
 
 /// Nodes of the ranking that are told in the short form.
 const RANKED: usize = 5;
@@ -14,23 +16,70 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     if placement.ranking.len() < 2 {
         return match (placement.ranking.first(), &why.place) {
             (Some(only), Place::Bound { .. }) if placement.nominated_first => vec![format!(
-                "{} was tried first, as the pod was nominated to it, and fitted: no other node was asked.",
+                "{} was tried first because the pod was nominated to it, and fit: no other node was evaluated.",
                 only.node
             )],
             (Some(only), Place::Bound { .. }) => {
-                vec![format!("{} was the only node that fitted, so nothing was scored.", only.node)]
+                vec![format!(
+                    "{} was the only feasible node, so no scores were computed.",
+                    only.node
+                )]
             }
             _ => Vec::new(),
         };
     }
-    let most = if wide { usize::MAX } else { RANKED };
-    let mut lines = table(placement, placement.ranking.iter().take(most));
-    if placement.ranking.len() > most {
-        lines.push(format!("  and {}", count(placement.ranking.len() - most, "more node")));
-    }
+    let mut lines = match wide {
+        true => table(placement, placement.ranking.iter()),
+        false => by_plugin(placement),
+    };
     lines.extend(tie(placement));
     if wide {
         lines.extend(placement.formulas.iter().flat_map(formula));
+    }
+    lines
+}
+
+/// By how much the chosen node won, and by which plugins; empty where nothing was compared.
+pub(super) fn margin(placement: &Placement) -> Option<String> {
+    let best = placement.ranking.first()?;
+    let second = placement.ranking.get(1).filter(|_| placement.node == Some(best.node))?;
+    let plugins = placement.plugins.iter().zip(best.scores.iter().zip(&second.scores));
+    let scores = plugins.map(|(plugin, (a, b))| (plugin.plugin, a.weighted, b.weighted));
+    let extender = |row: &Ranked| row.extenders.unwrap_or_default();
+    let extenders = ("extenders".into(), extender(best), extender(second));
+    let margin = Margin::new(best.total - second.total, scores.chain([extenders]));
+    Some(match margin.by {
+        0 => format!("{} and {} have the same total, {}", best.node, second.node, best.total),
+        by => format!("{} won by {by} over {}: {margin}", best.node, second.node),
+    })
+}
+
+/// The best nodes side by side, a line a plugin: it stays narrow whatever the number of plugins.
+/// Plugins that score all nodes alike are named in one line.
+fn by_plugin(placement: &Placement) -> Vec<String> {
+    let ranking = &placement.ranking;
+    let shown: Vec<&Ranked> = ranking.iter().take(RANKED).collect();
+    let mut table = vec![vec![String::new()]];
+    table[0].extend(shown.iter().map(|row| row.node.to_string()));
+    let mut alike = Vec::new();
+    for (at, name) in header(placement).into_iter().skip(3).enumerate() {
+        let cells = |row: &Ranked| self::row(row).get(at + 3).cloned().unwrap_or_default();
+        let first = ranking.first().map(cells).unwrap_or_default();
+        if ranking.iter().all(|row| cells(row) == first) {
+            alike.push(format!("{name} {first}"));
+            continue;
+        }
+        table.push([name].into_iter().chain(shown.iter().map(|row| cells(row))).collect());
+    }
+    let totals = shown.iter().map(|row| row.total.to_string());
+    table.push(["total".to_owned()].into_iter().chain(totals).collect());
+    let mut lines = vec!["Scores, weighted (raw → normalized × weight):".to_owned()];
+    lines.extend(padded(&table, 0));
+    if !alike.is_empty() {
+        lines.push(format!("  the same on every node: {}", alike.join(", ")));
+    }
+    if ranking.len() > RANKED {
+        lines.push(format!("  and {}", count(ranking.len() - RANKED, "more node")));
     }
     lines
 }
@@ -39,7 +88,7 @@ fn tie(placement: &Placement) -> Option<String> {
     if placement.tie.is_empty() {
         return None;
     }
-    let how = placement.tie_break.as_deref().unwrap_or("chance, as kube-scheduler does");
+    let how = placement.tie_break.as_deref().unwrap_or("a random choice, as in kube-scheduler");
     Some(format!("{} share the best total; the tie is broken by {how}.", placement.tie.len()))
 }
 
@@ -47,21 +96,26 @@ fn tie(placement: &Placement) -> Option<String> {
 fn table<'a>(placement: &Placement, rows: impl Iterator<Item = &'a Ranked>) -> Vec<String> {
     let mut table = vec![header(placement)];
     table.extend(rows.map(row));
-    let columns = table[0].len();
-    let width =
-        |at: usize| table.iter().filter_map(|row| row.get(at)).map(|c| c.chars().count()).max();
+    let mut lines = vec!["Scores, weighted (raw → normalized × weight):".to_owned()];
+    lines.extend(padded(&table, 1));
+    lines
+}
+
+/// Lines with the cells of each column under each other: those of `names` on the left, all others
+/// on the right of their columns.
+fn padded(table: &[Vec<String>], names: usize) -> Vec<String> {
+    let columns = table.first().map_or(0, Vec::len);
+    let width = |at: usize| table.iter().filter_map(|row| row.get(at)).map(|c| c.width()).max();
     let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate();
-        let padded = cells.map(|(at, (cell, width))| match at {
-            1 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
+        let padded = cells.map(|(at, (cell, width))| {
+            let blank = " ".repeat(width.saturating_sub(cell.width()));
+            if at == names { format!("{cell}{blank}") } else { format!("{blank}{cell}") }
         });
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        format!("  {}", padded.collect::<Vec<_>>().join("  ").trim_end())
     };
-    let mut lines = vec!["Scores, weighted (raw → normalized × weight):".to_owned()];
-    lines.extend(table.iter().map(line).map(|line| format!("  {line}")));
-    lines
+    table.iter().map(line).collect()
 }
 
 fn header(placement: &Placement) -> Vec<String> {
@@ -70,9 +124,6 @@ fn header(placement: &Placement) -> Vec<String> {
         1 => plugin.plugin.to_string(),
         weight => format!("{} ×{weight}", plugin.plugin),
     }));
-    if placement.ranking.iter().any(|row| row.extenders.is_some()) {
-        header.push("extenders".to_owned());
-    }
     header
 }
 
@@ -87,7 +138,6 @@ fn row(ranked: &Ranked) -> Vec<String> {
             (false, false) => format!("{weighted} ({raw} → {normalized})"),
         }
     }));
-    row.extend(ranked.extenders.map(|score| score.to_string()));
     row
 }
 

@@ -47,7 +47,7 @@ const LIST: Place = Place::views(&[ViewId::Breakpoints]);
 pub const SPECS: &[Spec] = &[
     spec(Breakpoints::Here, "break-here", &["b", "f9"], Argument::None, "", "Toggle breakpoint on the selected row"),
     spec(Breakpoints::Break, "break", &[], Argument::Required("PLACE|save FILE|load FILE|clear"), "", "Breakpoint: Filter, pod:web-*, on:tie, once, log, if score > 80"),
-    spec(Breakpoints::Watch, "watch", &[], Argument::Required("SUBJECT"), "", "Watch: node:NAME [RESOURCE], queue:NAME or pod:NS/NAME, stop, log"),
+    spec(Breakpoints::Watch, "watch", &[], Argument::Required("SUBJECT"), "", "Stop at a change of node:NAME [RESOURCE], queue:NAME, pod:NS/NAME; log, show"),
     spec(Breakpoints::WatchHere, "watch-here", &["w"], Argument::None, "", "Watch what is free on the selected node, or where the pod is"),
     spec(Breakpoints::Edit, "break-edit", &[], Argument::Required("NUMBER TEXT"), "", "Rewrite a breakpoint or watch"),
     Spec { place: LIST, ..spec(Breakpoints::Remove, "break-remove", &["x", "delete"], Argument::Optional("NUMBER"), "remove", "Remove the selected breakpoint or watch") },

@@ -69,7 +69,7 @@ pub const SPECS: &[Spec] = &[
     spec(General::Escape, "escape", &["esc"], "", "Close the window, drop the filter, or go to the enclosing view"),
     spec(General::Redraw, "redraw", &["ctrl-l"], "", "Draw the whole screen again"),
     spec(General::Suspend, "suspend", &["ctrl-z"], "", "Back to the shell; fg returns"),
-    spec(General::Quit, "quit", &["q"], "", "Close the window, or leave when none is open"),
+    Spec { aliases: &["q"], ..spec(General::Quit, "quit", &["q"], "", "Close the window, or leave when none is open") },
     spec(General::Interrupt, "interrupt", &["ctrl-c"], "", "Leave at once"),
 ];
 
@@ -85,7 +85,7 @@ pub fn apply(action: General, app: &mut App, model: &Model, argument: &str) -> E
         General::Wide => app.toggle_wide(),
         General::Breadcrumbs => app.toggle_breadcrumbs(),
         General::Escape if model.going_back.is_some() => return Effect::Session(Request::GiveUp),
-        General::Escape => app.escape(),
+        General::Escape => return app.escape(model),
         General::Save => return Effect::Save(argument.trim().to_owned()),
         General::Mouse => return app.switch_mouse(argument.trim()),
         General::Redraw => return Effect::Clear,

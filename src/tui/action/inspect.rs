@@ -40,7 +40,7 @@ const fn spec(
 /// The rows of the table.
 #[rustfmt::skip]
 pub const SPECS: &[Spec] = &[
-    spec(Inspect::Open, "open", &["enter"], "open", "Go into the selected row: its cycle, view or node"),
+    spec(Inspect::Open, "open", &["enter"], "open", "Look into the selected row; Esc returns, t goes there"),
     spec(Inspect::Describe, "describe", &["d"], "describe", "Everything about the selected row, in one window"),
     spec(Inspect::Why, "why", &["W"], "why", "Why the pod is pending, or on its node: everything that blocks it"),
     spec(Inspect::WhyView, "why-view", &["g w"], "", "Why, as a view with folds; Enter goes to the node or cycle"),

@@ -64,6 +64,9 @@ pub enum Wish {
     Weigh(Symbol, i64),
 }
 
+/// A line of a window, and what it chooses.
+pub type Choice = (Option<Wish>, String);
+
 const fn spec(
     action: WhatIf,
     name: &'static str,

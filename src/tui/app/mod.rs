@@ -104,6 +104,8 @@ pub enum Request {
     },
     /// To a moment of the recording.
     GoTo(Position),
+    /// Shows a cycle and a frame of it; the debugger stays where it is. Nothing: its own again.
+    Inspect(Option<Position>),
     /// To a cycle by its number.
     GoToCycle(u64),
     /// To a moment, in microseconds of virtual time since the start.
@@ -183,14 +185,19 @@ pub struct Appearance {
     pub charset: Charset,
 }
 
+/// The debugger's position, and the cycle and frame that are inspected.
+type Followed = (Option<Position>, Option<(u64, kubestep_debug::Position)>);
+
 /// The interface's state.
 pub struct App {
     view: ViewId,
     history: Vec<ViewId>,
     history_at: usize,
     grids: BTreeMap<ViewId, GridState>,
-    /// Position each view's selection has followed to.
-    followed: BTreeMap<ViewId, Option<Position>>,
+    /// Position each view's selection has followed to, and what was inspected.
+    followed: BTreeMap<ViewId, Followed>,
+    /// The view from which a cycle was inspected.
+    inspected_from: Option<ViewId>,
     detail_scroll: usize,
     /// How far the details can be scrolled.
     detail_room: usize,
@@ -242,6 +249,7 @@ impl App {
             history_at: 0,
             grids: BTreeMap::new(),
             followed: BTreeMap::new(),
+            inspected_from: None,
             detail_scroll: 0,
             detail_room: 0,
             detail_focused: false,

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::{App, Effect, Request};
-use crate::tui::action::whatif::Wish;
-use crate::tui::action::{self, Action, Keymap};
-use crate::tui::command;
+use crate::tui::action::whatif::{Choice, Wish};
+use crate::tui::action::{Action, Keymap};
 use crate::tui::compare::Table;
 use crate::tui::driver::Open;
 use crate::tui::lines::{Line, LineGrid, Wrapped, wrapped};
@@ -15,6 +14,7 @@ use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
 use crate::tui::widget::grid::{CellOut, Column, GridSource, GridState};
 use crate::tui::widget::status_line::Severity;
+use crate::tui::{action, command};
 use kubestep_debug::edit::offers::Offer;
 use kubestep_live::{Decision, Verdict};
 
@@ -37,7 +37,7 @@ pub struct Popup {
 enum Content {
     Actions(Vec<ActionRow>),
     Offers(Vec<Offer>),
-    Fixes(Vec<(Option<usize>, String)>),
+    Choices(Vec<Choice>),
     Lines(Vec<Line>),
     Table(Table),
 }
@@ -88,8 +88,8 @@ impl Content {
         match self {
             Content::Actions(rows) => Arc::new(ActionGrid(rows.clone())),
             Content::Offers(offers) => Arc::new(OfferGrid(offers.clone())),
-            Content::Fixes(lines) => {
-                let rows = fix_rows(lines, width).into_iter();
+            Content::Choices(lines) => {
+                let rows = choice_rows(lines, width).into_iter();
                 Arc::new(LineGrid(rows.map(|(_, row)| row).collect()))
             }
             Content::Table(table) => Arc::new(table.clone()),
@@ -101,13 +101,12 @@ impl Content {
     }
 }
 
-/// The lines of changes in a window of that width, each with the change it is about.
-fn fix_rows(lines: &[(Option<usize>, String)], width: u16) -> Vec<(Option<usize>, Wrapped)> {
+/// The lines of choices in a window of that width, each with what it chooses.
+fn choice_rows(lines: &[Choice], width: u16) -> Vec<(Option<Wish>, Wrapped)> {
     let columns = usize::from(width.saturating_sub(2));
-    let rows = |(fix, text): &(Option<usize>, String)| {
+    let rows = |(wish, text): &Choice| {
         let rows = wrapped(&[Line::text(text)], columns).into_iter();
-        let fix = *fix;
-        rows.map(move |row| (fix, row)).collect::<Vec<_>>()
+        rows.map(|row| (wish.clone(), row)).collect::<Vec<_>>()
     };
     lines.iter().flat_map(rows).collect()
 }
@@ -283,7 +282,9 @@ impl App {
         let popup = self.popups.last()?;
         match &popup.content {
             Content::Actions(rows) => Some(&rows.get(popup.grid.selected_row()?)?.help),
-            Content::Lines(_) | Content::Offers(_) | Content::Fixes(_) | Content::Table(_) => None,
+            Content::Lines(_) | Content::Offers(_) | Content::Choices(_) | Content::Table(_) => {
+                None
+            }
         }
     }
 
@@ -294,6 +295,10 @@ impl App {
                 let lines = lines.iter().map(Line::text).collect();
                 self.push_popup(Popup::new(&title, "/ filter  Esc close", Content::Lines(lines)));
             }
+            Open::Branches(title, lines) => {
+                let footer = "Enter go to the branch  / filter  Esc close";
+                self.push_popup(Popup::new(&title, footer, Content::Choices(lines)));
+            }
             Open::Fixes(title, lines) => {
                 // The first change, not what is said above it.
                 let first = isize::from(lines.iter().any(|(fix, _)| fix.is_some()));
@@ -301,7 +306,7 @@ impl App {
                     0 => "/ filter  Esc close",
                     _ => "Enter do it as a what-if  / filter  Esc close",
                 };
-                self.push_popup(Popup::new(&title, footer, Content::Fixes(lines)));
+                self.push_popup(Popup::new(&title, footer, Content::Choices(lines)));
                 self.move_in_popup(first);
             }
             Open::Offers(title, offers) => {
@@ -364,12 +369,11 @@ impl App {
         let width = popup.size(size).0.saturating_sub(4);
         let chosen = match (&popup.content, popup.grid.selected_row()) {
             (Content::Actions(rows), Some(row)) => rows.get(row).cloned(),
-            (Content::Fixes(lines), Some(row)) => {
-                let rows = fix_rows(lines, width);
-                let fix = rows.get(row)?.0;
-                let Some(fix) = fix else { return Some(Effect::None) };
+            (Content::Choices(lines), Some(row)) => {
+                let wish = choice_rows(lines, width).get(row)?.0.clone();
+                let Some(wish) = wish else { return Some(Effect::None) };
                 self.popups.pop();
-                return Some(Effect::Session(Request::WhatIf(Wish::Fix(fix))));
+                return Some(Effect::Session(Request::WhatIf(wish)));
             }
             (Content::Offers(offers), Some(row)) => {
                 let offer = offers.get(row).cloned()?;

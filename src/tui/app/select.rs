@@ -19,7 +19,10 @@ impl App {
         self.stamp_messages(model);
         let view = self.view;
         let source = self.source(model);
-        let follows = self.followed.insert(view, model.position) != Some(model.position);
+        // The timeline marks where the debugger stands: a cycle that was looked at stays selected.
+        let inspected = model.inspected.filter(|_| view != ViewId::Timeline);
+        let place = (model.position, inspected);
+        let follows = self.followed.insert(view, place) != Some(place);
         let revision = self.revision(model);
         let grid = self.grid(view);
         grid.refresh(&*source, revision);

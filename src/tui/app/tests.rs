@@ -293,9 +293,9 @@ fn a_decision_is_copied_as_text_or_markdown() {
         panic!("{:?}", story.effects)
     };
     assert!(text.starts_with("Filter of shop/web-7f in cycle 1\n✗ NodeResourcesFit on node-b"));
-    assert!(text.contains("all nodes: 3 of 5 nodes refused: Insufficient cpu (3)\n"));
+    assert!(text.contains("all nodes: 2/5 pass: Insufficient cpu (3)\n"));
     assert!(markdown.starts_with("## Filter of shop/web-7f in cycle 1\n\n"));
-    assert!(markdown.contains("- **all nodes**: 3 of 5"));
+    assert!(markdown.contains("- **all nodes**: 2/5 pass"));
 }
 
 #[test]

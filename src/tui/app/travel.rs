@@ -74,7 +74,7 @@ impl App {
     }
 
     /// Closes what is open, from the inside out; at last the view that encloses this one.
-    pub fn escape(&mut self) {
+    pub fn escape(&mut self, model: &Model) -> Effect {
         if self.running || self.playing {
             (self.running, self.playing) = (false, false);
             self.say(Severity::Info, "stopped");
@@ -87,11 +87,17 @@ impl App {
         } else if self.searching {
             self.searching = false;
             self.say(Severity::Info, "the search ends in a moment");
+        } else if model.inspected.is_some() {
+            if let Some(from) = self.inspected_from.take().filter(|from| *from != self.view) {
+                self.show(from);
+            }
+            return Effect::Session(Request::Inspect(None));
         } else if let Some(outer) = view::enclosing(self.view) {
             self.show(outer);
         } else {
             self.tell("this is the outermost view; q leaves");
         }
+        Effect::None
     }
 
     /// Goes into the selected row.
@@ -123,8 +129,14 @@ impl App {
                 Effect::Session(request)
             }
             Open::Moment(position, next) => {
+                if model.inspected.is_none() {
+                    self.inspected_from = Some(self.view);
+                }
                 self.show(next);
-                Effect::Session(Request::GoTo(position))
+                // What the debugger stands in needs no inspection.
+                let own = model.stepped_frame() == Some(position.frame)
+                    && model.position == Some(position);
+                Effect::Session(Request::Inspect((!own).then_some(position)))
             }
         }
     }

@@ -35,9 +35,9 @@ fn continue_stops_at_a_breakpoint_forward_and_back() {
 
 #[test]
 fn a_step_over_a_breakpoint_stops_at_it() {
-    let mut live = wide("tour").keys(":break Filter/TaintToleration<Enter>nn");
+    let mut live = wide("tour").keys(":break Filter/TaintToleration<Enter>n");
     assert!(live.text().contains("▸ Filter ▸ TaintToleration"), "{}", live.text());
-    let mut live = live.keys("}}");
+    let mut live = live.keys("}");
     assert!(live.text().contains("hit 2: cycle 2"), "{}", live.text());
     let mut live = live.keys("{{");
     assert!(live.text().contains("hit 1: cycle 1"), "{}", live.text());
@@ -76,9 +76,9 @@ fn the_list_shows_hits_and_values_and_edits() {
 
 #[test]
 fn a_watch_stops_where_its_value_changes() {
-    let mut live = wide("tour").keys(":watch node:b-0 cpu stop<Enter>c");
+    let mut live = wide("tour").keys(":watch node:b-0 cpu<Enter>c");
     let text = live.text();
-    assert!(text.contains("watch 1 (node:b-0 cpu stop), hit 1") && text.contains("→"), "{text}");
+    assert!(text.contains("watch 1 (node:b-0 cpu), hit 1") && text.contains("→"), "{text}");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn going_on_at_the_end_never_leads_back() {
         live = live.keys("c");
         assert!(live.text().contains(" idle; +"), "{}", live.text());
         let crumbs = crumbs(&mut live);
-        assert!(crumbs.contains("cycle 8 default/payment ▸ "), "{crumbs}");
+        assert!(crumbs.contains("cycle 8 default/payment"), "{crumbs}");
         assert!(!crumbs.contains("▸ Reserve"), "{crumbs}");
     }
     let mut live = live.keys("C");
@@ -157,10 +157,10 @@ fn an_unschedulable_pod_stops_where_its_nodes_were_refused() {
 
 #[test]
 fn a_watch_on_a_pod_says_where_it_is() {
-    let watched = ":watch pod:default/web-0<Enter>:watch pod:default/release<Enter>";
+    let watched = ":watch pod:default/web-0 show<Enter>:watch pod:default/release show<Enter>";
     let mut live = wide("tour").keys(watched).keys("cB");
-    assert!(live.text().contains("pod:default/web-0 = on b-0"), "{}", live.text());
-    assert!(live.text().contains("pod:default/release = waits for b-0"), "{}", live.text());
+    assert!(live.text().contains("pod:default/web-0 show = on b-0"), "{}", live.text());
+    assert!(live.text().contains("pod:default/release show = waits for b-0"), "{}", live.text());
     let mut live = live.keys("7AB");
-    assert!(live.text().contains("pod:default/release = on b-0"), "{}", live.text());
+    assert!(live.text().contains("pod:default/release show = on b-0"), "{}", live.text());
 }

@@ -6,7 +6,9 @@ use super::{Done, Driver};
 use crate::tui::app::BreakRequest;
 use crate::tui::model::BreakpointRow;
 use crate::tui::widget::status_line::Severity;
-use kubestep_debug::breakpoint::{Act, Definition, Hit, Item, Moment, Recording, file, words};
+use kubestep_debug::breakpoint::{
+    Act, Definition, Hit, Item, Moment, Recording, What, file, words,
+};
 use kubestep_debug::{Search, Session};
 use kubestep_output::file::replace;
 
@@ -219,7 +221,12 @@ pub fn load(session: &mut Session, path: &str) -> Result<String, String> {
     Ok(format!("{} from {path}", count(number)))
 }
 
+/// The watched value at the position, if that is known without work.
 fn value(session: &Session, item: &Item) -> String {
+    let state = session.state().filter(|_| session.is_within());
+    if let (What::Watch(subject), Some(world)) = (&item.definition.what, state) {
+        return subject.value_in(world).to_string();
+    }
     let value = item.value_after(&session.recording(), session.entries_past());
     value.map(|value| value.to_string()).unwrap_or_default()
 }

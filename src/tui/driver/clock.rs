@@ -77,7 +77,7 @@ impl Driver {
                 Next::Now if self.playing.waited < speed.pause(STEP) => break,
                 Next::In(gap) if self.playing.flowed < gap => break,
                 Next::Now | Next::In(_) => {
-                    let since = Moment::after(self.session.entries_past());
+                    let since = self.session.moment();
                     self.play_stop();
                     if let Some(words) = self.stop_played(since) {
                         return Some(words);
@@ -120,7 +120,7 @@ impl Driver {
             return if then > now { Next::In(then.0 - now.0) } else { Next::Now };
         }
         let queue = self.session.world().scheduler().queue();
-        if !queue.is_idle() && self.session.circle().is_none() {
+        if !queue.is_idle() && self.session.livelock().is_none() {
             return Next::Now;
         }
         self.session.next_timer().map_or(Next::Never, |timer| Next::In(timer.due.0 - now.0))
@@ -132,7 +132,7 @@ impl Driver {
             self.session.go_to_stop(self.session.stop_index() + 1);
             return self.position_changed();
         }
-        if self.session.circle().is_some() || self.session.run_cycle() == Ran::Idle {
+        if self.session.livelock().is_some() || self.session.run_cycle() == Ran::Idle {
             self.session.advance_to_next_timer();
         }
         self.world_changed();
@@ -172,9 +172,10 @@ impl Driver {
         };
         let due = timer::due_by(self.session.world(), end);
         let untried = self.session.world().scheduler().queue().lengths()[0];
+        let since = self.newest_moment();
         self.session.advance(end.0 - before.0);
         let passed = span(end.0 - before.0);
-        if let Some(done) = self.stop_advanced(&passed) {
+        if let Some(done) = self.stop_advanced(since, &passed) {
             return done;
         }
         let (skipped, notes) = skipped(&due, before, end, untried);
@@ -186,9 +187,9 @@ impl Driver {
         Done { notes, ..Done::said(text) }
     }
 
-    /// What to say if a breakpoint was hit while time passed; the position is there.
-    fn stop_advanced(&mut self, passed: &str) -> Option<Done> {
-        let since = self.session.moment();
+    /// What to say if a breakpoint was hit while time passed, since that moment; the position is
+    /// there.
+    fn stop_advanced(&mut self, since: Option<Moment>, passed: &str) -> Option<Done> {
         let end = Moment::after(self.session.history().len());
         let notes = self.log_lines(since);
         match self.stop_until(since, end) {
@@ -351,14 +352,14 @@ impl Driver {
             if over {
                 if self.goal == Goal::Idle {
                     // The last of the pods, if a group was tried.
-                    self.session.go_on_to_end();
+                    self.session.go_to_end();
                 }
                 return Continued::Idle;
             }
             if ran && !more() {
                 return Continued::Paused;
             }
-            self.session.go_on_to_end();
+            self.session.go_to_end();
             after = Moment::after(self.session.history().len());
             (over, ran) = (!self.run_on(), true);
         }
@@ -374,7 +375,7 @@ impl Driver {
         if matches!(self.goal, Goal::Pod(pod) if here == Some(pod)) {
             return false;
         }
-        if ran && self.session.circle().is_none() {
+        if ran && self.session.livelock().is_none() {
             return true;
         }
         let due = self.session.next_timer().map(|timer| timer.due);
@@ -429,7 +430,7 @@ impl Driver {
 
     /// Why nothing runs now, and what would.
     pub(super) fn idle_words(&self) -> String {
-        let state = self.session.circle().map_or("idle".into(), |circle| circle.to_string());
+        let state = self.session.livelock().map_or("idle".into(), |circle| circle.to_string());
         match self.session.next_timer() {
             Some(timer) => {
                 let left = span((timer.due.0 - self.session.world().now().0).max(0));
@@ -438,7 +439,7 @@ impl Driver {
                     false => format!("{state}; + lets {left} pass: {}", timer.words()),
                 }
             }
-            None if self.session.circle().is_some() => state,
+            None if self.session.livelock().is_some() => state,
             None => "idle, and nothing is due by itself: only a change would help".into(),
         }
     }

@@ -16,7 +16,8 @@ const BRANCHES: usize = 24;
 
 /// What one of the rounds of a person does: looks around, goes back and forth, asks what if.
 fn round(number: usize) -> String {
-    let (cycle, node) = (number * 7 % PODS + 1, number % PODS);
+    // Late enough that `{` four times does not lead to the beginning, where nothing is left to copy.
+    let (cycle, node) = (number * 7 % (PODS - 5) + 6, number % PODS);
     let around = format!(":cycle {cycle}<Enter>ssSSnNfF}}}}{{{{)(0123456789BM");
     let searched = format!("5/n-{node}<Enter>/<Esc>6jjW<Esc>3lloo");
     let what_if = format!(":what-if cordon node n-{node}<Enter>cuU}}D<Esc>");

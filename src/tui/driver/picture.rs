@@ -11,11 +11,14 @@ use std::time::{Duration, Instant};
 use super::{Driver, rows};
 use crate::report;
 use crate::tui::model::{Configuration, Folding, Model, Position};
+use crate::tui::names::CommonParts;
 use crate::tui::view::{ViewId, events};
+use kubestep_cluster::moments::Target;
 use kubestep_config as config;
 use kubestep_config::ResolvedConfig;
 use kubestep_debug::{Input, Session};
 use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::NodeNames;
 
 /// The patience of a person who presses keys.
 const PATIENCE: Duration = Duration::from_millis(40);
@@ -33,13 +36,16 @@ pub(super) struct Picture {
     old_queues: bool,
     old_pods: bool,
     old_groups: bool,
+    old_watches: bool,
     old_rest: bool,
+    /// The names of nodes whose common parts are known.
+    named: Option<Arc<NodeNames>>,
     /// The configuration that the rows are of.
     config: Option<Arc<ResolvedConfig>>,
     /// The revision of which the times are.
     pub times_of: u64,
-    /// The step of which the rows show the state, if it is known.
-    step: Option<usize>,
+    /// The state that the rows show, if it is known: the step and the moment within it.
+    state: Option<(usize, Option<Target>)>,
 }
 
 impl Default for Picture {
@@ -52,10 +58,12 @@ impl Default for Picture {
             old_queues: true,
             old_pods: true,
             old_groups: true,
+            old_watches: true,
             old_rest: true,
+            named: None,
             config: None,
             times_of: u64::MAX,
-            step: None,
+            state: None,
         }
     }
 }
@@ -64,7 +72,15 @@ impl Driver {
     /// The picture for `view`: complete, or as complete as it gets in a moment.
     pub fn model(&mut self, view: ViewId) -> &Model {
         if self.work.is_none() {
-            self.work = self.session.restoring(self.session.step(), view.shows_cluster());
+            self.work = self.session.restoring_here(view.shows_cluster());
+            self.work_slice(self.picture.patience);
+        }
+        if self.work.is_none()
+            && let Some((number, _)) = self.model.inspected
+            && let Some(stop) = self.session.timeline().stop_of_cycle(number)
+            && let Some(stop) = self.session.timeline().stops().get(stop)
+        {
+            self.work = self.session.restoring(stop.step, false);
             self.work_slice(self.picture.patience);
         }
         if self.work.is_none() {
@@ -98,12 +114,15 @@ impl Driver {
         if view == ViewId::Times {
             return self.draw_up_times();
         }
+        if view == ViewId::Breakpoints && std::mem::take(&mut self.picture.old_watches) {
+            return self.draw_up_breakpoints();
+        }
         // The node views of a cycle show labels, if the cluster there is known.
         let shows = view.shows_cluster()
             || matches!(view, ViewId::Filter | ViewId::Scores | ViewId::Preemption);
         let Some(world) = self.session.state().filter(|_| shows) else { return };
         let (picture, model) = (&mut self.picture, &mut self.model);
-        let newest = self.session.stop().map_or(0, |stop| stop.newest_cycle);
+        let newest = self.session.newest_known_cycle();
         let history = self.session.history();
         let said = |pod: NamespacedName| {
             let mut cycles = history.cycles_of(pod).rev();
@@ -137,6 +156,9 @@ impl Driver {
             model.waiting = rows::waiting(world);
             model.nominated = rows::nominated(world);
             model.nodes = world.scheduler().cache().nodes().cloned().collect();
+            if model.cycles.is_empty() {
+                model.node_names = CommonParts::of(model.nodes.iter().map(|n| n.name.as_str()));
+            }
         }
         model.revision += 1;
     }
@@ -152,9 +174,7 @@ impl Driver {
         let new = new.filter(|(entry, _)| entry.as_cycle().is_none());
         events.extend(new.map(|(entry, at)| (at, entry.clone())));
         picture.seen = history.len();
-        picture.step = None;
-        self.model.idle =
-            self.session.world().scheduler().queue().is_idle() || self.session.circle().is_some();
+        picture.state = None;
         self.take_cycles();
         self.position_changed();
     }
@@ -189,6 +209,15 @@ impl Driver {
         }
         cycles.extend(history.cycles_from(first + cycles.len()).cloned());
         self.picture.replaced = history.replaced();
+        let newest = cycles.last().map(|cycle| cycle.nodes.clone());
+        let same = |new: &Arc<NodeNames>| {
+            self.picture.named.as_ref().is_some_and(|named| Arc::ptr_eq(named, new))
+        };
+        if let Some(nodes) = newest.filter(|new| !same(new)) {
+            let names = nodes.names.iter().map(|name| name.as_str());
+            self.model.node_names = CommonParts::of(names);
+            self.picture.named = Some(nodes);
+        }
     }
 
     /// Takes over where the debugger is.
@@ -201,16 +230,21 @@ impl Driver {
         self.model.position = index.map(|cycle| Position { cycle, frame });
         self.model.aside = aside(&self.session);
         self.draw_up_breakpoints();
+        self.model.under_way =
+            number.is_some_and(|number| number > self.session.newest_known_cycle());
         self.model.at_end = self.session.is_at_newest();
+        let idle = || self.session.world().scheduler().queue().is_idle();
+        self.model.idle =
+            !self.session.is_within() && (idle() || self.session.livelock().is_some());
         self.model.now = self.session.now();
         self.model.going_back = None;
         self.model.revision += 1;
-        let step = Some(self.session.step());
-        if self.picture.step != step {
+        let state = Some(self.session.state_key());
+        if self.picture.state != state {
             let picture = &mut self.picture;
             (picture.old_queues, picture.old_pods, picture.old_rest) = (true, true, true);
-            picture.old_groups = true;
-            picture.step = step;
+            (picture.old_groups, picture.old_watches) = (true, true);
+            picture.state = state;
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::tui::widget::status_line::Severity;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::{Position, Ran, Session};
-use kubestep_live::attended::{Arrival, Standing};
-use kubestep_live::{Attended, Notice};
+use kubestep_live::attended::{Arrival, LeaderStatus};
+use kubestep_live::{InteractiveScheduler, Notice};
 
 /// How a real scheduler is made to decide.
 pub const DECIDING: &str =
@@ -45,7 +45,7 @@ impl Went {
 
 impl Driver {
     /// Lets the session, which acts, schedule for real.
-    pub fn attend(&mut self, attended: Attended) {
+    pub fn attend(&mut self, attended: InteractiveScheduler) {
         self.attended = Some(Box::new(attended));
         self.session.forget_past();
         self.model.start = self.session.world().now();
@@ -87,6 +87,14 @@ impl Driver {
     /// One step. Beyond what is recorded a real scheduler sends what is held, or else decides:
     /// who stands in the present steps into the next cycle, not into news that have just come.
     pub(super) fn one_step(&mut self, way: Way, step: fn(&mut Session) -> Ran) -> Went {
+        let went = self.step_on(way, step);
+        if way == Way::Into && went.is_new_cycle() {
+            self.session.enter();
+        }
+        went
+    }
+
+    fn step_on(&mut self, way: Way, step: fn(&mut Session) -> Ran) -> Went {
         let at_news = self.session.record().is_none();
         if way != Way::Back && at_news && self.is_real() && self.held().is_none() {
             return self.decide_next();
@@ -148,7 +156,7 @@ impl Driver {
             }
             Went::Sent(words) => Done::said(format!("sent: {words}")),
             Went::Ran(Ran::NewCycle) if !held.is_empty() => Done::said(format!(
-                "{} is held: {held}; n sends it, and so does stepping on beyond its end",
+                "{} is held: {held}; }} sends it, and so does stepping on beyond its end",
                 self.cycle_words()
             )),
             Went::Ran(Ran::NewCycle) if sent.is_some() => {
@@ -167,7 +175,7 @@ impl Driver {
     /// From now on it decides by itself; what was held is sent.
     pub(super) fn let_run(&mut self) -> Done {
         if !self.session.unsent().is_empty() && !self.session.is_at_newest() {
-            let text = "a cycle is held: c goes to it, n sends what it wants written".to_owned();
+            let text = "a cycle is held: c goes to it, } sends what it wants written".to_owned();
             let message = Some((Severity::Error, text));
             return Done { message, stopped: true, ..Done::default() };
         }
@@ -194,7 +202,7 @@ impl Driver {
     pub(super) fn run_for_real(&mut self, budget: Duration) -> (bool, Option<Done>) {
         let start = Instant::now();
         while self.runs && self.held().is_none() && start.elapsed() < budget {
-            let since = Moment::after(self.session.entries_past());
+            let since = self.newest_moment();
             if !self.decide_next().is_new_cycle() {
                 return (false, None);
             }
@@ -216,10 +224,10 @@ impl Driver {
         let held = self.held().is_some();
         let Some(attended) = &mut self.attended else { return false };
         let shown = self.model.live.as_ref().map_or(0, |live| live.waiting);
-        let led = *attended.standing() == Standing::Leads;
+        let led = *attended.standing() == LeaderStatus::Leads;
         let (changed, notices) = attended.tick(&mut self.session, held);
         self.unsaid.extend(notices);
-        if !led && *attended.standing() == Standing::Leads {
+        if !led && *attended.standing() == LeaderStatus::Leads {
             self.unsaid.push(Notice { serious: false, text: DECIDING.into() });
         }
         changed || held && attended.waiting() != shown
@@ -246,7 +254,7 @@ impl Driver {
             Some(Held::Past | Held::Branch) => {
                 "this is the past: c goes back to the present, :fork tries it here".to_owned()
             }
-            Some(Held::Cycle) => format!("{} is held: n sends it first", self.cycle_words()),
+            Some(Held::Cycle) => format!("{} is held: }} sends it first", self.cycle_words()),
             _ => self.attended.as_mut()?.may_write().err()?,
         };
         Some(Done { message: Some((Severity::Error, text)), ..Done::default() })
@@ -264,7 +272,7 @@ impl Driver {
         let original = here.or_else(|| self.branches.other(ORIGINAL));
         let unsent = original.map(Session::unsent_words).unwrap_or_default();
         let standing = self.attended.as_ref().map(|attended| attended.standing());
-        Left { unsent, lost: standing.is_some_and(Standing::is_lost) }
+        Left { unsent, lost: standing.is_some_and(LeaderStatus::is_lost) }
     }
 }
 

@@ -4,12 +4,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::beside::{Beside, Came};
 use super::difference::Comparing;
 use super::{Done, Driver, Open};
 use crate::report::fixes;
+use crate::tui::action::whatif::Wish;
 use crate::tui::widget::status_line::Severity;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::edit::{Edit, EditError};
@@ -58,7 +60,7 @@ impl Driver {
         if let Some(answer) = self.found.as_ref().filter(|answer| same(&answer.question)) {
             return Done { open: Some(window(answer)), ..Done::default() };
         }
-        if self.session.world_here().api().objects().pod(pod).is_none() {
+        if self.session.world_at(self.session.step()).api().objects().pod(pod).is_none() {
             return super::why::gone(pod);
         }
         self.stop_search();
@@ -74,7 +76,7 @@ impl Driver {
 
     fn begin_search(&mut self, question: Question) -> std::io::Result<Searching> {
         let pod = question.pod;
-        let mut world = self.session.world_here().clone();
+        let mut world = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
         world.write_here();
         let work = Beside::begin("fixes", move |told| {
             let mut go_on = |tried, of| told.go_on(tried, of);
@@ -166,5 +168,6 @@ impl Searching {
 
 fn window(answer: &Answer) -> Open {
     let title = format!("What would make {} fit?", answer.question.pod);
-    Open::Fixes(title, fixes::lines(&answer.fixes))
+    let lines = fixes::lines(&answer.fixes).into_iter();
+    Open::Fixes(title, lines.map(|(fix, line)| (fix.map(Wish::Fix), line)).collect())
 }

@@ -9,19 +9,78 @@ use kubestep_source::fixtures;
 fn stepping_goes_forward_and_back_through_the_same_positions() {
     let mut live = Live::demo("tour");
     let crumbs = |live: &mut Live| live.lines()[1].clone();
-    let mut seen = vec![crumbs(&mut live)];
-    live = live.keys("n");
+    let mut seen = Vec::new();
     for _ in 0..60 {
         seen.push(crumbs(&mut live));
         live = live.keys("s");
     }
-    for expected in seen.iter().skip(1).rev() {
+    for expected in seen.iter().rev() {
         live = live.keys("S");
         let now = crumbs(&mut live);
         // The clock of an earlier position is that cycle's own.
         let place = |line: &str| line.split("  ").next().unwrap().to_owned();
         assert_eq!(place(&now), place(expected));
     }
+}
+
+#[test]
+fn the_first_s_and_the_first_n_differ_and_the_queues_are_those_of_the_step() {
+    let mut into = Live::demo("tour").keys("s");
+    assert!(into.lines()[1].contains("active → in flight"), "{}", into.lines()[1]);
+    let mut over = Live::demo("tour").keys("n");
+    assert!(over.lines()[1].starts_with(" cycle 1 default/payment  "), "{}", over.lines()[1]);
+    assert_eq!(over.app.view(), ViewId::Queues);
+    assert!(into.text().contains("in flight 1"), "{}", into.text());
+    assert!(
+        over.text().contains("in flight 0, nominated 1") || over.text().contains("in flight 0")
+    );
+}
+
+#[test]
+fn nodes_within_a_cycle_are_those_of_the_step_and_watches_too() {
+    let row = |live: &mut Live| {
+        let text = live.text();
+        text.lines().find(|line| line.contains(" b-0 ")).unwrap_or_default().to_owned()
+    };
+    // Stopped in PreFilter nothing is preempted yet; after the cycle it is.
+    let mut live = Live::demo("tour").keys(":watch node:b-0 cpu show<Enter>ss5");
+    assert!(live.lines()[1].contains("PreFilter"), "{}", live.lines()[1]);
+    let before = row(&mut live);
+    assert!(!live.text().contains("nominated"), "{}", live.text());
+    let watched = |live: &mut Live| {
+        let text = live.text();
+        text.lines().find(|line| line.contains("node:b-0 cpu")).unwrap_or_default().to_owned()
+    };
+    live = live.keys("B");
+    let value = watched(&mut live);
+    live = live.keys("5f");
+    assert!(live.text().contains("nominated"), "{}", live.text());
+    assert_ne!(row(&mut live), before);
+    live = live.keys("B");
+    assert_ne!(watched(&mut live), value);
+}
+
+#[test]
+fn looking_at_a_cycle_never_moves_the_debugger_and_t_does() {
+    let mut live = Live::demo("tour").keys("c");
+    let place = |live: &Live| {
+        let session = live.driver.session();
+        (session.stop_index(), session.position())
+    };
+    let (here, idle) = (place(&live), live.lines()[0].ends_with("IDLE"));
+    assert!(idle);
+    live = live.keys("1gg<Enter>");
+    assert_eq!((live.app.view(), place(&live)), (ViewId::Cycle, here));
+    assert!(live.lines()[1].contains("inspecting cycle 1 of default/payment"), "{}", live.text());
+    assert!(live.lines()[0].ends_with("IDLE"), "{}", live.lines()[0]);
+    live = live.keys("3");
+    assert!(live.text().contains("Filter of default/payment in cycle 1"), "{}", live.text());
+    live = live.keys("<Esc>");
+    assert_eq!((live.app.view(), place(&live)), (ViewId::Timeline, here));
+    assert!(live.lines()[1].starts_with(" cycle 8 "), "{}", live.lines()[1]);
+    live = live.keys("t");
+    assert_ne!(place(&live), here);
+    assert!(live.lines()[0].ends_with("REPLAY"), "{}", live.lines()[0]);
 }
 
 #[test]
@@ -426,4 +485,12 @@ fn amounts_and_times_sort_by_what_they_stand_for() {
 fn who_evicted_others_tries_the_nominated_node_first() {
     let mut live = Live::wide("preemption-budget").keys("c0d");
     assert!(live.text().contains("tried first   node-1"), "{}", live.text());
+}
+
+#[test]
+fn failures_only_leaves_rejections_and_warnings_among_the_events() {
+    let mut live = Live::demo("affinity-typo").keys("c9z");
+    let text = live.text();
+    assert!(text.contains("FailedScheduling") && text.contains("unschedulable"), "{text}");
+    assert!(!text.contains("none → active") && !text.contains("→ in flight"), "{text}");
 }

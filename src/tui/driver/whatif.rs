@@ -1,9 +1,10 @@
 //! Edits and branches: what the interface wishes, done with the session it works on.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Done, Driver, Goal};
-use crate::tui::action::whatif::Wish;
+use crate::tui::action::whatif::{Choice, Wish};
 use crate::tui::widget::status_line::Severity;
 use kubestep_api::ObjectKey;
 use kubestep_api::intern::Symbol;
@@ -19,7 +20,9 @@ pub enum Open {
     /// Lines to read, under a title.
     Lines(String, Vec<String>),
     /// Changes that would make a pod fit, under a title: each line with the change it is about.
-    Fixes(String, Vec<(Option<usize>, String)>),
+    Fixes(String, Vec<Choice>),
+    /// The branches, under a title.
+    Branches(String, Vec<Choice>),
     /// Edits to choose from, under a title.
     Offers(String, Vec<Offer>),
     /// A text for the editor: the object's words, and the object as YAML.
@@ -76,7 +79,7 @@ impl Driver {
     }
 
     fn menu(&mut self, key: ObjectKey, pod: Option<NamespacedName>) -> Done {
-        let world = self.session.world_here();
+        let world = &*self.session.world_at(self.session.step());
         let mut found = Vec::new();
         let pending = |pod: &NamespacedName| {
             let object = world.api().objects().pod(*pod);
@@ -94,7 +97,8 @@ impl Driver {
 
     fn yaml(&mut self, key: ObjectKey) -> Result<Done, EditError> {
         let name = NamespacedName::new(key.namespace, key.name);
-        let found = self.session.world_here().api().get(key.kind, name);
+        let world = self.session.world_at(self.session.step());
+        let found = world.api().get(key.kind, name);
         let object = found.ok_or_else(|| EditError(format!("there is no {key} here")))?;
         let open = Open::Editor(key.to_string(), kubestep_debug::edit::yaml(&object));
         Ok(Done { open: Some(open), ..Done::default() })
@@ -105,7 +109,7 @@ impl Driver {
         let read = |line: &String| Edit::read_line(line, kubestep_source::read_whole);
         let edits: Result<Vec<Vec<Edit>>, EditError> = lines.iter().map(read).collect();
         let edits: Vec<Edit> = edits?.into_iter().flatten().collect();
-        let mut tried = self.session.world_here().clone();
+        let mut tried = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
         for edit in &edits {
             edit.apply(&mut tried)?;
         }
@@ -129,10 +133,10 @@ impl Driver {
                 [] => String::new(),
                 edits => format!(": {}", edits.join(", ")),
             };
-            format!("{mark}{}{from}{edits}", branch.name)
+            let line = format!("{mark}{}{from}{edits}", branch.name);
+            (Some(Wish::Branch(Some(branch.name))), line)
         });
-        let title = "Branches; :branch NAME goes to one".to_owned();
-        Done { open: Some(Open::Lines(title, lines.collect())), ..Done::default() }
+        Done { open: Some(Open::Branches("Branches".into(), lines.collect())), ..Done::default() }
     }
 
     /// Does again what was taken back: in a moment, or as a run.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::tui::model::{Configuration, Model, Place, PodRow, Position, QueuedPod, WaitingPod};
+use crate::tui::names::CommonParts;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Taint, TaintEffect, Time};
 use kubestep_config as config;
@@ -56,7 +57,7 @@ fn refused() -> CycleRecord {
         column("NodeAffinity", &[VerdictId::SKIPPED; 5]),
         column("NodeResourcesFit", &[cpu, cpu, pass, pass, cpu]),
     ];
-    let official = Column::from_values(&[cpu, cpu, taint, taint, cordon]);
+    let verdicts = Column::from_values(&[cpu, cpu, taint, taint, cordon]);
     let nodes = node_names();
     let preempt = "0/5 nodes are available: 2 No preemption victims found for incoming pod, \
                    3 Preemption is not helpful for scheduling.";
@@ -68,8 +69,9 @@ fn refused() -> CycleRecord {
         time: Time(SECOND),
         filter: FilterRecord {
             plugins,
-            official,
+            verdicts,
             evaluated: nodes.order.clone().into(),
+            extenders: Vec::new(),
             extender: vec![],
         },
         nodes,
@@ -114,8 +116,9 @@ fn scheduled() -> CycleRecord {
         pre_filter: vec![said("NodeResourcesFit", Status::SUCCESS)],
         filter: FilterRecord {
             plugins: vec![column("NodeResourcesFit", &verdicts)],
-            official: Column::from_values(&verdicts),
+            verdicts: Column::from_values(&verdicts),
             evaluated: [0, 1, 2, 3].map(NodeId).into(),
+            extenders: Vec::new(),
             extender: vec![],
         },
         feasible: [0, 1, 3].map(NodeId).into(),
@@ -125,7 +128,7 @@ fn scheduled() -> CycleRecord {
                 score("TaintToleration", 3, [0, 0, 1], [100, 100, 0]),
                 score("NodeResourcesFit", 1, [62, 62, 91], [62, 62, 91]),
             ],
-            extenders: vec![None; 3],
+            extenders: Vec::new(),
             totals: vec![362, 362, 91],
         },
         reserve: vec![said("VolumeBinding", Status::SUCCESS)],
@@ -215,6 +218,7 @@ pub fn model() -> Model {
             node: "node-b".into(),
             plugins: vec![("ManualPermit".into(), Time(72 * SECOND))],
         }],
+        node_names: CommonParts::of(NODES.iter().copied()),
         nodes: NODES.iter().enumerate().map(|(i, n)| node(i, n)).collect(),
         pods: vec![PodRow {
             pod: info("web-7f").pod.clone(),

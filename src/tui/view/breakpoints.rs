@@ -108,7 +108,7 @@ impl View for BreakpointsView<'_> {
         }
         lines.extend(item.changes.iter().map(|change| Line::field("changed", change)));
         if let Some(problem) = &item.problem {
-            let words = format!("the condition could not be worked out: {problem}");
+            let words = format!("the condition could not be evaluated: {problem}");
             lines.push(Line::text(words).scoped(Scope::VerdictError));
         }
         lines.extend(item.last.iter().map(|last| Line::field("last hit", last)));

@@ -4,27 +4,25 @@
 //!   extension point              status    what it said
 //!   PreFilter                    ✓ pass
 //!     NodeResourcesFit           ✓ pass
-//! ▶ Filter                       ✗ no      1 of 5 nodes passes
-//!     NodeResourcesFit           ✗ no      3 of 5 nodes refused: Insufficient cpu (2), …
+//! ▶ Filter                       1/5 pass  1 of 5 nodes pass
+//!     NodeResourcesFit           2/5 pass  Insufficient cpu (2), …
 //! ```
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
-use super::verdict;
-use super::{Open, View, ViewId};
+use super::{Open, View, ViewId, verdict};
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use indexmap::IndexMap;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_framework::record::{
-    CycleRecord, FilterColumn, Outcome, PluginStatus, ScoreColumn, VerdictId,
+    CycleRecord, FilterColumn, GroupRecord, Outcome, PluginStatus, ScoreColumn, VerdictId,
 };
 
 /// A line: a point, or a plugin at the point above it.
@@ -32,6 +30,8 @@ struct Row {
     point: ExtensionPoint,
     plugin: Option<Symbol>,
     verdict: Verdict,
+    /// Of a filter plugin that rejects some nodes: how many pass, of how many.
+    share: Option<(usize, usize)>,
     words: String,
 }
 
@@ -47,7 +47,7 @@ impl<'a> CycleView<'a> {
     /// The cycle at the debugger's position.
     pub fn new(model: &'a Model) -> CycleView<'a> {
         let rows = model.cycle().map(|cycle| rows(cycle)).unwrap_or_default();
-        let front = model.frame().and_then(|frame| row_of(&rows, frame));
+        let front = model.stepped_frame().and_then(|frame| row_of(&rows, frame));
         CycleView { model, rows, front }
     }
 }
@@ -79,11 +79,11 @@ fn push_statuses(rows: &mut Vec<Row>, point: ExtensionPoint, answers: &[PluginSt
     for answer in answers {
         let verdict = verdict::of_code(answer.status.code());
         let words = status_words(answer);
-        rows.push(Row { point, plugin: Some(answer.plugin), verdict, words });
+        rows.push(Row { point, plugin: Some(answer.plugin), verdict, share: None, words });
     }
     let verdict = worst(rows[at..].iter().map(|r| r.verdict));
     let words = if answers.is_empty() { "did not run".to_owned() } else { String::new() };
-    rows.insert(at, Row { point, plugin: None, verdict, words });
+    rows.insert(at, Row { point, plugin: None, verdict, share: None, words });
 }
 
 fn status_words(answer: &PluginStatus) -> String {
@@ -121,39 +121,89 @@ fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
         (false, 0) => (Verdict::Unschedulable, format!("no node of {total} passes")),
         (false, n) => (Verdict::Success, format!("{n} of {total} nodes pass")),
     };
-    rows.push(Row { point, plugin: None, verdict, words });
+    let words = match cycle.filter.extender.len() {
+        0 => words,
+        n => format!("{words}, extenders rejected {n}"),
+    };
+    let share =
+        (!cycle.filter.plugins.is_empty()).then(|| (cycle.feasible.len(), evaluated(cycle)));
+    rows.push(Row { point, plugin: None, verdict, share, words });
     for column in &cycle.filter.plugins {
-        let (verdict, words) = filter_summary(cycle, column);
-        rows.push(Row { point, plugin: Some(column.plugin), verdict, words });
+        let (verdict, share, words) = filter_row(cycle, column);
+        rows.push(Row { point, plugin: Some(column.plugin), verdict, share, words });
     }
 }
 
-/// What one filter plugin said over all nodes, its reasons counted.
-pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> (Verdict, String) {
+/// The nodes whose turn came.
+fn evaluated(cycle: &CycleRecord) -> usize {
+    cycle.filter.evaluated.len()
+}
+
+/// What one filter plugin said over all nodes: how many pass, and its reasons.
+pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> String {
+    match filter_row(cycle, column) {
+        (_, Some((pass, of)), reasons) => format!("{pass}/{of} pass: {reasons}"),
+        (_, None, words) => words,
+    }
+}
+
+/// The same as a row has it: verdict, share of nodes that pass if not all do, words.
+fn filter_row(
+    cycle: &CycleRecord,
+    column: &FilterColumn,
+) -> (Verdict, Option<(usize, usize)>, String) {
     let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
-    let (mut refused, mut skipped, mut asked) = (0, 0, 0);
+    let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
     for node in &cycle.nodes.order {
         let Some(id) = column.verdicts.get(*node) else { continue };
         asked += usize::from(!id.is_not_evaluated());
         skipped += usize::from(id == VerdictId::SKIPPED);
         if id.is_status() {
-            refused += 1;
+            rejected += 1;
             *reasons.entry(id).or_default() += 1;
         }
     }
-    match (asked, refused) {
-        (0, _) => (Verdict::NotEvaluated, "no node was evaluated".into()),
-        (_, 0) if skipped == asked => (Verdict::Skip, "nothing to check for this pod".into()),
-        (n, 0) => (Verdict::Success, format!("{n} of {n} nodes pass")),
+    match (asked, rejected) {
+        (0, _) => (Verdict::NotEvaluated, None, "no node was evaluated".into()),
+        (_, 0) if skipped == asked => (Verdict::Skip, None, "nothing to check for this pod".into()),
+        (n, 0) => (Verdict::Success, None, format!("{n} of {n} nodes pass")),
         (n, r) => {
-            reasons.sort_by(|_, a, _, b| b.cmp(a));
-            let counted: Vec<String> = reasons
-                .iter()
-                .map(|(id, count)| format!("{} ({count})", verdict::explain(cycle, *id)))
-                .collect();
             let gravest = worst(reasons.keys().map(|id| verdict::of_id(cycle, *id)));
-            (gravest, format!("{r} of {n} nodes refused: {}", counted.join(", ")))
+            (gravest, Some((n - r, n)), reasons_counted(cycle, &reasons))
         }
+    }
+}
+
+/// Each reason once, with the number of nodes, the most frequent first. The same reason can be one
+/// that preemption could end on some nodes and not on others.
+fn reasons_counted(cycle: &CycleRecord, reasons: &IndexMap<VerdictId, usize>) -> String {
+    let mut by_text: IndexMap<String, (usize, usize)> = IndexMap::new();
+    for (id, count) in reasons {
+        let (all, fixed) = by_text.entry(verdict::explain(cycle, *id)).or_default();
+        *all += count;
+        if verdict::of_id(cycle, *id) == Verdict::Unresolvable {
+            *fixed += count;
+        }
+    }
+    by_text.sort_by(|_, a, _, b| b.cmp(a));
+    let words = |(text, (all, fixed)): (&String, &(usize, usize))| match fixed {
+        0 => format!("{text} ({all})"),
+        _ if fixed == all => format!("{text} ({all}, preemption can't help)"),
+        _ => format!("{text} ({all}, preemption can't help on {fixed})"),
+    };
+    by_text.iter().map(words).collect::<Vec<_>>().join(", ")
+}
+
+fn share_text(pass: usize, of: usize) -> String {
+    format!("{pass}/{of} pass")
+}
+
+/// The style of a share of nodes that pass.
+fn share_scope(pass: usize, of: usize) -> Scope {
+    match (pass, of) {
+        (0, _) => Scope::VerdictFail,
+        (pass, of) if pass == of => Scope::VerdictPass,
+        (pass, of) => Scope::of_score((100 * pass / of) as i64),
     }
 }
 
@@ -166,10 +216,10 @@ fn push_score(rows: &mut Vec<Row>, cycle: &CycleRecord) {
         (0, _) => (Verdict::NotEvaluated, "did not run".to_owned()),
         _ => (Verdict::Success, score_words(cycle)),
     };
-    rows.push(Row { point, plugin: None, verdict, words });
+    rows.push(Row { point, plugin: None, verdict, share: None, words });
     for column in &cycle.score.plugins {
         let (verdict, words) = (Verdict::Success, column_words(cycle, column));
-        rows.push(Row { point, plugin: Some(column.plugin), verdict, words });
+        rows.push(Row { point, plugin: Some(column.plugin), verdict, share: None, words });
     }
 }
 
@@ -211,13 +261,20 @@ impl GridSource for CycleView<'_> {
     fn column(&self, column: usize) -> Column {
         match column {
             0 => Column::name("extension point", 30, 36),
-            1 => Column::text("status", 8),
+            1 => {
+                let share = |row: &Row| row.share.map(|(pass, of)| share_text(pass, of).len());
+                let widest = self.rows.iter().filter_map(share).max().unwrap_or(0);
+                Column::text("status", widest.max(8) as u16)
+            }
             _ => Column::prose("what it said", 20),
         }
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
-        let future = self.front.is_some_and(|front| row > front);
+        let future = match self.front {
+            Some(front) => row > front,
+            None => self.model.is_under_way(),
+        };
         let Some(row) = self.rows.get(row) else { return };
         match (column, row.plugin) {
             (0, None) => out.set(row.point.name(), Scope::TextStrong),
@@ -225,7 +282,10 @@ impl GridSource for CycleView<'_> {
                 out.set("  ", Scope::Text);
                 out.text.push_str(&plugin);
             }
-            (1, _) => out.verdict(row.verdict),
+            (1, _) => match row.share {
+                Some((pass, of)) => out.set(&share_text(pass, of), share_scope(pass, of)),
+                None => out.verdict(row.verdict),
+            },
             (_, None) => out.set(&row.words, Scope::TextStrong),
             (_, Some(_)) => out.set(&row.words, Scope::Text),
         }
@@ -257,6 +317,9 @@ impl View for CycleView<'_> {
 
     fn title(&self) -> String {
         match self.model.cycle() {
+            Some(cycle) if self.model.is_under_way() => {
+                format!("Cycle {} of {}: under way", cycle.cycle, cycle.pod)
+            }
             Some(cycle) => title(cycle),
             None => "Cycle".into(),
         }
@@ -274,7 +337,9 @@ impl View for CycleView<'_> {
         if !row.words.is_empty() {
             lines.push(Line::text(&row.words));
         }
-        lines.extend(outcome_lines(cycle));
+        if !self.model.is_under_way() {
+            lines.extend(outcome_lines(cycle));
+        }
         lines.extend(super::beside(self.model, cycle.cycle));
         lines
     }
@@ -301,7 +366,10 @@ impl View for CycleView<'_> {
 }
 
 fn subject(row: &Row) -> Line {
-    let said = row.verdict.meaning();
+    let said = match row.share {
+        Some((pass, of)) => share_text(pass, of),
+        None => row.verdict.meaning().to_owned(),
+    };
     match row.plugin {
         Some(plugin) => Line::heading(format!("{plugin} at {}: {said}", row.point.name())),
         None => Line::heading(format!("{}: {said}", row.point.name())),
@@ -311,7 +379,9 @@ fn subject(row: &Row) -> Line {
 fn title(cycle: &CycleRecord) -> String {
     let outcome = cycle.outcome.as_str();
     let node = cycle.node.map(|n| format!(" on {n}")).unwrap_or_default();
-    format!("Cycle {} of {}: {outcome}{node}", cycle.cycle, cycle.pod)
+    let group = cycle.group.as_ref().map(|group| format!(", group {}", group.group));
+    let group = group.unwrap_or_default();
+    format!("Cycle {} of {}: {outcome}{node}{group}", cycle.cycle, cycle.pod)
 }
 
 /// How a cycle ended, with the pod's whole message.
@@ -327,6 +397,7 @@ pub(super) fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<Line> {
     if !cycle.message.is_empty() {
         lines.push(Line::field("message", &cycle.message));
     }
+    lines.extend(cycle.group.as_ref().map(group_line));
     let named = [
         ("node", cycle.node),
         ("nominated", cycle.nominated_node),
@@ -347,6 +418,21 @@ pub(super) fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<Line> {
     );
     lines.push(Line::field("evaluated", evaluated));
     lines
+}
+
+/// The pod group of a cycle and how far it was from its quorum.
+fn group_line(group: &GroupRecord) -> Line {
+    let GroupRecord { group, pods, scheduled_before, placed, min_count } = group;
+    let found = scheduled_before + placed;
+    let text = match min_count {
+        None => format!("{group}, without a quorum: {found} of {pods} pods have a node"),
+        Some(needed) => format!(
+            "{group}, quorum {needed}: {found} of {pods} pods have a node \
+             ({placed} found one in this attempt)"
+        ),
+    };
+    let short = min_count.is_some_and(|needed| found < needed);
+    Line::field("group", text).scoped(if short { Scope::VerdictFail } else { Scope::Text })
 }
 
 /// Time since the session's start.

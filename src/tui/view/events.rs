@@ -27,6 +27,9 @@ impl EventsView<'_> {
     }
 }
 
+/// The events, by their labels, that move a pod because something failed.
+const FAILURES: [&str; 1] = ["ScheduleAttemptFailure"];
+
 /// What kind of line it is.
 fn kind(entry: &Entry) -> &'static str {
     match entry {
@@ -115,9 +118,14 @@ impl GridSource for EventsView<'_> {
         self.at(row).map_or(0, |id| u64::from(id.0))
     }
 
-    /// Hints are many; without them the moves are easier to follow.
+    /// Pods that were rejected or could not be bound, hints that failed, and warnings.
     fn is_failure(&self, row: usize) -> bool {
-        !matches!(self.entry(row), Some(Entry::Hint(_)))
+        match self.entry(row) {
+            Some(Entry::Move(moved)) => FAILURES.contains(&moved.event.as_str()),
+            Some(Entry::Hint(hint)) => hint.answer == "Error",
+            Some(Entry::Event(_, event)) => event.kind == "Warning",
+            Some(Entry::Cycle(_)) | None => false,
+        }
     }
 }
 

@@ -6,11 +6,13 @@
 //! Where words for all plugins do not fit, each gets a narrower column: a sign in every cell, and its
 //! name over it, cut by one rule, word under word.
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::verdict;
-use super::{Open, View, cycle::filter_summary};
+use super::cycle::filter_summary;
+use super::scores::NAMES;
+use super::{Open, View, verdict};
 use crate::tui::app::Request;
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
@@ -18,11 +20,13 @@ use crate::tui::model::{Model, Position};
 use crate::tui::text::{Cut, head};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column as Verdicts;
 use kubestep_framework::record::{CycleRecord, VerdictId};
+use kubestep_framework::status::Status;
 
 /// Columns before the plugins: node, official verdict.
 const FIXED: usize = 2;
@@ -43,7 +47,6 @@ pub struct FilterView<'a> {
     cycle: Option<&'a Arc<CycleRecord>>,
     /// By column: what the header says of all nodes.
     notes: Vec<String>,
-    name_width: u16,
     front: Option<Front>,
     /// Width of the plugins' columns.
     width: u16,
@@ -88,14 +91,15 @@ impl<'a> FilterView<'a> {
     /// The matrix of the cycle at the debugger's position, in `room` terminal columns.
     pub fn new(model: &'a Model, room: u16) -> FilterView<'a> {
         let cycle = model.cycle();
-        let name_width = cycle.map_or(0, |c| super::scores::name_width(c));
-        let plugins = cycle.map_or(0, |c| c.filter.plugins.len()).clamp(1, 1_000) as u16;
+        let name_width = model.node_names.widest().min(NAMES);
+        let columns = cycle.map_or(0, |c| c.filter.plugins.len() + c.filter.extenders.len());
+        let plugins = columns.clamp(1, 1_000) as u16;
         // Beside marks, names and the official verdict, each column with a blank before it.
-        let each = room.saturating_sub(3 + name_width.min(WIDEST) + OFFICIAL) / plugins;
+        let each = room.saturating_sub(3 + name_width + OFFICIAL) / plugins;
         let width = each.saturating_sub(1).clamp(SIGNS, WIDEST);
         let notes = cycle.map(|c| notes(c, width >= WORDS)).unwrap_or_default();
-        let front = cycle.zip(model.frame()).and_then(|(c, frame)| Front::new(c, frame));
-        FilterView { model, cycle, notes, name_width, front, width }
+        let front = cycle.zip(model.stepped_frame()).and_then(|(c, frame)| Front::new(c, frame));
+        FilterView { model, cycle, notes, front, width }
     }
 
     fn node(&self, row: usize) -> Option<NodeId> {
@@ -105,9 +109,45 @@ impl<'a> FilterView<'a> {
     fn id(&self, row: usize, column: usize) -> Option<VerdictId> {
         let (cycle, node) = (self.cycle?, self.node(row)?);
         match column.checked_sub(FIXED) {
-            None => cycle.filter.official.get(node),
+            None => cycle.filter.verdicts.get(node),
             Some(plugin) => cycle.filter.plugins.get(plugin)?.verdicts.get(node),
         }
+    }
+
+    /// The extender of a column.
+    fn extender(&self, column: usize) -> Option<(&'a CycleRecord, usize)> {
+        let cycle = self.cycle?;
+        let at = column.checked_sub(FIXED + cycle.filter.plugins.len())?;
+        (at < cycle.filter.extenders.len()).then_some((cycle, at))
+    }
+
+    /// What a cell stands for.
+    fn verdict(&self, row: usize, column: usize) -> Verdict {
+        let Some((cycle, node)) = self.cycle.zip(self.node(row)) else {
+            return Verdict::NotEvaluated;
+        };
+        if let Some((_, at)) = self.extender(column) {
+            return by_extender(cycle, at, node);
+        }
+        match cycle.filter.by_extender(node) {
+            Some(status) if column < FIXED => verdict::of_code(status.code()),
+            _ => self.id(row, column).map_or(Verdict::NotEvaluated, |id| verdict::of_id(cycle, id)),
+        }
+    }
+}
+
+/// What the extender at a position said of a node: nothing of one that plugins or an extender
+/// before it had rejected.
+fn by_extender(cycle: &CycleRecord, at: usize, node: NodeId) -> Verdict {
+    let own = |name: Symbol| cycle.filter.extenders.iter().position(|extender| *extender == name);
+    match cycle.filter.by_extender(node) {
+        Some(status) => match own(status.plugin()).map_or(Ordering::Equal, |by| by.cmp(&at)) {
+            Ordering::Less => Verdict::NotEvaluated,
+            Ordering::Equal => verdict::of_code(status.code()),
+            Ordering::Greater => Verdict::Success,
+        },
+        None if cycle.filter.verdicts.get(node) == Some(VerdictId::PASS) => Verdict::Success,
+        None => Verdict::NotEvaluated,
     }
 }
 
@@ -126,28 +166,33 @@ fn short_name(plugin: &str, width: u16) -> String {
     short.collect::<Vec<_>>().join("\n")
 }
 
-/// Per column, how many nodes are refused; one pass over the compact columns.
+/// Per column, how many nodes are rejected; one pass over the compact columns.
 fn notes(cycle: &CycleRecord, words: bool) -> Vec<String> {
-    let columns = cycle.filter.plugins.iter().map(|p| &p.verdicts);
-    let note = |column: &Verdicts<VerdictId>| {
-        let refused = column.iter().filter(|id| id.is_status()).count();
-        match refused {
-            0 if column.iter().all(|id| id == VerdictId::SKIPPED) => "skipped".to_owned(),
-            0 => "all pass".to_owned(),
-            n => format!("✗ {n}"),
-        }
-    };
-    let sign = |column: &Verdicts<VerdictId>| {
-        let refused = column.iter().filter(|id| id.is_status()).count();
-        match refused {
-            0 if column.iter().all(|id| id == VerdictId::SKIPPED) => Verdict::Skip.glyph().into(),
-            0 => Verdict::Success.glyph().to_owned(),
-            n @ 1..1_000 => format!("✗{n}"),
-            n => format!("✗{}k", n / 1_000),
-        }
-    };
-    let plugins = columns.map(|column| if words { note(column) } else { sign(column) });
-    std::iter::once(note(&cycle.filter.official)).chain(plugins).collect()
+    let filter = &cycle.filter;
+    let count = |column: &Verdicts<VerdictId>| column.iter().filter(|id| id.is_status()).count();
+    let official = note(count(&filter.verdicts) + filter.extender.len(), false, true);
+    let plugins = filter.plugins.iter().map(|plugin| {
+        let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
+        let rejected = count(&plugin.verdicts);
+        note(rejected, rejected == 0 && skipped(), words)
+    });
+    let extenders = filter.extenders.iter().map(|name| {
+        let own = |(_, status): &&(NodeId, Status)| status.plugin() == *name;
+        note(filter.extender.iter().filter(own).count(), false, words)
+    });
+    std::iter::once(official).chain(plugins).chain(extenders).collect()
+}
+
+/// How many nodes a column rejects, in words or in a narrow column.
+fn note(rejected: usize, skipped: bool, words: bool) -> String {
+    match (rejected, words) {
+        (0, true) => if skipped { "skipped" } else { "all pass" }.to_owned(),
+        (0, false) if skipped => Verdict::Skip.glyph().to_owned(),
+        (0, false) => Verdict::Success.glyph().to_owned(),
+        (n, true) => format!("✗ {n}"),
+        (n @ 1..1_000, false) => format!("✗{n}"),
+        (n, false) => format!("✗{}k", n / 1_000),
+    }
 }
 
 impl GridSource for FilterView<'_> {
@@ -156,17 +201,20 @@ impl GridSource for FilterView<'_> {
     }
 
     fn columns(&self) -> usize {
-        FIXED + self.cycle.map_or(0, |c| c.filter.plugins.len())
+        FIXED + self.cycle.map_or(0, |c| c.filter.plugins.len() + c.filter.extenders.len())
     }
 
     fn column(&self, column: usize) -> Column {
         let note = |at: usize| self.notes.get(at).cloned().unwrap_or_default();
         match column.checked_sub(FIXED) {
-            None if column == 0 => Column::name("node", self.name_width.min(12), self.name_width),
+            None if column == 0 => {
+                Column::fitted("node", NAMES, self.model.node_names.widest().into())
+            }
             None => Column::text("official", OFFICIAL).with_note(note(0)),
             Some(plugin) => {
-                let name = self.cycle.and_then(|c| c.filter.plugins.get(plugin)).map(|p| p.plugin);
-                let name = name.unwrap_or_default();
+                let plugins = self.cycle.and_then(|c| c.filter.plugins.get(plugin));
+                let extender = self.extender(column).map(|(c, at)| c.filter.extenders[at]);
+                let name = plugins.map(|p| p.plugin).or(extender).unwrap_or_default();
                 let column = match self.width {
                     WIDEST.. => Column { cut: Cut::Middle, ..Column::text(&name, WIDEST) },
                     width => Column::text(&short_name(&name, width), width),
@@ -181,22 +229,19 @@ impl GridSource for FilterView<'_> {
     }
 
     fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
-        match self.id(row, column).zip(self.cycle) {
-            Some((id, cycle)) if column >= FIXED => out.verdict(verdict::of_id(cycle, id)),
+        match column {
+            FIXED.. => out.verdict(self.verdict(row, column)),
             _ => self.cell(row, column, out),
         }
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let (Some(cycle), Some(node)) = (self.cycle, self.node(row)) else { return };
-        match self.id(row, column) {
-            _ if column == 0 => out.set(&cycle.nodes.name(node), Scope::Text),
-            Some(id) if self.width < WORDS && column >= FIXED => {
-                let verdict = verdict::of_id(cycle, id);
-                out.set(verdict.glyph(), verdict.scope());
-            }
-            Some(id) => out.verdict(verdict::of_id(cycle, id)),
-            None => out.verdict(Verdict::NotEvaluated),
+        let verdict = self.verdict(row, column);
+        match column {
+            0 => out.set(self.model.node_names.short(&cycle.nodes.name(node)), Scope::Text),
+            FIXED.. if self.width < WORDS => out.set(verdict.glyph(), verdict.scope()),
+            _ => out.verdict(verdict),
         }
         let future = |plugin| self.front.as_ref().is_some_and(|f| f.is_before(plugin, node));
         if column.checked_sub(FIXED).is_some_and(future) {
@@ -213,11 +258,13 @@ impl GridSource for FilterView<'_> {
     }
 
     fn is_current(&self, row: usize) -> bool {
-        self.current().is_some_and(|(current, _)| current == row)
+        self.model.inspected.is_none() && self.current().is_some_and(|(current, _)| current == row)
     }
 
     fn is_failure(&self, row: usize) -> bool {
+        let rejected = |c: &CycleRecord, node| c.filter.by_extender(node).is_some();
         self.id(row, 1).is_some_and(VerdictId::is_status)
+            || self.cycle.zip(self.node(row)).is_some_and(|(c, node)| rejected(c, node))
     }
 
     fn has_labels(&self) -> bool {
@@ -240,7 +287,10 @@ impl View for FilterView<'_> {
 
     fn title(&self) -> String {
         match self.cycle {
-            Some(cycle) => format!("Filter of {} in cycle {}", cycle.pod, cycle.cycle),
+            Some(cycle) => {
+                let nodes = self.model.node_names.note();
+                format!("Filter of {} in cycle {}{nodes}", cycle.pod, cycle.cycle)
+            }
             None => "Filter".into(),
         }
     }
@@ -261,12 +311,17 @@ impl View for FilterView<'_> {
             let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
             lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));
             lines.push(Line::text(verdict::explain(cycle, id)));
-            lines.push(Line::field("all nodes", filter_summary(cycle, plugin).1));
+            lines.push(Line::field("all nodes", filter_summary(cycle, plugin)));
         }
-        if let Some(id) = self.id(row, 1) {
-            lines.push(official(cycle, id));
+        if let Some((_, at)) = self.extender(column) {
+            let (verdict, extender) = (self.verdict(row, column), cycle.filter.extenders[at]);
+            lines.push(answered(&format!("{extender} on {name}"), verdict));
         }
-        lines.extend(extender_line(cycle, node));
+        match (cycle.filter.by_extender(node), self.id(row, 1)) {
+            (Some(status), _) => lines.push(rejected_by_extender(status)),
+            (None, Some(id)) => lines.push(official(cycle, id)),
+            (None, None) => {}
+        }
         let failures = all_failures(cycle, node);
         if !failures.is_empty() {
             lines.extend(failures);
@@ -298,7 +353,10 @@ impl View for FilterView<'_> {
 }
 
 fn said(cycle: &CycleRecord, who: &str, id: VerdictId) -> Line {
-    let verdict = verdict::of_id(cycle, id);
+    answered(who, verdict::of_id(cycle, id))
+}
+
+fn answered(who: &str, verdict: Verdict) -> Line {
     let (glyph, meaning) = (verdict.glyph(), verdict.meaning());
     Line::text(format!("{glyph} {who}: {meaning}")).scoped(verdict.scope())
 }
@@ -324,9 +382,12 @@ fn official(cycle: &CycleRecord, id: VerdictId) -> Line {
     Line::field("official", text).scoped(verdict.scope())
 }
 
-fn extender_line(cycle: &CycleRecord, node: NodeId) -> Option<Line> {
-    let (_, status) = cycle.filter.extender.iter().find(|(n, _)| *n == node)?;
-    Some(Line::field("extender", verdict::reasons(status)))
+/// The verdict on a node that passed the plugins, but not the extenders.
+fn rejected_by_extender(status: &Status) -> Line {
+    let verdict = verdict::of_code(status.code());
+    let (meaning, reasons) = (verdict.meaning(), verdict::reasons(status));
+    Line::field("official", format!("{meaning} by {}: {reasons}", status.plugin()))
+        .scoped(verdict.scope())
 }
 
 /// Every plugin that refuses the node, also those behind the first failure.

@@ -192,6 +192,7 @@ impl ViewId {
                 | ViewId::Waiting
                 | ViewId::Configuration
                 | ViewId::Groups
+                | ViewId::Breakpoints
         )
     }
 

@@ -4,11 +4,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::View;
+use super::scores::NAMES;
 use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
+use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_api::Labels;
@@ -77,7 +79,10 @@ impl GridSource for NodesView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::name("node", 12, 36),
+            0 => {
+                let names = self.0.nodes.iter().map(|node| self.0.node_names.short(&node.name));
+                Column::fitted("node", NAMES, names.map(width).max().unwrap_or(0))
+            }
             1 => Column::text("state", 11),
             2 => Column::number("used%", 6),
             3 => Column::number("cpu", 11),
@@ -92,7 +97,7 @@ impl GridSource for NodesView<'_> {
         let Some(node) = self.node(row) else { return };
         let (used, all) = (&node.requested, &node.allocatable);
         let text = match column {
-            0 => node.name.to_string(),
+            0 => self.0.node_names.short(&node.name).to_owned(),
             1 => {
                 let (text, scope) = state(node);
                 out.scope = scope;
@@ -112,6 +117,13 @@ impl GridSource for NodesView<'_> {
             }
         };
         out.text.push_str(&text);
+    }
+
+    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+        match self.node(row).filter(|_| column == 0) {
+            Some(node) => out.set(&node.name, Scope::Text),
+            None => self.cell(row, column, out),
+        }
     }
 
     /// Of an amount out of another one, the first counts.
@@ -153,7 +165,7 @@ impl View for NodesView<'_> {
     }
 
     fn title(&self) -> String {
-        "Nodes: requested of allocatable".into()
+        format!("Nodes: requested of allocatable{}", self.0.node_names.note())
     }
 
     fn empty(&self) -> String {

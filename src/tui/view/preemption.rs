@@ -1,5 +1,7 @@
-//! Preemption of one cycle: the candidate nodes, whom the pod would evict there, and which was taken.
+//! Preemption of one cycle: what the dry run found on each node, whom the pod would evict on the
+//! candidates, and which was taken.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -9,20 +11,36 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
+use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{Candidate, CycleRecord, PluginStatus};
+use kubestep_framework::status::Code;
 
 /// See the module.
 pub struct PreemptionView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
+    /// The nodes that are no candidates, where the dry run ran.
+    others: Vec<NodeId>,
 }
 
 impl<'a> PreemptionView<'a> {
     /// Preemption in the cycle at the debugger's position.
     pub fn new(model: &'a Model) -> PreemptionView<'a> {
-        PreemptionView { model, cycle: model.cycle() }
+        let cycle = model.cycle();
+        PreemptionView { model, cycle, others: cycle.map_or(Vec::new(), |c| others(c)) }
+    }
+
+    /// A node that is no candidate.
+    fn other(&self, row: usize) -> Option<NodeId> {
+        self.others.get(row.checked_sub(self.cycle?.candidates.len())?).copied()
+    }
+
+    fn node(&self, row: usize) -> Option<Symbol> {
+        let candidate = self.candidate(row).map(|candidate| candidate.node);
+        candidate.or_else(|| Some(self.cycle?.nodes.name(self.other(row)?)))
     }
 
     fn candidate(&self, row: usize) -> Option<&'a Candidate> {
@@ -40,10 +58,44 @@ impl<'a> PreemptionView<'a> {
         })
     }
 
+    fn other_cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some((cycle, node)) = self.cycle.zip(self.other(row)) else { return };
+        let (code, words) = found(cycle, node);
+        match column {
+            0 => out.set(&cycle.nodes.name(node), Scope::Text),
+            1 => out.verdict(verdict::of_code(code)),
+            2 | 3 => {}
+            _ => out.set(&status_words(code, &words), Scope::Text),
+        }
+    }
+
+    fn other_detail(&self, row: usize) -> Vec<Line> {
+        let Some((cycle, node)) = self.cycle.zip(self.other(row)) else { return Vec::new() };
+        let (code, words) = found(cycle, node);
+        let name = cycle.nodes.name(node);
+        let mut lines = vec![Line::heading(format!("{name} is no candidate"))];
+        let scope = verdict::of_code(code).scope();
+        lines.push(Line::field("dry run", status_words(code, &words)).scoped(scope));
+        lines.extend(self.answers());
+        lines
+    }
+
+    /// What PostFilter answered.
+    fn answers(&self) -> Vec<Line> {
+        let answers = self.cycle.map_or(&[][..], |c| c.post_filter.as_slice());
+        let said = answers.iter().filter(|a| !a.status.message().is_empty());
+        said.map(|a| Line::field(&a.plugin, a.status.message())).collect()
+    }
+
     fn is_taken(&self, candidate: &Candidate) -> bool {
         let taken = self.cycle.and_then(|c| c.preemption.as_ref());
         taken.is_some_and(|t| t.node == candidate.node)
     }
+}
+
+/// A code and words; a node that was not tried has no code of the dry run's.
+fn status_words(code: Code, words: &str) -> String {
+    if code == Code::Skip { words.to_owned() } else { format!("{}: {words}", code.as_str()) }
 }
 
 fn victims(candidate: &Candidate) -> String {
@@ -51,9 +103,43 @@ fn victims(candidate: &Candidate) -> String {
     names.join(", ")
 }
 
+/// The nodes of a cycle whose dry run ran that are no candidates, in node order.
+fn others(cycle: &CycleRecord) -> Vec<NodeId> {
+    if cycle.dry_run.is_none() {
+        return Vec::new();
+    }
+    let candidates: HashSet<Symbol> = cycle.candidates.iter().map(|c| c.node).collect();
+    let nodes = cycle.nodes.order.iter().copied();
+    nodes.filter(|node| !candidates.contains(&cycle.nodes.name(*node))).collect()
+}
+
+/// What the dry run found on a node that is no candidate: a code, and words.
+fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
+    let own = cycle.dry_run.as_ref().and_then(|statuses| statuses.own(node));
+    if let Some(status) = own {
+        return (status.code(), verdict::reasons(status));
+    }
+    let official = cycle.filter.verdicts.get(node);
+    let verdict =
+        cycle.filter.by_extender(node).or_else(|| official.and_then(|id| cycle.verdicts.get(id)));
+    match verdict {
+        Some(status) if status.code() == Code::Unschedulable => {
+            (Code::Skip, "not tried: enough candidates were found before".to_owned())
+        }
+        Some(status) => (
+            Code::UnschedulableAndUnresolvable,
+            format!("not tried, preemption can't help: {}", verdict::reasons(status)),
+        ),
+        None => (
+            Code::UnschedulableAndUnresolvable,
+            "not tried, preemption can't help: the node was not evaluated".to_owned(),
+        ),
+    }
+}
+
 impl GridSource for PreemptionView<'_> {
     fn rows(&self) -> usize {
-        self.cycle.map_or(0, |c| c.candidates.len())
+        self.cycle.map_or(0, |c| c.candidates.len()) + self.others.len()
     }
 
     fn columns(&self) -> usize {
@@ -62,22 +148,25 @@ impl GridSource for PreemptionView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::name("candidate", 16, 36),
-            1 => Column::text("taken", 9),
+            0 => Column::name("node", 16, 36),
+            1 => Column::text("dry run", 9),
             2 => Column::number("victims", 8),
             3 => Column::number("budgets", 8),
-            _ => Column::prose("who would be evicted", 20),
+            _ => Column::prose("status: who would be evicted, or why none helps", 20),
         }
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
-        let Some(candidate) = self.candidate(row) else { return };
+        let Some(candidate) = self.candidate(row) else {
+            return self.other_cell(row, column, out);
+        };
         // Writing into a cell cannot fail.
         let _ = match column {
             0 => out.write_str(&candidate.node),
             1 => {
-                if self.is_taken(candidate) {
-                    out.set("★ taken", Scope::ScoreWinner);
+                match self.is_taken(candidate) {
+                    true => out.set("★ taken", Scope::ScoreWinner),
+                    false => out.set("candidate", Scope::Text),
                 }
                 Ok(())
             }
@@ -87,12 +176,12 @@ impl GridSource for PreemptionView<'_> {
                 out.scope = if violated { Scope::VerdictFail } else { Scope::Text };
                 write!(out, "{}", candidate.pdb_violations)
             }
-            _ => out.write_str(&victims(candidate)),
+            _ => write!(out, "{}: {}", Code::Success.as_str(), victims(candidate)),
         };
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        self.candidate(row).is_some_and(|c| c.pdb_violations > 0)
+        self.candidate(row).is_none_or(|c| c.pdb_violations > 0)
     }
 
     fn has_labels(&self) -> bool {
@@ -100,7 +189,7 @@ impl GridSource for PreemptionView<'_> {
     }
 
     fn label(&self, row: usize, key: &str) -> Option<&str> {
-        super::nodes::label_of(self.model, self.candidate(row)?.node, key)
+        super::nodes::label_of(self.model, self.node(row)?, key)
     }
 }
 
@@ -123,16 +212,14 @@ impl View for PreemptionView<'_> {
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
-        let Some(candidate) = self.candidate(row) else { return Vec::new() };
+        let Some(candidate) = self.candidate(row) else { return self.other_detail(row) };
         let taken = if self.is_taken(candidate) { ", taken" } else { "" };
         let mut lines = vec![
             Line::heading(format!("Candidate {}{taken}", candidate.node)),
             Line::field("evicted", victims(candidate)),
             Line::field("budgets", format!("{} violated", candidate.pdb_violations)),
         ];
-        let answers = self.cycle.map_or(&[][..], |c| c.post_filter.as_slice());
-        let said = answers.iter().filter(|a| !a.status.message().is_empty());
-        lines.extend(said.map(|a| Line::field(&a.plugin, a.status.message())));
+        lines.extend(self.answers());
         lines.push(Line::field("Enter", "what decides between them, and why other nodes are none"));
         lines
     }
@@ -143,7 +230,7 @@ impl View for PreemptionView<'_> {
     }
 
     fn moment(&self, row: usize, _column: usize) -> Option<Position> {
-        self.candidate(row)?;
+        self.node(row)?;
         self.model.at(Frame::new(ExtensionPoint::PostFilter, None, None))
     }
 }

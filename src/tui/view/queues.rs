@@ -12,6 +12,9 @@ use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_framework::record::QueueName;
 
+/// Most columns for the plugins that rejected a pod: what they said needs the rest.
+const REJECTED_BY: usize = 50;
+
 /// See the module.
 pub struct QueuesView<'a>(pub &'a Model);
 
@@ -62,13 +65,19 @@ impl GridSource for QueuesView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::name("pod", 20, 40),
+            0 => {
+                let pods = self.0.queued.iter().map(|pod| pod.info.key());
+                Column::fitted("pod", 20, super::timeline::widest(pods))
+            }
             1 => Column::text("queue", 15),
             2 => Column::number("prio", 6),
             3 => Column::number("tries", 5),
             4 => Column::number("since", 7).from_tier(Tier::Standard),
             5 => Column::number("left", 7),
-            6 => Column::name("rejected by", 14, 28),
+            6 => {
+                let widest = self.0.queued.iter().map(|pod| names(pod).len()).max();
+                Column::fitted("rejected by", 14, widest.unwrap_or(0).min(REJECTED_BY))
+            }
             _ => Column::prose("why", 20).from_tier(Tier::Standard),
         }
     }

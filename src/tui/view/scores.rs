@@ -1,5 +1,6 @@
 //! The score table: per node raw → normalized → × weight for each plugin, the total, the rank, ties.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
+use kubestep_debug::margin::Margin;
 use kubestep_debug::preview;
 use kubestep_framework::record::{CycleRecord, ScoreColumn};
 
@@ -24,13 +26,14 @@ const FIXED: usize = 4;
 pub struct ScoresView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
+    /// The plugins that scored, and the extenders behind them.
+    scored: Vec<Cow<'a, ScoreColumn>>,
     /// The totals, under the weights that are tried.
     totals: Vec<i64>,
     /// Positions in `feasible`, best first.
     order: Vec<usize>,
     /// By row: its rank; equal totals share one.
     ranks: Vec<usize>,
-    name_width: u16,
     /// The plugin at the debugger's position, and the node's place in `feasible`.
     front: Option<(usize, Option<usize>)>,
 }
@@ -47,13 +50,13 @@ impl<'a> ScoresView<'a> {
             let tied = row > 0 && totals[order[row - 1]] == totals[*at];
             ranks.push(if tied { ranks[row - 1] } else { row + 1 });
         }
-        let name_width = cycle.map_or(0, |c| name_width(c));
-        let front = cycle.zip(model.frame()).and_then(|(c, frame)| front(c, frame));
-        ScoresView { model, cycle, totals, order, ranks, name_width, front }
+        let front = cycle.zip(model.stepped_frame()).and_then(|(c, frame)| front(c, frame));
+        let scored = cycle.map_or(Vec::new(), |c| c.score.columns().collect());
+        ScoresView { model, cycle, scored, totals, order, ranks, front }
     }
 
-    fn plugin(&self, column: usize) -> Option<&'a ScoreColumn> {
-        self.cycle?.score.plugins.get(column.checked_sub(FIXED)?)
+    fn plugin(&self, column: usize) -> Option<&ScoreColumn> {
+        self.scored.get(column.checked_sub(FIXED)?).map(AsRef::as_ref)
     }
 
     fn total(&self, row: usize) -> i64 {
@@ -67,9 +70,10 @@ impl<'a> ScoresView<'a> {
         (total != self.total(row)).then_some(total)
     }
 
-    /// The plugin of a column.
+    /// The plugin of a column; none for an extender's.
     pub fn plugin_of(&self, column: usize) -> Option<Symbol> {
-        self.plugin(column).map(|plugin| plugin.plugin)
+        let plugins = &self.cycle?.score.plugins;
+        plugins.get(column.checked_sub(FIXED)?).map(|plugin| plugin.plugin)
     }
 
     /// The weight that a plugin has, or that is tried.
@@ -86,6 +90,26 @@ impl<'a> ScoresView<'a> {
     fn is_future(&self, plugin: usize, at: usize) -> bool {
         self.front.is_some_and(|(reached, node)| {
             plugin > reached || plugin == reached && node.is_none_or(|node| at > node)
+        })
+    }
+
+    /// By how much the chosen node won, or by how much another one lost to it: the node at that
+    /// position in `feasible`. Not while other weights are tried.
+    fn margin(&self, at: usize) -> Option<String> {
+        let cycle = self.cycle.filter(|_| self.model.weights.is_empty())?;
+        let name = |at: usize| cycle.feasible.get(at).map(|node| cycle.nodes.name(*node));
+        let chosen = (0..self.order.len()).find(|at| name(*at) == cycle.node)?;
+        let second = self.order.iter().copied().find(|other| *other != chosen)?;
+        let other = if at == chosen { second } else { at };
+        let margin = Margin::in_cycle(cycle, chosen, other)?;
+        let (winner, loser) = (name(chosen)?, name(other)?);
+        Some(match (margin.by, at == chosen) {
+            (0, _) => format!("{winner} and {loser} have the same total: the tie decided"),
+            (by, true) => format!("{winner} won by {by} over {loser}: {margin}"),
+            (by, false) => {
+                let margin = Margin::in_cycle(cycle, other, chosen)?;
+                format!("{loser} lost to {winner} by {by}: {margin}")
+            }
         })
     }
 
@@ -112,11 +136,8 @@ fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
     Some((plugin, node))
 }
 
-/// Width of the longest node name, within reason.
-pub(super) fn name_width(cycle: &CycleRecord) -> u16 {
-    let widths = cycle.nodes.names.iter().map(|n| n.len());
-    widths.max().unwrap_or_default().clamp(4, 40) as u16
-}
+/// Most columns that the names of nodes keep where there is no room for all of them.
+pub(super) const NAMES: u16 = 18;
 
 impl GridSource for ScoresView<'_> {
     fn rows(&self) -> usize {
@@ -124,12 +145,12 @@ impl GridSource for ScoresView<'_> {
     }
 
     fn columns(&self) -> usize {
-        FIXED + self.cycle.map_or(0, |c| c.score.plugins.len())
+        FIXED + self.scored.len()
     }
 
     fn column(&self, column: usize) -> Column {
         match (column, self.plugin(column)) {
-            (0, _) => Column::name("node", self.name_width.min(12), self.name_width),
+            (0, _) => Column::fitted("node", NAMES, self.model.node_names.widest().into()),
             (1, _) => Column::number("rank", 5),
             (2, _) if !self.model.weights.is_empty() => Column::number("total", 11),
             (2, _) => Column::number("total", 6),
@@ -151,7 +172,10 @@ impl GridSource for ScoresView<'_> {
         let Some(at) = self.order.get(row).copied() else { return };
         // Writing into a cell cannot fail.
         let _ = match (column, self.plugin(column)) {
-            (0, _) => out.write_str(&self.node_name(row).unwrap_or_default()),
+            (0, _) => {
+                let name = self.node_name(row).unwrap_or_default();
+                out.write_str(self.model.node_names.short(&name))
+            }
             (1, _) => write!(out, "{}", self.ranks[row]),
             (2, _) => {
                 out.scope = Scope::TextStrong;
@@ -179,6 +203,13 @@ impl GridSource for ScoresView<'_> {
         }
     }
 
+    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+        match self.node_name(row).filter(|_| column == 0) {
+            Some(name) => out.set(&name, Scope::Text),
+            None => self.cell(row, column, out),
+        }
+    }
+
     /// Of a plugin's scores, the normalized one counts.
     fn amount(&self, row: usize, column: usize) -> Option<i64> {
         let plugin = self.plugin(column)?;
@@ -196,7 +227,7 @@ impl GridSource for ScoresView<'_> {
     }
 
     fn is_current(&self, row: usize) -> bool {
-        self.current().is_some_and(|(current, _)| current == row)
+        self.model.inspected.is_none() && self.current().is_some_and(|(current, _)| current == row)
     }
 
     fn has_labels(&self) -> bool {
@@ -210,13 +241,16 @@ impl GridSource for ScoresView<'_> {
 
 impl View for ScoresView<'_> {
     fn place(&self, row: usize, column: usize) -> Option<String> {
-        let plugin = self.plugin(column).map(|column| format!("/{}", column.plugin));
+        let plugin = self.plugin_of(column).map(|plugin| format!("/{plugin}"));
         Some(format!("Score{} node:{}", plugin.unwrap_or_default(), self.node_name(row)?))
     }
 
     fn title(&self) -> String {
         match self.cycle {
-            Some(cycle) => format!("Scores of {} in cycle {}", cycle.pod, cycle.cycle),
+            Some(cycle) => {
+                let nodes = self.model.node_names.note();
+                format!("Scores of {} in cycle {}{nodes}", cycle.pod, cycle.cycle)
+            }
             None => "Scores".into(),
         }
     }
@@ -238,12 +272,12 @@ impl View for ScoresView<'_> {
         let mark = self.mark(row).map(|(text, _)| format!(", {text}")).unwrap_or_default();
         let (rank, total) = (self.ranks[row], self.total(row));
         let of = self.order.len();
-        let mut lines =
-            vec![Line::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}"))];
+        let mut lines: Vec<Line> = self.margin(at).map(Line::heading).into_iter().collect();
+        lines.push(Line::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}")));
         let chosen = self.plugin(column);
         lines.extend(chosen.map(|plugin| Line::text(arithmetic(plugin, at, self.weight(plugin)))));
-        let plugins = cycle.score.plugins.iter();
-        let sum: Vec<String> = plugins.map(|p| term(p, at, self.weight(p))).collect();
+        let scored = self.scored.iter();
+        let sum: Vec<String> = scored.map(|p| term(p, at, self.weight(p))).collect();
         lines.push(Line::field("total", format!("{} = {total}", sum.join(" + "))));
         lines.extend(tie_line(cycle));
         lines.push(Line::field(

@@ -12,6 +12,10 @@ use crate::tui::view::ViewId;
 use kubestep_api::Time;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::decision::Decision as Word;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::{Candidate, CycleRecord, ExtenderColumn, GroupRecord};
+use kubestep_framework::status::node_statuses::NodeStatuses;
+use kubestep_framework::status::{Code, Status};
 use kubestep_live::{Decision, Outage, Verdict};
 
 fn at(size: (u16, u16)) -> Story {
@@ -66,10 +70,7 @@ fn nodes_never_asked_say_why() {
 #[test]
 fn a_node_with_two_failures_shows_both() {
     let text = Story::new(model()).keys("3Gd").text();
-    assert!(
-        text.contains("official      UnschedulableAndUnresolvable by NodeUnschedulable"),
-        "{text}"
-    );
+    assert!(text.contains("official      UnschedulableAndUnresolvable (preemption can"), "{text}");
     assert!(text.contains("NodeResourcesFit: Insufficient cpu"), "{text}");
 }
 
@@ -86,10 +87,10 @@ fn an_empty_session_says_what_to_do_in_every_view() {
 }
 
 #[test]
-fn enter_on_a_cycle_goes_to_it() {
+fn enter_on_a_cycle_looks_at_it() {
     let story = Story::new(model()).keys("1j<Enter>");
     let position = Position { cycle: 1, frame: Frame::START };
-    assert_eq!(story.requests(), [Request::GoTo(position)]);
+    assert_eq!(story.requests(), [Request::Inspect(Some(position))]);
     assert_eq!(story.app.view(), ViewId::Cycle);
 }
 
@@ -261,7 +262,7 @@ fn where_words_do_not_fit_plugins_have_signs_and_say_what_is_hidden() {
         lines[2]
     );
     assert!(lines[3].contains("Tain") && lines[4].contains("Tole"), "{}", live.text());
-    assert!(live.text().contains("✗ no, ⊘ never"), "the signs are explained: {}", live.text());
+    assert!(live.text().contains("✗ no, ⊘ unres"), "the signs are explained: {}", live.text());
     // A cell says in words what its sign means, and of which plugin it is.
     let mut live = live.keys("lllllll");
     assert!(live.text().contains("✗ NodeResourcesFit on a-0: Unschedulable"), "{}", live.text());
@@ -317,4 +318,81 @@ fn all_marked_waiting_pods_are_decided_about_at_once() {
     let mut live = held("vjv:allow Nobody<Enter>");
     assert!(live.text().contains("is not held by \"Nobody\""), "{}", live.text());
     assert!(live.lines()[2].contains("2 marked"), "{}", live.lines()[2]);
+}
+
+/// The session at the end of its last cycle, changed.
+fn with_cycle(change: impl FnOnce(&mut CycleRecord)) -> Story {
+    let mut model = second_cycle();
+    change(Arc::make_mut(model.cycles.last_mut().unwrap()));
+    Story::with(model, (200, 50), "dark", Depth::Rgb, Charset::Unicode)
+}
+
+/// The rows and details of a story's screen.
+fn screen(story: &mut Story) -> String {
+    story.lines().join("\n")
+}
+
+#[test]
+fn extenders_that_score_have_a_column_and_are_in_the_sum() {
+    let extended = |record: &mut CycleRecord| {
+        let scores = vec![Some(9), Some(1), None];
+        let extender = "extender http://e".into();
+        record.score.extenders = vec![ExtenderColumn { extender, weight: 5, scores }];
+        record.score.totals = vec![812, 412, 91];
+        record.tie = Vec::new();
+    };
+    let text = screen(&mut with_cycle(extended).keys("4llllll"));
+    assert!(text.contains("9→90→450") && text.contains("1→10→50"), "{text}");
+    // The details wrap the sum.
+    assert!(text.contains("450 = 812"), "{text}");
+    let arithmetic = "extender http://e: raw 9, normalized 90, × weight 5";
+    assert!(text.contains(arithmetic), "{text}");
+}
+
+#[test]
+fn nodes_that_an_extender_rejects_are_rejected_and_counted() {
+    let extended = |record: &mut CycleRecord| {
+        let extender = "extender http://e".into();
+        record.filter.extenders = vec![extender];
+        record.filter.extender =
+            vec![(NodeId(0), Status::unschedulable("no licence").by(extender))];
+    };
+    let mut story = with_cycle(extended).keys("3");
+    let text = screen(&mut story);
+    let row = |name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default();
+    assert!(text.contains("✗ 2"), "one by a plugin, one by the extender\n{text}");
+    assert_eq!(row("  node-a").matches("✗ no").count(), 2, "{text}");
+    assert_eq!(row("  node-b").matches("✗ no").count(), 0, "{text}");
+    assert!(text.contains("by extender http://e: no licence"), "{text}");
+}
+
+#[test]
+fn the_dry_run_shows_every_node_with_its_status() {
+    let preempted = |record: &mut CycleRecord| {
+        let mut statuses = NodeStatuses::default();
+        let none = Status::unresolvable("No preemption victims found for incoming pod");
+        statuses.set(NodeId(2), none);
+        record.dry_run = Some(Arc::new(statuses));
+        let victims = vec![pod("batch-1")];
+        record.candidates = vec![Candidate { node: "node-a".into(), victims, pdb_violations: 0 }];
+    };
+    let text = screen(&mut with_cycle(preempted).keys("8"));
+    let row = |name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default();
+    assert!(row("  node-a").contains("Success: ") && row("  node-a").contains("batch-1"), "{text}");
+    // The column cuts the rest off.
+    let none = "UnschedulableAndUnresolvable: No preemption victims";
+    assert!(row("node-c").contains(none), "{text}");
+    assert!(row("node-e").contains("not tried"), "{text}");
+    assert_eq!(Code::Success.as_str(), "Success");
+}
+
+#[test]
+fn a_cycle_shows_its_group_and_the_quorum() {
+    let grouped = |record: &mut CycleRecord| {
+        let (group, min_count) = (pod("train"), Some(3));
+        let (pods, scheduled_before, placed) = (4, 1, 1);
+        record.group = Some(GroupRecord { group, min_count, pods, scheduled_before, placed });
+    };
+    let text = screen(&mut with_cycle(grouped).keys("0"));
+    assert!(text.contains("train, quorum 3: 2 of 4 pods have a node"), "{text}");
 }

@@ -9,9 +9,11 @@ use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
+use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_debug::Position as Frame;
+use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
 /// See the module.
@@ -21,6 +23,16 @@ impl TimelineView<'_> {
     fn cycle(&self, row: usize) -> Option<&Arc<CycleRecord>> {
         self.0.cycles.get(row)
     }
+
+    /// Whether the debugger stands in this cycle, before its outcome.
+    fn is_under_way(&self, row: usize) -> bool {
+        self.0.under_way && self.0.position.is_some_and(|position| position.cycle == row)
+    }
+}
+
+/// Columns of the longest of some pods' names.
+pub(super) fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
+    pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
 }
 
 /// The sign of an outcome.
@@ -45,12 +57,13 @@ impl GridSource for TimelineView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::name("pod", 24, 40),
+            0 => Column::fitted("pod", 24, widest(self.0.cycles.iter().map(|cycle| cycle.pod))),
             1 => Column::number("cycle", 6),
             2 => Column::number("time", 8),
             3 => Column::number("try", 4).from_tier(Tier::Standard),
             4 => Column::text("outcome", 15),
-            5 => Column::name("node", 12, 28),
+            // With parentheses around one that is only nominated.
+            5 => Column::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
             6 => Column::number("passed", 11).from_tier(Tier::Standard),
             _ => Column::prose("message", 20).from_tier(Tier::Standard),
         }
@@ -59,20 +72,27 @@ impl GridSource for TimelineView<'_> {
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(cycle) = self.cycle(row) else { return };
         let verdict = of_outcome(cycle.outcome);
+        let under_way = self.is_under_way(row);
         // Writing into a cell cannot fail.
         let _ = match column {
             0 => write!(out, "{}", cycle.pod),
             1 => write!(out, "{}", cycle.cycle),
             2 => write!(out, "{}", since_start(self.0, cycle.time)),
             3 => write!(out, "{}", cycle.attempt),
+            4 if under_way => {
+                out.set(Verdict::Pending.glyph(), Verdict::Pending.scope());
+                out.write_str(" under way")
+            }
+            // What the rest of the cycle did is not known yet.
+            5.. if under_way => Ok(()),
             4 => {
                 out.set(verdict.glyph(), verdict.scope());
                 write!(out, " {}", cycle.outcome.as_str())
             }
             5 => match (cycle.node, cycle.nominated_node) {
-                (Some(node), _) => out.write_str(&node),
+                (Some(node), _) => out.write_str(self.0.node_names.short(&node)),
                 // Not there yet: the place is only kept for it.
-                (None, Some(nominated)) => write!(out, "({nominated})"),
+                (None, Some(node)) => write!(out, "({})", self.0.node_names.short(&node)),
                 (None, None) => Ok(()),
             },
             6 => write!(out, "{}/{}", cycle.feasible_count(), cycle.nodes.order.len()),
@@ -125,7 +145,9 @@ impl View for TimelineView<'_> {
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
         let Some(cycle) = self.cycle(row) else { return Vec::new() };
         let mut lines = vec![Line::heading(format!("Cycle {} of {}", cycle.cycle, cycle.pod))];
-        lines.extend(outcome_lines(cycle));
+        if !self.is_under_way(row) {
+            lines.extend(outcome_lines(cycle));
+        }
         lines.extend(super::beside(self.0, cycle.cycle));
         lines
     }

@@ -42,8 +42,11 @@ impl GridSource for WaitingView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::name("pod", 20, 40),
-            1 => Column::name("node", 14, 30),
+            0 => {
+                let pods = self.0.waiting.iter().map(|pod| pod.info.key());
+                Column::fitted("pod", 20, super::timeline::widest(pods))
+            }
+            1 => Column::fitted("node", 14, self.0.node_names.widest().into()),
             2 => Column::number("left", 7),
             3 => Column::name("held by", 16, 30),
             _ => Column::prose("resources kept", 16),
@@ -55,7 +58,7 @@ impl GridSource for WaitingView<'_> {
         // Writing into a cell cannot fail.
         let _ = match column {
             0 => write!(out, "{}", pod.info.key()),
-            1 => out.write_str(&pod.node),
+            1 => out.write_str(self.0.node_names.short(&pod.node)),
             2 => {
                 out.scope = Scope::VerdictWait;
                 out.write_str(&self.left(pod))

@@ -78,6 +78,7 @@ struct Common {
     once: bool,
     log: bool,
     stop: bool,
+    show: bool,
 }
 
 impl Common {
@@ -91,6 +92,7 @@ impl Common {
             ("once", _) => self.once = true,
             ("log", _) => self.log = true,
             ("stop", _) => self.stop = true,
+            ("show", _) => self.show = true,
             (_, Some(("at", text))) => self.hits = Some(Hits::At(number(text)?)),
             (_, Some(("every", text))) => self.hits = Some(Hits::Every(number(text)?)),
             (_, Some(("from", text))) => self.hits = Some(Hits::From(number(text)?)),
@@ -99,13 +101,13 @@ impl Common {
         Ok(true)
     }
 
-    fn definition(self, what: What, unsaid: Act) -> Definition {
-        let Common { condition, hits, once, log, stop } = self;
+    fn definition(self, what: What) -> Definition {
+        let Common { condition, hits, once, log, stop, show } = self;
         let counts = stop || once || condition.is_some() || hits.is_some();
-        let act = match (log, counts) {
+        let act = match (log, show && !counts) {
             (true, _) => Act::Log,
-            (false, true) => Act::Stop,
-            (false, false) => unsaid,
+            (false, true) => Act::Show,
+            (false, false) => Act::Stop,
         };
         Definition { what, condition, hits, once, act }
     }
@@ -135,7 +137,10 @@ impl Definition {
         }
         location.check()?;
         let grain = Grain::of(&location, common.condition.as_ref())?;
-        Ok(common.definition(What::Break { location, grain }, Act::Stop))
+        if common.show {
+            return Err("show is for watches: a breakpoint stops or logs".into());
+        }
+        Ok(common.definition(What::Break { location, grain }))
     }
 
     /// Reads a watch.
@@ -152,7 +157,7 @@ impl Definition {
         }
         let subject = Subject::parse(&subject)?;
         subject.check(common.condition.as_ref())?;
-        Ok(common.definition(What::Watch(subject), Act::Show))
+        Ok(common.definition(What::Watch(subject)))
     }
 
     /// Whether it is a watch.
@@ -179,7 +184,7 @@ fn split_condition(text: &str) -> Result<(&str, Common), String> {
     let Some((at, _)) = at else { return Ok((text, common)) };
     let condition = text[at + 2..].trim();
     if condition.is_empty() {
-        return Err("a condition follows the word if, like if attempts > 3".into());
+        return Err("write a condition after if, like if attempts > 3".into());
     }
     common.condition = Some(Condition::parse(condition)?);
     Ok((&text[..at], common))
@@ -220,11 +225,10 @@ impl fmt::Display for Definition {
             What::Break { location, .. } => location.to_string(),
             What::Watch(subject) => subject.to_string(),
         }];
-        let said = self.once || self.hits.is_some() || self.condition.is_some();
         match self.act {
             Act::Log => words.push("log".into()),
-            Act::Stop if self.is_watch() && !said => words.push("stop".into()),
-            _ => {}
+            Act::Show => words.push("show".into()),
+            Act::Stop => {}
         }
         if self.once {
             words.push("once".into());
@@ -271,7 +275,7 @@ mod tests {
         for text in [
             "node:a cpu",
             "node:a",
-            "queue:active stop",
+            "queue:active show",
             "pod:shop/web log",
             "node:a nvidia.com/gpu once if value < 2",
         ] {
@@ -288,15 +292,15 @@ mod tests {
             ("TaintTolerations", "did you mean \"TaintToleration\"?"),
             ("on:boom", "there are scheduled, unschedulable"),
             ("queue:x", "there are active, backoff"),
-            ("Filter Score", "said twice"),
+            ("Filter Score", "given twice"),
             ("Filter queue:active", "between the cycles"),
             ("Permit node:a", "only Filter and Score"),
             ("Bind if score > 1", "Score"),
             ("on:error node:a", "about no node"),
             ("pod:", "needs a name"),
             ("at:0 Filter", "from 1"),
-            ("Filter if", "follows the word if"),
-            ("pods:x", "is no part"),
+            ("Filter if", "write a condition after if"),
+            ("pods:x", "is not part"),
             ("Filter if value > 1", "watch"),
             ("Filter if to == 'active'", "queue:"),
         ] {

@@ -177,11 +177,11 @@ mod tests {
         let mut list = Breakpoints::default();
         let definition = Definition::parse_break("Filter pod:web-* if attempts > 2", &[]).unwrap();
         list.add(definition, true);
-        list.add(Definition::parse_watch("queue:active stop").unwrap(), false);
+        list.add(Definition::parse_watch("queue:active show").unwrap(), false);
         let text = write(list.items()).unwrap();
         assert_eq!(
             text,
-            "breakpoints:\n- break: Filter pod:web-* if attempts > 2\n- watch: queue:active stop\n  \
+            "breakpoints:\n- break: Filter pod:web-* if attempts > 2\n- watch: queue:active show\n  \
              enabled: false\n"
         );
         let read = read(&text, &[]).unwrap();

@@ -110,7 +110,7 @@ impl<'a> Ranks<'a> {
     fn node_places(&mut self, plugin: Position) -> &[usize] {
         if self.nodes.as_ref().is_none_or(|(of, _)| *of != plugin) {
             let mut places = vec![0; self.record.nodes.names.len()];
-            let tree = Tree { record: Some(self.record), entries: 0..0 };
+            let tree = Tree { record: Some(self.record), ..Tree::default() };
             let children = frames::children(&tree, plugin);
             for (at, node) in children.iter().filter_map(|child| child.node).enumerate() {
                 if let Some(place) = places.get_mut(node.index()) {

@@ -98,8 +98,14 @@ fn run(session: &mut Session) -> Vec<Hit> {
         while let Continued::Stopped(hit) = session.continue_on(|| true) {
             hits.push(hit);
         }
+        let since = Moment::after(session.history().len());
         if session.advance_to_next_timer().is_none() {
             break;
+        }
+        // Time that has passed is over: who wants the stops in it asks for them.
+        if let Search::Found(hit) = session.stop_after(since, None, &mut || true) {
+            session.stopped(hit);
+            hits.push(hit);
         }
     }
     hits

@@ -36,7 +36,7 @@ impl Subject {
     /// # Errors
     /// The text is for people.
     pub fn parse(words: &[&str]) -> Result<Subject, String> {
-        let usage = "a watch is of node:NAME [RESOURCE], queue:NAME or pod:NAMESPACE/NAME";
+        let usage = "a watch has the form node:NAME [RESOURCE], queue:NAME or pod:NAMESPACE/NAME";
         let (first, more) = words.split_first().ok_or(usage)?;
         let found = match first.split_once(':') {
             Some((_, "")) | None => return Err(usage.into()),
@@ -44,10 +44,10 @@ impl Subject {
                 let resource = more.first().map(|resource| Symbol::new(resource));
                 return match more.len() {
                     0 | 1 => Ok(Subject::Node { node: node.into(), resource }),
-                    _ => Err(format!("{usage}; one resource a watch")),
+                    _ => Err(format!("{usage}; one resource per watch")),
                 };
             }
-            Some(("queue", "none")) => return Err("no queue is called none".into()),
+            Some(("queue", "none")) => return Err("none is not a queue".into()),
             Some(("queue", queue)) => Subject::Queue(location::queue(queue)?),
             Some(("pod", pod)) => {
                 let (namespace, name) = pod.split_once('/').unwrap_or(("default", pod));
@@ -57,7 +57,7 @@ impl Subject {
         };
         match more.first() {
             None => Ok(found),
-            Some(more) => Err(format!("{more:?} is one word too many; {usage}")),
+            Some(more) => Err(format!("unexpected {more:?}; {usage}")),
         }
     }
 
@@ -78,7 +78,7 @@ impl Subject {
         ];
         let strange = |condition: &Condition| others.iter().any(|reach| condition.needs(*reach));
         match condition.is_some_and(strange) {
-            true => Err("the condition of a watch knows value and before only".into()),
+            true => Err("the condition of a watch can only use value and before".into()),
             false => Ok(()),
         }
     }
@@ -90,10 +90,21 @@ impl Subject {
             (Subject::Node { .. }, _) => {
                 self.of_node(recording, recording.history.entries().start()).unwrap_or_else(gone)
             }
-            (Subject::Queue(queue), Some(world)) => Watched::Number(length(world, *queue)),
+            (subject, Some(world)) => subject.value_in(world),
             (Subject::Queue(_), None) => Watched::Number(0),
-            (Subject::Pod(pod), Some(world)) => Watched::Text(place_in(world, *pod)),
             (Subject::Pod(_), None) => Watched::Text("none".into()),
+        }
+    }
+
+    /// The value in a cluster.
+    pub fn value_in(&self, world: &World) -> Watched {
+        match self {
+            Subject::Node { node, resource } => {
+                let node = world.scheduler().cache().nodes().find(|info| info.name == *node);
+                node.map_or_else(gone, |info| free(&NodeAmounts::of(info), *resource))
+            }
+            Subject::Queue(queue) => Watched::Number(length(world, *queue)),
+            Subject::Pod(pod) => Watched::Text(place_in(world, *pod)),
         }
     }
 
@@ -115,14 +126,10 @@ impl Subject {
                 Some(Watched::Number(length + change))
             }
             (Subject::Pod(pod), Entry::Move(moved)) if moved.pod == *pod => {
-                // The moves of a cycle stand behind it: that the pod was taken out of its queue
-                // says nothing new once it has a node.
-                let has_node = matches!(before, Watched::Text(words) if has_node(words));
-                let popped = has_node && moved.to == QueueName::InFlight;
                 let bound = || last_cycle(recording, *pod, at).and_then(bound_to);
                 let left = (moved.to == QueueName::None).then(bound).flatten();
-                let words = || left.unwrap_or_else(|| moved.to.as_str().into());
-                (!popped).then(|| Watched::Text(words()))
+                let words = left.unwrap_or_else(|| moved.to.as_str().into());
+                Some(Watched::Text(words))
             }
             (Subject::Pod(pod), Entry::Cycle(record)) if record.pod == *pod => {
                 place(record).map(Watched::Text)
@@ -130,11 +137,6 @@ impl Subject {
             _ => None,
         }
     }
-}
-
-/// Whether these are words of [`place`].
-fn has_node(words: &str) -> bool {
-    words.starts_with("on ") || words.starts_with("waits for ")
 }
 
 fn gone() -> Watched {

@@ -1,5 +1,7 @@
 //! The scores of one attempt on both sides: which differ, and from where.
 
+use std::borrow::Cow;
+
 use crate::diff::Pair;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::record::{CycleRecord, ScoreColumn};
@@ -100,7 +102,7 @@ fn node(
     let total = |record: &CycleRecord, at: Option<usize>| record.score.totals.get(at?).copied();
     let total = Pair { a: total(records.a, at.a), b: total(records.b, at.b) };
     let mut plugins: Vec<Symbol> = Vec::new();
-    for column in records.a.score.plugins.iter().chain(&records.b.score.plugins) {
+    for column in records.a.score.columns().chain(records.b.score.columns()) {
         if !plugins.contains(&column.plugin) {
             plugins.push(column.plugin);
         }
@@ -124,23 +126,23 @@ fn node(
 }
 
 /// A plugin's scores in one cycle, and the node's place among them.
-struct Column<'a>(Option<(&'a ScoreColumn, usize)>);
+struct Column<'a>(Option<(Cow<'a, ScoreColumn>, usize)>);
 
 impl Column<'_> {
     fn of(record: &CycleRecord, plugin: Symbol, at: Option<usize>) -> Column<'_> {
-        let column = record.score.plugins.iter().find(|column| column.plugin == plugin);
+        let column = record.score.columns().find(|column| column.plugin == plugin);
         Column(column.zip(at))
     }
 
     fn raw(&self) -> Option<i64> {
-        self.0.and_then(|(column, at)| column.raw.get(at))
+        self.0.as_ref().and_then(|(column, at)| column.raw.get(*at))
     }
 
     fn normalized(&self) -> Option<i64> {
-        self.0.and_then(|(column, at)| column.normalized.get(at))
+        self.0.as_ref().and_then(|(column, at)| column.normalized.get(*at))
     }
 
     fn weight(&self) -> Option<i64> {
-        self.0.map(|(column, _)| column.weight)
+        self.0.as_ref().map(|(column, _)| column.weight)
     }
 }

@@ -65,7 +65,7 @@ fn change(node: &mut Node, edit: &NodeEdit) -> Result<(), EditError> {
 /// Sets `unschedulable`, and the taint that the node controller adds for it.
 fn cordon(node: &mut Node, unschedulable: bool) -> Result<(), EditError> {
     if node.spec.unschedulable == unschedulable {
-        let state = if unschedulable { "cordoned already" } else { "not cordoned" };
+        let state = if unschedulable { "already cordoned" } else { "not cordoned" };
         return Err(EditError(format!("node {} is {state}", node.metadata.name)));
     }
     node.spec.unschedulable = unschedulable;
@@ -97,13 +97,13 @@ pub(super) fn lose(world: &mut World, name: Symbol) -> Result<Applied, EditError
     for key in &lost {
         world.delete(Kind::Pod, *key);
     }
-    Ok(Applied { notes: vec![format!("{} went with it", count(lost.len(), "pod"))] })
+    Ok(Applied { notes: vec![format!("{} deleted with it", count(lost.len(), "pod"))] })
 }
 
 /// Adds copies of a node.
 pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Applied, EditError> {
     if !(1..=MOST_NODES).contains(&count) {
-        return Err(EditError(format!("{count} nodes cannot be added: 1 to {MOST_NODES} can")));
+        return Err(EditError(format!("{count} nodes cannot be added: the limit is {MOST_NODES}")));
     }
     let original = find(world, like)?.clone();
     let free = (1..).map(|number| Symbol::new(&format!("{like}-copy-{number}")));

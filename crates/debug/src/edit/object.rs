@@ -20,7 +20,11 @@ use kubestep_source::{Filter, SourceError};
 
 /// The edits that put each object of a text.
 pub(super) fn read(name: &str, text: &str) -> Result<Vec<Edit>, Box<SourceError>> {
-    let read = kubestep_source::read_text(name, text.as_bytes().to_vec(), &Filter::default())?;
+    let read = kubestep_source::read_text(
+        name,
+        text.as_bytes().to_vec(),
+        &Filter { strict: true, ..Filter::default() },
+    )?;
     Ok(read.objects.into_iter().map(|loaded| Edit::Put(loaded.object)).collect())
 }
 
@@ -154,7 +158,7 @@ pub(super) fn set(
         return Err(bad("nothing changes: it has this value, or no scheduler reads it".into()));
     }
     if new.key() != key || new.metadata().uid != old.metadata().uid {
-        return Err(bad("says which object this is and cannot be changed".into()));
+        return Err(bad("identifies the object and cannot be changed".into()));
     }
     put(world, new)
 }

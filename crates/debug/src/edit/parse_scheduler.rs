@@ -36,7 +36,7 @@ fn policy(verb: &str, words: &mut Words<'_>) -> Parsed<PolicyEdit> {
         }
         "weight" => {
             let (name, weight) = assignment(words.need("PLUGIN=NUMBER")?)?;
-            let number = weight.parse().map_err(|_| format!("{weight:?} is no weight"))?;
+            let number = weight.parse().map_err(|_| format!("{weight:?} is not a weight"))?;
             overlay(name.into(), Switch::Weight(number), words)
         }
         verb => {
@@ -66,7 +66,7 @@ fn extension_point(text: &str) -> Parsed<ExtensionPoint> {
     ExtensionPoint::ALL
         .into_iter()
         .find(named)
-        .ok_or_else(|| format!("{text:?} is no extension point"))
+        .ok_or_else(|| format!("{text:?} is not an extension point"))
 }
 
 fn decide(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
@@ -93,11 +93,11 @@ fn fail(words: &mut Words<'_>) -> Parsed<Fault> {
             word(words, "at")?;
             let point = extension_point(words.need("the extension point")?)?;
             if !FAILING_POINTS.contains(&point) {
-                return Err(format!("at {point} a plugin cannot fail"));
+                return Err(format!("no fault can be injected at {point}"));
             }
             FaultKind::Plugin(plugin, point)
         }
-        other => return Err(format!("{other:?} cannot be made to fail")),
+        other => return Err(format!("fail takes bind, plugin or extender, not {other:?}")),
     };
     let mut concerned = None;
     if words.peek() == Some("for") {
@@ -114,14 +114,14 @@ fn word(words: &mut Words<'_>, expected: &str) -> Parsed<()> {
 
 fn node(words: &mut Words<'_>) -> Parsed<Symbol> {
     let key = key(words)?;
-    if key.kind == Kind::Node { Ok(key.name) } else { Err("that is for nodes".into()) }
+    if key.kind == Kind::Node { Ok(key.name) } else { Err("this is for nodes".into()) }
 }
 
 fn pod(words: &mut Words<'_>) -> Parsed<NamespacedName> {
     let key = key(words)?;
     match key.kind {
         Kind::Pod => Ok(NamespacedName::new(key.namespace, key.name)),
-        _ => Err("that is for pods".into()),
+        _ => Err("this is for pods".into()),
     }
 }
 

@@ -46,7 +46,7 @@ fn flipped(features: FeatureGates, name: &str, on: bool) -> Result<FeatureGates,
     let flipped = flipped.map_err(|error| EditError(error.to_string()))?;
     if flipped == features {
         let state = if on { "on" } else { "off" };
-        return Err(EditError(format!("feature gate {name} is {state} already")));
+        return Err(EditError(format!("feature gate {name} is already {state}")));
     }
     Ok(flipped)
 }

@@ -1,4 +1,8 @@
 //! How the debugger moves: forward and backward at every depth, and to places that are named.
+//!
+//! A stop as a whole has run to its end. Stepping *into* goes from there to its first frame, and
+//! stepping back into it to its last; on the way from stop to stop both pass frames alone, so
+//! that time goes one way.
 
 use super::Session;
 use crate::frames::{Depth, Position};
@@ -31,9 +35,12 @@ impl Session {
         self.forward(self.position.depth())
     }
 
-    /// Goes to the next frame outside of the one around this.
+    /// Goes to the next frame outside of the one around this; from within a cycle to its end.
     pub fn step_out(&mut self) -> Ran {
-        self.forward(self.position.parent().depth())
+        match self.position.depth() {
+            Depth::Point => self.moved_to(self.stop),
+            _ => self.forward(self.position.parent().depth()),
+        }
     }
 
     /// Goes to the frame before, at any depth.
@@ -46,12 +53,29 @@ impl Session {
         self.backward(self.position.depth())
     }
 
-    /// Goes back to the start of the frame around this one.
+    /// Goes back to the start of the frame around this one; within a cycle to its first frame.
     pub fn back_out(&mut self) -> Ran {
-        self.backward(self.position.parent().depth())
+        let first = Position::START.next(&self.tree(), Depth::Point);
+        match first.filter(|first| self.position.depth() == Depth::Point && *first != self.position)
+        {
+            Some(first) => {
+                self.position = first;
+                Ran::Moved
+            }
+            None => self.backward(self.position.parent().depth()),
+        }
     }
 
-    /// Goes to the start of the next cycle.
+    /// Goes from a stop as a whole to its first frame, if it has any.
+    pub fn enter(&mut self) {
+        if self.position == Position::START
+            && let Some(first) = self.position.next(&self.tree(), Depth::Point)
+        {
+            self.position = first;
+        }
+    }
+
+    /// Goes to the end of the next cycle.
     pub fn next_cycle(&mut self) -> Ran {
         let later = self.timeline.stops().from(self.stop + 1);
         let next = later.zip(self.stop + 1..).find(|(stop, _)| stop.cycle.is_some());
@@ -61,16 +85,15 @@ impl Session {
         }
     }
 
-    /// Goes to the start of this cycle or, from there, of the one before.
+    /// Goes to the end of the cycle before this one, from the first one to the beginning.
     pub fn previous_cycle(&mut self) -> Ran {
-        if self.record().is_some() && self.position != Position::START {
-            return self.moved_to(self.stop);
-        }
         let stops = self.timeline.stops();
-        let earlier = stops.range(stops.start()..self.stop).rev().zip(1..);
+        let start = stops.start();
+        let earlier = stops.range(start..self.stop).rev().zip(1..);
         let before = earlier.into_iter().find(|(stop, _)| stop.cycle.is_some());
         match before.map(|(_, back)| self.stop - back) {
             Some(before) => self.moved_to(before),
+            None if self.stop > start => self.moved_to(start),
             None => Ran::AtStart,
         }
     }
@@ -92,19 +115,11 @@ impl Session {
         self.go_to_stop(usize::MAX);
     }
 
-    /// Goes to the newest stop and, from within it, to its last frame: going on never leads back.
-    pub fn go_on_to_end(&mut self) {
-        match self.is_at_newest() && self.position != Position::START {
-            true => self.position = Position::last(&self.tree(), Depth::Point),
-            false => self.go_to_end(),
-        }
-    }
-
     /// Goes to a queue move, hint, event or cycle. `false` if there is none of that id.
     pub fn go_to_entry(&mut self, entry: EntryId) -> bool {
         let Some(stop) = self.timeline.stop_of_entry(entry) else { return false };
         self.moved_to(stop);
-        if self.tree().entries.contains(&entry.0) {
+        if self.tree().cycle != Some(entry) && self.tree().entries.contains(&entry.0) {
             self.position = Position::of_entry(entry);
         }
         true
@@ -152,26 +167,46 @@ impl Session {
             self.position = next;
             return Ran::Moved;
         }
-        match self.is_at_newest() {
+        let ran = match self.is_at_newest() {
             false => self.moved_to(self.stop + 1),
-            true => self.run_on(),
+            true => {
+                if deepest == Depth::Node {
+                    // From there the states within the cycle are reached at once.
+                    self.checkpoints.revisit(self.last_step(), 0, &self.world);
+                }
+                self.run_on()
+            }
+        };
+        if deepest == Depth::Node && matches!(ran, Ran::Moved | Ran::NewCycle) {
+            self.enter();
         }
+        ran
     }
 
     fn backward(&mut self, deepest: Depth) -> Ran {
-        if let Some(before) = self.position.previous(&self.tree(), deepest) {
+        let within = deepest == Depth::Node && self.position == Position::START;
+        if within && self.go_to_last_frame() {
+            return Ran::Moved;
+        }
+        let before = self.position.previous(&self.tree(), deepest);
+        if let Some(before) = before.filter(|before| *before != Position::START) {
             self.position = before;
             return Ran::Moved;
         }
         if self.stop <= self.timeline.stops().start() {
             return Ran::AtStart;
         }
-        let before = self.stop - 1;
-        (self.stop, self.position) = (before, Position::START);
+        self.moved_to(self.stop - 1);
         if deepest == Depth::Node {
-            self.make_whole();
+            self.go_to_last_frame();
         }
-        self.position = Position::last(&self.tree(), deepest);
         Ran::Moved
+    }
+
+    /// Goes to the last frame of the stop, at any depth. `false` if it has none.
+    fn go_to_last_frame(&mut self) -> bool {
+        self.make_whole();
+        self.position = Position::last(&self.tree(), Depth::Node);
+        self.position != Position::START
     }
 }

@@ -7,8 +7,10 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::within::Within;
 use crate::input;
 use kubestep_cluster::World;
+use kubestep_cluster::moments::Target;
 use kubestep_framework::record::CycleRecord;
 
 /// Steps before the wanted one whose records are made whole with it, so that going on
@@ -21,24 +23,30 @@ pub struct Restoring {
     at: usize,
     target: usize,
     world: World,
+    /// The moment of the step after `target` that is wanted.
+    moment: Option<Target>,
 }
 
 impl Restoring {
     /// Steps done again so far, and all that have to be.
     pub fn progress(&self) -> (usize, usize) {
-        (self.at - self.from, self.target - self.from)
+        let more = usize::from(self.moment.is_some());
+        (self.at - self.from, self.target - self.from + more)
     }
 }
 
 impl Session {
     /// The cluster as it is at the position.
     pub fn world_here(&mut self) -> &World {
-        self.finish(self.restoring(self.step(), true));
+        self.finish(self.restoring_here(true));
         self.state().unwrap_or(&self.world)
     }
 
     /// The cluster as it is at the position, if it is at hand without work.
     pub fn state(&self) -> Option<&World> {
+        if let Some(moment) = self.moment_within() {
+            return self.state_within(moment);
+        }
         match self.step() {
             step if step == self.last_step() => Some(&self.world),
             step => self.checkpoints.at(step).map(Arc::as_ref),
@@ -47,7 +55,7 @@ impl Session {
 
     /// Makes the record at the position whole.
     pub(super) fn make_whole(&mut self) {
-        self.finish(self.restoring(self.step(), false));
+        self.finish(self.restoring_here(false));
     }
 
     /// The cluster as it was after a step.
@@ -70,6 +78,20 @@ impl Session {
         self.history.cycle(number).cloned()
     }
 
+    /// What has to be done for the record at the position to be whole and, with `state`, for the
+    /// state there to be at hand. `None`: nothing.
+    pub fn restoring_here(&self, state: bool) -> Option<Restoring> {
+        let moment = self.moment_within().filter(|_| state);
+        let Some(moment) = moment else { return self.restoring(self.step(), state) };
+        if self.state_within(moment).is_some() {
+            return self.restoring(self.step(), false);
+        }
+        let target = self.step().checked_sub(1)?;
+        let (from, world) = self.checkpoints.before(target)?;
+        let world = World::clone(world);
+        Some(Restoring { from, at: from, target, world, moment: Some(moment) })
+    }
+
     /// What has to be done for the records of a step to be whole and, with `state`, for the
     /// state after it to be at hand. `None`: nothing.
     pub fn restoring(&self, step: usize, state: bool) -> Option<Restoring> {
@@ -82,7 +104,7 @@ impl Session {
             false => target.saturating_sub(2).max(self.timeline.steps().start()),
         };
         let (from, world) = self.checkpoints.before(from)?;
-        Some(Restoring { from, at: from, target, world: World::clone(world) })
+        Some(Restoring { from, at: from, target, world: World::clone(world), moment: None })
     }
 
     /// Goes on with the work until it is done, or until `stop` says so, asked after each step.
@@ -99,7 +121,21 @@ impl Session {
                 return false;
             }
         }
+        if let Some(moment) = work.moment {
+            self.repeat_until(work, moment);
+        }
         true
+    }
+
+    /// Does the step after the target again and keeps the state at a moment of it.
+    fn repeat_until(&mut self, work: &Restoring, moment: Target) {
+        let step = work.target + 1;
+        let Some(done) = self.timeline.steps().get(step) else { return };
+        let Some(input) = &done.input else { return };
+        let (world, effect) = input::repeat_until(work.world.clone(), input, &done.answers, moment);
+        let records = effect.record.iter().chain(&effect.finished);
+        records.for_each(|record| self.history.fill(record));
+        self.within = Some(Within { step, moment, world: Arc::new(world) });
     }
 
     fn repeat_step(&mut self, work: &mut Restoring) {

@@ -2,6 +2,7 @@
 
 use super::{Ran, Session};
 use crate::breakpoint::{Breakpoints, Hit, Moment, Recording};
+use crate::frames::{self, Position};
 use crate::trace::EntryId;
 use kubestep_api::intern::Symbol;
 
@@ -76,19 +77,23 @@ impl Session {
         if let Some(entry) = self.position.entry {
             return Some(Moment::new(&recording, entry, self.position));
         }
-        match stop.cycle.and_then(|number| self.history.entry_of_cycle(number)) {
+        // Of a cycle that reached no point there is nothing but its beginning.
+        let stands_at_end = self.position == Position::START
+            && self.record().is_none_or(|record| frames::beginning(record) != Position::START);
+        match stop.cycle_entry.filter(|_| !stands_at_end) {
             Some(entry) => Some(Moment::new(&recording, entry, self.position)),
-            None => Moment::after(stop.entries.start as usize),
+            None => Moment::after(stop.entries.end as usize),
         }
     }
 
     /// How many entries of the history are past at the position: those up to the one the
-    /// debugger stands on, else all of its stop, as the cluster is shown there.
+    /// debugger stands on, within a cycle those before it, else all of its stop.
     pub fn entries_past(&self) -> usize {
-        match (self.position.entry, self.stop()) {
-            (Some(entry), _) => entry.0 as usize + 1,
-            (None, Some(stop)) => stop.entries.end as usize,
-            (None, None) => 0,
+        let Some(stop) = self.stop() else { return 0 };
+        let within = stop.cycle_entry.filter(|_| self.position.point.is_some());
+        match self.position.entry {
+            Some(entry) => entry.0 as usize + 1,
+            None => within.map_or(stop.entries.end, |entry| entry.0) as usize,
         }
     }
 
@@ -102,16 +107,16 @@ impl Session {
                 Search::Paused => return Continued::Paused,
                 Search::None => {}
             }
-            self.go_on_to_end();
+            self.go_to_end();
             after = Moment::after(self.history.len());
-            let over = self.run_on() != Ran::NewCycle || self.circle().is_some();
+            let over = self.run_on() != Ran::NewCycle || self.livelock().is_some();
             if over || !more() {
                 return match self.stop_after(after, None, &mut || true) {
                     Search::Found(hit) => self.stopped(hit),
                     _ if !over => Continued::Paused,
                     _ => {
                         // The last of the pods, if a group was tried.
-                        self.go_on_to_end();
+                        self.go_to_end();
                         Continued::Idle
                     }
                 };
@@ -248,9 +253,19 @@ impl Session {
     /// Notes what a step changed on the nodes, and counts the hits in it.
     pub(super) fn look_at_step(&mut self, cycles: &[(EntryId, u64)], replaced: Vec<u64>) {
         let is_loading = self.timeline.steps().end() == 1;
-        // What a step changes, it changes with its first entry.
+        // A cycle that placed its pod changed the node with that; else what followed did, or all
+        // at once what was done.
+        let bound = cycles.iter().rev().find(|(id, _)| {
+            let record = self.history.get(*id).and_then(|entry| entry.as_cycle());
+            record.is_some_and(|record| record.node.is_some())
+        });
         let start = self.timeline.steps().last().map_or(0, |step| step.entries.start as usize);
-        let len = if is_loading { 0 } else { (start + 1).min(self.history.len()) };
+        let len = match (cycles.is_empty(), bound) {
+            (_, Some((id, _))) => id.0 as usize + 1,
+            (true, None) => start + 1,
+            (false, None) => self.history.len(),
+        };
+        let len = if is_loading { 0 } else { len.min(self.history.len()) };
         let cache = self.world.scheduler().cache();
         for (id, node) in cache.changed() {
             self.ledger.note(id, node.map(AsRef::as_ref), len);

@@ -23,14 +23,15 @@ pub fn thin(record: &CycleRecord) -> CycleRecord {
         answer.nodes.as_mut().map(take);
     }
     let filter = &mut thin.filter;
-    (filter.official, filter.evaluated, filter.extender) = Default::default();
+    (filter.verdicts, filter.evaluated, filter.extender) = Default::default();
     filter.plugins.iter_mut().for_each(|column| column.verdicts = Default::default());
     let score = &mut thin.score;
-    (score.extenders, score.totals) = Default::default();
+    score.extenders.iter_mut().for_each(|column| column.scores = Default::default());
+    score.totals = Default::default();
     for column in &mut score.plugins {
         (column.raw, column.normalized) = Default::default();
     }
-    (thin.feasible, thin.candidates, thin.tie) = Default::default();
+    (thin.feasible, thin.candidates, thin.dry_run, thin.tie) = Default::default();
     thin
 }
 
@@ -45,6 +46,7 @@ pub fn fill(record: &CycleRecord, whole: &CycleRecord) -> CycleRecord {
         feasible: matrices.feasible,
         score: matrices.score,
         candidates: matrices.candidates,
+        dry_run: matrices.dry_run,
         tie: matrices.tie,
         left_out: matrices.left_out,
         ..record.clone()
@@ -92,7 +94,7 @@ impl Weights {
 /// Address and bytes of what records share: the chunks of the filter columns, lists of nodes.
 fn chunks(record: &CycleRecord) -> impl Iterator<Item = (usize, usize)> + '_ {
     let columns = record.filter.plugins.iter().map(|column| &column.verdicts);
-    let columns = columns.chain([&record.filter.official]);
+    let columns = columns.chain([&record.filter.verdicts]);
     let bytes = |(at, len): (usize, usize)| (at, len * size_of::<VerdictId>());
     let columns = columns.flat_map(|column| column.chunks()).map(bytes);
     let lists = [&record.filter.evaluated, &record.feasible].into_iter();
@@ -114,9 +116,11 @@ fn own_bytes(record: &CycleRecord) -> usize {
         false => scores(&column.raw) + scores(&column.normalized),
     };
     let columns: usize = score.plugins.iter().map(column).sum();
-    let totals = size_of_val(&score.totals[..]) + size_of_val(&score.extenders[..]);
+    let extenders = score.extenders.iter().map(|column| size_of_val(&column.scores[..]));
+    let totals = size_of_val(&score.totals[..]) + extenders.sum::<usize>();
     let victims = |candidate: &Candidate| size_of_val(&candidate.victims[..]);
     let candidates: usize = record.candidates.iter().map(victims).sum();
     let extender = size_of_val(&record.filter.extender[..]);
-    nodes + columns + totals + candidates + size_of_val(&record.candidates[..]) + extender
+    let dry_run = record.dry_run.as_ref().map_or(0, |statuses| statuses.size());
+    nodes + columns + totals + candidates + size_of_val(&record.candidates[..]) + extender + dry_run
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Question, Why};
+use super::{Question, Why, is_under_way};
 use crate::Session;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
@@ -17,6 +17,7 @@ pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Opti
     let world = session.world_here().clone();
     let so_far = world.scheduler().cycles();
     let own = session.history().cycles_of(pod).filter(|record| record.cycle <= so_far);
+    let own = own.filter(|record| !is_under_way(&world, record));
     let records: Vec<Arc<CycleRecord>> = own.cloned().collect();
     let placed = |record: &&Arc<CycleRecord>| {
         matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)

@@ -30,7 +30,7 @@ use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
-use kubestep_framework::record::{CycleRecord, Outcome};
+use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_scheduler::what_if::Probe;
 
 use cause::Placed;
@@ -176,8 +176,20 @@ fn info(world: &World, key: NamespacedName, pod: &Arc<Pod>) -> Arc<PodInfo> {
 fn attempts(world: &World, history: &History, pod: &Pod) -> Vec<Arc<CycleRecord>> {
     let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
     let so_far = world.scheduler().cycles();
-    let own = |record: &&Arc<CycleRecord>| record.uid == pod.metadata.uid && record.cycle <= so_far;
+    let own = |record: &&Arc<CycleRecord>| {
+        let past = record.cycle <= so_far && !is_under_way(world, record);
+        record.uid == pod.metadata.uid && past
+    };
     history.cycles_of(key).filter(own).cloned().collect()
+}
+
+/// Whether the cycle is not over in this state: its pod is in flight and does not wait. What
+/// became of it is not known yet.
+fn is_under_way(world: &World, record: &CycleRecord) -> bool {
+    let scheduler = world.scheduler();
+    let waits = || scheduler.waiting().iter().any(|waiting| waiting.pod().uid() == record.uid);
+    let in_flight = || scheduler.queue().place_of(record.pod) == QueueName::InFlight;
+    record.cycle == scheduler.cycles() && in_flight() && !waits()
 }
 
 /// The pods that cycles placed up to the state of `world`.

@@ -38,21 +38,29 @@ pub fn preempt(
         return refused(Status::error("no nodes available"));
     }
     let found = find_candidates(plugin, cycle, cx, state);
+    let candidates = found.candidates.iter().map(NodeVictims::record).collect();
+    let dry_run = Some(Arc::new(found.statuses.clone()));
+    let answer = decide(found, plugin.name(), &cycle, cx);
+    PostFilterAnswer { candidates, dry_run, ..answer }
+}
+
+/// What follows from the dry run.
+fn decide(
+    found: DryRun,
+    plugin: Symbol,
+    cycle: &CycleContext<'_>,
+    cx: &mut PostFilterContext<'_>,
+) -> PostFilterAnswer {
     if found.candidates.is_empty() {
-        return no_candidates(found, &cycle);
+        return no_candidates(found, cycle);
     }
-    let recorded = found.candidates.iter().map(NodeVictims::record).collect();
-    let candidates = match extenders::restrict(cx, &cycle, found.candidates) {
-        Ok(candidates) => candidates,
-        Err(text) => {
-            return PostFilterAnswer { candidates: recorded, ..refused(Status::error(&text)) };
-        }
-    };
-    let answer = match pick(&candidates, cycle.now) {
-        Some(best) => nominate(plugin.name(), best),
-        None => refused(Status::unschedulable("no candidate node for preemption")),
-    };
-    PostFilterAnswer { candidates: recorded, ..answer }
+    match extenders::restrict(cx, cycle, found.candidates) {
+        Err(text) => refused(Status::error(&text)),
+        Ok(candidates) => match pick(&candidates, cycle.now) {
+            Some(best) => nominate(plugin, best),
+            None => refused(Status::unschedulable("no candidate node for preemption")),
+        },
+    }
 }
 
 /// An answer that leaves the pod's nomination unchanged.
@@ -111,12 +119,12 @@ fn nominate(plugin: Symbol, best: &NodeVictims) -> PostFilterAnswer {
     PostFilterAnswer {
         status: Status::SUCCESS,
         nominate: Some(best.node),
-        candidates: Vec::new(),
         preemption: Some(Preemption {
             plugin,
             node: best.node,
             victims: best.pods.clone(),
             candidate: best.record(),
         }),
+        ..PostFilterAnswer::default()
     }
 }

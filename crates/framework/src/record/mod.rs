@@ -8,15 +8,18 @@ pub mod column;
 pub mod intervention;
 pub mod scores;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::events::ClusterEvent;
+use crate::extender::SCORE_SCALE;
 use crate::node::NodeId;
 use crate::pod::{NamespacedName, PodInfo};
 use crate::record::column::Column;
 use crate::record::intervention::Intervention;
 use crate::record::scores::Scores;
 use crate::status::Status;
+use crate::status::node_statuses::NodeStatuses;
 use crate::tie_break::TieBreak;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
@@ -148,11 +151,21 @@ pub struct FilterRecord {
     pub plugins: Vec<FilterColumn>,
     /// By slot: the verdict on the node, from the first plugin that failed, with nominated pods; or
     /// why the node was not evaluated.
-    pub official: Column<VerdictId>,
+    pub verdicts: Column<VerdictId>,
     /// The nodes evaluated, in order.
     pub evaluated: Arc<[NodeId]>,
-    /// Nodes that passed the plugins and were rejected by extenders, with the statuses.
+    /// The extenders that filtered, by name, in the order called.
+    pub extenders: Vec<Symbol>,
+    /// The nodes that passed the plugins and that extenders rejected, each status by the name of
+    /// its extender.
     pub extender: Vec<(NodeId, Status)>,
+}
+
+impl FilterRecord {
+    /// The rejection of a node by an extender.
+    pub fn by_extender(&self, node: NodeId) -> Option<&Status> {
+        self.extender.iter().find(|(rejected, _)| *rejected == node).map(|(_, status)| status)
+    }
 }
 
 /// One score plugin on all feasible nodes.
@@ -175,20 +188,62 @@ impl ScoreColumn {
     }
 }
 
-/// The results of scoring. All lists are parallel to [`CycleRecord::feasible`].
+/// One extender on all feasible nodes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExtenderColumn {
+    /// The extender, by name.
+    pub extender: Symbol,
+    /// Its weight.
+    pub weight: i64,
+    /// What it answered, 0 to 10, by position in [`CycleRecord::feasible`]; `None` for nodes that
+    /// it did not name.
+    pub scores: Vec<Option<i64>>,
+}
+
+impl ExtenderColumn {
+    /// The score times the weight times [`SCORE_SCALE`], as it counts in the total.
+    pub fn weighted(&self, position: usize) -> Option<i64> {
+        let score = self.scores.get(position).copied().flatten()?;
+        Some(score.wrapping_mul(self.weight.wrapping_mul(SCORE_SCALE)))
+    }
+
+    /// The same as the scores of a plugin: 0 to 100 where the extender counts to 10, and 0 for
+    /// nodes that it did not name.
+    pub fn as_plugin(&self) -> ScoreColumn {
+        let raw: Vec<i64> = self.scores.iter().map(|score| score.unwrap_or(0)).collect();
+        let normalized: Vec<i64> = raw.iter().map(|raw| raw.wrapping_mul(SCORE_SCALE)).collect();
+        let (plugin, weight) = (self.extender, self.weight);
+        ScoreColumn { plugin, weight, raw: raw.into(), normalized: normalized.into() }
+    }
+}
+
+/// What the score phase did. All lists run parallel to [`CycleRecord::feasible`].
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct ScoreRecord {
     /// The answers of PreScore, in the order run.
     pub pre_score: Vec<PluginStatus>,
     /// The plugins that scored, in the order run; skipped ones are absent.
     pub plugins: Vec<ScoreColumn>,
-    /// Weighted scores of extenders, for nodes that have any.
-    pub extenders: Vec<Option<i64>>,
+    /// The extenders that scored, in the order called.
+    pub extenders: Vec<ExtenderColumn>,
     /// Total scores.
     pub totals: Vec<i64>,
 }
 
 impl ScoreRecord {
+    /// All that scored, extenders behind the plugins. Extenders without a weight only filter.
+    pub fn columns(&self) -> impl Iterator<Item = Cow<'_, ScoreColumn>> {
+        let extenders = self.extenders.iter().filter(|extender| extender.weight != 0);
+        let extenders = extenders.map(|extender| Cow::Owned(extender.as_plugin()));
+        self.plugins.iter().map(Cow::Borrowed).chain(extenders)
+    }
+
+    /// What the extenders add to the total of the node at a position; `None` if none scored it.
+    pub fn by_extenders(&self, position: usize) -> Option<i64> {
+        let scores = self.extenders.iter().filter_map(|column| column.weighted(position));
+        scores.reduce(i64::wrapping_add)
+    }
+
     /// Positions of the nodes with the highest total.
     pub fn tied_best(&self) -> Vec<usize> {
         let Some(best) = self.totals.iter().copied().max() else { return Vec::new() };
@@ -208,7 +263,22 @@ pub struct Candidate {
     pub pdb_violations: i64,
 }
 
-/// A placement on which a pod group was tried.
+/// The pod group of a cycle, and how far it was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupRecord {
+    /// The group.
+    pub group: NamespacedName,
+    /// How many pods have to be placed together; `None` for a group without such a quorum.
+    pub min_count: Option<usize>,
+    /// How many pods of the group exist.
+    pub pods: usize,
+    /// How many of them had a node before the cycle.
+    pub scheduled_before: usize,
+    /// How many found a node in this attempt of the group.
+    pub placed: usize,
+}
+
+/// A set of nodes on which a pod group was tried.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlacementRecord {
     /// Its name, the value of the topology key; empty for all nodes.
@@ -298,8 +368,13 @@ pub struct CycleRecord {
     pub post_filter: Vec<PluginStatus>,
     /// The candidates of preemption.
     pub candidates: Vec<Candidate>,
-    /// The selected candidate, whose victims are evicted.
+    /// What the dry run of preemption found on the nodes that are no candidates, by slot: nodes
+    /// that it did not try have no status of their own. `None` if it did not run.
+    pub dry_run: Option<Arc<NodeStatuses>>,
+    /// The node where preemption decided to evict, with the victims.
     pub preemption: Option<Candidate>,
+    /// The pod's group.
+    pub group: Option<GroupRecord>,
     /// The placements on which the pod's group was tried, in that order.
     pub placements: Vec<PlacementRecord>,
     /// The index of the selected placement.
@@ -333,8 +408,8 @@ pub struct CycleRecord {
     pub evaluated_nodes: usize,
     /// Index in node order where the search started.
     pub start_index: usize,
-    /// Set when the lists per node were dropped to save memory: verdicts, feasible nodes, scores,
-    /// candidates, ties.
+    /// Set when the lists by node were left out to save memory: verdicts, feasible nodes,
+    /// scores, candidates, the dry run, ties.
     pub left_out: Option<LeftOut>,
     /// The user's interventions that were in force.
     pub interventions: Vec<Intervention>,

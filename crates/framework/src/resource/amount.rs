@@ -2,14 +2,15 @@
 
 use crate::resource::Resource;
 
-/// Millicores: `500m`, `2`, `1.5`.
+/// Millicores, exact: `500m`, and from one CPU on in CPUs, `2`, `4.75`.
 pub fn cpu(milli: i64) -> String {
-    match (milli % 1_000, milli % 100) {
-        (0, _) => (milli / 1_000).to_string(),
-        (_, 0) if milli.abs() > 1_000 => {
-            format!("{}.{}", milli / 1_000, (milli % 1_000 / 100).abs())
+    match (milli / 1_000, milli % 1_000) {
+        (cpus, 0) => cpus.to_string(),
+        (0, milli) => format!("{milli}m"),
+        (cpus, rest) => {
+            let decimals = format!("{:03}", rest.abs());
+            format!("{cpus}.{}", decimals.trim_end_matches('0'))
         }
-        _ => format!("{milli}m"),
     }
 }
 
@@ -61,7 +62,9 @@ mod tests {
 
     #[test]
     fn amounts_are_short_and_exact_where_they_can_be() {
-        assert_eq!([0, 500, 1_000, 1_500, 2_250].map(cpu), ["0", "500m", "1", "1.5", "2250m"]);
+        assert_eq!([0, 500, 1_000, 1_500, 2_250].map(cpu), ["0", "500m", "1", "1.5", "2.25"]);
+        let large = [3_806_050, 2_283_800, 1_001, 999, -4_750, -50];
+        assert_eq!(large.map(cpu), ["3806.05", "2283.8", "1.001", "999m", "-4.75", "-50m"]);
         let sizes = [0, 512, 1_024, 268_435_456, 1_610_612_736, 1_500_000_000];
         assert_eq!(sizes.map(bytes), ["0", "512", "1Ki", "256Mi", "1.5Gi", "1.4Gi"]);
         assert_eq!(of("hugepages-2Mi", 4 << 20), "4Mi");

@@ -213,8 +213,9 @@ impl Framework {
                 Code::Unschedulable | Code::Pending => false,
                 _ => {
                     let status = Status::error(&status.message()).by(name);
-                    let candidates = answer.candidates;
-                    let answer = PostFilterAnswer { candidates, ..PostFilterAnswer::default() };
+                    let PostFilterAnswer { candidates, dry_run, .. } = answer;
+                    let nothing = PostFilterAnswer::default();
+                    let answer = PostFilterAnswer { candidates, dry_run, ..nothing };
                     return PostFilterOutcome { status, answer, answers: outcome.answers };
                 }
             };
@@ -223,8 +224,9 @@ impl Framework {
             }
             if answer.nominate.is_some() {
                 outcome.answer = answer;
-            } else if !answer.candidates.is_empty() {
+            } else if answer.dry_run.is_some() {
                 outcome.answer.candidates = answer.candidates;
+                outcome.answer.dry_run = answer.dry_run;
             }
             if rejector.is_empty() {
                 rejector = name;

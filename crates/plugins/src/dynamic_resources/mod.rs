@@ -58,11 +58,11 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     args: Some(ArgsType::of::<DynamicResourcesArgs>()),
     default_profile: DefaultProfile::Gated(Feature::DynamicResourceAllocation),
     doc: "resource claims: devices allocated to pods",
-    long_doc: "Finds devices for the pod's resource claims on each node, scores by the alternatives \
-               taken, reserves the allocation and writes it before binding. As PostFilter it frees an \
-               idle claim that stands in the way.",
-    example: "A claim asks for one device of the class gpu.example.com: nodes whose \
-             ResourceSlices offer no free device of the class are refused.",
+    long_doc: "Finds devices for the pod's resource claims on each node, scores by the \
+               alternatives used, reserves the allocation and writes it before binding. In \
+               PostFilter it deallocates an idle claim that blocks the pod.",
+    example: "A claim requests one device of the class gpu.example.com: nodes whose ResourceSlices \
+              have no free device of the class are rejected.",
     ..PluginDescriptor::new(
         "DynamicResources",
         &[

@@ -31,10 +31,10 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     args: Some(ArgsType::of::<NodeResourcesBalancedAllocationArgs>()),
     default_profile: DefaultProfile::Present,
     doc: "prefers nodes whose resources would be used evenly",
-    long_doc: "The score is high where CPU and memory (or the resources of the arguments) would be used \
-               to about the same fraction after the pod is placed.",
-    example: "A pod that brings a node to 50% of CPU and 50% of memory scores higher there than \
-             on a node it would bring to 90% and 10%.",
+    long_doc: "The score is high where CPU and memory (or the resources in the arguments) would be \
+               used to about the same fraction with the pod.",
+    example: "A pod that brings a node to 50% of CPU and 50% of memory scores higher there than on \
+              a node that it would bring to 90% and 10%.",
     ..PluginDescriptor::new(
         "NodeResourcesBalancedAllocation",
         &[ExtensionPoint::PreScore, ExtensionPoint::Score],
@@ -47,7 +47,7 @@ arguments! {
     pub struct NodeResourcesBalancedAllocationArgs for "NodeResourcesBalancedAllocation" {
         resources: Vec<ResourceSpec> = default_resources(),
             put_some "resources", "a list of name and weight 1",
-            "The resources whose use should be even.";
+            "The resources that should be used evenly.";
     }
 }
 

@@ -17,7 +17,7 @@ fn a_configuration_is_shown_as_it_runs() {
     assert_eq!(
         config(&resolve_body(body, &gates).unwrap(), 60),
         "  Backoff         1s, doubled up to 10s
-  Nodes searched  adaptive (50% less 1% per 125 nodes, at least 5%, at least 100 nodes)
+  Nodes searched  adaptive (50% minus 1% per 125 nodes, at least 5%, at least 100 nodes)
   Parallelism     16
   Feature gates   OpportunisticBatching=false
   Extender        http://x filter bind within 5s (ignorable)

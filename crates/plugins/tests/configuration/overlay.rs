@@ -58,7 +58,7 @@ fn plugins_are_switched_off_and_on() {
         assert_eq!(found, (at_filter, at_score), "{overlays:?}");
     }
     assert!(error(&[off.clone(), off]).contains("disable NodeAffinity: it is not switched on"));
-    assert!(error(&[on]).contains("it is switched on already"));
+    assert!(error(&[on]).contains("it is already enabled"));
 }
 
 #[test]

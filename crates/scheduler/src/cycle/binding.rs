@@ -6,11 +6,12 @@ use std::task::Poll;
 
 use super::{Cycle, Failure};
 use crate::Scheduler;
+use crate::host::{Milestone, SchedulerHost};
 use kubestep_api::intern::Symbol;
-use kubestep_config::Feature;
+use kubestep_config::{ExtensionPoint, Feature};
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
 use kubestep_framework::extender;
-use kubestep_framework::host::{ApiEvent, Host, PodStatusPatch};
+use kubestep_framework::host::{ApiEvent, PodStatusPatch};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::status::Status;
@@ -25,7 +26,7 @@ impl Scheduler {
         &mut self,
         mut cycle: Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let permit = match self.assume_and_permit(&mut cycle, node, host) {
             Ok(permit) => permit,
@@ -38,10 +39,12 @@ impl Scheduler {
         if let Err(status) = self.announce_node(&mut cycle, node, waits, host) {
             return self.fail_binding(cycle, Failure::plain(status), host);
         }
-        match waits {
-            true => self.waiting.wait_on_permit(cycle, node, &permit.waits),
-            false => self.finish_binding(cycle, node, host),
+        if !waits {
+            return self.finish_binding(cycle, node, host);
         }
+        let record = self.waiting.wait_on_permit(cycle, node, &permit.waits);
+        host.reached(self, record.cycle, Milestone::Ran(ExtensionPoint::Permit));
+        record
     }
 
     /// PreBindPreFlight; a pod whose binding takes time is nominated to its node meanwhile.
@@ -50,7 +53,7 @@ impl Scheduler {
         cycle: &mut Cycle,
         node: Symbol,
         waits: bool,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<(), Status> {
         if !self.cluster.features.enabled(Feature::NominatedNodeNameForExpectation) {
             return Ok(());
@@ -74,13 +77,14 @@ impl Scheduler {
         &mut self,
         mut cycle: Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         self.queue.done(cycle.queued.uid());
         let mut cx = self.cluster.bind_context(&cycle.queued.info, node, cycle.now, host);
         let (answers, status) = cycle.framework.run_pre_bind(&mut cx, &mut cycle.state);
         cycle.record.pre_bind.retain(|answer| !answer.status.is_wait());
         cycle.record.pre_bind.extend(answers);
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::PreBind));
         if status.is_wait() {
             return self.waiting.wait_on_pre_bind(cycle, node);
         }
@@ -95,9 +99,10 @@ impl Scheduler {
         &mut self,
         mut cycle: Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let status = self.run_binders(&mut cycle, node, host);
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::Bind));
         if status.is_wait() {
             return self.waiting.wait_on_bind(cycle, node);
         }
@@ -123,7 +128,12 @@ impl Scheduler {
     }
 
     /// Binds through the first extender that binds this pod, else through the plugins.
-    fn run_binders(&mut self, cycle: &mut Cycle, node: Symbol, host: &mut dyn Host) -> Status {
+    fn run_binders(
+        &mut self,
+        cycle: &mut Cycle,
+        node: Symbol,
+        host: &mut dyn SchedulerHost,
+    ) -> Status {
         let pod = &cycle.queued.info;
         let extenders = &self.profiles.extenders;
         for (index, extender) in extenders.iter().enumerate().skip(cycle.state.binders_ignored) {
@@ -154,7 +164,7 @@ impl Scheduler {
         &mut self,
         mut cycle: Cycle,
         failure: Failure,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let node = cycle.record.node.unwrap_or_default();
         let assumed = cycle.queued.info.clone();

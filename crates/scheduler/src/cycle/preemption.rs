@@ -6,10 +6,10 @@
 
 use super::waiting::WaitingStage;
 use crate::Scheduler;
+use crate::host::SchedulerHost;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::Feature;
-use kubestep_framework::host::Host;
 use kubestep_framework::plugin::Preemption;
 use kubestep_framework::preemption::executor::{
     Eviction, EvictionContext, Preemptor, VictimHooks, evict_at_once,
@@ -25,7 +25,7 @@ impl Scheduler {
         preemptor: Preemptor,
         preemption: Preemption,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<(), String> {
         if self.cluster.features.enabled(Feature::SchedulerAsyncPreemption) {
             if let Some(eviction) = Eviction::new(preemptor, preemption) {
@@ -47,13 +47,13 @@ impl Scheduler {
     }
 
     /// Takes the next step of the preemptions in progress; `false` when there is none to take.
-    pub fn evict_next(&mut self, now: Time, host: &mut dyn Host) -> bool {
+    pub fn evict_next(&mut self, now: Time, host: &mut dyn SchedulerHost) -> bool {
         (0..self.preemptions.len()).any(|_| self.evict_in_turn(now, host))
     }
 
     /// Takes the next step of the first preemption; `false` if it waits for answers, which moves it
     /// to the end.
-    fn evict_in_turn(&mut self, now: Time, host: &mut dyn Host) -> bool {
+    fn evict_in_turn(&mut self, now: Time, host: &mut dyn SchedulerHost) -> bool {
         let Some(mut eviction) = self.preemptions.pop_front() else { return false };
         if eviction.is_over() {
             self.end_eviction(&eviction, now);
@@ -107,7 +107,12 @@ impl Scheduler {
     /// Ends the waits of victims. Upstream's binding goroutine does it after the preemptor was let
     /// back into the queue: otherwise the gate would keep the event of the freed resources from
     /// the preemptor.
-    fn preempt_all_waiting(&mut self, victims: UnboundVictims, now: Time, host: &mut dyn Host) {
+    fn preempt_all_waiting(
+        &mut self,
+        victims: UnboundVictims,
+        now: Time,
+        host: &mut dyn SchedulerHost,
+    ) {
         for (uid, plugin, message) in victims.preempted {
             self.preempt_waiting(uid, plugin, &message, now, host);
         }

@@ -2,6 +2,8 @@
 //!
 //! Upstream: `prioritizeNodes` and `selectHost` in `pkg/scheduler/schedule_one.go`.
 
+use std::sync::Arc;
+
 use super::schedule_pod::SchedulePod;
 use super::select::{self, Others};
 use super::{Cycle, CycleParts};
@@ -9,9 +11,11 @@ use crate::answers::scores::Scorer;
 use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
+use kubestep_config::types::Extender;
 use kubestep_framework::extender;
+use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::Plugin;
-use kubestep_framework::record::CycleRecord;
+use kubestep_framework::record::{CycleRecord, ExtenderColumn};
 use kubestep_framework::status::Status;
 
 impl SchedulePod<'_> {
@@ -61,24 +65,32 @@ impl SchedulePod<'_> {
         }
         let Cycle { queued, returned, record, .. } = &mut *self.cycle;
         let pod = &queued.info.pod;
-        let mut scores: Vec<Option<i64>> = vec![None; returned.len()];
         for (index, extender) in self.profiles.extenders.iter().enumerate() {
             if !extender::is_interested(extender, pod) {
                 continue;
             }
-            let given = extender::prioritize((index, extender), pod, returned, self.host);
-            for (name, score) in given.unwrap_or_default() {
-                let Some(at) = returned.iter().position(|node| node.name == name) else {
-                    continue;
-                };
-                scores[at] = Some(scores[at].unwrap_or(0).wrapping_add(score));
+            let answer = extender::prioritize((index, extender), pod, returned, self.host);
+            if let Ok(given) = answer {
+                record.score.extenders.push(column(extender, &given, returned));
             }
         }
-        for (total, score) in record.score.totals.iter_mut().zip(&scores) {
-            *total = total.wrapping_add(score.unwrap_or(0));
+        let score = &mut record.score;
+        for at in 0..score.totals.len() {
+            let given = score.by_extenders(at).unwrap_or(0);
+            score.totals[at] = score.totals[at].wrapping_add(given);
         }
-        record.score.extenders = scores;
     }
+}
+
+/// What an extender answered about `nodes`; a node that it names twice gets the sum.
+fn column(extender: &Extender, given: &[(Symbol, i64)], nodes: &[Arc<NodeInfo>]) -> ExtenderColumn {
+    let mut scores: Vec<Option<i64>> = vec![None; nodes.len()];
+    for (name, score) in given {
+        if let Some(at) = nodes.iter().position(|node| node.name == *name) {
+            scores[at] = Some(scores[at].unwrap_or(0).wrapping_add(*score));
+        }
+    }
+    ExtenderColumn { extender: extender::name(extender), weight: extender.weight, scores }
 }
 
 /// Selects one of the nodes with the best total; an intervention may choose among them.

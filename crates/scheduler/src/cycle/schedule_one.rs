@@ -10,11 +10,12 @@ use super::group::PodGroupCycle;
 use super::schedule_pod::{SchedulePod, SchedulePodError};
 use super::{Cycle, Failure};
 use crate::Scheduler;
+use crate::host::{Milestone, SchedulerHost};
 use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Condition, ConditionStatus, Time};
 use kubestep_config::ExtensionPoint;
-use kubestep_framework::host::{ApiEvent, Host, PodStatusPatch};
+use kubestep_framework::host::{ApiEvent, PodStatusPatch};
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod, conditions};
 use kubestep_framework::preemption::executor::Preemptor;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
@@ -28,7 +29,7 @@ const NOTE_LIMIT: usize = 1024;
 impl Scheduler {
     /// Pops a pod and runs its scheduling cycle and, unless it has to wait at Permit, its
     /// binding cycle. `None` when no pod can be popped.
-    pub fn schedule_one(&mut self, now: Time, host: &mut dyn Host) -> Option<CycleRecord> {
+    pub fn schedule_one(&mut self, now: Time, host: &mut dyn SchedulerHost) -> Option<CycleRecord> {
         let queued = self.queue.pop(&self.cluster.queue_context(now))?;
         Some(self.schedule(queued, now, host))
     }
@@ -38,7 +39,7 @@ impl Scheduler {
         &mut self,
         queued: QueuedPod,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         if let Some(group) = self.cluster.group(&queued.info.pod) {
             return PodGroupCycle { scheduler: self, group, now, host }.run(queued);
@@ -50,7 +51,7 @@ impl Scheduler {
     }
 
     /// Runs a cycle of one pod that has begun.
-    pub(crate) fn run(&mut self, mut cycle: Cycle, host: &mut dyn Host) -> CycleRecord {
+    pub(crate) fn run(&mut self, mut cycle: Cycle, host: &mut dyn SchedulerHost) -> CycleRecord {
         match self.select_node(&mut cycle, host) {
             Ok(node) => {
                 cycle.record.node = Some(node);
@@ -69,7 +70,7 @@ impl Scheduler {
         &mut self,
         queued: QueuedPod,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<Cycle, Box<CycleRecord>> {
         let mut record = CycleRecord {
             pod: queued.key(),
@@ -84,6 +85,7 @@ impl Scheduler {
         };
         self.cycles += 1;
         record.cycle = self.cycles;
+        host.reached(self, record.cycle, Milestone::Popped);
         let framework = self.profiles.frameworks.get(&record.profile).cloned();
         let Some(framework) = framework.filter(|_| !self.skips(&queued, host)) else {
             self.queue.done(record.uid);
@@ -111,7 +113,7 @@ impl Scheduler {
     }
 
     /// Whether the pod is skipped: it is being deleted, or assumed already.
-    fn skips(&self, queued: &QueuedPod, host: &mut dyn Host) -> bool {
+    fn skips(&self, queued: &QueuedPod, host: &mut dyn SchedulerHost) -> bool {
         let key = queued.key();
         if queued.info.pod.is_terminating() {
             host.event(ApiEvent {
@@ -141,7 +143,7 @@ impl Scheduler {
     pub(crate) fn select_node(
         &mut self,
         cycle: &mut Cycle,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<Symbol, Failure> {
         match self.schedule_pod(cycle, host).run() {
             Ok(node) => Ok(node),
@@ -154,7 +156,7 @@ impl Scheduler {
     pub(crate) fn schedule_pod<'a>(
         &'a mut self,
         cycle: &'a mut Cycle,
-        host: &'a mut dyn Host,
+        host: &'a mut dyn SchedulerHost,
     ) -> SchedulePod<'a> {
         SchedulePod {
             cluster: &self.cluster,
@@ -171,7 +173,7 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         mut diagnosis: Diagnosis,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Failure {
         let nodes = self.cluster.snapshot.placement().len();
         if cycle.framework.at(ExtensionPoint::PostFilter).is_empty() {
@@ -183,6 +185,7 @@ impl Scheduler {
         let mut nominate = outcome.answer.nominate;
         cycle.record.post_filter = outcome.answers;
         cycle.record.candidates = outcome.answer.candidates;
+        cycle.record.dry_run = outcome.answer.dry_run;
         if let Some(preemption) = outcome.answer.preemption {
             cycle.record.preemption = Some(preemption.candidate.clone());
             let preemptor = Preemptor::pod(&cycle.queued.info);
@@ -196,6 +199,7 @@ impl Scheduler {
                 }
             }
         }
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::PostFilter));
         Failure::fit(Code::Unschedulable, diagnosis, nodes, nominate)
     }
 
@@ -204,13 +208,14 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<PermitOutcome, Failure> {
         self.assume(cycle, node).map_err(Failure::plain)?;
         let pod = &cycle.queued.info;
         let mut cx = self.cluster.bind_context(pod, node, cycle.now, host);
         let (answers, status) = cycle.framework.run_reserve(&mut cx, &mut cycle.state);
         cycle.record.reserve = answers;
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::Reserve));
         if !status.is_success() {
             return Err(self.undo_assume(cycle, node, status, host));
         }
@@ -222,6 +227,7 @@ impl Scheduler {
             return Err(self.undo_assume(cycle, node, outcome.status, host));
         }
         self.activate_requested(cycle);
+        host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::Permit));
         Ok(outcome)
     }
 
@@ -240,7 +246,7 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> PermitOutcome {
         let pod = &cycle.queued.info;
         let mut cx = self.cluster.bind_context(pod, node, cycle.now, host);
@@ -261,7 +267,7 @@ impl Scheduler {
         cycle: &mut Cycle,
         node: Symbol,
         status: Status,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Failure {
         // Upstream only logs that a pod cannot be forgotten.
         let _forgotten = self.unreserve_and_forget(cycle, node, host);
@@ -273,7 +279,7 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         node: Symbol,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Result<(), String> {
         let pod = &cycle.queued.info;
         let mut cx = self.cluster.bind_context(pod, node, cycle.now, host);
@@ -297,7 +303,12 @@ impl Scheduler {
     }
 
     /// Handles a failed cycle: the pod goes back to the queue, its status and an event say why.
-    pub(crate) fn fail(&mut self, cycle: &mut Cycle, failure: Failure, host: &mut dyn Host) {
+    pub(crate) fn fail(
+        &mut self,
+        cycle: &mut Cycle,
+        failure: Failure,
+        host: &mut dyn SchedulerHost,
+    ) {
         let message = failure.status.message();
         cycle.record.outcome = match failure.status.is_rejected() {
             true => Outcome::Unschedulable,
@@ -310,7 +321,9 @@ impl Scheduler {
         cycle.queued.pending_plugins = diagnosis.pending_plugins;
         cycle.queued.gating_plugin = None;
         cycle.queued.gating_message = None;
-        if !self.requeue(cycle) {
+        let is_same = self.requeue(cycle);
+        host.reached(self, cycle.record.cycle, Milestone::Requeued);
+        if !is_same {
             return;
         }
         let objects = &self.cluster.objects;
@@ -345,7 +358,12 @@ impl Scheduler {
 }
 
 /// Writes the event and, if anything changes, the condition and the nomination.
-fn report_failure(cycle: &Cycle, message: &str, nominate: Option<Symbol>, host: &mut dyn Host) {
+fn report_failure(
+    cycle: &Cycle,
+    message: &str,
+    nominate: Option<Symbol>,
+    host: &mut dyn SchedulerHost,
+) {
     let pod = &cycle.queued.info.pod;
     host.event(ApiEvent {
         regarding: cycle.queued.key(),

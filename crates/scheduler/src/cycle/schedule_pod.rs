@@ -11,12 +11,12 @@ use super::{Cycle, CycleParts};
 use crate::answers::PluginAnswers;
 use crate::answers::matrix::{FilterCycle, mark_outside_placement};
 use crate::cluster_state::ClusterState;
+use crate::host::SchedulerHost;
 use crate::profiles::Profiles;
 use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::extender;
-use kubestep_framework::host::Host;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{VerdictId, VerdictTable};
 use kubestep_framework::status::node_statuses::{Diagnosis, add_once};
@@ -44,7 +44,7 @@ pub(crate) struct SchedulePod<'a> {
     /// How many pods the queue has popped.
     pub popped: u64,
     pub cycle: &'a mut Cycle,
-    pub host: &'a mut dyn Host,
+    pub host: &'a mut dyn SchedulerHost,
 }
 
 /// Why no node was found.
@@ -61,7 +61,7 @@ impl From<Status> for SchedulePodError {
     }
 }
 
-/// The nodes that fit, in order, and why the others do not.
+/// The feasible nodes, in order, and why the others were rejected.
 struct FeasibleNodes {
     nodes: Vec<NodeId>,
     diagnosis: Diagnosis,
@@ -85,7 +85,7 @@ impl SchedulePod<'_> {
         let found = self.find_nodes_that_fit();
         let (cycle, answers) = (&mut *self.cycle, &mut self.algorithm.answers);
         cycle.record.verdicts = answers.verdicts.clone();
-        cycle.record.filter.official = answers.records.verdicts(&cycle.verdicts);
+        cycle.record.filter.verdicts = answers.records.verdicts(&cycle.verdicts);
         cycle.record.filter.evaluated = answers.records.evaluated(&cycle.evaluated);
         let FeasibleNodes { nodes, diagnosis } = found?;
         cycle.record.evaluated_nodes = nodes.len() + diagnosis.statuses.len();
@@ -354,12 +354,16 @@ impl SchedulePod<'_> {
                 Err(_) if extender.ignorable => continue,
                 Err(text) => return Err(Status::error(&text)),
             };
+            let own_name = extender::name(extender);
+            if !extender.filter_verb.is_empty() {
+                self.cycle.record.filter.extenders.push(own_name);
+            }
             for (name, status) in filtered.refused {
                 let Some(node) = self.cluster.snapshot.by_name(name).map(|node| node.id) else {
-                    diagnosis.statuses.set_stranger(name, &status);
+                    diagnosis.statuses.set_unknown(name, &status);
                     continue;
                 };
-                self.cycle.record.filter.extender.push((node, status.clone()));
+                self.cycle.record.filter.extender.push((node, status.clone().by(own_name)));
                 diagnosis.statuses.set(node, status);
             }
             nodes = filtered.nodes;
@@ -377,7 +381,7 @@ impl SchedulePod<'_> {
 /// Adds the name of a node that is not in the snapshot to the record: upstream binds to any name
 /// that an extender returns in `Nodes`.
 fn add_invented_name(cycle: &mut Cycle, node: &mut Arc<NodeInfo>) {
-    if node.id != extender::STRANGER {
+    if node.id != extender::UNKNOWN_NODE {
         return;
     }
     let names = &mut Arc::make_mut(&mut cycle.record.nodes).names;

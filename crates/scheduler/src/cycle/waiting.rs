@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::{Cycle, Failure};
 use crate::Scheduler;
+use crate::host::SchedulerHost;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::duration::Duration;
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::status::node_statuses::add_once;
@@ -208,7 +208,7 @@ impl Scheduler {
         uid: Symbol,
         plugin: Option<Symbol>,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> bool {
         let Some(at) = self.waiting.at_permit(uid) else { return false };
         if self.waiting.end_holds(at, plugin) {
@@ -224,7 +224,7 @@ impl Scheduler {
         plugin: Symbol,
         message: &str,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> bool {
         let Some(at) = self.waiting.at_permit(uid) else { return false };
         self.end_permit(at, Status::unschedulable(message).by(plugin), now, host);
@@ -238,7 +238,7 @@ impl Scheduler {
         plugin: Symbol,
         message: &str,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) {
         if let Some(at) = self.waiting.at_permit(uid) {
             self.end_permit(at, Status::new(Code::Error, message).by(plugin), now, host);
@@ -248,7 +248,7 @@ impl Scheduler {
     }
 
     /// Rejects every pod at Permit that timed out.
-    pub(crate) fn expire_waiting(&mut self, now: Time, host: &mut dyn Host) {
+    pub(crate) fn expire_waiting(&mut self, now: Time, host: &mut dyn SchedulerHost) {
         while let Some((at, hold)) = self.waiting.next_expired(now) {
             let waited = Duration::from_micros(hold.timeout);
             let plugin = hold.plugin;
@@ -263,7 +263,7 @@ impl Scheduler {
     }
 
     /// Goes on with the pods in PreBind whose plugins check again now.
-    pub(crate) fn poll_pre_bind(&mut self, now: Time, host: &mut dyn Host) {
+    pub(crate) fn poll_pre_bind(&mut self, now: Time, host: &mut dyn SchedulerHost) {
         let due = self.waiting.take_due(|waiting| {
             let is_over = |hold: &Hold| hold.deadline <= now;
             waiting.stage == WaitingStage::PreBind && waiting.holds.iter().all(is_over)
@@ -273,7 +273,7 @@ impl Scheduler {
 
     /// Goes on after an answer to a write: with the pod of that UID if its binding was answered,
     /// with all pods in PreBind for `None`.
-    pub fn answered(&mut self, bound: Option<Symbol>, now: Time, host: &mut dyn Host) {
+    pub fn answered(&mut self, bound: Option<Symbol>, now: Time, host: &mut dyn SchedulerHost) {
         let due = self.waiting.take_due(|waiting| match bound {
             Some(uid) => waiting.stage == WaitingStage::Bind && waiting.pod().uid() == uid,
             None => waiting.stage == WaitingStage::PreBind,
@@ -281,7 +281,7 @@ impl Scheduler {
         self.resume(due, now, host);
     }
 
-    fn resume(&mut self, due: Vec<WaitingPod>, now: Time, host: &mut dyn Host) {
+    fn resume(&mut self, due: Vec<WaitingPod>, now: Time, host: &mut dyn SchedulerHost) {
         for waiting in due {
             let stage = waiting.stage;
             let (cycle, node) = waiting.resumed(now);
@@ -296,7 +296,7 @@ impl Scheduler {
     }
 
     /// Ends the wait of a pod in PreBind, as upstream cancels its context.
-    fn cancel_pre_bind(&mut self, at: usize, by: Symbol, now: Time, host: &mut dyn Host) {
+    fn cancel_pre_bind(&mut self, at: usize, by: Symbol, now: Time, host: &mut dyn SchedulerHost) {
         let plugin = self.waiting.pods()[at].in_pre_bind().unwrap_or_default();
         let (cycle, _) = self.waiting.take(at, now);
         let text = format!("running PreBind plugin {plugin:?}: preempted by {by}");
@@ -306,7 +306,7 @@ impl Scheduler {
     }
 
     /// Ends the wait at Permit: the binding goes on, or fails.
-    fn end_permit(&mut self, at: usize, status: Status, now: Time, host: &mut dyn Host) {
+    fn end_permit(&mut self, at: usize, status: Status, now: Time, host: &mut dyn SchedulerHost) {
         let (mut cycle, node) = self.waiting.take(at, now);
         cycle.record.permit_wait = Some(status.clone());
         let plugin = status.plugin();

@@ -82,6 +82,11 @@ impl HintLog {
         }
     }
 
+    /// The number of answers since the last [`HintLog::drain`].
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
     /// Removes and returns the answers, in order.
     pub(super) fn drain(&mut self) -> Vec<HintRecord> {
         std::mem::take(&mut self.records)

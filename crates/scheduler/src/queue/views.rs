@@ -126,6 +126,11 @@ impl SchedulingQueue {
         Arc::new(PodInfo::new(Arc::new(stub)))
     }
 
+    /// How many moves and how many answers of hints were recorded since they were drained.
+    pub fn recorded(&self) -> (usize, usize) {
+        (self.moves.len(), self.asked.len())
+    }
+
     /// The moves since the last call, in order.
     pub fn drain_moves(&mut self) -> Vec<QueueMove> {
         std::mem::take(&mut self.moves)

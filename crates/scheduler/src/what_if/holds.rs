@@ -7,12 +7,12 @@
 use std::fmt;
 
 use crate::Scheduler;
+use crate::host::SchedulerHost;
 use kubestep_api::Time;
 use kubestep_api::glob::glob;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
 use kubestep_config::duration::Duration;
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::intervention::HOLD;
 use kubestep_framework::runtime::binding::MAX_PERMIT_TIMEOUT;
@@ -134,7 +134,7 @@ pub fn release(
     scheduler: &mut Scheduler,
     pods: Option<&PodSelection>,
     now: Time,
-    host: &mut dyn Host,
+    host: &mut dyn SchedulerHost,
 ) -> (bool, usize) {
     let ended = scheduler.interventions.end_hold(pods);
     let held = scheduler.waiting().iter().filter(|waiting| {

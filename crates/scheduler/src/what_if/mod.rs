@@ -11,8 +11,8 @@ mod probe;
 mod replay;
 
 use crate::Scheduler;
+use crate::host::SchedulerHost;
 use kubestep_api::Time;
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 
@@ -27,7 +27,7 @@ pub fn schedule_ahead(
     scheduler: &mut Scheduler,
     key: NamespacedName,
     now: Time,
-    host: &mut dyn Host,
+    host: &mut dyn SchedulerHost,
 ) -> Option<CycleRecord> {
     let queued = scheduler.queue.pop_specific(&scheduler.cluster.queue_context(now), key)?;
     Some(scheduler.schedule(queued, now, host))

@@ -11,10 +11,10 @@
 use crate::Scheduler;
 use crate::cycle::Cycle;
 use crate::cycle::schedule_pod::PreFilterNodes;
+use crate::host::SchedulerHost;
 use crate::what_if::interventions;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::QueuedPod;
 use kubestep_framework::record::{CycleRecord, LeftOut, Outcome};
 use kubestep_framework::status::node_statuses::Diagnosis;
@@ -48,7 +48,7 @@ impl ReplayHint {
         &self,
         scheduler: &mut Scheduler,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> Option<CycleRecord> {
         let queued = scheduler.queue.pop(&scheduler.cluster.queue_context(now))?;
         let is_it = queued.uid() == self.uid && scheduler.profiles.extenders.is_empty();
@@ -63,7 +63,7 @@ impl ReplayHint {
         scheduler: &mut Scheduler,
         queued: QueuedPod,
         now: Time,
-        host: &mut dyn Host,
+        host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let mut cycle = match scheduler.begin(queued, now, host) {
             Ok(cycle) => cycle,
@@ -82,7 +82,12 @@ impl ReplayHint {
     }
 
     /// Runs PreFilter, and the filters on the recorded node alone.
-    fn passes(&self, scheduler: &mut Scheduler, cycle: &mut Cycle, host: &mut dyn Host) -> bool {
+    fn passes(
+        &self,
+        scheduler: &mut Scheduler,
+        cycle: &mut Cycle,
+        host: &mut dyn SchedulerHost,
+    ) -> bool {
         if scheduler.cluster.snapshot.by_name(self.node).is_none() {
             return false;
         }

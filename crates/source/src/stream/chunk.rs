@@ -188,7 +188,7 @@ impl Chunk {
         if matches!(expected, Expected::Anything | Expected::Kind(_))
             && let Some((decoded, length)) = decode_leading(rest, kind)
         {
-            let outcome = item(&rest[..length]).outcome(decoded);
+            let outcome = item(&rest[..length]).outcome(decoded, true);
             return Next::Object(Found::Outcome(outcome), length);
         }
         match leading_value::<&RawValue>(rest) {
@@ -214,7 +214,7 @@ impl Chunk {
         if text == "null" {
             return Ok(Found::Outcome(Outcome::Nothing));
         }
-        match item.decode() {
+        match item.decode(true) {
             Err(error) if self.sequence == Sequence::Items(None) && error.path == "kind" => {
                 Ok(Found::Unnamed(text.to_string()))
             }

@@ -216,8 +216,8 @@ impl Documents<'_> {
             document: self.number,
             line: start.line as usize,
             object: kind.into(),
-            message: "is larger than any object of a cluster, and no list".into(),
-            help: "give the list the kind List, or leave the file out".into(),
+            message: "is larger than any object of a cluster, and not a list".into(),
+            help: "give the list the kind List, or omit the file".into(),
             ..SourceError::default()
         })
     }
@@ -245,7 +245,7 @@ fn decode_parts(feed: &Feed<'_>, document: u32, parts: Parts<'_>) -> Result<Vec<
     let items: Vec<Item<'_>> =
         parts.into_iter().map(|(text, expected)| counter.item(text, document, expected)).collect();
     add(&feed.progress().found, items.len());
-    let outcomes = decode(&piece, &items, feed.progress())?;
+    let outcomes = decode(&piece, &items, usize::MAX, feed.progress())?;
     let found = |(item, outcome): (&Item<'_>, _)| Found { document, line: item.line, outcome };
     Ok(items.iter().zip(outcomes).map(found).collect())
 }
@@ -258,7 +258,7 @@ fn settle(file: &str, decoded: Decoded, expected: Expected) -> Result<Found> {
             let content = Content::Json { text: &text, column: place.column };
             let item = Item { document, line: place.line, content, expected };
             let piece = Piece { name: file, text: &text, start: place };
-            item.decode().map_err(|error| piece.error(&item, error))?
+            item.decode(true).map_err(|error| piece.error(&item, error))?
         }
     };
     Ok(Found { document, line: place.line, outcome })

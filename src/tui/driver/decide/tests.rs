@@ -75,11 +75,11 @@ fn the_past_keeps_a_hold_and_time_ends_it() {
 #[test]
 fn a_hold_is_released_by_hand() {
     let mut story = story().keys(":hold web-?<Enter>c:release<Enter>");
-    assert!(story.text().contains("release; 1 waiting pod is let go"), "{}", story.text());
+    assert!(story.text().contains("release; 1 waiting pod continues"), "{}", story.text());
     let mut story = story.keys("6");
     assert!(story.text().contains("on n1"), "{}", story.text());
     let mut story = story.keys(":release<Enter>");
-    assert!(story.text().contains("no pod is held by hand"), "{}", story.text());
+    assert!(story.text().contains("no pod is held manually"), "{}", story.text());
     let mut story = story.keys(":hold a for 1h<Enter>");
     assert!(story.text().contains("Permit holds a pod for 15m0s at most"), "{}", story.text());
 }

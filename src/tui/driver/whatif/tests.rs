@@ -37,12 +37,15 @@ fn the_menu_offers_what_fits_and_does_it_in_a_branch() {
     live = live.keys(":branch<Enter>");
     assert!(live.text().contains("* original"), "{}", live.text());
     assert!(live.text().contains("what-if-1, from original: uncordon node"), "{}", live.text());
+    live = live.keys("j<Enter>");
+    assert_eq!(status(&mut live), "on branch what-if-1");
+    assert!(live.lines()[1].contains("[what-if-1]"), "{}", live.lines()[1]);
 }
 
 #[test]
 fn edits_in_words_are_done_or_explained() {
     let mut live = Live::demo("cordoned").keys(":what-if cordn node a<Enter>");
-    assert_eq!(status(&mut live), "error: \"cordn\" is no edit, did you mean \"cordon\"?");
+    assert_eq!(status(&mut live), "error: \"cordn\" is not an edit, did you mean \"cordon\"?");
     assert!(!live.lines()[1].contains("[what-if"), "{}", live.lines()[1]);
     let mut live = live.keys("Eadd 2 nodes like nowhere<Enter>");
     assert!(status(&mut live).starts_with("error: there is no Node nowhere"), "{}", live.text());

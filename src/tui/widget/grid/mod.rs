@@ -163,6 +163,12 @@ impl Column {
         }
     }
 
+    /// A column of names as wide as the widest of them where there is room, else cut in the middle.
+    pub fn fitted(title: &str, least: u16, widest: usize) -> Column {
+        let most = u16::try_from(widest.max(title.len())).unwrap_or(u16::MAX);
+        Column::name(title, least.min(most), most)
+    }
+
     /// A column of short text.
     pub fn text(title: &str, width: u16) -> Column {
         Column { title: title.to_owned(), width: Width::Fixed(width), ..Column::default() }

@@ -6,7 +6,7 @@ use super::*;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::{
-    FilterColumn, FilterRecord, NodeNames, ScoreColumn, ScoreRecord, VerdictTable,
+    ExtenderColumn, FilterColumn, FilterRecord, NodeNames, ScoreColumn, ScoreRecord, VerdictTable,
 };
 
 fn key(name: &str) -> NamespacedName {
@@ -43,8 +43,9 @@ fn filtered() -> CycleRecord {
                 column("NodeResourcesFit", &[pass, refused, pass]),
                 column("DynamicResources", &[pass, broken, broken]),
             ],
-            official: Column::from_values(&[pass, refused, broken]),
+            verdicts: Column::from_values(&[pass, refused, broken]),
             evaluated: [NodeId(0), NodeId(1), NodeId(2)].into(),
+            extenders: Vec::new(),
             extender: Vec::new(),
         },
         ..CycleRecord::default()
@@ -87,7 +88,11 @@ fn scores_run_along_the_feasible_nodes() {
             raw: vec![0, 2].into(),
             normalized: vec![100, 0].into(),
         }],
-        extenders: vec![Some(0), None],
+        extenders: vec![ExtenderColumn {
+            extender: "extender http://e".into(),
+            weight: 1,
+            scores: vec![Some(0), None],
+        }],
         totals: vec![300, 0],
     };
     let expected = json!({

@@ -47,7 +47,7 @@ impl AffinityMismatch {
     fn with(&self, each: impl Fn(&Unmet) -> String) -> String {
         let of = self.of.as_str();
         if self.unmet.is_empty() {
-            return format!("{of} without a term that could match");
+            return format!("{of} has no term that could match");
         }
         let unmet: Vec<String> = self.unmet.iter().map(each).collect();
         let nearest = match self.term {

@@ -14,7 +14,7 @@ pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     });
     let mut inputs: Vec<Input> = held.collect();
     if inputs.is_empty() {
-        inputs.push(Input::new("images", "none of the pod's images is there"));
+        inputs.push(Input::new("images", "none of the pod's images is on the node"));
     }
     inputs
 }

@@ -14,11 +14,13 @@ mod node_resources_fit;
 mod pod_topology_spread;
 mod taint_toleration;
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::record::{CycleRecord, ScoreRecord};
+use kubestep_framework::record::{CycleRecord, ScoreColumn, ScoreRecord};
 use kubestep_scheduler::what_if::{Probe, Scored};
 
 /// Nodes whose scores are explained in full, unless others are asked for.
@@ -33,7 +35,7 @@ pub struct Placement {
     /// Whether the pod was nominated to that node, which fitted, so that no other was asked.
     #[serde(skip)]
     pub nominated_first: bool,
-    /// The plugins that scored, with their weights.
+    /// The plugins that scored, with their weights; extenders behind them.
     pub plugins: Vec<ScorePlugin>,
     /// The feasible nodes, best first.
     pub ranking: Vec<Ranked>,
@@ -67,7 +69,7 @@ pub struct Ranked {
     pub total: i64,
     /// The scores, parallel to the plugins.
     pub scores: Vec<Points>,
-    /// The weighted scores of extenders, if there are any.
+    /// The sum of the weighted scores of extenders, if there are any.
     pub extenders: Option<i64>,
 }
 
@@ -192,7 +194,8 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) ->
     let name = |id: &NodeId| record.nodes.name(*id);
     let nodes: Vec<Symbol> = record.feasible.iter().map(name).collect();
     let ranking = ranking(&nodes, &record.score, record.node);
-    let formulas = formulas(probe, &nodes, &ranking, record.node, asked);
+    let mut formulas = formulas(probe, &nodes, &ranking, record.node, asked);
+    formulas.extend(by_extenders(record, &formulas));
     Placement {
         nominated_first: record.node.is_some() && record.nominated_first == record.node,
         node: record.node,
@@ -231,21 +234,44 @@ fn id(probe: &Probe, name: Symbol) -> Option<NodeId> {
 }
 
 fn plugins(record: &ScoreRecord) -> Vec<ScorePlugin> {
-    let plugin = |column: &kubestep_framework::record::ScoreColumn| ScorePlugin {
-        plugin: column.plugin,
-        weight: column.weight,
+    let plugin =
+        |column: Cow<'_, ScoreColumn>| ScorePlugin { plugin: column.plugin, weight: column.weight };
+    record.columns().map(plugin).collect()
+}
+
+/// What extenders said of the nodes that have formulas.
+fn by_extenders(record: &CycleRecord, formulas: &[Formula]) -> Vec<Formula> {
+    let mut nodes: Vec<Symbol> = formulas.iter().map(|formula| formula.node).collect();
+    nodes.dedup();
+    let position = |node: Symbol| {
+        record.feasible.iter().position(|feasible| record.nodes.name(*feasible) == node)
     };
-    record.plugins.iter().map(plugin).collect()
+    let formula = |node: Symbol| {
+        let at = position(node);
+        let extenders = record.score.extenders.iter().filter(|extender| extender.weight != 0);
+        extenders.map(move |extender| {
+            let score = at.and_then(|at| extender.scores.get(at).copied().flatten());
+            let score = score.map_or("none given".to_owned(), |score| score.to_string());
+            Formula {
+                node,
+                plugin: extender.extender,
+                inputs: vec![Input::new("score", score)],
+                formula: "the score that the extender returned, 0…10",
+                normalization: "10 × score",
+            }
+        })
+    };
+    nodes.into_iter().flat_map(formula).collect()
 }
 
 /// The nodes by their totals; of those with the best one, the chosen one comes first.
 fn ranking(nodes: &[Symbol], record: &ScoreRecord, chosen: Option<Symbol>) -> Vec<Ranked> {
+    let columns: Vec<Cow<'_, ScoreColumn>> = record.columns().collect();
     let row = |(at, node): (usize, &Symbol)| Ranked {
         node: *node,
         rank: 0,
         total: record.totals.get(at).copied().unwrap_or(0),
-        scores: record
-            .plugins
+        scores: columns
             .iter()
             .map(|column| Points {
                 raw: column.raw.get(at).unwrap_or(0),
@@ -253,7 +279,7 @@ fn ranking(nodes: &[Symbol], record: &ScoreRecord, chosen: Option<Symbol>) -> Ve
                 weighted: column.weighted(at).unwrap_or(0),
             })
             .collect(),
-        extenders: record.extenders.get(at).copied().flatten(),
+        extenders: record.by_extenders(at),
     };
     let mut rows: Vec<Ranked> = nodes.iter().enumerate().map(row).collect();
     rows.sort_by_key(|row| (std::cmp::Reverse(row.total), Some(row.node) != chosen));
@@ -293,7 +319,7 @@ fn formulas(
 fn of_node(probe: &Probe, scored: &Scored, name: Symbol) -> Vec<Formula> {
     let Some(node) = probe.snapshot().by_name(name) else { return Vec::new() };
     let case = Case { probe, scored, node };
-    let formula = |column: &kubestep_framework::record::ScoreColumn| {
+    let formula = |column: &ScoreColumn| {
         let known = EXPLAINERS.iter().find(|explainer| column.plugin == explainer.plugin)?;
         Some(Formula {
             node: name,

@@ -15,12 +15,12 @@ mod tests;
 
 use super::{Cycle, Failure};
 use crate::Scheduler;
+use crate::host::SchedulerHost;
 use kubestep_api::Time;
 use kubestep_config::Feature;
-use kubestep_framework::host::Host;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 use kubestep_framework::pod_groups::PodGroupState;
-use kubestep_framework::record::CycleRecord;
+use kubestep_framework::record::{CycleRecord, GroupRecord};
 use kubestep_framework::runtime::stopwatch::Work;
 use kubestep_framework::shared::GroupCycle;
 use kubestep_framework::status::Status;
@@ -45,6 +45,12 @@ struct Outcome {
 }
 
 impl Outcome {
+    /// The number of pods that found a node.
+    fn placed(&self) -> usize {
+        let placed = |attempt: &&Attempt| matches!(attempt, Attempt::Placed(_));
+        self.attempts.iter().flatten().filter(placed).count()
+    }
+
     /// An end before any pod was tried.
     fn untried(cycles: Vec<Cycle>, status: Status) -> Outcome {
         let verdict = Verdict { status, awaits_preemption: false };
@@ -58,7 +64,7 @@ pub(crate) struct PodGroupCycle<'a> {
     pub scheduler: &'a mut Scheduler,
     pub group: NamespacedName,
     pub now: Time,
-    pub host: &'a mut dyn Host,
+    pub host: &'a mut dyn SchedulerHost,
 }
 
 impl PodGroupCycle<'_> {
@@ -128,13 +134,30 @@ impl PodGroupCycle<'_> {
             self.preempt(&fresh, &mut outcome);
         }
         self.scheduler.cluster.shared.group_cycle = None;
+        let recorded = self.record(outcome.placed());
         let Outcome { verdict, cycles, attempts } = outcome;
         let mut records = Vec::new();
-        for (cycle, attempt) in cycles.into_iter().zip(attempts) {
+        for (mut cycle, attempt) in cycles.into_iter().zip(attempts) {
+            cycle.record.group = Some(recorded.clone());
             records.push(self.submit(cycle, attempt, &verdict));
         }
         self.update_condition(&verdict);
         (records, verdict.result())
+    }
+
+    /// The state of the group in this attempt, in which `placed` of its pods found a node.
+    fn record(&self, placed: usize) -> GroupRecord {
+        let cluster = &self.scheduler.cluster;
+        let object = cluster.objects.pod_groups.get(&self.group);
+        let gang = object.and_then(|object| object.spec.scheduling_policy.gang.as_ref());
+        let state = cluster.shared.pod_groups.get(self.group).ok();
+        GroupRecord {
+            group: self.group,
+            min_count: gang.map(|gang| usize::try_from(gang.min_count).unwrap_or(0)),
+            pods: state.map_or(0, PodGroupState::all),
+            scheduled_before: state.map_or(0, PodGroupState::scheduled),
+            placed,
+        }
     }
 
     /// Tries the group where its constraints allow.
@@ -166,6 +189,7 @@ impl PodGroupCycle<'_> {
         for pod in pods {
             match self.scheduler.begin(pod, self.now, self.host) {
                 Ok(mut cycle) => {
+                    cycle.record.group = Some(self.record(0));
                     self.scheduler.fail(&mut cycle, failure.clone(), self.host);
                     records.push(cycle.record);
                 }
