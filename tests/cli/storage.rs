@@ -101,10 +101,8 @@ fn of_two_claims_the_one_that_goes_without_is_named() {
         ]);
         says(
             &call,
-            &[
-                "claim default/big: class \"local\" provisions no volumes, and none of its existing \
-               ones suits: v5 goes to claim default/small of the same pod",
-            ],
+            &["claim default/big: class \"local\" provisions no volumes, and no existing volume \
+               matches: v5 is used for claim default/small of the same pod"],
         );
         assert!(!explained(&call).contains("VolumeBinding: claim default/small"));
     }
@@ -204,7 +202,7 @@ fn a_claim_that_is_too_large_for_existing_volumes_is_made_smaller() {
         claiming("web", &["data"], ""),
     ]);
     let edit = "set persistentvolumeclaim default/data spec.resources.requests.storage=\"5Gi\"";
-    says(&call, &["none of its existing ones suits: disk has only 5Gi", &format!("1. {edit}")]);
+    says(&call, &["no existing volume matches: disk has only 5Gi", &format!("1. {edit}")]);
     places(&call, &[edit]);
 }
 

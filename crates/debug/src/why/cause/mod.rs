@@ -63,6 +63,7 @@ pub enum Outlook {
     /// remove.
     Cluster,
     /// A manual change of the node's state, of another object or of the pod.
+    #[serde(rename = "byHand")]
     Manual,
     /// A change of the pod or the node: they do not match, and preemption won't help.
     Mismatch,

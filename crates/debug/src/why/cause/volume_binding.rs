@@ -112,8 +112,8 @@ impl VolumeCause {
                 )
             }
             VolumeProblem::NoVolume { class, .. } => format!(
-                "claim {claim}: class {class:?} provisions no volumes, and none of its existing \
-                 ones suits"
+                "claim {claim}: class {class:?} provisions no volumes, and no existing volume \
+                 matches"
             ),
             VolumeProblem::TopologyNotAllowed { class, unmet } => {
                 format!("claim {claim}: class {class} provisions volumes only for {}", list(unmet))
