@@ -107,9 +107,7 @@ impl VolumeCause {
                 format!("the volume of claim {claim} is being provisioned for node {node}")
             }
             VolumeProblem::NoVolume { class, volumes: 0, .. } => {
-                format!(
-                    "claim {claim}: class {class:?} provisions no volumes, and no existing volume matches"
-                )
+                format!("claim {claim}: class {class:?} provisions no volumes and has none")
             }
             VolumeProblem::NoVolume { class, .. } => format!(
                 "claim {claim}: class {class:?} provisions no volumes, and no existing volume \
