@@ -108,7 +108,7 @@ impl Explain {
                 !steps.go_on(cycles, most)
             })
         });
-        session.circle().into_iter().for_each(kubestep_output::line);
+        session.livelock().into_iter().for_each(kubestep_output::line);
         if steps.is_stopped() {
             kubestep_output::line(format!(
                 "stopped after {ran} of at most {most} cycles; known so far:"

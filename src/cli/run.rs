@@ -116,7 +116,7 @@ impl Subcommand for Run {
         let started = Instant::now();
         self.cycles(&mut session, trace.as_mut())?;
         let cycle_s = started.elapsed().as_secs_f64();
-        let mut notices: Vec<String> = session.circle().iter().map(ToString::to_string).collect();
+        let mut notices: Vec<String> = session.livelock().iter().map(ToString::to_string).collect();
         if let Some(trace) = trace {
             notices.extend(trace.finish(session.history()).context("--trace")?);
         }
@@ -145,7 +145,7 @@ impl Run {
             return words.iter().try_for_each(|line| self.say(line));
         }
         let mut left = self.max_cycles;
-        while left > 0 && session.circle().is_none() && session.run_cycle() == Ran::NewCycle {
+        while left > 0 && session.livelock().is_none() && session.run_cycle() == Ran::NewCycle {
             left -= 1;
             if let Some(record) = session.record().filter(|_| stream) {
                 kubestep_output::print(&json_line(&run::json::cycle(record)))?;

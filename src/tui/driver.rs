@@ -42,7 +42,7 @@ use kubestep_api::Time;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::fork::{Branches, Redone};
 use kubestep_debug::{Depth, Position as Frame, Ran, Restoring, Session};
-use kubestep_live::{Attended, Following, Notice};
+use kubestep_live::{Following, InteractiveScheduler, Notice};
 use picture::Picture;
 use real::Went;
 pub use real::{DECIDING, Left};
@@ -107,7 +107,7 @@ pub struct Driver {
     /// The live cluster behind the session.
     following: Option<Following>,
     /// The same where the session's scheduler decides for real; what it has to say.
-    attended: Option<Box<Attended>>,
+    attended: Option<Box<InteractiveScheduler>>,
     unsaid: Vec<Notice>,
     /// Whether it was told to go on by itself.
     runs: bool,

@@ -16,7 +16,7 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, QueueName};
 use kubestep_framework::runtime::stopwatch::Spent;
-use kubestep_live::attended::Standing;
+use kubestep_live::attended::LeaderStatus;
 use kubestep_live::{Decision, Outage};
 
 /// Everything a view can show.
@@ -185,7 +185,7 @@ pub struct RealModel {
     /// Whether the server only tries.
     pub dry_run: bool,
     /// Whether writes are allowed.
-    pub standing: Standing,
+    pub standing: LeaderStatus,
     /// Why nothing is decided and no news are taken in.
     pub held: Option<Held>,
 }

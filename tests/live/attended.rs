@@ -116,7 +116,7 @@ fn a_lost_connection_stops_it_and_it_comes_back() {
     server.misbehave(|faults| faults.down = true);
     terminal.wait_for("CONNECTION LOST: writes stopped");
     terminal.send("n");
-    terminal.wait_for("the connection to the cluster is lost: nothing is decided");
+    terminal.wait_for("the connection to the cluster is lost: no cycles");
     server.misbehave(|faults| faults.down = false);
     terminal.wait_for("LIVE SCHEDULING lab: paused");
     terminal.send("n");
@@ -138,7 +138,7 @@ fn a_lost_lease_stops_it_for_good_and_one_can_still_look() {
     });
     server.put_at("/apis/coordination.k8s.io/v1/leases", "kube-system/kube-scheduler", stolen);
     terminal.wait_for("LEASE LOST: writes stopped");
-    terminal.wait_for("nothing is written any more");
+    terminal.wait_for("writing stopped");
     terminal.send("n2");
     server.put(Kind::Pod, "x", json!({"metadata": {"uid": "x"}, "spec": {"containers": []}}));
     terminal.wait_for("default/x");

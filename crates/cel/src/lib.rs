@@ -18,6 +18,7 @@ mod net;
 mod pairs;
 mod quantity;
 mod types;
+pub mod val;
 mod value;
 mod version;
 

@@ -1,5 +1,5 @@
 //! From the text of a document to typed values, strictly: unknown and repeated
-//! fields are refused.
+//! fields are errors.
 //!
 //! Upstream: `pkg/scheduler/apis/config/scheme`,
 //! `staging/src/k8s.io/kube-scheduler/config/v1/types.go`.

@@ -175,7 +175,7 @@ fn extender(extender: &Extender) -> Row {
 fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
     let mut rows = Vec::new();
     for config in &profile.plugin_config {
-        let encoded = config.args.as_ref().map(|args| args.encode(&config.name));
+        let encoded = config.args.as_ref().map(|args| args.encode());
         let Some(Node::Map(fields)) = encoded else { continue };
         let items = fields
             .into_iter()

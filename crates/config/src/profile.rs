@@ -58,8 +58,8 @@ pub enum Origin {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfileArgs {
     plugins: BTreeMap<Symbol, PluginArgs>,
-    /// The plugins that the profile runs, but not at Filter: what Filter would have found out is
-    /// not known to them later.
+    /// The plugins that the profile runs at other points but not at Filter; they have no results
+    /// of Filter to use.
     pub without_filter: Vec<Symbol>,
 }
 

@@ -198,8 +198,8 @@ fn arguments(
 fn arguments_of(own: &PluginConfig, config: &ResolvedConfig) -> Vec<Row> {
     let Some(plugin) = find_plugin(&config.plugins, &own.name) else { return Vec::new() };
     let Some(args) = plugin.args else { return Vec::new() };
-    let given = own.args.as_ref().map(|args| args.encode(&own.name));
-    let usual = Some(args.default(&config.features).encode(&own.name));
+    let given = own.args.as_ref().map(|args| args.encode());
+    let usual = Some(args.default(&config.features).encode());
     let show = |fields: &Option<Node>, name: &str| match fields {
         Some(fields) => fields.get(name).map_or_else(|| "not set".to_owned(), compact),
         None => "not set".to_owned(),

@@ -1,8 +1,8 @@
 //! A debugging session: the cluster, what happened in it so far, and where the debugger stands.
 
 mod acting;
-mod circle;
 mod forgetting;
+mod livelock;
 mod moving;
 mod restoring;
 mod stopping;
@@ -29,8 +29,8 @@ use kubestep_framework::runtime::stopwatch::Clock;
 use kubestep_scheduler::what_if::ReplayHint;
 
 use acting::Acts;
-pub use circle::Circle;
 use forgetting::Forgets;
+pub use livelock::Livelock;
 pub use moving::Ran;
 pub use restoring::Restoring;
 pub use stopping::{Continued, Search};
@@ -155,7 +155,7 @@ impl Session {
         }
     }
 
-    /// Runs until no pod can be popped or all is in a circle, at most `limit` cycles, and stands
+    /// Runs until no pod can be popped or until a livelock, at most `limit` cycles, and stands
     /// in the last. Gives the number of cycles run. `stop` is asked after each cycle.
     pub fn run_until_idle(
         &mut self,
@@ -166,7 +166,7 @@ impl Session {
             if self.run_cycle() != Ran::NewCycle {
                 return ran;
             }
-            if self.record().is_some_and(|record| stop(record)) || self.circle().is_some() {
+            if self.record().is_some_and(|record| stop(record)) || self.livelock().is_some() {
                 return ran + 1;
             }
         }

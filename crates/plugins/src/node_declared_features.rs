@@ -151,10 +151,10 @@ impl Plugin for NodeDeclaredFeatures {
             let declared = |node: &'_ kubestep_api::Node| node.status.declared_features.clone();
             old.is_none() || old.map(declared) != new.map(declared)
         } else {
-            let (old, new) = objects.pods()?;
-            let itself = new.is_some_and(|new| new.metadata.uid == pod.uid());
+            let (old, _) = objects.pods()?;
             let needed = |pod: &kubestep_api::Pod| FeatureSet::needed_by(&pod.spec);
-            itself && old.map(needed) != new.map(needed)
+            let updated = objects.updated_pod(pod.uid())?;
+            updated.is_some_and(|new| old.map(needed) != Some(needed(new)))
         };
         Ok(Hint::queue_if(changed))
     }

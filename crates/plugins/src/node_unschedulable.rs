@@ -89,10 +89,7 @@ impl Plugin for NodeUnschedulable {
             let was_cordoned = old.is_none_or(|node: &Node| node.spec.unschedulable);
             was_cordoned && new.is_some_and(|node| !node.spec.unschedulable)
         } else {
-            let (_, changed) = objects.pods()?;
-            changed.is_some_and(|changed| {
-                changed.metadata.uid == pod.uid() && self.is_tolerated_by(changed)
-            })
+            objects.updated_pod(pod.uid())?.is_some_and(|updated| self.is_tolerated_by(updated))
         };
         Ok(Hint::queue_if(worth_it))
     }

@@ -149,9 +149,7 @@ impl Plugin for TaintToleration {
         if event.resource == EventResource::Node {
             return self.after_node_change(pod, objects);
         }
-        let (_, changed) = objects.pods()?;
-        let itself = changed.is_some_and(|changed| changed.metadata.uid == pod.uid());
-        Ok(Hint::queue_if(itself))
+        Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some()))
     }
 
     /// The status does not name the taint, as upstream.

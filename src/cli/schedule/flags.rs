@@ -10,7 +10,7 @@ use clap::Args;
 use kubestep_config::duration::Duration as Written;
 use kubestep_config::types::{ClientConnectionConfiguration, LeaderElectionConfiguration};
 use kubestep_live::lease::{Settings, identity};
-use kubestep_live::write::{Manner, hostname};
+use kubestep_live::write::{WriteOptions, hostname};
 
 /// How fast it writes.
 #[derive(Args, Debug)]
@@ -67,8 +67,8 @@ fn positive(written: Written) -> Option<Duration> {
 
 impl Client {
     /// The options of writes.
-    pub fn manner(&self, config: &ClientConnectionConfiguration) -> Manner {
-        Manner {
+    pub fn write_options(&self, config: &ClientConnectionConfiguration) -> WriteOptions {
+        WriteOptions {
             qps: self.kube_api_qps.unwrap_or(config.qps),
             burst: self.kube_api_burst.unwrap_or(config.burst.try_into().unwrap_or(0)),
             dry_run: false,

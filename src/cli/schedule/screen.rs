@@ -9,8 +9,8 @@ use crate::cli::options::{Memory, Screen};
 use crate::tui::behind::Behind;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
-use kubestep_live::Attended;
-use kubestep_live::attended::{Teller, Wire};
+use kubestep_live::InteractiveScheduler;
+use kubestep_live::attended::{Reporter, Wire};
 use kubestep_live::extender_client::{self, Reach};
 
 use super::port::Watched;
@@ -63,8 +63,9 @@ impl Attendance {
         let mut session = Session::new(world);
         session.set_history_memory(self.memory.bytes());
         session.act(extenders);
-        let tell: Teller = Box::new(move |world, told| watched.see(world, &told));
-        let attended = Attended::new(Box::new(wire), &session, (context, dry_run), tell);
+        let tell: Reporter = Box::new(move |world, report| watched.see(world, &report));
+        let attended =
+            InteractiveScheduler::new(Box::new(wire), &session, (context, dry_run), tell);
         let opened = open::Shown { session, name, notices };
         let behind = Behind::Scheduling(Box::new(attended));
         let (code, left) = open::screen(opened, &self.screen, behind)?;

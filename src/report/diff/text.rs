@@ -59,7 +59,7 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
         };
         lines.push(format!("chosen: {} → {}", name(decision.node.a), name(decision.node.b)));
     }
-    for (side, words) in [("a", &decision.by_hand.a), ("b", &decision.by_hand.b)] {
+    for (side, words) in [("a", &decision.interventions.a), ("b", &decision.interventions.b)] {
         lines.extend(words.iter().map(|word| format!("{side}: {word}")));
     }
     let telling = decision.verdicts.iter().filter(|one| !follows(one, decision));

@@ -7,7 +7,7 @@ use crate::tui::model::{Held, LiveModel, RealModel};
 use crate::tui::text::{Cut, fit, width};
 use crate::tui::theme::Scope;
 use kubestep_live::Outage;
-use kubestep_live::attended::Standing;
+use kubestep_live::attended::LeaderStatus;
 
 /// Columns for the name of the context; the line below has all of it.
 const NAME: usize = 20;
@@ -38,13 +38,13 @@ fn of_outage(word: &str, outage: &Outage, room: usize) -> String {
 pub(super) fn of_real(real: &RealModel, waiting: usize, runs: bool) -> (Cow<'static, str>, Scope) {
     let word = match (&real.standing, real.held) {
         (_, Some(Held::Branch)) => "WHAT-IF: nothing is written".into(),
-        (Standing::Lost(_), _) => {
+        (LeaderStatus::Lost(_), _) => {
             return ("LEASE LOST: writes stopped".into(), Scope::ChipReplay);
         }
-        (Standing::CutOff, _) => "CONNECTION LOST: writes stopped".into(),
-        (Standing::Waits, _) => "NOT LEADER: waits for the lease".into(),
-        (Standing::Leads, Some(_)) => format!("HELD: {waiting} updates queued").into(),
-        (Standing::Leads, None) => {
+        (LeaderStatus::CutOff, _) => "CONNECTION LOST: writes stopped".into(),
+        (LeaderStatus::Waits, _) => "NOT LEADER: waits for the lease".into(),
+        (LeaderStatus::Leads, Some(_)) => format!("HELD: {waiting} updates queued").into(),
+        (LeaderStatus::Leads, None) => {
             let scope = if runs { Scope::ChipRunning } else { Scope::Chip };
             return (scheduling(real, runs).into(), scope);
         }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn each_state_has_its_words() {
-        use Standing::{CutOff, Leads, Lost, Waits};
+        use LeaderStatus::{CutOff, Leads, Lost, Waits};
         let word = |standing, held, runs, dry_run| {
             let real = RealModel { context: "lab".into(), dry_run, standing, held };
             of_real(&real, 3, runs).0.into_owned()

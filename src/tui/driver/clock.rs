@@ -120,7 +120,7 @@ impl Driver {
             return if then > now { Next::In(then.0 - now.0) } else { Next::Now };
         }
         let queue = self.session.world().scheduler().queue();
-        if !queue.is_idle() && self.session.circle().is_none() {
+        if !queue.is_idle() && self.session.livelock().is_none() {
             return Next::Now;
         }
         self.session.next_timer().map_or(Next::Never, |timer| Next::In(timer.due.0 - now.0))
@@ -132,7 +132,7 @@ impl Driver {
             self.session.go_to_stop(self.session.stop_index() + 1);
             return self.position_changed();
         }
-        if self.session.circle().is_some() || self.session.run_cycle() == Ran::Idle {
+        if self.session.livelock().is_some() || self.session.run_cycle() == Ran::Idle {
             self.session.advance_to_next_timer();
         }
         self.world_changed();
@@ -375,7 +375,7 @@ impl Driver {
         if matches!(self.goal, Goal::Pod(pod) if here == Some(pod)) {
             return false;
         }
-        if ran && self.session.circle().is_none() {
+        if ran && self.session.livelock().is_none() {
             return true;
         }
         let due = self.session.next_timer().map(|timer| timer.due);
@@ -430,7 +430,7 @@ impl Driver {
 
     /// Why nothing runs now, and what would.
     pub(super) fn idle_words(&self) -> String {
-        let state = self.session.circle().map_or("idle".into(), |circle| circle.to_string());
+        let state = self.session.livelock().map_or("idle".into(), |circle| circle.to_string());
         match self.session.next_timer() {
             Some(timer) => {
                 let left = span((timer.due.0 - self.session.world().now().0).max(0));
@@ -439,7 +439,7 @@ impl Driver {
                     false => format!("{state}; + lets {left} pass: {}", timer.words()),
                 }
             }
-            None if self.session.circle().is_some() => state,
+            None if self.session.livelock().is_some() => state,
             None => "idle, and nothing is due by itself: only a change would help".into(),
         }
     }

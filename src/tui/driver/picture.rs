@@ -234,7 +234,8 @@ impl Driver {
             number.is_some_and(|number| number > self.session.newest_known_cycle());
         self.model.at_end = self.session.is_at_newest();
         let idle = || self.session.world().scheduler().queue().is_idle();
-        self.model.idle = !self.session.is_within() && (idle() || self.session.circle().is_some());
+        self.model.idle =
+            !self.session.is_within() && (idle() || self.session.livelock().is_some());
         self.model.now = self.session.now();
         self.model.going_back = None;
         self.model.revision += 1;

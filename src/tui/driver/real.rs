@@ -14,8 +14,8 @@ use crate::tui::widget::status_line::Severity;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::{Position, Ran, Session};
-use kubestep_live::attended::{Arrival, Standing};
-use kubestep_live::{Attended, Notice};
+use kubestep_live::attended::{Arrival, LeaderStatus};
+use kubestep_live::{InteractiveScheduler, Notice};
 
 /// How a real scheduler is made to decide.
 pub const DECIDING: &str =
@@ -45,7 +45,7 @@ impl Went {
 
 impl Driver {
     /// Lets the session, which acts, schedule for real.
-    pub fn attend(&mut self, attended: Attended) {
+    pub fn attend(&mut self, attended: InteractiveScheduler) {
         self.attended = Some(Box::new(attended));
         self.session.forget_past();
         self.model.start = self.session.world().now();
@@ -224,10 +224,10 @@ impl Driver {
         let held = self.held().is_some();
         let Some(attended) = &mut self.attended else { return false };
         let shown = self.model.live.as_ref().map_or(0, |live| live.waiting);
-        let led = *attended.standing() == Standing::Leads;
+        let led = *attended.standing() == LeaderStatus::Leads;
         let (changed, notices) = attended.tick(&mut self.session, held);
         self.unsaid.extend(notices);
-        if !led && *attended.standing() == Standing::Leads {
+        if !led && *attended.standing() == LeaderStatus::Leads {
             self.unsaid.push(Notice { serious: false, text: DECIDING.into() });
         }
         changed || held && attended.waiting() != shown
@@ -272,7 +272,7 @@ impl Driver {
         let original = here.or_else(|| self.branches.other(ORIGINAL));
         let unsent = original.map(Session::unsent_words).unwrap_or_default();
         let standing = self.attended.as_ref().map(|attended| attended.standing());
-        Left { unsent, lost: standing.is_some_and(Standing::is_lost) }
+        Left { unsent, lost: standing.is_some_and(LeaderStatus::is_lost) }
     }
 }
 

@@ -20,7 +20,7 @@ use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
-use kubestep_live::Attended;
+use kubestep_live::InteractiveScheduler;
 use kubestep_live::attended::stand_in::StandIn;
 use kubestep_live::replay::replay;
 use kubestep_source::Filter;
@@ -187,8 +187,12 @@ impl Live {
         let nodes = world.api().nodes().cloned().map(Object::Node);
         let server = StandIn::new(world.now(), pods.chain(nodes));
         let about = ("lab".to_owned(), dry_run);
-        let attended =
-            Attended::new(Box::new(server.clone()), &session, about, Box::new(|_, _| {}));
+        let attended = InteractiveScheduler::new(
+            Box::new(server.clone()),
+            &session,
+            about,
+            Box::new(|_, _| {}),
+        );
         let mut live = Live::new(session, (160, 30));
         live.driver.attend(attended);
         (live.turn(), server)

@@ -57,7 +57,7 @@ fn refused() -> CycleRecord {
         column("NodeAffinity", &[VerdictId::SKIPPED; 5]),
         column("NodeResourcesFit", &[cpu, cpu, pass, pass, cpu]),
     ];
-    let official = Column::from_values(&[cpu, cpu, taint, taint, cordon]);
+    let verdicts = Column::from_values(&[cpu, cpu, taint, taint, cordon]);
     let nodes = node_names();
     let preempt = "0/5 nodes are available: 2 No preemption victims found for incoming pod, \
                    3 Preemption is not helpful for scheduling.";
@@ -69,7 +69,7 @@ fn refused() -> CycleRecord {
         time: Time(SECOND),
         filter: FilterRecord {
             plugins,
-            official,
+            verdicts,
             evaluated: nodes.order.clone().into(),
             extenders: Vec::new(),
             extender: vec![],
@@ -116,7 +116,7 @@ fn scheduled() -> CycleRecord {
         pre_filter: vec![said("NodeResourcesFit", Status::SUCCESS)],
         filter: FilterRecord {
             plugins: vec![column("NodeResourcesFit", &verdicts)],
-            official: Column::from_values(&verdicts),
+            verdicts: Column::from_values(&verdicts),
             evaluated: [0, 1, 2, 3].map(NodeId).into(),
             extenders: Vec::new(),
             extender: vec![],

@@ -109,7 +109,7 @@ impl<'a> FilterView<'a> {
     fn id(&self, row: usize, column: usize) -> Option<VerdictId> {
         let (cycle, node) = (self.cycle?, self.node(row)?);
         match column.checked_sub(FIXED) {
-            None => cycle.filter.official.get(node),
+            None => cycle.filter.verdicts.get(node),
             Some(plugin) => cycle.filter.plugins.get(plugin)?.verdicts.get(node),
         }
     }
@@ -146,7 +146,7 @@ fn by_extender(cycle: &CycleRecord, at: usize, node: NodeId) -> Verdict {
             Ordering::Equal => verdict::of_code(status.code()),
             Ordering::Greater => Verdict::Success,
         },
-        None if cycle.filter.official.get(node) == Some(VerdictId::PASS) => Verdict::Success,
+        None if cycle.filter.verdicts.get(node) == Some(VerdictId::PASS) => Verdict::Success,
         None => Verdict::NotEvaluated,
     }
 }
@@ -170,7 +170,7 @@ fn short_name(plugin: &str, width: u16) -> String {
 fn notes(cycle: &CycleRecord, words: bool) -> Vec<String> {
     let filter = &cycle.filter;
     let count = |column: &Verdicts<VerdictId>| column.iter().filter(|id| id.is_status()).count();
-    let official = note(count(&filter.official) + filter.extender.len(), false, true);
+    let official = note(count(&filter.verdicts) + filter.extender.len(), false, true);
     let plugins = filter.plugins.iter().map(|plugin| {
         let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
         let rejected = count(&plugin.verdicts);

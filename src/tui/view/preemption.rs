@@ -119,7 +119,7 @@ fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
     if let Some(status) = own {
         return (status.code(), verdict::reasons(status));
     }
-    let official = cycle.filter.official.get(node);
+    let official = cycle.filter.verdicts.get(node);
     let verdict =
         cycle.filter.by_extender(node).or_else(|| official.and_then(|id| cycle.verdicts.get(id)));
     match verdict {

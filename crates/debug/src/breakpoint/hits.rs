@@ -346,7 +346,7 @@ impl<'a> InCycle<'a> {
             if !self.is_node_meant(*node) {
                 continue;
             }
-            let id = record.filter.official.get(*node).unwrap_or(VerdictId::PASS);
+            let id = record.filter.verdicts.get(*node).unwrap_or(VerdictId::PASS);
             let status = record.verdicts.get(id).unwrap_or(&Status::SUCCESS);
             let by = if status.plugin().is_empty() { first } else { status.plugin() };
             if self.hits(*node, said(ExtensionPoint::Filter, by, status), id, &mut known) {

@@ -117,9 +117,9 @@ fn pods_are_lost_wait_elsewhere_and_vanish() {
 }
 
 #[test]
-fn decisions_by_hand_are_told() {
+fn interventions_are_shown() {
     let found = difference(&pod("p", ""), &["force node b for pod p"]);
     let decision = found.pods[0].last().unwrap();
-    assert_eq!(decision.by_hand.b, ["node b forced by hand"]);
-    assert!(decision.by_hand.a.is_empty());
+    assert_eq!(decision.interventions.b, ["node b forced by hand"]);
+    assert!(decision.interventions.a.is_empty());
 }

@@ -3,14 +3,14 @@
 //!
 //! Sessions apply edits in branches, the search for the smallest fix tries them on copies of the
 //! world, and the command line and the interface parse them from text. An edit only changes the
-//! simulation.
+//! simulation. As inputs of a session they are replayed with it, with the same effect on the same
+//! state.
 
-mod change;
 mod companions;
 pub mod configuration;
 mod fields;
 mod fixed;
-mod hand;
+mod intervention;
 mod node;
 mod object;
 pub mod offers;
@@ -26,6 +26,7 @@ mod words;
 
 use std::path::Path;
 
+use crate::input::Change;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Affinity, Kind, Object, ObjectKey, Quantity, Taint, TaintEffect, Toleration,
@@ -226,6 +227,16 @@ impl EditError {
     }
 }
 
+impl Change for Edit {
+    fn words(&self) -> String {
+        self.to_string()
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), String> {
+        Edit::apply(self, world).map(|_| ()).map_err(|error| error.to_string())
+    }
+}
+
 impl Edit {
     /// Applies the edit and lets the cluster settle.
     ///
@@ -241,7 +252,7 @@ impl Edit {
             Edit::Pod(key, edit) => pod::apply(world, *key, edit),
             Edit::Policy(edit) => policy::apply(world, edit),
             Edit::Lose(name) => node::lose(world, *name),
-            edit => hand::apply(world, edit),
+            edit => intervention::apply(world, edit),
         }
     }
 

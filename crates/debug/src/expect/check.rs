@@ -174,7 +174,7 @@ fn verdict(record: &CycleRecord, of: &VerdictExpect) -> Result<Option<String>, S
 fn about_node(record: &CycleRecord, node: &str) -> String {
     let slot = record.nodes.order.iter().find(|slot| record.nodes.name(**slot) == node);
     let Some(slot) = slot else { return format!("there was no node {node}") };
-    if let Some(status) = record.filter.official.get(*slot).and_then(|id| record.verdicts.get(id)) {
+    if let Some(status) = record.filter.verdicts.get(*slot).and_then(|id| record.verdicts.get(id)) {
         return format!("{} refuses {node}: {}", status.plugin(), status.message());
     }
     let at = record.feasible.iter().position(|feasible| feasible == slot);

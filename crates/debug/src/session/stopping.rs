@@ -109,7 +109,7 @@ impl Session {
             }
             self.go_to_end();
             after = Moment::after(self.history.len());
-            let over = self.run_on() != Ran::NewCycle || self.circle().is_some();
+            let over = self.run_on() != Ran::NewCycle || self.livelock().is_some();
             if over || !more() {
                 return match self.stop_after(after, None, &mut || true) {
                     Search::Found(hit) => self.stopped(hit),

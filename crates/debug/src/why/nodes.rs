@@ -106,7 +106,7 @@ impl Earlier<'_> {
 
     fn seen(&self, node: Symbol) -> Seen {
         let Some(slot) = self.slots.get(&node) else { return Seen::NewNode };
-        match self.record.filter.official.get(*slot) {
+        match self.record.filter.verdicts.get(*slot) {
             Some(VerdictId::ENOUGH_FOUND) => Seen::EnoughFound,
             Some(VerdictId::NARROWED) => Seen::Narrowed,
             Some(VerdictId::NOMINATED_TAKEN) => Seen::NominatedTaken,

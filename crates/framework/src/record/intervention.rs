@@ -66,7 +66,7 @@ impl Intervention {
             Intervention::Veto(_) => record
                 .verdicts
                 .find(&self.refusal())
-                .is_some_and(|id| record.filter.official.iter().any(|verdict| verdict == id)),
+                .is_some_and(|id| record.filter.verdicts.iter().any(|verdict| verdict == id)),
             Intervention::Fail(point, plugin) => failed_at(record, point, plugin),
             Intervention::Hold(_) => record.permit.iter().any(|answer| answer.plugin == HOLD),
         }
@@ -79,7 +79,7 @@ fn failed_at(record: &CycleRecord, point: ExtensionPoint, plugin: Symbol) -> boo
         ExtensionPoint::Filter => {
             let text = format!("running {plugin:?} filter plugin: {FAULT}");
             let id = record.verdicts.find(&Status::error(&text).by(plugin));
-            return record.filter.official.iter().any(|verdict| Some(verdict) == id);
+            return record.filter.verdicts.iter().any(|verdict| Some(verdict) == id);
         }
         // A failed column is not in the record.
         ExtensionPoint::Score => return record.message.ends_with(FAULT),

@@ -151,7 +151,7 @@ pub struct FilterRecord {
     pub plugins: Vec<FilterColumn>,
     /// By slot: the verdict on the node, from the first plugin that failed, with nominated pods; or
     /// why the node was not evaluated.
-    pub official: Column<VerdictId>,
+    pub verdicts: Column<VerdictId>,
     /// The nodes evaluated, in order.
     pub evaluated: Arc<[NodeId]>,
     /// The extenders that filtered, by name, in the order called.

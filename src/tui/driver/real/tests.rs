@@ -4,7 +4,7 @@ use crate::tui::testing::Live;
 use crate::tui::view::ViewId;
 use kubestep_api::Object;
 use kubestep_framework::testing::pod;
-use kubestep_live::attended::Standing;
+use kubestep_live::attended::LeaderStatus;
 use kubestep_live::attended::stand_in::StandIn;
 
 const NODE: &str = "---
@@ -262,13 +262,13 @@ fn by_hand_nothing_is_done_in_the_past_or_while_a_cycle_is_held() {
 #[test]
 fn without_the_lease_or_the_connection_nothing_is_decided_wherever_one_stands() {
     let (live, server) = start(&["a", "b"]);
-    server.with(|server| server.standing = Some(Standing::Waits));
+    server.with(|server| server.standing = Some(LeaderStatus::Waits));
     let mut live = live.turn().keys("n").turn();
     assert_chip(&mut live, "NOT LEADER: waits for the lease");
-    assert!(status(&mut live).contains("another replica may lead"), "{}", status(&mut live));
+    assert!(status(&mut live).contains("not leading: no cycle runs"), "{}", status(&mut live));
     server.with(|server| server.standing = None);
     let live = live.turn().keys("s").turn();
-    server.with(|server| server.standing = Some(Standing::CutOff));
+    server.with(|server| server.standing = Some(LeaderStatus::CutOff));
     let mut live = live.turn();
     assert_chip(&mut live, "CONNECTION LOST: writes stopped");
     for keys in ["n", " ", "Zn", "Zc"] {
@@ -280,10 +280,10 @@ fn without_the_lease_or_the_connection_nothing_is_decided_wherever_one_stands() 
     assert!(live.keys("n").turn().text().contains("cycle 1 of default/a stays held; the connec"));
     let (live, server) = start(&["a", "b"]);
     let live = live.keys("s").turn();
-    server.with(|server| server.standing = Some(Standing::Lost("late".into())));
+    server.with(|server| server.standing = Some(LeaderStatus::Lost("late".into())));
     let mut live = live.turn();
     assert_chip(&mut live, "LEASE LOST: writes stopped");
-    assert!(status(&mut live).contains("nothing is written any more: late"));
+    assert!(status(&mut live).contains("writing stopped: late"));
     assert!(server.writes().is_empty());
     assert!(live.driver.left().lost);
 }

@@ -110,25 +110,25 @@ fn nothing_changes_where_a_configuration_is_refused() {
 /// The first cycle of pod `p`: its node, and whether the interventions decided.
 fn first_cycle(mut world: World) -> (Option<String>, Vec<(String, bool)>, String) {
     let record = world.step().unwrap();
-    let by_hand = record.interventions.iter();
-    let by_hand = by_hand.map(|one| (one.to_string(), one.decided(&record))).collect();
-    (record.node.map(|node| node.to_string()), by_hand, record.message.clone())
+    let interventions = record.interventions.iter();
+    let interventions = interventions.map(|one| (one.to_string(), one.decided(&record))).collect();
+    (record.node.map(|node| node.to_string()), interventions, record.message.clone())
 }
 
 #[test]
 fn a_person_decides_on_nodes_for_one_cycle() {
     let after = |spec: &str, edits: &[&str]| first_cycle(edited(spec, "", edits));
-    let by_hand = |text: &str, decided| vec![(text.to_owned(), decided)];
+    let interventions = |text: &str, decided| vec![(text.to_owned(), decided)];
     let (node, told, _) = after(&plain(), &["choose node b for pod p"]);
-    assert_eq!((node, told), (Some("b".into()), by_hand("node b chosen by hand", true)));
+    assert_eq!((node, told), (Some("b".into()), interventions("node b chosen by hand", true)));
     // Not among the nodes with the best score.
     let (node, told, _) = after(&plain(), &["choose node b for pod p", "cordon node b"]);
-    assert_eq!((node, told), (Some("a".into()), by_hand("node b chosen by hand", false)));
+    assert_eq!((node, told), (Some("a".into()), interventions("node b chosen by hand", false)));
     let (node, told, _) = after(&plain(), &["veto node a for pod p"]);
-    assert_eq!((node, told), (Some("b".into()), by_hand("node a vetoed by hand", true)));
+    assert_eq!((node, told), (Some("b".into()), interventions("node a vetoed by hand", true)));
     let huge = format!("{{{}}}", container("resources: {requests: {cpu: 50}}"));
     let (node, told, _) = after(&huge, &["force node b for pod p"]);
-    assert_eq!((node, told), (Some("b".into()), by_hand("node b forced by hand", true)));
+    assert_eq!((node, told), (Some("b".into()), interventions("node b forced by hand", true)));
     let both = ["veto node a for pod p", "veto node b for pod p"];
     let (node, _, message) = after(&plain(), &both);
     assert_eq!(node, None);

@@ -373,7 +373,7 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
 
 fn causes(case: &Case<'_>, node: &Node, reason: Reason) -> Vec<Cause> {
     let said =
-        |saying: String| vec![Cause::new(DeviceCause::Said { saying }, 1.0, Outlook::ByHand)];
+        |saying: String| vec![Cause::new(DeviceCause::Said { saying }, 1.0, Outlook::Manual)];
     match reason {
         Reason::Said(_) | Reason::Failed(_) => said(case.status.message()),
         Reason::Unavailable(claims) => {
@@ -396,8 +396,8 @@ fn unavailable(case: &Case<'_>, unavailable: Unavailable) -> Cause {
             let unmet = selector.map(|selector| unmet(case, claim, selector)).unwrap_or_default();
             (DeviceCause::OutOfReach { claim, unmet }, Outlook::Mismatch)
         }
-        WhyUnavailable::Failed(saying) => (DeviceCause::Failed { claim, saying }, Outlook::ByHand),
-        WhyUnavailable::TimedOut => (DeviceCause::TimedOut { claim }, Outlook::ByHand),
+        WhyUnavailable::Failed(saying) => (DeviceCause::Failed { claim, saying }, Outlook::Manual),
+        WhyUnavailable::TimedOut => (DeviceCause::TimedOut { claim }, Outlook::Manual),
     };
     Cause::new(cause, 1.0, outlook)
 }

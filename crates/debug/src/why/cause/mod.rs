@@ -63,7 +63,7 @@ pub enum Outlook {
     /// remove.
     Cluster,
     /// A manual change of the node's state, of another object or of the pod.
-    ByHand,
+    Manual,
     /// A change of the pod or the node: they do not match, and preemption won't help.
     Mismatch,
 }
@@ -279,5 +279,5 @@ pub(crate) fn left_out(left: usize) -> Cause {
 
 /// The cause that quotes a status.
 pub(crate) fn said(status: &Status) -> Cause {
-    Cause::new(Said { reasons: status.reasons().to_vec() }, 1.0, Outlook::ByHand)
+    Cause::new(Said { reasons: status.reasons().to_vec() }, 1.0, Outlook::Manual)
 }

@@ -158,14 +158,14 @@ fn cause(case: &Case<'_>, node: &Node, rejection: &Rejection) -> Option<Cause> {
     let (cx, claim) = (case.probe.cx(), rejection.claim);
     let class = |name| cx.objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     let (problem, outlook) = match rejection.reason {
-        Reason::VolumeMissing(volume) => (VolumeProblem::VolumeGone { volume }, Outlook::ByHand),
+        Reason::VolumeMissing(volume) => (VolumeProblem::VolumeGone { volume }, Outlook::Manual),
         Reason::OutOfReach(volume) => {
             let object = cx.shared.volumes.volume(cx.objects, volume);
             let unmet = object.map(|object| affinity(case, object)).unwrap_or_default();
             (VolumeProblem::OutOfReach { volume, unmet }, Outlook::Mismatch)
         }
         Reason::OtherNode(node) => (VolumeProblem::MadeElsewhere { node }, Outlook::Mismatch),
-        Reason::NoProvisioner(class) => (no_volume(case, rejection, class), Outlook::ByHand),
+        Reason::NoProvisioner(class) => (no_volume(case, rejection, class), Outlook::Manual),
         Reason::TopologyNotAllowed(name) => {
             let unmet = topology(case, class(name)?);
             (VolumeProblem::TopologyNotAllowed { class: name, unmet }, Outlook::Mismatch)
