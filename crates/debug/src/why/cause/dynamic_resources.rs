@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use serde::Serialize;
 
-use super::node_terms::{NodeTerms, Unmet};
+use super::node_terms::{ParsedTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
@@ -13,7 +13,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::dynamic_resources::structured as dra;
 use kubestep_plugins::dynamic_resources::structured::{Constrained, Shortage};
 use kubestep_plugins::dynamic_resources::{
-    Reason, Unavailable, Wanted, WhyUnavailable, reasons, shortage,
+    DynamicResourcesArgs, Reason, Unavailable, Wanted, WhyUnavailable, reasons, shortage,
 };
 
 /// Why a resource claim cannot be used or allocated on the node.
@@ -366,7 +366,7 @@ impl Words for DeviceCause {
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let Some(node) = &case.node.node else { return Vec::new() };
-    let args = case.probe.args().of();
+    let args = case.probe.args().read::<DynamicResourcesArgs>();
     let found = reasons(&case.probe.cx(), case.state, case.node, &args).into_iter();
     found.flat_map(|reason| causes(case, node, reason)).collect()
 }
@@ -425,12 +425,12 @@ fn not_allocated(case: &Case<'_>, wanted: &Wanted, shortage: Shortage) -> Vec<Ca
 }
 
 /// Terms that were parsed once, by claim.
-struct Parsed(NodeTerms);
+struct Parsed(ParsedTerms);
 
 fn unmet(case: &Case<'_>, claim: NamespacedName, selector: &NodeSelector) -> Vec<Unmet> {
     let Some(node) = &case.node.node else { return Vec::new() };
     let (snapshot, memo) = (case.probe.snapshot(), case.memo);
     let name = Symbol::new(&format!("devices {claim}"));
-    let parsed = memo.get(name, || Parsed(NodeTerms::of_selector(selector, true, snapshot, memo)));
-    parsed.0.unmet(node).1
+    let parsed = memo.get(name, || Parsed(ParsedTerms::new(selector, true, snapshot, memo)));
+    parsed.0.unmet(node, node.metadata.name)
 }

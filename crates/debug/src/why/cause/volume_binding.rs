@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::node_terms::{NodeTerms, Unmet};
+use super::node_terms::{ParsedTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
@@ -207,7 +207,7 @@ fn because(unfit: Unfit, volume: Option<&PersistentVolume>) -> String {
 }
 
 /// Terms that were parsed once, by the name of a volume or class.
-struct Parsed(NodeTerms);
+struct Parsed(ParsedTerms);
 
 /// The expressions of a volume's node affinity that the node does not meet.
 fn affinity(case: &Case<'_>, volume: &PersistentVolume) -> Vec<Unmet> {
@@ -215,8 +215,8 @@ fn affinity(case: &Case<'_>, volume: &PersistentVolume) -> Vec<Unmet> {
     let (Some(required), Some(node)) = (required, &case.node.node) else { return Vec::new() };
     let (snapshot, memo) = (case.probe.snapshot(), case.memo);
     let name = Symbol::new(&format!("volume {}", volume.metadata.name));
-    let parsed = memo.get(name, || Parsed(NodeTerms::of_selector(required, false, snapshot, memo)));
-    parsed.0.unmet(node).1
+    let parsed = memo.get(name, || Parsed(ParsedTerms::new(required, false, snapshot, memo)));
+    parsed.0.unmet(node, Symbol::EMPTY)
 }
 
 /// The expressions of a class's allowed topologies that the node does not meet.
@@ -239,6 +239,6 @@ fn topology(case: &Case<'_>, class: &StorageClass) -> Vec<Unmet> {
     let selector = || NodeSelector { node_selector_terms: allowed.map(term).collect() };
     let name = Symbol::new(&format!("class {}", class.metadata.name));
     let parsed =
-        memo.get(name, || Parsed(NodeTerms::of_selector(&selector(), false, snapshot, memo)));
-    parsed.0.unmet(node).1
+        memo.get(name, || Parsed(ParsedTerms::new(&selector(), false, snapshot, memo)));
+    parsed.0.unmet(node, Symbol::EMPTY)
 }

@@ -7,7 +7,7 @@ use kubestep_plugins::node_affinity::{NodeAffinityArgs, preferred_terms};
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let Some(node) = &case.node.node else { return Vec::new() };
-    let args: NodeAffinityArgs = case.probe.args().of();
+    let args = case.probe.args().read::<NodeAffinityArgs>();
     let added = args.added_affinity.as_ref();
     let added = added
         .map_or(&[][..], |added| &added.preferred_during_scheduling_ignored_during_execution[..]);

@@ -5,7 +5,7 @@ use kubestep_framework::resource::amount;
 use kubestep_plugins::node_resources::fit::{Amounts, NodeResourcesFitArgs, score_amounts};
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
-    let (cx, args) = (case.probe.cx(), case.probe.args().of());
+    let (cx, args) = (case.probe.cx(), case.probe.args().read::<NodeResourcesFitArgs>());
     score_amounts(&cx, &args, case.node).iter().map(input).collect()
 }
 
@@ -21,7 +21,7 @@ fn input(amounts: &Amounts) -> Input {
 }
 
 pub(super) fn formula(case: &Case<'_>) -> &'static str {
-    let args: NodeResourcesFitArgs = case.probe.args().of();
+    let args = case.probe.args().read::<NodeResourcesFitArgs>();
     match args.scoring_strategy.strategy.as_str() {
         "MostAllocated" => {
             "MostAllocated: mean over the resources, by weight, of 100 × requested ÷ allocatable"
