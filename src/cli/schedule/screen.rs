@@ -6,7 +6,7 @@ use clap::Args;
 use crate::cli::exit::Exit;
 use crate::cli::open;
 use crate::cli::options::{Memory, Screen};
-use crate::tui::behind::Behind;
+use crate::tui::data_source::DataSource;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
 use kubestep_live::Attended;
@@ -66,8 +66,8 @@ impl Attendance {
         let tell: Teller = Box::new(move |world, told| watched.see(world, &told));
         let attended = Attended::new(Box::new(wire), &session, (context, dry_run), tell);
         let opened = open::Shown { session, name, notices };
-        let behind = Behind::Scheduling(Box::new(attended));
-        let (code, left) = open::screen(opened, &self.screen, behind)?;
+        let data_source = DataSource::Scheduling(Box::new(attended));
+        let (code, left) = open::screen(opened, &self.screen, data_source)?;
         if !left.unsent.is_empty() {
             kubestep_output::line(format!("not written, as it was held: {}", left.unsent));
         }
