@@ -54,7 +54,7 @@ fn steps_are_real_are_held_and_are_written_once() {
     pod(&server, "late");
     terminal.wait_for("updates queued");
     assert!(bindings(&server).is_empty());
-    terminal.send("n");
+    terminal.send("}");
     terminal.wait_for("sent: bind default/web to node-a");
     until("it is bound", || bindings(&server) == ["web"]);
     terminal.wait_for("LIVE SCHEDULING lab: paused");
@@ -139,7 +139,7 @@ fn a_lost_lease_stops_it_for_good_and_one_can_still_look() {
     server.put_at("/apis/coordination.k8s.io/v1/leases", "kube-system/kube-scheduler", stolen);
     terminal.wait_for("LEASE LOST: writes stopped");
     terminal.wait_for("nothing is written any more");
-    terminal.send("n2");
+    terminal.send("}2");
     server.put(Kind::Pod, "x", json!({"metadata": {"uid": "x"}, "spec": {"containers": []}}));
     terminal.wait_for("default/x");
     terminal.send("q");

@@ -28,7 +28,7 @@ fn the_demo_opens_steps_and_quits() {
     terminal.wait_for("Queues: active");
     terminal.send("n");
     terminal.wait_for("cycle 1 of default/");
-    terminal.send("s");
+    terminal.send("ss");
     terminal.wait_for("PreFilter");
     terminal.send("c");
     terminal.wait_for("IDLE");

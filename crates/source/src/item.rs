@@ -154,11 +154,6 @@ impl Item<'_> {
         decoded.map(|decoded| self.outcome(decoded, is_checked))
     }
 
-    /// Whether its text is YAML.
-    pub fn is_yaml(&self) -> bool {
-        matches!(self.content, Content::Yaml { .. })
-    }
-
     /// What a decoded item comes to.
     pub fn outcome(&self, decoded: Decoded, is_checked: bool) -> Outcome {
         match decoded {

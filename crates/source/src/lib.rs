@@ -221,11 +221,12 @@ impl<'a> Reading<'a> {
             reader.read_rest(&mut text, more)?;
             return self.foreign(File { name: reader.name, text }, &formats);
         }
-        // Large JSON is written by programs. Large YAML is rare, and slow in any case.
+        // Large JSON is written by programs: its fields are checked on request, because that costs a
+        // third of the time. Large YAML is rare, and slow in any case.
         let is_json = json::looks_like(&text);
         if more && is_json {
             let file = Symbol::new(&reader.name);
-            let found = stream::read(reader, text, self.limits)?;
+            let found = stream::read(reader, text, self.limits, self.filter.strict)?;
             for stream::Found { document, line, outcome } in found {
                 self.take(Origin { file, document, line }, outcome);
             }
@@ -255,7 +256,9 @@ impl<'a> Reading<'a> {
     }
 
     fn whole(&mut self, file: File) -> Result<(), Box<SourceError>> {
-        self.items(&file, &split(&file)?)?;
+        let checks_all = self.filter.strict || file.is_json();
+        let checked = if checks_all { usize::MAX } else { CHECKED_YAML };
+        self.items(&file, &split(&file)?, checked)?;
         self.files.push(file);
         Ok(())
     }
@@ -269,9 +272,8 @@ impl<'a> Reading<'a> {
         for format in formats {
             (format.prepare)(&mut file.text);
             let Some(contents) = (format.read)(&file)? else { continue };
-            self.items(&file, &contents.items)?;
             // A program wrote it: there are no typos, but its own version's fields.
-            self.input.odd_fields.retain(|odd| odd.origin.file != file.name.as_str());
+            self.items(&file, &contents.items, 0)?;
             let manifest = |value| Manifest { file: file.name.clone(), value };
             self.input.manifests.extend(contents.manifests.into_iter().map(manifest));
             self.input.foreign.push(format.about(&file.name, contents.notes));
@@ -281,9 +283,14 @@ impl<'a> Reading<'a> {
         self.whole(file)
     }
 
-    fn items(&mut self, file: &File, items: &[Item<'_>]) -> Result<(), Box<SourceError>> {
+    /// Decodes the items of a file; the first `checked` are searched for unknown fields.
+    fn items(
+        &mut self,
+        file: &File,
+        items: &[Item<'_>],
+        checked: usize,
+    ) -> Result<(), Box<SourceError>> {
         add(&self.progress.found, items.len());
-        let checked = if self.filter.strict { usize::MAX } else { CHECKED_YAML };
         let outcomes = decode(&file.piece(), items, checked, self.progress)?;
         let name = Symbol::new(&file.name);
         for (item, outcome) in items.iter().zip(outcomes) {
@@ -360,8 +367,8 @@ fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
     yaml::split(file)
 }
 
-/// Decodes side by side; the first error in the order of appearance counts. JSON and the first
-/// `checked` of YAML are looked through for fields that are probably not meant.
+/// Decodes side by side; the first error in the order of appearance counts. The first
+/// `checked` are searched for fields that are probably not meant.
 fn decode(
     piece: &Piece<'_>,
     items: &[Item<'_>],
@@ -373,8 +380,7 @@ fn decode(
         .enumerate()
         .map(|(at, item)| {
             progress.check()?;
-            let is_checked = at < checked || !item.is_yaml();
-            let outcome = item.decode(is_checked).map_err(|error| piece.error(item, error));
+            let outcome = item.decode(at < checked).map_err(|error| piece.error(item, error));
             add(&progress.decoded, 1);
             outcome
         })

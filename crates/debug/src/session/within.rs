@@ -94,8 +94,8 @@ impl Session {
 
 /// The last change that a cycle has made to the state once it passed a point.
 fn milestone(record: &CycleRecord, point: ExtensionPoint) -> Milestone {
-    let passed = CHANGING.into_iter().filter(|changing| *changing <= point);
-    let last = passed.filter(|changing| frames::reaches(record, *changing)).last();
+    let mut passed = CHANGING.into_iter().filter(|changing| *changing <= point);
+    let last = passed.rfind(|changing| frames::reaches(record, *changing));
     last.map_or(Milestone::Popped, Milestone::Ran)
 }
 

@@ -30,6 +30,8 @@ pub(super) struct Chunk {
     pub text: String,
     pub place: Place,
     pub sequence: Sequence,
+    /// Whether unknown fields are reported.
+    pub is_checked: bool,
     /// Whether it follows the `[` of a list.
     pub is_first: bool,
     /// Whether it is the last one.
@@ -188,7 +190,7 @@ impl Chunk {
         if matches!(expected, Expected::Anything | Expected::Kind(_))
             && let Some((decoded, length)) = decode_leading(rest, kind)
         {
-            let outcome = item(&rest[..length]).outcome(decoded, true);
+            let outcome = item(&rest[..length]).outcome(decoded, self.is_checked);
             return Next::Object(Found::Outcome(outcome), length);
         }
         match leading_value::<&RawValue>(rest) {
@@ -214,7 +216,7 @@ impl Chunk {
         if text == "null" {
             return Ok(Found::Outcome(Outcome::Nothing));
         }
-        match item.decode(true) {
+        match item.decode(self.is_checked) {
             Err(error) if self.sequence == Sequence::Items(None) && error.path == "kind" => {
                 Ok(Found::Unnamed(text.to_string()))
             }

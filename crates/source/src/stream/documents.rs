@@ -186,8 +186,9 @@ impl Documents<'_> {
     /// Stores decoded objects; those that do not contain their kind are of the expected one.
     fn keep(&mut self, decoded: Vec<Decoded>, expected: Expected) -> Result<()> {
         let name = self.feed.name();
-        let found: Vec<Result<Found>> =
-            decoded.into_par_iter().map(|one| settle(name, one, expected)).collect();
+        let is_checked = self.feed.is_checked;
+        let settle = |one| settle(name, one, expected, is_checked);
+        let found: Vec<Result<Found>> = decoded.into_par_iter().map(settle).collect();
         for found in found {
             self.found.push(found?);
         }
@@ -245,12 +246,13 @@ fn decode_parts(feed: &Feed<'_>, document: u32, parts: Parts<'_>) -> Result<Vec<
     let items: Vec<Item<'_>> =
         parts.into_iter().map(|(text, expected)| counter.item(text, document, expected)).collect();
     add(&feed.progress().found, items.len());
-    let outcomes = decode(&piece, &items, usize::MAX, feed.progress())?;
+    let checked = if feed.is_checked { usize::MAX } else { 0 };
+    let outcomes = decode(&piece, &items, checked, feed.progress())?;
     let found = |(item, outcome): (&Item<'_>, _)| Found { document, line: item.line, outcome };
     Ok(items.iter().zip(outcomes).map(found).collect())
 }
 
-fn settle(file: &str, decoded: Decoded, expected: Expected) -> Result<Found> {
+fn settle(file: &str, decoded: Decoded, expected: Expected, is_checked: bool) -> Result<Found> {
     let Decoded { document, place, content } = decoded;
     let outcome = match content {
         chunk::Found::Outcome(outcome) => outcome,
@@ -258,7 +260,7 @@ fn settle(file: &str, decoded: Decoded, expected: Expected) -> Result<Found> {
             let content = Content::Json { text: &text, column: place.column };
             let item = Item { document, line: place.line, content, expected };
             let piece = Piece { name: file, text: &text, start: place };
-            item.decode(true).map_err(|error| piece.error(&item, error))?
+            item.decode(is_checked).map_err(|error| piece.error(&item, error))?
         }
     };
     Ok(Found { document, line: place.line, outcome })

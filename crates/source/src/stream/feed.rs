@@ -15,6 +15,8 @@ const MARKER: usize = 256;
 pub(super) struct Feed<'p> {
     reader: Reader<'p>,
     pub limits: Limits,
+    /// Whether unknown fields are reported.
+    pub is_checked: bool,
     text: String,
     /// Bytes of `text` that were consumed.
     at: usize,
@@ -40,8 +42,8 @@ pub(super) struct Cut {
 
 impl<'p> Feed<'p> {
     /// A window on the file that begins with `text`.
-    pub fn new(reader: Reader<'p>, text: String, limits: Limits) -> Feed<'p> {
-        Feed { reader, limits, text, at: 0, place: Place::START, ended: false }
+    pub fn new(reader: Reader<'p>, text: String, limits: Limits, is_checked: bool) -> Feed<'p> {
+        Feed { reader, limits, is_checked, text, at: 0, place: Place::START, ended: false }
     }
 
     /// The file's name.

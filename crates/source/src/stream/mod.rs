@@ -28,11 +28,12 @@ pub(super) struct Found {
     pub outcome: Outcome,
 }
 
-/// Reads the file that begins with `text`.
+/// Reads the file that begins with `text`. With `is_checked`, unknown fields are reported.
 pub(super) fn read(
     reader: Reader<'_>,
     text: String,
     limits: Limits,
+    is_checked: bool,
 ) -> Result<Vec<Found>, Box<SourceError>> {
-    documents::read(Feed::new(reader, text, limits))
+    documents::read(Feed::new(reader, text, limits, is_checked))
 }

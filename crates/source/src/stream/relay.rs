@@ -85,6 +85,7 @@ impl Relay<'_, '_> {
                     text: cut.text,
                     place: cut.place,
                     sequence: self.sequence,
+                    is_checked: self.feed.is_checked,
                     is_first: std::mem::take(&mut self.is_first),
                     is_last: cut.is_last,
                 }));
@@ -143,6 +144,7 @@ impl Relay<'_, '_> {
             text: String::new(),
             place: self.feed.piece().start,
             sequence: self.sequence,
+            is_checked: self.feed.is_checked,
             is_first: false,
             is_last: true,
         };
