@@ -7,7 +7,7 @@ use std::fs;
 use clap::{Arg, Command};
 use kubestep::cli::EXITS;
 use kubestep::tui::action::presets::PRESETS;
-use kubestep::tui::action::{self, key};
+use kubestep::tui::{action, key};
 use kubestep_config::Feature;
 use kubestep_debug::breakpoint::variables::{Reach, VARIABLES};
 use kubestep_debug::breakpoint::{Event, location};

@@ -19,7 +19,7 @@ fn bindings(server: &StandIn) -> Vec<String> {
 fn attend(server: &StandIn, more: &[&str]) -> Terminal {
     let terminal = schedule(server, &[&["--tui", "--yes-write"], more].concat());
     terminal.wait_for("LIVE SCHEDULING lab: paused");
-    terminal.wait_for("s steps into a cycle, n decides one, Space lets it go on by itself");
+    terminal.wait_for("s steps into a cycle, n runs one, Space schedules continuously");
     terminal
 }
 

@@ -333,7 +333,7 @@ fn child_that_panics_on_a_worker() {
     if std::env::var_os(CHILD).is_none() {
         return;
     }
-    let mut screen = kubestep::tui::terminal::Screen::enter().unwrap();
+    let mut screen = kubestep::tui::terminal::TerminalScreen::enter().unwrap();
     let worker = std::thread::spawn(|| {
         std::thread::sleep(Duration::from_millis(300));
         panic!("the worker broke");

@@ -6,7 +6,7 @@ use clap::Args;
 use crate::cli::exit::Exit;
 use crate::cli::open;
 use crate::cli::options::{Memory, Screen};
-use crate::tui::behind::Behind;
+use crate::tui::data_source::DataSource;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
 use kubestep_live::InteractiveScheduler;
@@ -67,8 +67,8 @@ impl Attendance {
         let attended =
             InteractiveScheduler::new(Box::new(wire), &session, (context, dry_run), tell);
         let opened = open::Shown { session, name, notices };
-        let behind = Behind::Scheduling(Box::new(attended));
-        let (code, left) = open::screen(opened, &self.screen, behind)?;
+        let data_source = DataSource::Scheduling(Box::new(attended));
+        let (code, left) = open::screen(opened, &self.screen, data_source)?;
         if !left.unsent.is_empty() {
             kubestep_output::line(format!("held and not written: {}", left.unsent));
         }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::tui::model::{Configuration, Model, Place, PodRow, Position, QueuedPod, WaitingPod};
-use crate::tui::names::CommonParts;
+use crate::tui::model::{
+    Configuration, CyclePosition, Model, PodPlace, PodRow, QueuedPod, WaitingPod,
+};
+use crate::tui::names::CommonNameParts;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Taint, TaintEffect, Time};
 use kubestep_config as config;
@@ -206,7 +208,7 @@ pub fn model() -> Model {
         source: "demo".into(),
         now: Time(14 * SECOND + SECOND / 2),
         cycles,
-        position: Some(Position { cycle: 0, frame: filter_frame(1) }),
+        position: Some(CyclePosition { cycle: 0, frame: filter_frame(1) }),
         queued: vec![
             queued("batch-1", QueueName::Active, None),
             queued("cart-1", QueueName::Backoff, Some(16 * SECOND)),
@@ -218,11 +220,11 @@ pub fn model() -> Model {
             node: "node-b".into(),
             plugins: vec![("ManualPermit".into(), Time(72 * SECOND))],
         }],
-        node_names: CommonParts::of(NODES.iter().copied()),
+        node_names: CommonNameParts::of(NODES.iter().copied()),
         nodes: NODES.iter().enumerate().map(|(i, n)| node(i, n)).collect(),
         pods: vec![PodRow {
             pod: info("web-7f").pod.clone(),
-            place: Place::Queue(QueueName::Unschedulable),
+            place: PodPlace::Queue(QueueName::Unschedulable),
         }],
         events: vec![(
             0,

@@ -84,8 +84,8 @@ impl View for ConfigurationView<'_> {
     fn title(&self) -> String {
         let rows = &self.0.configuration.rows;
         match rows.iter().filter(|row| row.changed == Some(true)).count() {
-            0 => "Configuration: all is as by default".into(),
-            n => format!("Configuration: {n} not as by default; z shows them"),
+            0 => "Configuration: all defaults".into(),
+            n => format!("Configuration: {n} changed from the default; z shows them"),
         }
     }
 

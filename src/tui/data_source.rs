@@ -8,7 +8,7 @@ use kubestep_live::{Decision, Following, InteractiveScheduler};
 
 /// See the module.
 #[derive(Default)]
-pub enum Behind {
+pub enum DataSource {
     /// Nothing: files, or a built-in cluster.
     #[default]
     Nothing,
