@@ -302,7 +302,7 @@ fn nominated_pods_and_the_room_kept_for_them_are_shown_on_their_node() {
     assert!(!live.text().contains("nominated"), "it has its node: {}", live.text());
     let mut dump = Live::demo("preemption-budget").resized(120, 40).keys("nK");
     assert!(dump.text().contains("nominated: default/payment"), "{}", dump.text());
-    assert!(dump.text().contains("the cache is what the API server has"), "{}", dump.text());
+    assert!(dump.text().contains("the cache matches the API server"), "{}", dump.text());
 }
 
 #[test]
