@@ -7,11 +7,13 @@
 
 mod change;
 mod companions;
+mod disrupt;
 pub mod configuration;
 mod fields;
 mod fixed;
 mod hand;
 mod node;
+pub mod node_set;
 mod object;
 pub mod offers;
 pub(crate) mod owner;
@@ -39,6 +41,7 @@ use kubestep_scheduler::what_if::{HoldRule, PodSelection};
 
 pub(crate) use fields::changes;
 pub use fields::{FieldChange, Operation};
+pub use node_set::NodeSet;
 pub(crate) use object::value;
 pub use parse::{FORMS, Form};
 pub(crate) use resize::asks;
@@ -88,8 +91,16 @@ pub enum Edit {
     Fail(Fault),
     /// Removes all decisions and faults that are still to come.
     Heal,
-    /// Deletes a node together with its pods, as if it failed permanently.
-    Lose(Symbol),
+    /// Deletes nodes together with their pods, as if they failed permanently. Controllers recreate
+    /// the pods.
+    Lose(NodeSet),
+    /// Cordons nodes and evicts their pods, as far as disruption budgets allow.
+    Drain {
+        /// The nodes.
+        nodes: NodeSet,
+        /// Whether pods without a controller are evicted too.
+        force: bool,
+    },
 }
 
 /// A change of the scheduler's configuration.
@@ -240,7 +251,8 @@ impl Edit {
             Edit::Node(name, edit) => node::apply(world, *name, edit),
             Edit::Pod(key, edit) => pod::apply(world, *key, edit),
             Edit::Policy(edit) => policy::apply(world, edit),
-            Edit::Lose(name) => node::lose(world, *name),
+            Edit::Lose(nodes) => disrupt::lose(world, *nodes),
+            Edit::Drain { nodes, force } => disrupt::drain(world, *nodes, *force),
             edit => hand::apply(world, edit),
         }
     }
