@@ -56,14 +56,14 @@ impl Domain {
     /// The report of a session in which the domain was lost. Pods that were pending before do not
     /// count.
     pub fn new(value: Symbol, nodes: usize, session: &Session, before: &[Pending]) -> Domain {
-        let was_pending =
-            |pod: NamespacedName| before.iter().any(|pending| pending.pod == pod);
+        let was_pending = |pod: NamespacedName| before.iter().any(|pending| pending.pod == pod);
         let disruptions = session.world().disruptions();
         let pending = outcome::pending(session).into_iter();
-        let homeless = pending.filter(|pending| !was_pending(pending.pod)).map(|pending| Homeless {
-            replaces: disruptions.and_then(|all| all.origin(pending.pod)).cloned(),
-            pending,
-        });
+        let homeless =
+            pending.filter(|pending| !was_pending(pending.pod)).map(|pending| Homeless {
+                replaces: disruptions.and_then(|all| all.origin(pending.pod)).cloned(),
+                pending,
+            });
         Domain {
             value,
             nodes,

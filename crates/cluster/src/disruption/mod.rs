@@ -244,8 +244,7 @@ impl ApiServer {
     /// The pods on these nodes that have not ended.
     fn pods_on(&self, nodes: &[Symbol]) -> Vec<Arc<Pod>> {
         let nodes: HashSet<Symbol> = nodes.iter().copied().collect();
-        let on_them =
-            |pod: &&Arc<Pod>| nodes.contains(&pod.spec.node_name) && !pod.is_terminal();
+        let on_them = |pod: &&Arc<Pod>| nodes.contains(&pod.spec.node_name) && !pod.is_terminal();
         self.objects.pods.values().filter(on_them).cloned().collect()
     }
 

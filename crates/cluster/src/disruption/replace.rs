@@ -105,10 +105,9 @@ impl World {
     fn with_claims(&mut self, old: &Pod, mut new: Pod) -> Pod {
         for status in &old.status.resource_claim_statuses {
             let name = self.copy_device_claim(old, &new, status);
-            new.status.resource_claim_statuses.push(PodResourceClaimStatus {
-                name: status.name,
-                resource_claim_name: name,
-            });
+            new.status
+                .resource_claim_statuses
+                .push(PodResourceClaimStatus { name: status.name, resource_claim_name: name });
         }
         let ephemeral = old.spec.volumes.iter().filter(|volume| volume.ephemeral.is_some());
         for volume in ephemeral {

@@ -49,9 +49,7 @@ fn them(nodes: usize) -> String {
 
 /// How many of the pods were recreated, if any.
 fn replaced(departures: &[Departure]) -> Option<String> {
-    let is_replaced = |departure: &&Departure| {
-        matches!(departure.replacement, Replacement::Pod(_))
-    };
+    let is_replaced = |departure: &&Departure| matches!(departure.replacement, Replacement::Pod(_));
     let replaced = departures.iter().filter(is_replaced).count();
     match (replaced, departures.len()) {
         (0, _) => None,
