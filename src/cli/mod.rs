@@ -31,6 +31,7 @@ mod run;
 mod schedule;
 mod stops;
 mod story;
+mod survive;
 mod test;
 mod trace_file;
 mod tries;

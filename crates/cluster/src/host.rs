@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use crate::api_server::{ApiServer, not_found, object_key};
+use crate::disruption::Cause;
 use crate::remote::{PodRef, Question, Request, Written};
 use crate::volume_controller;
 use kubestep_api::intern::Symbol;
@@ -172,7 +173,7 @@ impl Host for ApiServer {
         if condition.is_some() && self.objects.pod(key).is_some() {
             self.patch_pod_status(key, PodStatusPatch { condition, nominated_node: None })?;
         }
-        Poll::Ready(Ok(self.remove(Kind::Pod, key)))
+        Poll::Ready(Ok(self.depart(key, Cause::Preempted)))
     }
 
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {

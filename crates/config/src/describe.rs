@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::features::{Feature, FeatureGates};
+use super::features::FeatureGates;
 use super::node::Node;
 use super::points::{ExtensionPoint, PluginDescriptor};
 use super::profile::{Origin, ResolvedPlugin, ResolvedProfile};
@@ -70,12 +70,13 @@ pub fn plugins(registry: &[PluginDescriptor], width: usize) -> String {
 
 /// All feature gates: whether they are on, their stage and their effect.
 pub fn features(gates: &FeatureGates, width: usize) -> String {
-    let rows: Vec<Row> = Feature::all()
-        .map(|feature| {
+    let rows: Vec<Row> = gates
+        .known()
+        .map(|(feature, spec)| {
             let state = if gates.enabled(feature) { "on" } else { "off" };
-            let stage = feature.stage().name();
-            let locked = if feature.locked() { ", locked" } else { "" };
-            let changed = match gates.enabled(feature) == feature.default() {
+            let stage = spec.stage.name();
+            let locked = if spec.locked { ", locked" } else { "" };
+            let changed = match gates.enabled(feature) == spec.default {
                 true => "",
                 false => ", not the default",
             };
@@ -213,6 +214,7 @@ pub(super) fn compact(value: &Node) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::Feature;
 
     #[test]
     fn plugins_and_gates_are_listed() {

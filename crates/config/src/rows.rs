@@ -5,7 +5,7 @@
 //! defaults can differ from the first.
 
 use super::describe::{compact, percentage};
-use super::features::{Feature, FeatureGates};
+use super::features::{Feature, FeatureGates, GateSpec};
 use super::node::Node;
 use super::points::{ArgumentDoc, ExtensionPoint, PluginDescriptor, find_plugin};
 use super::profile::{ResolvedPlugin, ResolvedProfile};
@@ -87,7 +87,9 @@ pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
         rows.push(Row::new(About::Extender, "none", "", false, "No HTTP extender is called."));
     }
     rows.push(Row::heading("Feature gates"));
-    rows.extend(Feature::all().map(|feature| gate(feature, config.features)));
+    rows.extend(
+        config.features.known().map(|(feature, spec)| gate(feature, spec, config.features)),
+    );
     rows
 }
 
@@ -243,9 +245,9 @@ fn extender(extender: &Extender) -> Vec<Row> {
     vec![Row::new(About::Extender, &extender.url_prefix, offered.join(" "), true, &doc)]
 }
 
-fn gate(feature: Feature, gates: FeatureGates) -> Row {
+fn gate(feature: Feature, spec: GateSpec, gates: FeatureGates) -> Row {
     let on = gates.enabled(feature);
     let value = if on { "on" } else { "off" };
-    let changed = on != feature.default();
+    let changed = on != spec.default;
     Row::new(About::Gate(feature), feature.name(), value, changed, feature.effect())
 }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
 use kubestep_config::validation::Findings;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     ArgsType, Arguments, DefaultProfile, ExtensionPoint, Feature, FeatureGates, FieldPath,
-    PluginDescriptor, ProfileArgs, arguments,
+    PluginChange, PluginDescriptor, PointSet, ProfileArgs, arguments,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
@@ -32,6 +33,10 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     signs: false,
     args: Some(ArgsType::of::<DefaultPreemptionArgs>()),
     default_profile: DefaultProfile::Present,
+    history: &[PluginChange::Implements(
+        Switch::PreemptionGates,
+        PointSet::of(&[ExtensionPoint::PreEnqueue]),
+    )],
     doc: "preempts pods of lower priority",
     long_doc: "If no node is feasible, finds the node with the fewest and least important victims, \
                respecting disruption budgets where possible, and nominates it. While the victims \

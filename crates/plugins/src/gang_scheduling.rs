@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, PodGroup};
+use kubestep_config::versions::Switch;
 use kubestep_config::{
-    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
+    ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
@@ -28,6 +30,7 @@ const TIMEOUT: i64 = 5 * 60 * 1_000_000;
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     signs: false,
     default_profile: DefaultProfile::Gated(Feature::GangScheduling),
+    history: &[PluginChange::Exists(Switch::GangSchedulingPlugin)],
     doc: "schedules a pod group only if enough of its pods fit",
     long_doc: "Pods of a group stay out of the queue until minCount of them exist, and wait in \
                Permit until minCount of them have a node.",

@@ -9,8 +9,10 @@ use super::signers;
 use crate::keys;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ContainerRestartRuleAction, PodSpec};
+use kubestep_config::versions::Switch;
 use kubestep_config::{
-    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
+    ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
@@ -92,6 +94,7 @@ pub fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Gated(Feature::NodeDeclaredFeatures),
+    history: &[PluginChange::Exists(Switch::NodeDeclaredFeaturesPlugin)],
     doc: "features that the node must declare",
     long_doc: "Infers from the pod which node features it requires and rejects nodes that do not \
                declare them in status.declaredFeatures.",

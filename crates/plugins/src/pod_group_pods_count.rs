@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
-    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
+    ProfileArgs,
 };
 use kubestep_framework::plugin::{GroupContext, Plugin};
 use kubestep_framework::pod_groups::placement::Proposal;
@@ -21,6 +23,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     registers_events: false,
     signs: false,
     default_profile: DefaultProfile::Gated(Feature::TopologyAwareWorkloadScheduling),
+    history: &[PluginChange::Exists(Switch::PlacementPoints)],
     doc: "prefers placements that fit more pods of the group",
     long_doc: "Scores a placement by the share of the group's pods that fit.",
     example: "Of two racks, one fits 6 of 8 pods of the group and one fits all 8: the second \

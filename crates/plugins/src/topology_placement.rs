@@ -11,8 +11,10 @@ use indexmap::IndexMap;
 
 use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
-    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
+    ProfileArgs,
 };
 use kubestep_framework::plugin::{GroupContext, Plugin};
 use kubestep_framework::pod_groups::placement::Placement;
@@ -24,6 +26,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     registers_events: false,
     signs: false,
     default_profile: DefaultProfile::Gated(Feature::TopologyAwareWorkloadScheduling),
+    history: &[PluginChange::Exists(Switch::PlacementPoints)],
     doc: "the topology domains in which a pod group could be placed",
     long_doc: "Generates one candidate placement for each domain of the topology key that the pod \
                group requests.",

@@ -8,10 +8,12 @@
 
 mod companions;
 pub mod configuration;
+mod disrupt;
 mod fields;
 mod fixed;
 mod intervention;
 mod node;
+pub mod node_set;
 mod object;
 pub mod offers;
 pub(crate) mod owner;
@@ -40,6 +42,7 @@ use kubestep_scheduler::what_if::{HoldRule, PodSelection};
 
 pub(crate) use fields::changes;
 pub use fields::{FieldChange, Operation};
+pub use node_set::NodeSet;
 pub(crate) use object::value;
 pub use parse::{FORMS, Form};
 pub(crate) use resize::asks;
@@ -89,8 +92,16 @@ pub enum Edit {
     Fail(Fault),
     /// Removes all decisions and faults that are still to come.
     Heal,
-    /// Deletes a node together with its pods, as if it failed permanently.
-    Lose(Symbol),
+    /// Deletes nodes together with their pods, as if they failed permanently. Controllers recreate
+    /// the pods.
+    Lose(NodeSet),
+    /// Cordons nodes and evicts their pods, as far as disruption budgets allow.
+    Drain {
+        /// The nodes.
+        nodes: NodeSet,
+        /// Whether pods without a controller are evicted too.
+        force: bool,
+    },
 }
 
 /// A change of the scheduler's configuration.
@@ -251,7 +262,8 @@ impl Edit {
             Edit::Node(name, edit) => node::apply(world, *name, edit),
             Edit::Pod(key, edit) => pod::apply(world, *key, edit),
             Edit::Policy(edit) => policy::apply(world, edit),
-            Edit::Lose(name) => node::lose(world, *name),
+            Edit::Lose(nodes) => disrupt::lose(world, *nodes),
+            Edit::Drain { nodes, force } => disrupt::drain(world, *nodes, *force),
             edit => intervention::apply(world, edit),
         }
     }

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use crate::edit::{Applied, EditError, NodeEdit, companions};
 use crate::why::cause::is_kept_by_controller;
 use kubestep_api::intern::Symbol;
-use kubestep_api::words::count;
 use kubestep_api::{Kind, Node, Object, ObjectKey, Taint, TaintEffect};
 use kubestep_cluster::World;
-use kubestep_framework::pod::NamespacedName;
 
 /// The label with a node's hostname.
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -83,21 +81,6 @@ fn add_taint(node: &mut Node, taint: &Taint) {
         Some(there) => there.value = taint.value,
         None => node.spec.taints.push(taint.clone()),
     }
-}
-
-/// Deletes a node and the pods on it.
-pub(super) fn lose(world: &mut World, name: Symbol) -> Result<Applied, EditError> {
-    find(world, name)?;
-    let pods = world.api().objects().pods.values();
-    let on_it = pods.filter(|pod| pod.spec.node_name == name);
-    let mut lost: Vec<NamespacedName> =
-        on_it.map(|pod| NamespacedName::new(pod.metadata.namespace, pod.metadata.name)).collect();
-    lost.sort_unstable();
-    world.delete(Kind::Node, NamespacedName::new(Symbol::EMPTY, name));
-    for key in &lost {
-        world.delete(Kind::Pod, *key);
-    }
-    Ok(Applied { notes: vec![format!("{} deleted with it", count(lost.len(), "pod"))] })
 }
 
 /// Adds copies of a node.

@@ -75,7 +75,10 @@ forms! {
     "fail plugin PLUGIN at POINT [for pod NAME] [always]": "make a plugin return an error",
     "fail extender URL": "take an extender down until healed",
     "heal": "cancel all pending decisions and injected faults",
-    "lose node NAME": "delete a node together with its pods",
+    "drain node NAME [force]": "cordon a node and evict its pods, as kubectl drain does",
+    "drain KEY=VALUE [force]": "drain all nodes with a label, one after another",
+    "lose node NAME": "delete a node with its pods; controllers recreate them",
+    "lose KEY=VALUE": "the same for all nodes with a label, such as zone=a",
 }
 
 impl Form {
@@ -159,7 +162,7 @@ fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
             Ok(Edit::Set { object, path: words.need("the field's path")?.into(), value: None })
         }
         "weight" | "disable" | "enable" | "feature" | "config" | "choose" | "force" | "veto"
-        | "activate" | "requeue" | "fail" | "heal" | "lose" | "hold" | "release" => {
+        | "activate" | "requeue" | "fail" | "heal" | "lose" | "drain" | "hold" | "release" => {
             parse_scheduler::parse(verb, words)
         }
         verb => {

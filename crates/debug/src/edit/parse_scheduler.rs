@@ -1,7 +1,7 @@
 //! Parses the edits of the scheduler itself: its configuration, manual decisions, and faults.
 
 use crate::edit::parse::{Parsed, Words, assignment, key};
-use crate::edit::{Edit, Fault, FaultKind, PolicyEdit};
+use crate::edit::{Edit, Fault, FaultKind, NodeSet, PolicyEdit};
 use kubestep_api::Kind;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, Overlay, Switch};
@@ -17,7 +17,11 @@ pub(super) fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
             Ok(pods) => PodSelection::parse(pods).map(|pods| Edit::Release(Some(pods))),
             Err(_) => Ok(Edit::Release(None)),
         },
-        "lose" => Ok(Edit::Lose(node(words)?)),
+        "lose" => NodeSet::parse(words).map(Edit::Lose),
+        "drain" => {
+            let nodes = NodeSet::parse(words)?;
+            Ok(Edit::Drain { nodes, force: words.is_next("force") })
+        }
         "activate" => Ok(Edit::Activate(pod(words)?)),
         "requeue" => Ok(Edit::Requeue(pod(words)?)),
         "fail" => fail(words).map(Edit::Fail),
@@ -127,13 +131,18 @@ fn pod(words: &mut Words<'_>) -> Parsed<NamespacedName> {
 
 impl<'a> Words<'a> {
     /// The next word, without consuming it.
-    fn peek(&self) -> Option<&'a str> {
+    pub(super) fn peek(&self) -> Option<&'a str> {
         Words(self.0).next()
     }
 
     /// Consumes the word `always`, if it is next.
     fn always(&mut self) -> bool {
-        let there = self.peek() == Some("always");
+        self.is_next("always")
+    }
+
+    /// Consumes that word, if it is next.
+    fn is_next(&mut self, word: &str) -> bool {
+        let there = self.peek() == Some(word);
         if there {
             self.next();
         }

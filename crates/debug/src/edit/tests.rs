@@ -428,6 +428,7 @@ fn every_form_is_read() {
             .replace("at POINT", "at Filter")
             .replace("[for pod NAME] ", "")
             .replace("[always]", "always")
+            .replace("[force]", "force")
             .replace("[in PROFILE]", "in batch")
             .replace("SELECTOR [for TIME]", "app=web for 5m")
             .replace("[SELECTOR]", "shop/web-*")

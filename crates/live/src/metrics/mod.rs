@@ -25,7 +25,7 @@ use crate::scheduling::{Lead, Report};
 use crate::traffic;
 use kubestep_api::Time;
 use kubestep_cluster::World;
-use kubestep_config::{Feature, FeatureGates};
+use kubestep_config::FeatureGates;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus, QueueMove, QueueName};
 use kubestep_framework::status::Code;
@@ -217,8 +217,8 @@ impl Metrics {
 
     /// Reports which feature gates are enabled.
     pub fn tell_features(&self, gates: &FeatureGates) {
-        for feature in Feature::all() {
-            let stage = feature.stage().name();
+        for (feature, spec) in gates.known() {
+            let stage = spec.stage.name();
             let labels = [feature.name(), if stage == "GA" { "" } else { stage }];
             self.state.features.with_label_values(&labels).set(i64::from(gates.enabled(feature)));
         }

@@ -269,6 +269,9 @@ fn words_are_read_as_they_are_written() {
         "fail extender http://one always",
         "heal",
         "lose node a",
+        "lose zone=x",
+        "drain node a",
+        "drain zone=x force",
     ] {
         assert_eq!(edit(text).to_string(), text);
         assert_eq!(edit(text).line(), text);
