@@ -12,6 +12,7 @@ use crate::queue::pod_events::pod_update_events;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, Object, Pod, Time};
 use kubestep_config::Feature;
+use kubestep_config::versions::Switch;
 use kubestep_framework::dra::counts_shares;
 use kubestep_framework::dra::taint_rules::changed_slices;
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
@@ -165,6 +166,10 @@ impl Scheduler {
             self.assigned_pod_added(new, now);
             if self.profiles.serve(old) {
                 self.queue.delete(old);
+                let is_deletion = !self.cluster.features.has(Switch::BindingIsNoDeletion);
+                if is_deletion && !old.status.nominated_node_name.is_empty() {
+                    self.nomination_dropped(old, now);
+                }
             }
         } else if self.profiles.serve(old) {
             self.queued_pod_updated(old, new, now, host);
@@ -183,7 +188,8 @@ impl Scheduler {
         }
         self.cluster.shared.pod_groups.update(&new);
         if self.cache.is_assumed(new.metadata.uid) {
-            if new.is_terminating() && !old.is_terminating() {
+            let forgets = self.cluster.features.has(Switch::DeletedAssumedPodForgotten);
+            if forgets && new.is_terminating() && !old.is_terminating() {
                 self.assumed_pod_deleted(new.metadata.uid, now, host);
             }
             return;
@@ -207,12 +213,19 @@ impl Scheduler {
         } else if self.profiles.serve(pod) {
             self.queue.delete(pod);
             self.cluster.shared.pod_groups.remove(pod);
-            if self.cache.is_assumed(pod.metadata.uid) {
-                self.assumed_pod_deleted(pod.metadata.uid, now, host);
+            let uid = pod.metadata.uid;
+            if self.cache.is_assumed(uid) && self.is_assumed_pod_watched(uid) {
+                self.assumed_pod_deleted(uid, now, host);
             } else if !pod.status.nominated_node_name.is_empty() {
                 self.nomination_dropped(pod, now);
             }
         }
+    }
+
+    /// Whether the deletion of an assumed pod ends its binding; up to 1.34, only at Permit.
+    fn is_assumed_pod_watched(&self, uid: Symbol) -> bool {
+        self.cluster.features.has(Switch::DeletedAssumedPodForgotten)
+            || self.waiting.is_at_permit(uid)
     }
 
     /// A pod that is being bound was deleted, which frees its resources.
@@ -230,6 +243,9 @@ impl Scheduler {
 
     /// Requeues pods of at most the pod's priority: they may fit where it was nominated.
     fn nomination_dropped(&mut self, pod: &Arc<Pod>, now: Time) {
+        if !self.cluster.features.has(Switch::NominatedPodDeletionRequeues) {
+            return;
+        }
         let objects = EventObjects { old: Some(pod.clone().into()), new: None };
         let priority = pod.priority();
         let cx = self.cluster.queue_context(now);

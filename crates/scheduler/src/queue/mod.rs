@@ -25,6 +25,7 @@ use crate::queue::nominator::Nominator;
 use crate::queue::unschedulable::UnschedulablePods;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
@@ -98,7 +99,8 @@ macro_rules! with_orders {
         let sort = queue_sort(&plugins);
         let $less: $crate::queue::heap::Less<'_> = &sort;
         let tie = $queue.settings.pop_from_backoff.then_some($less);
-        let $order = BackoffOrder { tie };
+        let errors_apart = $queue.settings.behaviour.has(Switch::ErrorBackoffQueue);
+        let $order = BackoffOrder { tie, errors_apart };
         $do
     }};
 }
@@ -164,6 +166,10 @@ impl SchedulingQueue {
     ) -> Option<QueuedPod> {
         let mut pod = Arc::unwrap_or_clone(pod);
         pod.attempts += 1;
+        if !self.settings.behaviour.has(Switch::RejectorsKeptWhilePopped) {
+            pod.unschedulable_plugins.clear();
+            pod.pending_plugins.clear();
+        }
         if !Arc::make_mut(&mut self.in_flight).push_pod(Arc::new(pod.clone())) {
             self.record(pod.key(), from, QueueName::None, cause);
             return None;

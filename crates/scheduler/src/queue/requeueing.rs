@@ -13,6 +13,9 @@ use kubestep_api::Object;
 use kubestep_framework::events::{ClusterEvent, EventObjects, Hint};
 use kubestep_framework::runtime::stopwatch::Work;
 
+/// The plugin of scheduling gates.
+const SCHEDULING_GATES: &str = "SchedulingGates";
+
 /// How to requeue a rejected pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Strategy {
@@ -253,9 +256,7 @@ impl SchedulingQueue {
         let label = Symbol::new(&judged.event.label());
         let first = self.moves.len();
         for pod in candidates {
-            // Only an event that the gating plugin registered for can ungate a pod.
-            let gate = pod.gating_plugin;
-            if gate.is_some_and(|gate| !plugins.concerns_gate(gate, judged.event)) {
+            if self.stays_gated(&plugins, &pod, judged.event) {
                 continue;
             }
             let verdict = self.judge(cx, &pod, judged);
@@ -273,6 +274,16 @@ impl SchedulingQueue {
         if !self.in_flight.is_empty() {
             let (event, objects) = (*judged.event, judged.objects.clone());
             Arc::make_mut(&mut self.in_flight).push_event(event, objects);
+        }
+    }
+
+    /// Whether the event leaves the pod gated: only one that the gating plugin registered for can
+    /// ungate it. Up to 1.33, all can, except where scheduling gates hold the pod.
+    fn stays_gated(&self, plugins: &QueuePlugins, pod: &QueuedPod, event: &ClusterEvent) -> bool {
+        let Some(gate) = pod.gating_plugin else { return false };
+        match self.settings.behaviour.has(Switch::GatingPluginDecides) {
+            true => !plugins.concerns_gate(gate, event),
+            false => pod.unschedulable_plugins.contains(&SCHEDULING_GATES.into()),
         }
     }
 
