@@ -82,6 +82,10 @@ impl Plugin for NodePorts {
         Ok(Hint::queue_if(shared))
     }
 
+    fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
+        !pod.host_ports.iter().any(|port| node.used_ports.conflicts_with(port))
+    }
+
     /// Skips pods without host ports; those of init containers count only for sidecars.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         if cx.pod.host_ports.is_empty() {

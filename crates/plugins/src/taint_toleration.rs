@@ -162,6 +162,13 @@ impl Plugin for TaintToleration {
         Ok(Hint::queue_if(itself))
     }
 
+    fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
+        let forbids = |taint: &Taint| taint.effect == TaintEffect::NoSchedule;
+        let taints = node.node.as_ref().map_or(&[][..], |node| &node.spec.taints);
+        let tolerations = &pod.pod.spec.tolerations;
+        find_untolerated_taint(taints, tolerations, self.comparisons, forbids).is_none()
+    }
+
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
         let Some(node) = &node.node else { return Status::SUCCESS };
         match self.blocking_taint(node, cx.pod) {

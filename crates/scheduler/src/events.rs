@@ -8,7 +8,7 @@ use crate::Scheduler;
 use crate::cycle::binding::ASSIGNED_POD_DELETE;
 use crate::host::SchedulerHost;
 use crate::queue::node_events::node_update_events;
-use crate::queue::pod_events::pod_update_events;
+use crate::queue::pod_events::{ASSIGNED_POD_ADD, pod_update_events};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, Object, Pod, Time};
 use kubestep_config::Feature;
@@ -49,7 +49,8 @@ impl Scheduler {
             Object::Node(node) => {
                 self.cache.add_node(node.clone());
                 let objects = EventObjects { old: None, new: Some(node.into()) };
-                self.tell_queue(EventResource::Node, Action::ADD, &objects, now);
+                let added = ClusterEvent::new(EventResource::Node, Action::ADD);
+                self.move_after_node_change(added, &objects, now);
             }
             // Terminated pods are not watched.
             Object::Pod(pod) if pod.is_terminal() => {}
@@ -89,8 +90,10 @@ impl Scheduler {
         match object {
             Object::Node(node) => {
                 // Before the cache forgets it.
-                let objects = EventObjects { old: Some(object.clone()), new: None };
-                self.tell_queue(EventResource::Node, Action::DELETE, &objects, now);
+                if self.cluster.features.has(Switch::EventsByChange) {
+                    let objects = EventObjects { old: Some(object.clone()), new: None };
+                    self.tell_queue(EventResource::Node, Action::DELETE, &objects, now);
+                }
                 // Upstream only logs that a node was unknown.
                 let _removed = self.cache.remove_node(node);
             }
@@ -111,9 +114,8 @@ impl Scheduler {
         self.cache.update_node(new.clone());
         let events = node_update_events(old, &new, &self.cluster.features);
         let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
-        let cx = self.cluster.queue_context(now);
         for event in events {
-            self.queue.move_all(&cx, event, &objects, None);
+            self.move_after_node_change(event, &objects, now);
         }
     }
 
@@ -137,8 +139,8 @@ impl Scheduler {
     fn assigned_pod_added(&mut self, pod: Arc<Pod>, now: Time) {
         self.cache.add_pod(Arc::new(PodInfo::with_features(pod.clone(), &self.cluster.features)));
         self.cluster.add_group_member(&pod);
-        let objects = EventObjects { old: None, new: Some(pod.into()) };
-        self.tell_queue(EventResource::AssignedPod, Action::ADD, &objects, now);
+        let objects = EventObjects { old: None, new: Some(pod.clone().into()) };
+        self.move_after_pod_change(ASSIGNED_POD_ADD, &objects, &pod, now);
     }
 
     fn pod_updated(
@@ -157,10 +159,10 @@ impl Scheduler {
             }
             self.cluster.add_group_member(&new);
             let events = pod_update_events(old, &new, &self.cluster.features);
-            let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
-            let cx = self.cluster.queue_context(now);
+            let new_object = Some(new.clone().into());
+            let objects = EventObjects { old: Some(old.clone().into()), new: new_object };
             for event in events {
-                self.queue.move_all(&cx, event, &objects, None);
+                self.move_after_pod_change(event, &objects, &new, now);
             }
         } else if !new.spec.node_name.is_empty() {
             self.assigned_pod_added(new, now);
@@ -268,7 +270,9 @@ impl Scheduler {
             );
         }
         self.taint_rule_changed(&objects, now);
-        if let Some(resource) = kind.and_then(resource_of) {
+        if let Some(resource) = kind.and_then(resource_of)
+            && !self.ignores_class(action, &objects)
+        {
             self.tell_queue(resource, action, &objects, now);
         }
     }

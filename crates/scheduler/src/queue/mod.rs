@@ -51,6 +51,7 @@ mod tests;
 mod unschedulable;
 mod updating;
 mod views;
+mod without_hints;
 
 pub use hints::EXTENDER;
 pub use settings::QueueSettings;
@@ -66,6 +67,8 @@ pub struct SchedulingQueue {
     in_flight: Arc<InFlight>,
     nominator: Arc<Nominator>,
     cycle: u64,
+    /// The number of pods popped when an event last moved pods.
+    moved_in_cycle: Option<u64>,
     now: Time,
     moves: Vec<QueueMove>,
     asked: HintLog,
@@ -126,6 +129,7 @@ impl SchedulingQueue {
             in_flight: Arc::default(),
             nominator: Arc::default(),
             cycle: 0,
+            moved_in_cycle: None,
             now: Time::default(),
             moves: Vec::new(),
             asked: HintLog::default(),

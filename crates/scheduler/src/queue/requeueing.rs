@@ -36,7 +36,8 @@ pub(super) struct Verdict {
 
 impl Verdict {
     const SKIP: Verdict = Verdict { strategy: Strategy::Skip, plugin: None };
-    const AFTER_BACKOFF: Verdict = Verdict { strategy: Strategy::AfterBackoff, plugin: None };
+    pub(super) const AFTER_BACKOFF: Verdict =
+        Verdict { strategy: Strategy::AfterBackoff, plugin: None };
 }
 
 /// An event with its objects and the registrations that match it.
@@ -106,6 +107,10 @@ impl SchedulingQueue {
         pod.timestamp = cx.now;
         pod.backoff_expiration = self.settings.backoff_expiration(&pod);
         pod.flushed = false;
+        if !self.settings.hints {
+            self.take_back_without_hints(cx, pod);
+            return Ok(());
+        }
         let verdict = self.judge_in_flight(cx, &pod);
         let label = Symbol::new("ScheduleAttemptFailure");
         self.requeue(cx, pod, QueueName::InFlight, verdict, label);
@@ -246,7 +251,7 @@ impl SchedulingQueue {
         self.move_pods(cx, candidates, judged);
     }
 
-    fn move_pods(
+    pub(super) fn move_pods(
         &mut self,
         cx: &QueueContext<'_>,
         candidates: Vec<Arc<QueuedPod>>,
@@ -271,7 +276,8 @@ impl SchedulingQueue {
             let order = Some(self.tie_break);
             self.moves[first..].iter_mut().for_each(|moved| moved.order = order);
         }
-        if !self.in_flight.is_empty() {
+        self.moved_in_cycle = Some(self.cycle);
+        if self.settings.hints && !self.in_flight.is_empty() {
             let (event, objects) = (*judged.event, judged.objects.clone());
             Arc::make_mut(&mut self.in_flight).push_event(event, objects);
         }

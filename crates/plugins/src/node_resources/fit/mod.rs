@@ -166,6 +166,10 @@ impl Plugin for Fit {
         }
     }
 
+    fn admits(&self, cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
+        Demand::new(cx, pod, &Exempt::default()).lacking(node).is_none()
+    }
+
     /// Never skips: even a pod without requests needs room for one more pod.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let demand = Demand::new(&cx.queue(), cx.pod, &self.exempt);
