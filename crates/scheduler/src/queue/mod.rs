@@ -25,6 +25,7 @@ use crate::queue::nominator::Nominator;
 use crate::queue::unschedulable::UnschedulablePods;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
@@ -50,6 +51,7 @@ mod tests;
 mod unschedulable;
 mod updating;
 mod views;
+mod without_hints;
 
 pub use hints::EXTENDER;
 pub use settings::QueueSettings;
@@ -65,6 +67,8 @@ pub struct SchedulingQueue {
     in_flight: Arc<InFlight>,
     nominator: Arc<Nominator>,
     cycle: u64,
+    /// The number of pods popped when an event last moved pods.
+    moved_in_cycle: Option<u64>,
     now: Time,
     moves: Vec<QueueMove>,
     asked: HintLog,
@@ -98,7 +102,8 @@ macro_rules! with_orders {
         let sort = queue_sort(&plugins);
         let $less: $crate::queue::heap::Less<'_> = &sort;
         let tie = $queue.settings.pop_from_backoff.then_some($less);
-        let $order = BackoffOrder { tie };
+        let errors_apart = $queue.settings.behaviour.has(Switch::ErrorBackoffQueue);
+        let $order = BackoffOrder { tie, errors_apart };
         $do
     }};
 }
@@ -124,6 +129,7 @@ impl SchedulingQueue {
             in_flight: Arc::default(),
             nominator: Arc::default(),
             cycle: 0,
+            moved_in_cycle: None,
             now: Time::default(),
             moves: Vec::new(),
             asked: HintLog::default(),
@@ -164,6 +170,10 @@ impl SchedulingQueue {
     ) -> Option<QueuedPod> {
         let mut pod = Arc::unwrap_or_clone(pod);
         pod.attempts += 1;
+        if !self.settings.behaviour.has(Switch::RejectorsKeptWhilePopped) {
+            pod.unschedulable_plugins.clear();
+            pod.pending_plugins.clear();
+        }
         if !Arc::make_mut(&mut self.in_flight).push_pod(Arc::new(pod.clone())) {
             self.record(pod.key(), from, QueueName::None, cause);
             return None;

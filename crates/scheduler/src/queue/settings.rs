@@ -1,5 +1,7 @@
 //! Settings of the queue, from the configuration.
 
+use kubestep_config::versions::Behaviour;
+
 /// The queue's settings. Durations are in microseconds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueSettings {
@@ -15,6 +17,10 @@ pub struct QueueSettings {
     pub has_extenders: bool,
     /// Whether pods of a group are retried by backoff alone (gate GenericWorkload).
     pub generic_workload: bool,
+    /// Whether hints decide which events requeue a pod (gate SchedulerQueueingHints).
+    pub hints: bool,
+    /// What the version of kube-scheduler changed.
+    pub behaviour: Behaviour,
     /// Whether pods are signed (gate OpportunisticBatching; not with extenders, which cannot sign).
     pub signs: bool,
 }
@@ -28,6 +34,8 @@ impl Default for QueueSettings {
             pop_from_backoff: true,
             has_extenders: false,
             generic_workload: false,
+            hints: true,
+            behaviour: Behaviour::default(),
             signs: false,
         }
     }
