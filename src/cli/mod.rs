@@ -30,7 +30,6 @@ mod replay;
 mod run;
 mod schedule;
 mod stops;
-mod story;
 mod test;
 mod trace_file;
 mod tries;

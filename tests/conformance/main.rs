@@ -12,7 +12,6 @@ mod corpus;
 #[path = "../why/explained.rs"]
 mod explained;
 mod extender;
-mod quantity;
 #[path = "../why/rendered.rs"]
 mod rendered;
 mod scenario;
@@ -145,7 +144,7 @@ fn check_folder(
     let mut lines = vec![String::new(), format!("conformance: {}", folder.display())];
     for category in categories.iter().filter(|category| selection.has_category(&category.name)) {
         let compare = match category.name.as_str() {
-            "quantity" => quantity::compare,
+            "quantity" => compare::quantity,
             "config" => config::compare,
             _ => under_its_choice,
         };

@@ -5,7 +5,6 @@
 //! world, and the command line and the interface parse them from text. An edit only changes the
 //! simulation.
 
-mod change;
 mod companions;
 pub mod configuration;
 mod fields;
@@ -19,13 +18,13 @@ mod parse;
 mod parse_scheduler;
 mod path;
 mod pod;
-mod policy;
 mod resize;
 mod term;
 mod words;
 
 use std::path::Path;
 
+use crate::input::Change;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Affinity, Kind, Object, ObjectKey, Quantity, Taint, TaintEffect, Toleration,
@@ -239,7 +238,7 @@ impl Edit {
             Edit::AddNodes { count, like } => node::add_like(world, *like, *count),
             Edit::Node(name, edit) => node::apply(world, *name, edit),
             Edit::Pod(key, edit) => pod::apply(world, *key, edit),
-            Edit::Policy(edit) => policy::apply(world, edit),
+            Edit::Policy(edit) => configuration::apply(world, edit),
             Edit::Lose(name) => node::lose(world, *name),
             edit => hand::apply(world, edit),
         }
@@ -289,3 +288,14 @@ fn pod_key(key: NamespacedName) -> ObjectKey {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// Edits are inputs of a session: replayed with it, they have the same effect on the same state.
+impl Change for Edit {
+    fn words(&self) -> String {
+        self.to_string()
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), String> {
+        Edit::apply(self, world).map(|_| ()).map_err(|error| error.to_string())
+    }
+}

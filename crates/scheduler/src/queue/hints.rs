@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::queue::settings::QueueSettings;
+use crate::queue::QueueSettings;
 use crate::queue::signing;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
@@ -48,7 +48,6 @@ const EVERY_RESOURCE: [EventResource; 10] = [
 pub(super) struct HintEntry {
     /// The class of events.
     pub(super) event: ClusterEvent,
-    /// The plugin.
     pub(super) plugin: Symbol,
     /// The plugin whose hint decides; `None`: always requeue.
     pub(super) asked: Option<Arc<dyn Plugin>>,

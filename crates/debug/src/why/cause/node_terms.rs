@@ -107,7 +107,7 @@ pub(super) struct NodeTerms {
 
 impl NodeTerms {
     /// The terms of a selector.
-    pub fn of_selector(
+    pub(crate) fn of_selector(
         selector: &NodeSelector,
         fields: bool,
         snapshot: &Snapshot,
