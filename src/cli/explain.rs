@@ -188,7 +188,7 @@ fn is_cheap(session: &Session) -> bool {
 
 /// The answer as JSON.
 fn value(why: &Why, fixes: Option<&Fixes>) -> Value {
-    let mut value = report::json::value(why);
+    let mut value = report::value(why);
     if let (Some(fields), Some(fixes)) = (value.as_object_mut(), fixes) {
         fields.insert("fixes".to_owned(), report_fixes::value(fixes));
     }

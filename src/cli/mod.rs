@@ -30,7 +30,6 @@ mod replay;
 mod run;
 mod schedule;
 mod stops;
-mod story;
 mod survive;
 mod test;
 mod trace_file;

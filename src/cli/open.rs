@@ -14,7 +14,7 @@ use crate::cli::recorded;
 use crate::cli::stops;
 use crate::cli::tries::{self, Added, Tries};
 use crate::cli::waiting::with_progress;
-use crate::cli::{registry, story};
+use crate::cli::{demo, registry};
 use crate::report;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
@@ -206,7 +206,7 @@ fn load(
 /// What the options name, and what to call it: a story, files, or a live cluster.
 pub(super) fn read(input: &Input, progress: &Progress) -> Result<(kubestep_source::Input, String)> {
     if let Some(story) = &input.demo {
-        return story::read(story, &filter(input)?);
+        return demo::read(story, &filter(input)?);
     }
     if input.files.is_empty() {
         return cluster::read(input, &filter(input)?);

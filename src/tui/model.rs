@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::report::outline::{Item, Outline};
 use kubestep_api::intern::Symbol;
+pub use kubestep_api::words::span;
 use kubestep_api::{Pod, Time};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Position as Frame;
@@ -509,43 +510,10 @@ impl Model {
     }
 }
 
-/// A span of virtual time as people say it: `850ms`, `12.5s`, `4m05s`, `1h03m`.
-pub fn span(microseconds: i64) -> String {
-    let sign = if microseconds < 0 { "-" } else { "" };
-    let micros = microseconds.unsigned_abs();
-    let (seconds, millis) = (micros / 1_000_000, micros / 1_000 % 1_000);
-    match seconds {
-        0 if millis == 0 && micros > 0 => format!("{sign}{micros}µs"),
-        0 if millis > 0 => format!("{sign}{millis}ms"),
-        0..60 if millis >= 100 => format!("{sign}{seconds}.{}s", millis / 100),
-        0..60 => format!("{sign}{seconds}s"),
-        60..3_600 => format!("{sign}{}m{:02}s", seconds / 60, seconds % 60),
-        _ => format!("{sign}{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use kubestep_config::ExtensionPoint;
-
-    #[test]
-    fn spans_read_like_speech() {
-        let cases = [
-            (0, "0s"),
-            (7, "7µs"),
-            (1_000, "1ms"),
-            (850_000, "850ms"),
-            (12_500_000, "12.5s"),
-            (12_030_000, "12s"),
-            (245_000_000, "4m05s"),
-            (3_780_000_000, "1h03m"),
-            (-2_000_000, "-2s"),
-        ];
-        for (micros, text) in cases {
-            assert_eq!(span(micros), text);
-        }
-    }
 
     #[test]
     fn crumbs_name_the_position_from_the_outside_in() {

@@ -122,18 +122,8 @@ impl Story {
 
 /// Compares a frame with `tests/golden/NAME.txt`.
 pub fn golden(buffer: &Buffer, name: &str) {
-    let shown = describe(buffer);
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(&file, &shown).unwrap();
-    }
-    let expected = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        expected == shown,
-        "{name} differs from {}; UPDATE_GOLDEN=1 rewrites it. Now:\n{shown}",
-        file.display()
-    );
+    kubestep_output::golden::compare(&file, &describe(buffer));
 }
 
 /// Built-in themes.

@@ -70,23 +70,7 @@ fn is_known(documents: &[Value], text: &str) -> bool {
 
 fn is_near(a: &str, b: &str) -> bool {
     let is_amount = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-    !is_amount(a) && a.len() > LETTERS && distance(a, b) <= LETTERS
-}
-
-/// The edit distance: inserted, removed or replaced letters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    !is_amount(a) && a.len() > LETTERS && strsim::levenshtein(a, b) <= LETTERS
 }
 
 #[test]

@@ -30,7 +30,6 @@ mod shapes;
 mod storage;
 mod tested;
 mod tries;
-mod unreachable;
 
 use harness::Call;
 use kubestep_source::fixtures::STORIES;

@@ -13,7 +13,6 @@ mod corpus;
 #[path = "../why/explained.rs"]
 mod explained;
 mod extender;
-mod quantity;
 #[path = "../why/rendered.rs"]
 mod rendered;
 mod scenario;
@@ -161,7 +160,7 @@ fn check_category(
     lines: &mut Vec<String>,
 ) -> (usize, usize) {
     let compare = match category.name.as_str() {
-        "quantity" => quantity::compare,
+        "quantity" => compare::quantity,
         "config" => config::compare,
         _ => under_its_choice,
     };

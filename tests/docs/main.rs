@@ -25,13 +25,10 @@ mod statements;
 mod tables;
 
 use documents::{Document, documents};
+use kubestep_output::golden::{difference, is_updating};
 
 /// The largest README, in bytes.
 const README_LIMIT: usize = 8192;
-
-fn updating() -> bool {
-    std::env::var_os("UPDATE_GOLDEN").is_some()
-}
 
 /// Fails with all violations together.
 fn report(violations: Vec<String>) {
@@ -44,10 +41,9 @@ fn what_is_printed_is_printed_by_the_program() {
     let mut used = Vec::new();
     for document in documents() {
         let made = regions::remake(&document, &mut used);
-        if updating() && made != document.text {
+        if is_updating() && made != document.text {
             document.write(&made);
-        } else if made != document.text {
-            let difference = regions::first_difference(&document.text, &made);
+        } else if let Some(difference) = difference(&document.text, &made) {
             violations.push(format!("{}: {difference}", document.name));
         }
         violations.extend(regions::unmarked(&document));

@@ -11,7 +11,6 @@ mod equal;
 mod error;
 mod find;
 mod functions;
-mod includes;
 mod lists;
 mod logic;
 mod net;
@@ -126,7 +125,6 @@ fn environment() -> Result<Env, DeclarationError> {
     env.add_macro(bind())?;
     quantity::declare(&mut env)?;
     version::declare(&mut env)?;
-    includes::declare(&mut env)?;
     lists::declare(&mut env)?;
     find::declare(&mut env)?;
     net::declare(&mut env)?;

@@ -22,7 +22,7 @@ static DEVICE: Type = Type::new_unspecified_type("kubernetes.DRADevice");
 ///
 /// # Errors
 /// An attribute is not a valid version, or its type needs DRAListTypeAttributes.
-pub fn check_attributes(device: &Device, lists: bool) -> Result<(), String> {
+pub(crate) fn check_attributes(device: &Device, lists: bool) -> Result<(), String> {
     for (name, attribute) in &device.attributes {
         attribute.to_val(lists).map_err(|text| format!("attribute {name}: {text}"))?;
     }

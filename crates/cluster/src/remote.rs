@@ -273,7 +273,7 @@ impl Remote {
     }
 
     /// The oldest request that is waited for, or that was not taken yet.
-    pub fn next_open(&mut self) -> Option<Outgoing> {
+    pub(crate) fn next_open(&mut self) -> Option<Outgoing> {
         let asked = self.waiting.iter().filter_map(|(ticket, question)| {
             let asked = self.asked.get(question).filter(|asked| asked.ticket == *ticket)?;
             Some(Outgoing { ticket: *ticket, request: asked.request.clone() })
@@ -284,7 +284,7 @@ impl Remote {
     }
 
     /// Takes the objects from answers that no watch has reported yet.
-    pub fn take_newer(&mut self) -> Vec<Object> {
+    pub(crate) fn take_newer(&mut self) -> Vec<Object> {
         std::mem::take(&mut self.newer).into_values().collect()
     }
 

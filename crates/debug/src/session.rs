@@ -21,7 +21,7 @@ use crate::ledger::Ledger;
 use crate::timeline::{Step, Stop, Timeline};
 use crate::timer::{self, Timer};
 use crate::times::Times;
-use crate::trace::{Entry, EntryId, History, thin};
+use crate::trace::{Entry, History, thin};
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::{World, Write};
@@ -385,10 +385,5 @@ impl Session {
         fork.forgets = Forgets::default();
         fork.write_here();
         fork
-    }
-
-    /// The stop that an entry of the history belongs to.
-    pub fn stop_of_entry(&self, entry: EntryId) -> Option<&Stop> {
-        self.timeline.stops().get(self.timeline.stop_of_entry(entry)?)
     }
 }

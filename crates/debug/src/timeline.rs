@@ -181,7 +181,7 @@ impl Timeline {
     }
 
     /// The index of the stop that an entry of the history belongs to.
-    pub fn stop_of_entry(&self, entry: EntryId) -> Option<usize> {
+    pub(crate) fn stop_of_entry(&self, entry: EntryId) -> Option<usize> {
         let at = self.stops.partition_point(|stop| stop.entries.end <= entry.0);
         self.stops.get(at).filter(|stop| stop.entries.contains(&entry.0)).map(|_| at)
     }
@@ -200,7 +200,7 @@ impl Timeline {
     }
 
     /// The stops of a step.
-    pub fn stops_of(&self, step: usize) -> impl Iterator<Item = &Stop> {
+    pub(crate) fn stops_of(&self, step: usize) -> impl Iterator<Item = &Stop> {
         let before = self.stops.partition_point(|stop| stop.step < step);
         let until = self.stops.partition_point(|stop| stop.step <= step);
         self.stops.range(before..until)

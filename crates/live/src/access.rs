@@ -19,7 +19,7 @@ pub struct Missing {
 
 impl Missing {
     /// Whether the server does not serve the kind at all, so that no such objects exist.
-    pub fn is_absent(&self) -> bool {
+    pub(crate) fn is_absent(&self) -> bool {
         matches!(self.failure, Failure::Absent(_))
     }
 

@@ -107,7 +107,7 @@ impl Backoff {
 
     /// Whether a kind that waits for `pause` is shown as an outage: not on the first, short retry
     /// after a watch that worked.
-    pub fn is_outage(&self, pause: Duration) -> bool {
+    pub(crate) fn is_outage(&self, pause: Duration) -> bool {
         self.failures > 1 || pause > SHORT
     }
 

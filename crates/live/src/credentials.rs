@@ -88,7 +88,10 @@ impl Plugin {
 
 /// The file, and the problem with its line and field if they are known, without any of the file's
 /// text.
-pub fn kubeconfig_problem(files: &[PathBuf], error: &KubeconfigError) -> (Option<String>, String) {
+pub(crate) fn kubeconfig_problem(
+    files: &[PathBuf],
+    error: &KubeconfigError,
+) -> (Option<String>, String) {
     if !matches!(error, KubeconfigError::Parse(_)) {
         return (None, root_cause(error));
     }

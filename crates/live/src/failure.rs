@@ -80,19 +80,19 @@ impl Failure {
     }
 
     /// Classifies the object of an `ERROR` event of a watch.
-    pub fn of_event(status: &str) -> Failure {
+    pub(crate) fn of_event(status: &str) -> Failure {
         let status: Status = serde_json::from_str(status).unwrap_or_default();
         let code = status.code;
         status.failure(code, None)
     }
 
     /// Classifies an error of kube's client, including errors of credentials.
-    pub fn of_client(error: kube::Error) -> Failure {
+    pub(crate) fn of_client(error: kube::Error) -> Failure {
         Failure::of_client_with(error, &Plugin::default())
     }
 
     /// Like [`Failure::of_client`], with the credential plugin that may have caused it.
-    pub fn of_client_with(error: kube::Error, plugin: &Plugin) -> Failure {
+    pub(crate) fn of_client_with(error: kube::Error, plugin: &Plugin) -> Failure {
         let problem = plugin.problem(&error).unwrap_or_else(|| root_cause(&error));
         match error {
             kube::Error::Auth(_) => Failure::Unauthorized(problem),
@@ -130,7 +130,7 @@ impl Failure {
     }
 
     /// Whether a retry of the same request may succeed.
-    pub fn may_pass(&self) -> bool {
+    pub(crate) fn may_pass(&self) -> bool {
         !matches!(self, Failure::Refused(_) | Failure::Absent(_))
     }
 }
@@ -156,7 +156,7 @@ impl Status {
 }
 
 /// The innermost cause: the errors around it only say that a request failed.
-pub fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {
         cause = inner;

@@ -55,7 +55,7 @@ pub mod write;
 /// The version of kube-scheduler that is embedded.
 pub const SCHEDULER: &str = "1.36.2";
 /// Its minor version, which is the version of its API.
-pub const SCHEDULER_MINOR: &str = "1.36";
+pub(crate) const SCHEDULER_MINOR: &str = "1.36";
 
 pub use access::Missing;
 pub use attended::InteractiveScheduler;

@@ -132,7 +132,7 @@ impl Outages {
 
     /// A kind is listed again because its version has expired. Returns whether to report it: after
     /// a restart a server forgets all versions at once.
-    pub fn relist(&mut self, now: Instant) -> bool {
+    pub(crate) fn relist(&mut self, now: Instant) -> bool {
         let is_due = self.relist_reported_at.is_none_or(|at| now - at >= BETWEEN);
         if is_due {
             self.relist_reported_at = Some(now);

@@ -6,6 +6,8 @@ pub mod clean;
 pub mod cut;
 pub mod document;
 pub mod file;
+#[cfg(feature = "testing")]
+pub mod golden;
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};

@@ -235,7 +235,6 @@ mod tests {
 
     use super::*;
     use kubestep_api::{Object, Pod};
-    use kubestep_framework::status::Code;
     use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
 
     #[test]
@@ -365,17 +364,6 @@ mod tests {
         let pod = tolerating(&["sla Gt 950 PreferNoSchedule"]);
         assert_eq!(cluster.scores(&comparing(), &pod).unwrap(), [0, 100]);
         assert_eq!(cluster.scores(&taints(), &pod).unwrap(), [0, 0]);
-    }
-
-    #[test]
-    fn score_without_pre_score_is_an_error() {
-        let (cluster, pod) = (cluster(&[&[]]), tolerating(&[]));
-        let node = cluster.snapshot.get(NodeId(0)).unwrap();
-        let status = taints().score(&cluster.cx(&pod), &CycleState::default(), node);
-        let status = status.unwrap_err();
-        assert_eq!(status.code(), Code::Error);
-        let text = r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#;
-        assert_eq!(status.message(), text);
     }
 
     #[test]

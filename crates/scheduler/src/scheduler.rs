@@ -24,9 +24,6 @@ use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::stopwatch::{Stopwatch, Timer};
 use kubestep_framework::tie_break::TieBreak;
 
-/// Microseconds.
-pub(crate) const SECOND: i64 = 1_000_000;
-
 /// The whole state of the scheduler. A copy goes on exactly as the original would.
 #[derive(Clone)]
 pub struct Scheduler {

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use kubestep_api::Time;
-use kubestep_api::words::count;
+use kubestep_api::words::{self, count};
 use kubestep_debug::why::{QueueWhy, Why};
 use kubestep_framework::record::QueueName;
 
@@ -75,19 +75,8 @@ fn wakes(queue: &QueueWhy, most: usize) -> Vec<String> {
     lines
 }
 
-/// A time span in its two largest units: `4m30s`, or `1.9s`.
 fn span(from: Time, to: Time) -> String {
-    let micros = (to.0 - from.0).max(0);
-    let (seconds, tenths) = (micros / 1_000_000, micros / 100_000 % 10);
-    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
-    let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) if tenths > 0 => format!("{seconds}.{tenths}s"),
-        (0, 0, 0) => format!("{seconds}s"),
-        (0, 0, _) => format!("{minutes}m{seconds:02}s"),
-        (0, _, _) => format!("{hours}h{minutes:02}m"),
-        _ => format!("{days}d{hours:02}h"),
-    }
+    words::span((to.0 - from.0).max(0))
 }
 
 /// Events since the pod waits for which no plugin's queueing hint requeued it.

@@ -65,7 +65,7 @@ impl<'a> Manifest<'a> {
     }
 
     /// The pod of the template, in the workload's namespace, without a name.
-    pub fn template_pod(&self) -> Result<Pod, DecodeError> {
+    pub(crate) fn template_pod(&self) -> Result<Pod, DecodeError> {
         if self.name.is_empty() {
             return Err(self.error("metadata.name", "is missing"));
         }

@@ -51,19 +51,19 @@ impl Part {
     }
 
     /// Whether it depends on the node alone, so that the answer is valid until the node changes.
-    pub fn is_of_node(&self) -> bool {
+    pub(crate) fn is_of_node(&self) -> bool {
         self.reaches == [Reach::Node]
     }
 
     /// Whether it depends only on the node's amounts, so that the answer is the same for all nodes
     /// with equal amounts.
-    pub fn is_of_amounts(&self) -> bool {
+    pub(crate) fn is_of_amounts(&self) -> bool {
         self.is_of_node() && self.of_amounts
     }
 
     /// Whether it can be evaluated before any node or plugin is known. `message` may be the cycle's
     /// or a plugin's.
-    pub fn is_of_cycle(&self, message_is_answer: bool) -> bool {
+    pub(crate) fn is_of_cycle(&self, message_is_answer: bool) -> bool {
         self.reaches.iter().all(|reach| match reach {
             Reach::Pod | Reach::Cycle => true,
             Reach::Message => !message_is_answer,

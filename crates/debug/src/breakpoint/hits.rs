@@ -39,7 +39,7 @@ const DIFFERENT_AMOUNTS: usize = 16;
 
 impl Memory {
     /// Drops the results for nodes, some of which may be deleted.
-    pub fn forget_nodes(&mut self) {
+    pub(crate) fn forget_nodes(&mut self) {
         (self.nodes, self.amounts) = (HashMap::new(), Vec::new());
     }
 
@@ -98,7 +98,7 @@ impl Probe<'_> {
     }
 
     /// Whether the lists by node of a record are looked at.
-    pub fn needs_lists(&self) -> bool {
+    pub(crate) fn needs_lists(&self) -> bool {
         match self.grain {
             Grain::Turn | Grain::Answer | Grain::Score | Grain::Total => true,
             Grain::Event(_) => self.location.plugin.is_some(),

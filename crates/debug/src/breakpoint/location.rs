@@ -21,7 +21,7 @@ impl Pattern {
     }
 
     /// Whether it matches a pod. A pattern without `/` matches the name in any namespace.
-    pub fn matches_pod(&self, pod: NamespacedName) -> bool {
+    pub(crate) fn matches_pod(&self, pod: NamespacedName) -> bool {
         match self.0.split_once('/') {
             Some((namespace, name)) => {
                 kubestep_api::glob::glob(namespace, &pod.namespace)
@@ -121,7 +121,7 @@ impl Location {
     ///
     /// # Errors
     /// It is not a label selector.
-    pub fn add_labels(&mut self, text: &str) -> Result<(), String> {
+    pub(crate) fn add_labels(&mut self, text: &str) -> Result<(), String> {
         let selector = Selector::parse(text)?;
         set(&mut self.labels, Labels { text: text.to_owned(), selector }, "-l")
     }
@@ -153,13 +153,13 @@ impl Location {
     }
 
     /// Whether no part is set.
-    pub fn is_anything(&self) -> bool {
+    pub(crate) fn is_anything(&self) -> bool {
         *self == Location::default()
     }
 }
 
 /// Whether plugins run once per node at that extension point.
-pub fn is_per_node(point: ExtensionPoint) -> bool {
+pub(crate) fn is_per_node(point: ExtensionPoint) -> bool {
     matches!(point, ExtensionPoint::Filter | ExtensionPoint::Score)
 }
 

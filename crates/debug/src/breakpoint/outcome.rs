@@ -58,7 +58,7 @@ impl Event {
     }
 
     /// Whether it is only known after the cycle, when the pod leaves Permit.
-    pub fn comes_later(self) -> bool {
+    pub(crate) fn comes_later(self) -> bool {
         self == Event::PermitTimeout
     }
 
@@ -94,7 +94,7 @@ impl Event {
     }
 
     /// Whether the plugin contributed to it.
-    pub fn is_by(self, record: &CycleRecord, plugin: Symbol) -> bool {
+    pub(crate) fn is_by(self, record: &CycleRecord, plugin: Symbol) -> bool {
         let refuses = |answer: &PluginStatus| {
             answer.plugin == plugin && (answer.status.is_rejected() || answer.status.is_error())
         };

@@ -124,7 +124,7 @@ fn pods(side: Side<'_>) -> impl Iterator<Item = NamespacedName> {
 }
 
 /// The difference of one pod; `None` if there is none.
-pub fn compare_pod(a: Side<'_>, b: Side<'_>, pod: NamespacedName) -> Option<PodDifference> {
+pub(crate) fn compare_pod(a: Side<'_>, b: Side<'_>, pod: NamespacedName) -> Option<PodDifference> {
     let end = Pair { a: End::of(a, pod), b: End::of(b, pod) };
     let tries = |side: Side<'_>| side.history.cycles_of(pod).cloned().collect::<Vec<_>>();
     let tries = Pair { a: tries(a), b: tries(b) };

@@ -21,7 +21,6 @@ mod parse;
 mod parse_scheduler;
 mod path;
 mod pod;
-mod policy;
 mod resize;
 mod term;
 mod words;
@@ -261,7 +260,7 @@ impl Edit {
             Edit::AddNodes { count, like } => node::add_like(world, *like, *count),
             Edit::Node(name, edit) => node::apply(world, *name, edit),
             Edit::Pod(key, edit) => pod::apply(world, *key, edit),
-            Edit::Policy(edit) => policy::apply(world, edit),
+            Edit::Policy(edit) => configuration::apply(world, edit),
             Edit::Lose(nodes) => disrupt::lose(world, *nodes),
             Edit::Drain { nodes, force } => disrupt::drain(world, *nodes, *force),
             edit => intervention::apply(world, edit),
@@ -312,3 +311,14 @@ fn pod_key(key: NamespacedName) -> ObjectKey {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// Edits are inputs of a session: replayed with it, they have the same effect on the same state.
+impl Change for Edit {
+    fn words(&self) -> String {
+        self.to_string()
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), String> {
+        Edit::apply(self, world).map(|_| ()).map_err(|error| error.to_string())
+    }
+}

@@ -132,7 +132,6 @@ pub(super) fn store_pod(world: &mut World, old: &Pod, mut new: Pod) -> Applied {
     Applied { notes: std::iter::once(note).chain(template).collect() }
 }
 
-/// Deletes an object.
 pub(super) fn delete(world: &mut World, key: ObjectKey) -> Result<Applied, EditError> {
     let name = NamespacedName::new(key.namespace, key.name);
     match (world.delete(key.kind, name), key.kind) {

@@ -37,7 +37,7 @@ impl Restoring {
 
 impl Session {
     /// The cluster at the position.
-    pub fn world_here(&mut self) -> &World {
+    pub(crate) fn world_here(&mut self) -> &World {
         self.finish(self.restoring_here(true));
         self.state().unwrap_or(&self.world)
     }

@@ -44,7 +44,7 @@ impl Session {
     }
 
     /// Takes over the breakpoints and watches of another session, and counts their hits here.
-    pub fn take_breakpoints_of(&mut self, other: &Session) {
+    pub(crate) fn take_breakpoints_of(&mut self, other: &Session) {
         self.breakpoints.take_over(&other.breakpoints);
         self.with_recording(|breakpoints, recording| breakpoints.update(recording));
     }
@@ -223,7 +223,7 @@ impl Session {
     }
 
     /// Moves to a hit.
-    pub fn go_to_hit(&mut self, hit: &Hit) {
+    pub(crate) fn go_to_hit(&mut self, hit: &Hit) {
         if self.go_to_entry(hit.entry()) {
             self.go_to(hit.frame);
         }

@@ -172,7 +172,8 @@ fn entries_cycles_and_moments_have_their_stops() {
     let mut session = story("tour");
     play(&mut session, 4);
     for id in 0..session.history().len() as u32 {
-        let stop = session.stop_of_entry(EntryId(id)).unwrap().clone();
+        let timeline = session.timeline();
+        let stop = timeline.stops()[timeline.stop_of_entry(EntryId(id)).unwrap()].clone();
         let own = stop.entries.contains(&id);
         let cycle = session.history().get(EntryId(id)).and_then(Entry::as_cycle);
         assert!(own, "{id}");

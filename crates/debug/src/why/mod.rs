@@ -15,7 +15,6 @@ pub(super) mod group;
 pub mod model;
 mod nodes;
 mod nominated;
-mod place;
 pub mod preemption;
 mod problems;
 pub mod queue;
@@ -82,7 +81,7 @@ impl Question<'_> {
         let placed = || placed(then, self.history);
         let examined = probe.as_ref().map(|probe| nodes::examine(probe, last, placed()));
         let nodes::Examined { ahead, nodes, everywhere, groups } = examined.unwrap_or_default();
-        let place = place::of(self.world, object);
+        let place = queue::place_of(self.world, object);
         let (moves, asked) = queue::story(self.world, self.history, self.pod);
         let mut why = Why {
             pod: self.pod,

@@ -348,7 +348,7 @@ impl Why {
     }
 
     /// Whether it passes PreFilter and Filter on some node.
-    pub fn fits_somewhere(&self) -> bool {
+    pub(crate) fn fits_somewhere(&self) -> bool {
         !self.ahead.iter().any(Ahead::refuses) && self.fitting().next().is_some()
     }
 

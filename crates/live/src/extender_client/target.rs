@@ -41,7 +41,7 @@ impl Target {
     ///
     /// # Errors
     /// No answer in time, a status code other than 200, or an answer that is not JSON.
-    pub async fn post(&self, verb: &str, body: Vec<u8>) -> Result<Value, String> {
+    pub(crate) async fn post(&self, verb: &str, body: Vec<u8>) -> Result<Value, String> {
         let url = format!("{}/{verb}", self.url);
         let exchange = self.exchange(&url, verb, body);
         // As in Go, a negative timeout means no limit.

@@ -48,12 +48,17 @@ impl MetricsBuilder<'_> {
     }
 
     /// Registers a gauge with labels.
-    pub fn gauges(&self, name: &str, help: &str, by: &[&str]) -> prometheus::Result<IntGaugeVec> {
+    pub(crate) fn gauges(
+        &self,
+        name: &str,
+        help: &str,
+        by: &[&str],
+    ) -> prometheus::Result<IntGaugeVec> {
         gauges(self.registry, MetricsBuilder::opts(name, help), by)
     }
 
     /// Registers a histogram.
-    pub fn histogram(
+    pub(crate) fn histogram(
         &self,
         name: &str,
         help: &str,
@@ -65,7 +70,7 @@ impl MetricsBuilder<'_> {
     }
 
     /// Registers a histogram with labels.
-    pub fn histograms(
+    pub(crate) fn histograms(
         &self,
         name: &str,
         help: &str,
@@ -80,7 +85,11 @@ impl MetricsBuilder<'_> {
 }
 
 /// Registers a gauge with labels under `opts.name`, without a prefix.
-pub fn gauges(registry: &Registry, opts: Opts, by: &[&str]) -> prometheus::Result<IntGaugeVec> {
+pub(crate) fn gauges(
+    registry: &Registry,
+    opts: Opts,
+    by: &[&str],
+) -> prometheus::Result<IntGaugeVec> {
     let gauges = IntGaugeVec::new(opts, by)?;
     registry.register(Box::new(gauges.clone()))?;
     Ok(gauges)

@@ -100,7 +100,7 @@ impl Calls {
     ///
     /// # Errors
     /// As [`Calls::make`], for the last attempt.
-    pub async fn make_again(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn make_again(&self, call: &Call) -> Result<Vec<u8>, Failure> {
         for pause in PAUSES {
             match self.make(call).await {
                 Err(failure) if is_transient(&failure) => sleep(pause).await,

@@ -3,22 +3,18 @@
 //!
 //! A separate thread sends many writes at once, but those to one object in order: `Lane` defines
 //! which are sequential. All of them pass the [`Gate`]: as soon as it is closed, because the lease
-//! or the connection is lost, queued writes and writes in flight fail. Each kind of write has its
-//! file; `call` sends them all.
+//! or the connection is lost, queued writes and writes in flight fail. Each kind of object that is
+//! written has its file; `call` sends them all.
 
-mod binding;
 mod call;
 mod claim;
-mod creation;
 mod event;
-mod eviction;
 mod extender;
 mod gate;
 mod lanes;
 mod limiter;
-mod merge;
 mod object;
-mod pod_status;
+mod pod;
 pub mod rights;
 mod series;
 
@@ -215,22 +211,22 @@ async fn serve(
 
 async fn make(calls: &Calls, extenders: &Extenders, request: Request) -> Result<Written, Failure> {
     match request {
-        Request::Bind { pod, node } => binding::bind(calls, pod, node).await,
+        Request::Bind { pod, node } => pod::bind(calls, pod, node).await,
         Request::ExtenderBind { call, .. } => extender::bind(calls.gate(), extenders, call).await,
-        Request::PodStatus { pod, patch } => pod_status::patch(calls, pod, &patch).await,
-        Request::Evict { pod, condition } => eviction::evict(calls, pod, condition).await,
+        Request::PodStatus { pod, patch } => pod::patch(calls, pod, &patch).await,
+        Request::Evict { pod, condition } => pod::evict(calls, pod, condition).await,
         Request::ExtendedResourceClaim { pod, status } => {
-            pod_status::name_claim(calls, pod, &status).await
+            pod::name_claim(calls, pod, &status).await
         }
         Request::NodeResourceClaims { pod, statuses } => {
-            pod_status::name_node_resources(calls, pod, &statuses).await
+            pod::name_node_resources(calls, pod, &statuses).await
         }
         Request::Update { before, after } => object::update(calls, &before, &after).await,
-        Request::Create(object) => creation::create(calls, &object).await,
+        Request::Create(object) => object::create(calls, &object).await,
         Request::ReleaseClaim { key, uid, user } => claim::release(calls, key, uid, user).await,
         Request::DeleteClaim { claim, finalizer } => claim::delete(calls, &claim, finalizer).await,
         Request::GroupCondition { key, uid, condition } => {
-            pod_status::set_group_condition(calls, key, uid, &condition).await
+            pod::set_group_condition(calls, key, uid, &condition).await
         }
         // Events have a queue of their own.
         Request::Event { .. } => Ok(Written::Done),

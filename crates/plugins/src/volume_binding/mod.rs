@@ -54,9 +54,6 @@ use find::PodVolumes;
 use reason::{Refusals, Walk};
 use score::Scorer;
 
-/// A second, in microseconds.
-const SECOND: i64 = 1_000_000;
-
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     args: Some(ArgsType::of::<VolumeBindingArgs>()),
@@ -90,7 +87,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
         filters: !args.without_filter.contains(&name),
         scorer: scores.then(|| Scorer::new(&own)),
         refusals: Refusals::default(),
-        bind_timeout: own.bind_timeout_seconds.saturating_mul(SECOND),
+        bind_timeout: own.bind_timeout_seconds.saturating_mul(kubestep_api::Time::SECOND),
     }))
 }
 
@@ -281,7 +278,7 @@ impl Plugin for VolumeBinding {
         let Some(taken) = &binding.taken else { return Status::SUCCESS };
         match bind::bind(cx, taken, &mut binding.progress, self.bind_timeout) {
             Poll::Pending => {
-                state.look_again_within(SECOND);
+                state.look_again_within(kubestep_api::Time::SECOND);
                 Status::wait()
             }
             Poll::Ready(Ok(())) => Status::SUCCESS,

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use crate::queue::QueueSettings;
 use crate::queue::heap::{Heap, Less};
-use crate::queue::settings::QueueSettings;
 use kubestep_api::Time;
 use kubestep_config::versions::Switch;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::queue::settings::QueueSettings;
+use crate::queue::QueueSettings;
 use crate::queue::signing;
 use crate::queue::without_hints;
 use kubestep_api::intern::Symbol;
@@ -49,7 +49,6 @@ const EVERY_RESOURCE: [EventResource; 10] = [
 pub(super) struct HintEntry {
     /// The class of events.
     pub(super) event: ClusterEvent,
-    /// The plugin.
     pub(super) plugin: Symbol,
     /// The plugin whose hint decides; `None`: always requeue.
     pub(super) asked: Option<Arc<dyn Plugin>>,

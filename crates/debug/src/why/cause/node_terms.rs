@@ -110,7 +110,7 @@ pub(super) struct NodeTerms(Vec<TermTexts>);
 impl NodeTerms {
     /// The terms of a selector. Text written by a person may contain a typo (`typos`), text from a
     /// driver does not.
-    pub fn of_selector(
+    pub(crate) fn of_selector(
         selector: &NodeSelector,
         typos: bool,
         snapshot: &Snapshot,

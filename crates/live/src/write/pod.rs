@@ -1,5 +1,6 @@
-//! Changes the status of a pod or a pod group with a strategic merge patch, so that the conditions
-//! of other writers stay. The UID is sent along, so that a recreated pod is not changed.
+//! Writes to pods: binds them, evicts them, and changes their status, or that of a pod group, with a
+//! strategic merge patch, so that the conditions of other writers stay. The UID is sent along, so
+//! that a pod recreated under the same name is left alone.
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -106,6 +107,60 @@ fn condition_json(condition: &Condition) -> Value {
         json["observedGeneration"] = condition.observed_generation.into();
     }
     json
+}
+
+/// Binds the pod to the node.
+///
+/// # Errors
+/// The server did not bind: the pod was deleted, recreated, or already has a node.
+pub(super) async fn bind(calls: &Calls, pod: PodRef, node: Symbol) -> Result<Written, Failure> {
+    let (namespace, name) = (pod.key.namespace, pod.key.name);
+    let body = json!({
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"namespace": namespace, "name": name, "uid": pod.uid},
+        "target": {"kind": "Node", "name": node},
+    });
+    let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
+    calls.make(&Call { method: Method::POST, path, content: Content::Json, body }).await?;
+    Ok(Written::Done)
+}
+
+/// Evicts a victim of preemption: first sets the condition with the reason, then deletes the pod.
+///
+/// # Errors
+/// The server rejected the condition or the deletion, although the pod exists.
+pub(super) async fn evict(
+    calls: &Calls,
+    pod: PodRef,
+    condition: Option<Condition>,
+) -> Result<Written, Failure> {
+    if condition.is_some() {
+        let patch = PodStatusPatch { condition, nominated_node: None };
+        match self::patch(calls, pod, &patch).await {
+            Err(failure) if is_gone(&failure) => return Ok(Written::Gone),
+            patched => patched?,
+        };
+    }
+    let (namespace, name) = (pod.key.namespace, pod.key.name);
+    let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
+    let body = json!({
+        "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid},
+    });
+    let call = Call { method: Method::DELETE, path, content: Content::Json, body };
+    match calls.make(&call).await {
+        Err(failure) if is_gone(&failure) => Ok(Written::Gone),
+        deleted => deleted.map(|_| Written::Done),
+    }
+}
+
+/// Whether there is no such pod, or none with that UID.
+fn is_gone(failure: &Failure) -> bool {
+    match failure {
+        Failure::Absent(_) => true,
+        Failure::Server { code: 409, message } => message.contains("UID"),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
