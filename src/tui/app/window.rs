@@ -63,8 +63,8 @@ impl HelpRow {
     pub fn heading(title: &str) -> HelpRow {
         HelpRow {
             name: "",
-            keys: title.to_owned(),
-            usage: String::new(),
+            keys: String::new(),
+            usage: title.to_owned(),
             help: String::new(),
             search: "",
             valid: true,
@@ -173,7 +173,7 @@ impl GridSource for ActionGrid {
     fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => GridColumn::text("key", 11),
-            1 => GridColumn::text("command", 22),
+            1 => GridColumn::text("command", 23),
             _ => GridColumn::prose("what it does", 20),
         }
     }
@@ -182,8 +182,8 @@ impl GridSource for ActionGrid {
         let dim = if row.valid { Scope::Text } else { Scope::TextDim };
         match column {
             _ if row.is_heading() => {
-                if column == 0 {
-                    out.set(&row.keys, Scope::TextStrong);
+                if column == 1 {
+                    out.set(&row.usage, Scope::TextStrong);
                 }
             }
             0 => out.set(&row.keys, if row.valid { Scope::HintKey } else { Scope::TextDim }),

@@ -145,8 +145,11 @@ impl Driver {
         let mut pods: Vec<_> = world.api().objects().pods.iter().map(|(key, _)| *key).collect();
         pods.sort_unstable();
         let branches = self.branches.list(&self.session);
+        let nodes = world.api().nodes();
+        let mut nodes: Vec<_> = nodes.map(|node| node.metadata.name.to_string()).collect();
+        nodes.sort_unstable();
         self.model.names = Arc::new(ArgumentNames {
-            nodes: world.api().nodes().map(|node| node.metadata.name.to_string()).collect(),
+            nodes,
             pods: pods.iter().map(ToString::to_string).collect(),
             branches: branches.into_iter().map(|branch| branch.name).collect(),
         });
