@@ -201,7 +201,7 @@ impl Interface {
             self.refreshes += 1;
         }
         self.driver.refresh(self.app.view().spec().part);
-        if self.app.completes() {
+        if self.input.names_objects(&self.app) {
             self.driver.refresh_names();
         }
         self.app.refresh(self.driver.model());

@@ -262,10 +262,14 @@ fn draw_suggestions(buffer: &mut Buffer, area: Rect, found: &Suggestions, paint:
     let corner = Rect { y: area.bottom().saturating_sub(height), height, ..area };
     let footer = "Tab completes";
     let inner = popup::draw(buffer, corner, (area.width, height), "", footer, paint);
+    let mut before = "";
     for (at, (y, (text, about))) in (inner.top()..inner.bottom()).zip(&found.lines).enumerate() {
         let name = Rect { width: column.min(inner.width), ..inner };
         paint.put(buffer, name, inner.x, y, text, Scope::HintKey);
-        paint.put(buffer, inner, inner.x + column + 2, y, about, Scope::TextDim);
+        // The form of an edit is said once for all objects that it can be about.
+        let shown = if about == before { "" } else { about };
+        before = about;
+        paint.put(buffer, inner, inner.x + column + 2, y, shown, Scope::TextDim);
         if found.chosen == Some(at) {
             let line = Rect { y, height: 1, ..inner };
             buffer.set_style(line, paint.style(Scope::Selection));

@@ -117,6 +117,15 @@ pub fn completions(line: &str, values: &Completion) -> Vec<String> {
     }
 }
 
+/// Whether the argument of a line names objects of the cluster, or branches.
+pub fn names_objects(line: &str) -> bool {
+    let Some((name, _)) = line.trim_start().split_once(char::is_whitespace) else { return false };
+    match find(name) {
+        Ok(action) => ["what-if", "edit", "branch", "differences"].contains(&action.name),
+        Err(_) => is_edit(name),
+    }
+}
+
 /// What a line does, for the list of completions: the help of its command, or the form of its edit.
 pub fn about(line: &str) -> String {
     let (name, argument) = line.split_once(' ').unwrap_or((line, ""));

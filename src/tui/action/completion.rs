@@ -107,12 +107,12 @@ impl Completion {
 
     /// Brings the values up to date if something is typed that they complete.
     pub fn refresh(&mut self, app: &App, model: &Model) {
+        self.names = model.names.clone();
         if !app.completes() || self.as_of == Some(model.revision) {
             return;
         }
         self.as_of = Some(model.revision);
         self.themes = app.themes();
-        self.names = model.names.clone();
         self.places = places(model);
         self.nodes = model.cycles.last().map(|cycle| cycle.nodes.clone()).unwrap_or_default();
         self.refresh_cycles(model);

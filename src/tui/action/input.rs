@@ -231,6 +231,12 @@ impl Input {
         }
     }
 
+    /// Whether names of objects or branches complete what is typed.
+    pub fn names_objects(&self, app: &App) -> bool {
+        let line = app.prompt().and_then(command_text);
+        line.is_some_and(|(line, _)| command_line::names_objects(&line))
+    }
+
     /// What a line can be completed to, without its first `before` bytes.
     fn completions(&self, line: &str, before: usize) -> Vec<String> {
         let lines = command_line::completions(line, &self.completion).into_iter();
