@@ -10,7 +10,7 @@ use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::LiveModel;
 use kubestep_api::Time;
 use kubestep_live::attended::Arrival;
-use kubestep_live::{Attended, Decision, Following, Notice, debugger};
+use kubestep_live::{Decision, Following, InteractiveScheduler, Notice, debugger};
 
 /// The live cluster behind the session.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct Live {
     /// A cluster that a shadow scheduler follows.
     pub following: Option<Following>,
     /// A cluster that the session schedules.
-    pub attended: Option<Box<Attended>>,
+    pub attended: Option<Box<InteractiveScheduler>>,
     /// Notices that are not on screen yet.
     pub unsaid: Vec<Notice>,
     /// Whether a real scheduler goes on without stepping.
