@@ -3,7 +3,6 @@
 //! Upstream: `ip.go` and `cidr.go` in `staging/src/k8s.io/apiserver/pkg/cel/library`.
 
 use core::net::{IpAddr, Ipv4Addr};
-use std::any::Any;
 
 use ::cel::common::types::{CelString, STRING_TYPE, Type};
 use ::cel::common::value::{CowVal, StaticVal, Val};

@@ -311,14 +311,3 @@ fn pod_key(key: NamespacedName) -> ObjectKey {
 
 #[cfg(test)]
 pub(crate) mod tests;
-
-/// Edits are inputs of a session: replayed with it, they have the same effect on the same state.
-impl Change for Edit {
-    fn words(&self) -> String {
-        self.to_string()
-    }
-
-    fn apply(&self, world: &mut World) -> Result<(), String> {
-        Edit::apply(self, world).map(|_| ()).map_err(|error| error.to_string())
-    }
-}

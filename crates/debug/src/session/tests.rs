@@ -1,7 +1,7 @@
 //! Sessions on the built-in stories: what is restored and done again is what was there.
 
 use super::*;
-use crate::trace::{State, json};
+use crate::trace::{EntryId, State, json};
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
 use kubestep_source::Filter;
@@ -173,7 +173,8 @@ fn entries_cycles_and_moments_have_their_stops() {
     play(&mut session, 4);
     for id in 0..session.history().len() as u32 {
         let timeline = session.timeline();
-        let stop = timeline.stops()[timeline.stop_of_entry(EntryId(id)).unwrap()].clone();
+        let stop = timeline.stop_of_entry(EntryId(id)).unwrap();
+        let stop = timeline.stops().get(stop).unwrap().clone();
         let own = stop.entries.contains(&id);
         let cycle = session.history().get(EntryId(id)).and_then(Entry::as_cycle);
         assert!(own, "{id}");
