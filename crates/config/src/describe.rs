@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(
             line("GangScheduling").as_deref(),
             Some(
-                "on (ALPHA, not the default): A pod group starts only when enough of its pods can."
+                "on (ALPHA, not the default): A pod group is scheduled only if enough of its pods fit."
             )
         );
         assert_eq!(

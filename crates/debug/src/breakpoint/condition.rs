@@ -353,9 +353,9 @@ mod tests {
     #[test]
     fn mistakes_show_at_once() {
         assert!(mistake("feasable == 0").ends_with("did you mean \"feasible\"?"));
-        assert!(mistake("xyz").contains("they know pod, seconds, cycle"));
+        assert!(mistake("xyz").contains("there are pod, seconds, cycle"));
         assert!(mistake("feasible ==").contains("cannot be read"));
-        assert!(mistake("feasible").ends_with("it gives a int, not true or false"));
+        assert!(mistake("feasible").ends_with("it returns a int, not true or false"));
         assert!(mistake("message > 3").contains("the condition"));
         assert!(mistake("node.fre.cpu < 1").contains("there are name, labels"));
         assert!(mistake("node.free.cpu < 'x'").contains("the condition"));

@@ -289,9 +289,9 @@ fn answers_that_are_no_json() {
     };
     let url = "Post \"http://127.0.0.1:PORT/sched/filter\": ";
     let broken = error(|_| http(200, "{\"Error\": "));
-    let what = "the answer is not JSON: EOF while parsing a value at line 1 column 10";
+    let what = "the response is not JSON: EOF while parsing a value at line 1 column 10";
     assert_eq!(broken, format!("{url}{what}"));
-    assert_eq!(error(|_| http(200, "")), format!("{url}the answer is empty"));
+    assert_eq!(error(|_| http(200, "")), format!("{url}the response is empty"));
     let cut = error(|_| Some("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{".into()));
     assert!(cut.starts_with(url) && cut.contains("end"), "{cut}");
     let server = Server::start(|_| http(200, "{\"Error\": \"\"} and more"));

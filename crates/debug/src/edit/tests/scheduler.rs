@@ -93,7 +93,7 @@ fn nothing_changes_where_a_configuration_is_refused() {
     };
     for (text, part) in [
         ("weight NodeAfinity=2", "did you mean \"NodeAffinity\"?"),
-        ("weight NodeName=2", "it gives no scores"),
+        ("weight NodeName=2", "it does not score"),
         ("disable PrioritySort", "queueSort"),
         ("enable NodeAffinity", "already enabled"),
         ("disable NodeAffinity in batch", "no such profile"),
@@ -142,7 +142,7 @@ fn a_veto_lasts_one_cycle() {
     assert_eq!(fate(world), "a");
     let world = edited(&plain(), "", &["veto node a for pod p", "heal"]);
     assert_eq!(fate(world.clone()), "a");
-    assert!(error(&world, "heal").contains("nothing is left"));
+    assert!(error(&world, "heal").contains("nothing to undo"));
     for (text, part) in [
         ("veto node c for pod p", "there is no Node c"),
         ("force node a for pod x", "there is no Pod default/x"),
