@@ -30,7 +30,7 @@ use super::widget::status_line::Severity;
 use kubestep_debug::Session;
 use kubestep_debug::edit::Edit;
 use kubestep_live::Notice;
-use kubestep_live::attended::Arrival;
+use kubestep_live::scheduling::Arrival;
 use kubestep_output::file::replace;
 
 /// Between frames while the session runs.
@@ -83,7 +83,7 @@ pub fn run(
     let notices = settings.warnings.into_iter().chain(notices);
     notices.for_each(|notice| app.say(Severity::Warning, notice));
     app.start();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = kubestep_live::runtime::new()?;
     let mut driver = Driver::new(shown.session, shown.source);
     driver.measure();
     match shown.behind {

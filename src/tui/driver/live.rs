@@ -9,7 +9,7 @@ use crate::tui::app::Request;
 use crate::tui::model::LiveModel;
 use crate::tui::widget::status_line::Severity;
 use kubestep_api::Time;
-use kubestep_live::attended::Arrival;
+use kubestep_live::scheduling::Arrival;
 use kubestep_live::{Decision, Following, Notice, debugger};
 
 impl Driver {
@@ -57,8 +57,8 @@ impl Driver {
             (Some(following), Some(Arrival::Event(event))) => {
                 following.take(&mut self.session, event)
             }
-            // Nobody answers a shadow.
-            (Some(_), Some(Arrival::Answered(_))) => Vec::new(),
+            // A shadow writes nothing and holds no lease.
+            (Some(_), Some(Arrival::Answered(_) | Arrival::Lead)) => Vec::new(),
             (Some(_), None) => {
                 self.following = None;
                 let text = "the cluster is not followed any more: what is shown gets old";

@@ -61,7 +61,8 @@ impl NodeMatcher {
 
     /// All errors of all terms, for callers that reject a selector with any.
     pub fn check(&self) -> Result<(), SelectorErrors> {
-        let errors: Vec<String> = self.terms.iter().flat_map(|(_, term)| term.errors.clone()).collect();
+        let errors: Vec<String> =
+            self.terms.iter().flat_map(|(_, term)| term.errors.clone()).collect();
         if errors.is_empty() { Ok(()) } else { Err(SelectorErrors(errors)) }
     }
 
@@ -126,10 +127,11 @@ impl Term {
         labels: &'a Labels,
         name: Symbol,
     ) -> impl Iterator<Item = UnmetPart> + 'a {
-        let expressions = self.expressions.iter().enumerate().filter_map(move |(at, expression)| {
-            let met = expression.as_ref().is_some_and(|expression| expression.matches(labels));
-            (!met).then_some(UnmetPart::Expression(at))
-        });
+        let expressions =
+            self.expressions.iter().enumerate().filter_map(move |(at, expression)| {
+                let met = expression.as_ref().is_some_and(|expression| expression.matches(labels));
+                (!met).then_some(UnmetPart::Expression(at))
+            });
         let fields = self.fields.iter().enumerate().filter_map(move |(at, field)| {
             // As upstream: fields of a node without a name are ignored.
             let met = field.as_ref().is_some_and(|field| name.is_empty() || field.matches(name));

@@ -120,7 +120,9 @@ impl NodeTerms {
             expressions: term
                 .match_expressions
                 .iter()
-                .map(|written| Expression::new(written, false, hint(written, typos, snapshot, memo)))
+                .map(|written| {
+                    Expression::new(written, false, hint(written, typos, snapshot, memo))
+                })
                 .collect(),
             fields: term
                 .match_fields

@@ -238,7 +238,6 @@ fn topology(case: &Case<'_>, class: &StorageClass) -> Vec<Unmet> {
     let allowed = class.allowed_topologies.iter();
     let selector = || NodeSelector { node_selector_terms: allowed.map(term).collect() };
     let name = Symbol::new(&format!("class {}", class.metadata.name));
-    let parsed =
-        memo.get(name, || Parsed(ParsedTerms::new(&selector(), false, snapshot, memo)));
+    let parsed = memo.get(name, || Parsed(ParsedTerms::new(&selector(), false, snapshot, memo)));
     parsed.0.unmet(node, Symbol::EMPTY)
 }

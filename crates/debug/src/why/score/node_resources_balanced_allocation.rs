@@ -7,7 +7,8 @@ use kubestep_plugins::node_resources::balanced_allocation::{
 };
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
-    let (cx, args) = (case.probe.cx(), case.probe.args().read::<NodeResourcesBalancedAllocationArgs>());
+    let (cx, args) =
+        (case.probe.cx(), case.probe.args().read::<NodeResourcesBalancedAllocationArgs>());
     let (amounts, with_pod, without) = balances(&cx, &args, case.node);
     let share = |used: i64, all: i64| (used as f64 * 100.0 / all as f64).min(100.0);
     let shares = amounts.iter().map(|amounts| {
