@@ -239,10 +239,10 @@ fn a_lease_is_renewed_with_one_request() {
     let scheduler = Running::start_on(&server.kubeconfig(), &format!("--yes-write {times}"));
     scheduler.wait_for("leading");
     until("it is renewed", || written(&server, "PUT /apis/coordination") >= 3);
-    let reads = server
-        .requests()
-        .iter()
-        .filter(|line| line.starts_with("GET ") && line.ends_with("/leases/kube-scheduler"));
+    let requests = server.requests();
+    let is_read =
+        |line: &&String| line.starts_with("GET ") && line.ends_with("/leases/kube-scheduler");
+    let reads = requests.iter().filter(is_read);
     assert_eq!(reads.count(), 1, "before it was created");
 }
 
