@@ -2,7 +2,7 @@
 //! cannot be reached.
 
 use anyhow::{Context, Result, anyhow};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 use crate::cli::exit::Unreachable;
 use crate::cli::options::{Cluster, Input};
@@ -27,7 +27,7 @@ pub(super) fn target(options: &Cluster) -> Result<Target> {
 
 /// A runtime for calls to an API server.
 pub(super) fn runtime() -> Result<Runtime> {
-    Builder::new_current_thread().enable_all().build().context("cannot wait for a network")
+    kubestep_live::runtime::new().context("cannot wait for a network")
 }
 
 /// Lists a cluster once.

@@ -31,7 +31,7 @@ use super::terminal::TerminalScreen;
 use super::widget::status_line::Severity;
 use kubestep_debug::Session;
 use kubestep_debug::edit::Edit;
-use kubestep_live::attended::Arrival;
+use kubestep_live::scheduling::Arrival;
 use kubestep_output::file::replace;
 
 /// Between frames while the session runs.
@@ -67,7 +67,7 @@ pub fn run(
     notices.for_each(|notice| interface.app.say(Severity::Warning, notice));
     interface.app.start();
     interface.driver.measure();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = kubestep_live::runtime::new()?;
     open(&mut interface, data_source);
     let before = interface.driver.breakpoints_text();
     let (code, interface) = runtime.block_on(async {

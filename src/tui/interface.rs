@@ -21,7 +21,7 @@ use super::theme::ThemeError;
 use super::widget::status_line::Severity;
 use kubestep_debug::Session;
 use kubestep_live::Notice;
-use kubestep_live::attended::Arrival;
+use kubestep_live::scheduling::Arrival;
 
 /// How long one slice of work may take before keys are looked at again.
 const SLICE: Duration = Duration::from_millis(20);

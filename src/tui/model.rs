@@ -17,7 +17,7 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, QueueName};
 use kubestep_framework::stopwatch::Spent;
-use kubestep_live::attended::LeaderStatus;
+use kubestep_live::scheduling::LeaderStatus;
 use kubestep_live::{Decision, Outage};
 
 /// Everything a view can show.

@@ -163,8 +163,10 @@ fn health_and_metrics_are_served_beside_it() {
                   plugin=\"NodeName\",status=\"Success\"} 1";
     let bind = "scheduler_framework_extension_point_duration_seconds_count{\
                 extension_point=\"Bind\"";
+    let batching = "scheduler_get_node_hint_duration_seconds_count{hinted=\"no_hint\",\
+                    profile=\"default-scheduler\"} 1";
     pod(&server, "another");
-    for series in [event, plugin, bind] {
+    for series in [event, plugin, bind, batching] {
         until(series, || get(port, "/metrics").contains(series));
     }
     assert!(get(port, "/readyz").starts_with("HTTP/1.1 200"));

@@ -48,6 +48,11 @@ impl World {
         }
     }
 
+    /// Advances the clock by a microsecond. Timers that are due then wait for the next advance.
+    pub fn step_clock(&mut self) {
+        self.set_now(Time(self.now().0.saturating_add(1)));
+    }
+
     /// Stores the other cluster's version of an object, without advancing the clock.
     pub fn accept(&mut self, mut object: Object) {
         defaults::apply(&mut object);

@@ -114,7 +114,35 @@ pub enum Request {
     },
 }
 
+/// The sorts of writes that upstream's asynchronous API calls have metrics for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallType {
+    /// A pod is bound.
+    PodBinding,
+    /// A pod's status is changed.
+    PodStatusPatch,
+}
+
+impl CallType {
+    /// The label of upstream's metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CallType::PodBinding => "pod_binding",
+            CallType::PodStatusPatch => "pod_status_patch",
+        }
+    }
+}
+
 impl Request {
+    /// The sort of the write; `None` if upstream makes it in another way.
+    pub fn call_type(&self) -> Option<CallType> {
+        match self {
+            Request::Bind { .. } => Some(CallType::PodBinding),
+            Request::PodStatus { .. } => Some(CallType::PodStatusPatch),
+            _ => None,
+        }
+    }
+
     /// The write, in a few words.
     pub fn words(&self) -> String {
         match self {

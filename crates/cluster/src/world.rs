@@ -236,7 +236,7 @@ impl World {
         }
     }
 
-    fn set_now(&mut self, now: Time) {
+    pub(super) fn set_now(&mut self, now: Time) {
         self.now = now;
         self.api.set_now(now);
     }

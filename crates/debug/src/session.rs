@@ -267,7 +267,8 @@ impl Session {
         let effect = input::perform(&mut self.world, &input, self.acts.extenders());
         self.world.scheduler_mut().measure(None);
         let Some(effect) = effect? else { return Ok(false) };
-        self.times.step_done(effect.record.as_ref().map(|record| record.cycle));
+        let cycle = effect.record.as_ref().map(|record| record.cycle);
+        self.times.step_done(cycle, self.acts());
         let first = self.timeline.stops().end();
         self.record_step(Some(input), effect);
         (self.stop, self.position) = (first, Position::START);

@@ -86,6 +86,15 @@ pub enum Work {
         /// The reason.
         reason: &'static str,
     },
+    /// A pod has waited for the binding conditions of a driver's devices.
+    BindingConditions {
+        /// The profile.
+        profile: Symbol,
+        /// The driver.
+        driver: Symbol,
+        /// `success`, `failure` or `timeout`.
+        status: &'static str,
+    },
 }
 
 /// A piece of work.
@@ -186,8 +195,13 @@ impl Timer {
 
     /// Records work that takes no time.
     pub fn note(&self, work: Work) {
+        self.took(work, 0);
+    }
+
+    /// Records work that took that many nanoseconds.
+    pub fn took(&self, work: Work, nanos: u64) {
         if let Some(stopwatch) = &self.0 {
-            stopwatch.note(work, 0);
+            stopwatch.note(work, nanos);
         }
     }
 

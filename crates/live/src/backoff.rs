@@ -100,8 +100,7 @@ impl Backoff {
         let step = self.step();
         match &attempt.end {
             Failure::Refused(_) | Failure::Absent(_) if !attempt.was_read => self.pace.refused,
-            Failure::Busy { after: Some(after), .. } => step.max(*after),
-            _ => step,
+            failure => failure.retry_after().map_or(step, |after| step.max(after)),
         }
     }
 
@@ -159,7 +158,8 @@ mod tests {
             Failure::Unauthorized(text()),
             Failure::Refused(text()),
             Failure::Absent(text()),
-            Failure::Server { code: 500, message: text() },
+            Failure::Server { code: 500, message: text(), after: None },
+            Failure::Server { code: 503, message: text(), after: Some(Duration::from_secs(1)) },
             busy(None),
             busy(Some(1)),
         ]

@@ -42,6 +42,8 @@ pub enum Failure {
         code: u16,
         /// The server's message.
         message: String,
+        /// When to retry, if the server says so.
+        after: Option<Duration>,
     },
     /// No answer, or an incomplete one.
     #[error("{0}")]
@@ -129,6 +131,14 @@ impl Failure {
         }
     }
 
+    /// When the server asks for a retry: with 429 or an error of its own, as for client-go.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Failure::Busy { after, .. } | Failure::Server { after, .. } => *after,
+            _ => None,
+        }
+    }
+
     /// Whether a retry of the same request may succeed.
     pub(crate) fn may_pass(&self) -> bool {
         !matches!(self, Failure::Refused(_) | Failure::Absent(_))
@@ -150,7 +160,7 @@ impl Status {
             410 => Failure::Expired(message),
             429 => Failure::Busy { after, message },
             _ if from_the_future || self.reason == "Expired" => Failure::Expired(message),
-            code => Failure::Server { code, message },
+            code => Failure::Server { code, message, after: after.filter(|_| code >= 500) },
         }
     }
 }
@@ -200,10 +210,11 @@ mod tests {
         let after = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, text.parse().unwrap());
-            match Failure::of_answer(StatusCode::TOO_MANY_REQUESTS, &headers, b"{}") {
-                Failure::Busy { after, .. } => after.map(|after| after.as_secs()),
-                failure => panic!("{failure}"),
-            }
+            let of = |code| Failure::of_answer(code, &headers, b"{}").retry_after();
+            let busy = of(StatusCode::TOO_MANY_REQUESTS);
+            assert_eq!(of(StatusCode::SERVICE_UNAVAILABLE), busy, "{text}");
+            assert_eq!(of(StatusCode::CONFLICT), None, "{text}");
+            busy.map(|after| after.as_secs())
         };
         assert_eq!(["0", "1", "99999999999"].map(after), [Some(1), Some(1), Some(60)]);
         let others = ["-1", "1.5", "99999999999999999999999", "Wed, 21 Oct 2026 07:28:00 GMT"];

@@ -4,13 +4,11 @@
 //! A separate thread waits for the network. Changes queue up without limit until they are taken, so
 //! a slow reader loses nothing.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::thread;
 use std::time::Instant;
 
 use futures::future::join_all;
-use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::backoff::Pace;
@@ -19,6 +17,7 @@ use crate::failure::Failure;
 use crate::kinds::ReadKind;
 use crate::link::{Link, LinkError, Target};
 use crate::outage::{Outage, Outages, Retry};
+use crate::runtime::{self, Begun};
 use crate::snapshot::{Scope, Snapshot};
 use crate::watch::Watcher;
 use kubestep_api::{Kind, Object};
@@ -80,35 +79,26 @@ impl Feed {
     /// The cluster cannot be reached.
     pub fn open(target: Target, scope: Scope, pace: Pace) -> Result<(Snapshot, Feed), LinkError> {
         let (events, inbox) = unbounded_channel();
-        let (opened, opening) = mpsc::channel();
         let outages: Arc<Mutex<Outages>> = Arc::default();
         let sender = FeedSender { events: events.clone(), outages: outages.clone() };
-        let follow = move || {
-            let runtime = match Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(error) => return drop(opened.send(Err(no_thread(&error)))),
-            };
-            runtime.block_on(async {
-                match begin(target, &scope).await {
-                    Ok((snapshot, link)) => {
-                        let link = Arc::new(link);
-                        let watchers = watchers(&snapshot, &sender, pace);
-                        // The receiver is dropped if the program ends now.
-                        let _told = opened.send(Ok((snapshot, link.clone())));
-                        let followed = watchers.into_iter().map(|watcher| watcher.run(&link));
-                        tokio::select! {
-                            _ = join_all(followed) => {}
-                            () = events.closed() => {}
-                        }
+        let follow = move |opened: Begun<_>| async move {
+            match begin(target, &scope).await {
+                Ok((snapshot, link)) => {
+                    let link = Arc::new(link);
+                    let watchers = watchers(&snapshot, &sender, pace);
+                    // The receiver is dropped if the program ends now.
+                    let _told = opened.send(Ok((snapshot, link.clone())));
+                    let followed = watchers.into_iter().map(|watcher| watcher.run(&link));
+                    tokio::select! {
+                        _ = join_all(followed) => {}
+                        () = events.closed() => {}
                     }
-                    Err(error) => drop(opened.send(Err(error))),
                 }
-            });
+                Err(error) => drop(opened.send(Err(error))),
+            }
         };
-        let thread = thread::Builder::new().name("cluster".into()).spawn(follow);
-        thread.map_err(|error| no_thread(&error))?;
-        let ended = |_| no_thread(&std::io::Error::other("the thread has ended"));
-        let (snapshot, link) = opening.recv().map_err(ended)??;
+        let ((snapshot, link), _following) =
+            runtime::begin("cluster", "following the cluster", follow)?;
         Ok((snapshot, Feed { events: inbox, link, outages }))
     }
 
@@ -150,10 +140,6 @@ impl Feed {
 
 fn lock(outages: &Mutex<Outages>) -> MutexGuard<'_, Outages> {
     outages.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn no_thread(error: &std::io::Error) -> LinkError {
-    LinkError::Config { from: "following the cluster".into(), problem: error.to_string() }
 }
 
 async fn begin(target: Target, scope: &Scope) -> Result<(Snapshot, Link), LinkError> {

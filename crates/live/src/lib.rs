@@ -19,7 +19,6 @@
 //! authenticates its callers with reviews, which the API server does not store.
 
 pub mod access;
-pub mod attended;
 pub mod backoff;
 pub mod capture;
 pub mod clock;
@@ -58,12 +57,12 @@ pub const SCHEDULER: &str = "1.36.2";
 pub(crate) const SCHEDULER_MINOR: &str = "1.36";
 
 pub use access::Missing;
-pub use attended::InteractiveScheduler;
 pub use backoff::Pace;
 pub use compare::{ClusterDecision, Decision, Verdict};
 pub use feed::{Delta, Event, Feed, Notice};
 pub use follow::Following;
 pub use link::{Link, LinkError, Target};
 pub use outage::Outage;
+pub use scheduling::InteractiveScheduler;
 pub use shadow::Shadow;
 pub use snapshot::{Scope, Snapshot};

@@ -190,6 +190,7 @@ impl Target {
             true => plugin.wait_for(|| Client::try_from(config.clone())),
             false => Client::try_from(config.clone()),
         };
+        traffic::connected();
         Ok((client.map_err(failed)?, config, name))
     }
 }

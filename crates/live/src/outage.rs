@@ -279,7 +279,11 @@ mod tests {
         assert_eq!(words(story.outages.outage(story.at(0))), "pods 410 4");
         assert_eq!(words(story.outages.outage(story.at(2))), "pods 410 2");
         assert_eq!(words(story.outages.outage(story.at(9))), "pods 410 0");
-        story.fail(1, Kind::Node, &Failure::Server { code: 500, message: String::new() });
+        story.fail(
+            1,
+            Kind::Node,
+            &Failure::Server { code: 500, message: String::new(), after: None },
+        );
         assert_eq!(words(story.outages.outage(story.at(1))), "2 kinds 410 3");
         story.outages.followed("pods");
         assert_eq!(words(story.outages.outage(story.at(1))), "nodes 500 4");

@@ -1,6 +1,6 @@
 //! A whole cluster at one time: all kinds, listed in parallel, and which of them are missing.
 
-use futures::future::join_all;
+use futures::future::{join_all, try_join};
 use serde::Deserialize;
 
 use crate::access::Missing;
@@ -71,14 +71,15 @@ impl Snapshot {
     /// # Errors
     /// The server cannot be reached. A kind that cannot be listed is not an error; it is missing.
     pub async fn take(link: &Link, scope: &Scope) -> Result<Snapshot, LinkError> {
-        let server_version = server_version(link).await?;
         let places = scope.places();
         let pace = Pace::default();
         let lists = join_all(places.iter().map(async |place| {
             let mut backoff = Backoff::new(pace, &place.what());
             place.list(link, &mut backoff, TRIES).await
-        }))
-        .await;
+        }));
+        // An error of the version ends the lists, which would be retried.
+        let lists = async { Ok(lists.await) };
+        let (server_version, lists) = try_join(server_version(link), lists).await?;
         let mut snapshot =
             Snapshot { server_version, warnings: link.notices(), ..Snapshot::default() };
         for (place, answer) in places.into_iter().zip(lists) {
@@ -143,7 +144,7 @@ impl Snapshot {
     }
 }
 
-/// The first request to a server, without retries: it checks whether the server can be reached.
+/// A request without retries, which shows whether the server can be reached.
 async fn server_version(link: &Link) -> Result<String, LinkError> {
     let unreachable =
         |failure| LinkError::Unreachable { server: link.server().to_owned(), failure };

@@ -77,6 +77,33 @@ fn unversioned(object: &Object) -> Object {
 }
 
 impl ClusterUpdate {
+    /// Applies the update.
+    ///
+    /// # Errors
+    /// The profile of [`ClusterUpdate::Serve`] cannot be built.
+    pub fn apply(self, world: &mut World) -> Result<(), String> {
+        match self {
+            ClusterUpdate::Accept(object) => {
+                // Pods that arrive together get increasing times: with equal times the queue's
+                // heap would not keep their order.
+                if matches!(&object, Object::Pod(pod) if pod.spec.node_name.is_empty()) {
+                    world.step_clock();
+                }
+                world.accept(object);
+            }
+            ClusterUpdate::Forget(kind, key) => world.forget(kind, key),
+            // The profile was built before with the same arguments.
+            ClusterUpdate::Serve(name) => world.serve(name)?,
+            ClusterUpdate::Activate(pod) => {
+                // A gated pod stays gated.
+                let _active = world.activate(pod);
+            }
+            ClusterUpdate::Answer { ticket, answer, .. } => world.answer(ticket, answer),
+            ClusterUpdate::Park(pod, by) => world.park(pod, by),
+        }
+        Ok(())
+    }
+
     fn is_about(&self, object: &Object) -> bool {
         match self {
             ClusterUpdate::Accept(other) => other.key() == object.key(),
@@ -124,30 +151,7 @@ impl Change for ClusterUpdates {
 
     fn apply(&self, world: &mut World) -> Result<(), EditError> {
         world.advance_to(self.now);
-        for update in &self.updates {
-            match update {
-                ClusterUpdate::Accept(object) => {
-                    // Pods that arrive together get increasing times: with equal times the queue's
-                    // heap would not keep their order.
-                    if matches!(object, Object::Pod(pod) if pod.spec.node_name.is_empty()) {
-                        world.advance(1);
-                    }
-                    world.accept(object.clone());
-                }
-                ClusterUpdate::Forget(kind, key) => world.forget(*kind, *key),
-                // The profile was built before with the same arguments.
-                ClusterUpdate::Serve(name) => world.serve(*name).map_err(EditError)?,
-                ClusterUpdate::Activate(pod) => {
-                    // A gated pod stays gated.
-                    let _active = world.activate(*pod);
-                }
-                ClusterUpdate::Answer { ticket, answer, .. } => {
-                    world.answer(*ticket, answer.clone())
-                }
-                ClusterUpdate::Park(pod, by) => world.park(*pod, *by),
-            }
-        }
-        Ok(())
+        self.updates.iter().try_for_each(|update| update.clone().apply(world)).map_err(EditError)
     }
 }
 

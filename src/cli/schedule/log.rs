@@ -5,6 +5,7 @@ use kubestep_live::clock;
 use kubestep_live::scheduling::{Report, words};
 
 /// Logs up to a verbosity.
+#[derive(Clone)]
 pub(super) struct Log {
     verbosity: u8,
 }
@@ -30,7 +31,7 @@ impl Log {
             Report::Cycle(record, _) | Report::Decided(record) if self.verbosity >= 2 => {
                 self.line(2, &words(&record));
             }
-            Report::Answered { what, error: Some(error) } => {
+            Report::Answered { what, error: Some(error), .. } => {
                 self.line(0, &format!("{what}: {error}"));
             }
             Report::Lead(lead) => self.line(1, &lead.words()),

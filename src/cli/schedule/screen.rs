@@ -10,8 +10,8 @@ use crate::tui::data_source::DataSource;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
 use kubestep_live::InteractiveScheduler;
-use kubestep_live::attended::{Reporter, Wire};
 use kubestep_live::extender_client::{self, Reach};
+use kubestep_live::scheduling::{Reporter, Wire};
 
 use super::port::Watched;
 

@@ -7,7 +7,7 @@ use crate::tui::model::{HoldReason, LiveModel, RealModel};
 use crate::tui::text::{Cut, fit, width};
 use crate::tui::theme::Scope;
 use kubestep_live::Outage;
-use kubestep_live::attended::LeaderStatus;
+use kubestep_live::scheduling::LeaderStatus;
 
 /// Columns for the name of the context; the line below has all of it.
 const NAME: usize = 20;

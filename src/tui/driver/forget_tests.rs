@@ -4,7 +4,7 @@
 use crate::tui::testing::Live;
 use kubestep_api::Object;
 use kubestep_framework::testing::{PodBuilder as _, pod};
-use kubestep_live::attended::stand_in::StandIn;
+use kubestep_live::scheduling::stand_in::StandIn;
 
 const CLUSTER: &str = "---
 kind: Node

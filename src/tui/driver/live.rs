@@ -9,7 +9,7 @@ use crate::tui::command::Command;
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::LiveModel;
 use kubestep_api::Time;
-use kubestep_live::attended::Arrival;
+use kubestep_live::scheduling::Arrival;
 use kubestep_live::{Decision, Following, InteractiveScheduler, Notice, debugger};
 
 /// The live cluster behind the session.
@@ -71,8 +71,8 @@ impl Driver {
             (Some(following), Some(Arrival::Event(event))) => {
                 following.take(&mut self.session, event)
             }
-            // Nobody answers a shadow.
-            (Some(_), Some(Arrival::Answered(_))) => Vec::new(),
+            // A shadow writes nothing and holds no lease.
+            (Some(_), Some(Arrival::Answered(_) | Arrival::Lead)) => Vec::new(),
             (Some(_), None) => {
                 self.live.following = None;
                 let text = "the cluster is no longer followed: what is shown is out of date";

@@ -15,7 +15,7 @@ use crate::tui::widget::status_line::Severity;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::{Position, Ran, Session};
-use kubestep_live::attended::{Arrival, LeaderStatus};
+use kubestep_live::scheduling::{Arrival, LeaderStatus};
 use kubestep_live::{InteractiveScheduler, Notice};
 
 /// How a real scheduler is made to decide.

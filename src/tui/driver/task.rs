@@ -5,11 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread;
 use std::time::Duration;
-
-/// As of a program's first thread.
-const STACK: usize = 8 << 20;
 
 /// Work under way.
 pub(super) struct BackgroundTask<T> {
@@ -58,7 +54,7 @@ impl<T: Send + 'static> BackgroundTask<T> {
         let shared = progress.clone();
         // Nobody waits any more for what was given up.
         let work = move || drop(sender.send(work(&shared)));
-        thread::Builder::new().name(name.into()).stack_size(STACK).spawn(work)?;
+        kubestep_live::runtime::thread(name, work)?;
         Ok(BackgroundTask { progress, result })
     }
 

@@ -20,8 +20,8 @@ use kubestep_config as config;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_live::InteractiveScheduler;
-use kubestep_live::attended::stand_in::StandIn;
 use kubestep_live::replay::replay;
+use kubestep_live::scheduling::stand_in::StandIn;
 use kubestep_source::Filter;
 use kubestep_source::fixtures;
 

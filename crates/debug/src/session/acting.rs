@@ -12,6 +12,7 @@ use crate::edit::EditError;
 use crate::input::{Change, Input};
 use kubestep_cluster::remote::{Outgoing, Request};
 use kubestep_cluster::{ExtenderFn, World};
+use kubestep_framework::stopwatch::{Done, Spent};
 
 /// Writes that are listed by name; others are only counted.
 const NAMED: usize = 3;
@@ -121,6 +122,12 @@ impl Session {
             let _done = self.apply_beside(Input::Change(Arc::new(sent)));
         }
         unsent
+    }
+
+    /// What a session that acts has measured since the last call: the plugins' durations, and other
+    /// work of the scheduler.
+    pub fn take_measurements(&mut self) -> (Vec<Spent>, Vec<Done>) {
+        self.times.take_unreported()
     }
 
     /// Stops acting: from now on the writes of the scheduler stay in this session, and those on

@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use std::thread;
+
 use super::*;
 use kubestep_cluster::World;
 use kubestep_config as config;
@@ -322,7 +324,7 @@ fn nobody_listens() {
 #[test]
 fn a_call_from_within_another_runtime() {
     let server = Server::start(|_| http(200, "{}"));
-    let runtime = Builder::new_current_thread().build().unwrap();
+    let runtime = runtime::new().unwrap();
     let answer = runtime.block_on(async { filter(extender(&server.url())) });
     assert_eq!(answer, Ok(json!({})));
 }

@@ -4,6 +4,7 @@
 //!
 //! Upstream: `pkg/scheduler/metrics/metrics.go`.
 
+mod async_calls;
 mod build;
 mod builder;
 mod evictions;
@@ -30,6 +31,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus, QueueMove, QueueName};
 use kubestep_framework::status::Code;
 
+use async_calls::AsyncCalls;
 use builder::{MetricsBuilder, gauges};
 use evictions::Evictions;
 use plugins::Plugins;
@@ -64,6 +66,7 @@ pub struct Metrics {
     present: StateGauges,
     plugins: Plugins,
     work: WorkMetrics,
+    async_calls: Option<AsyncCalls>,
     state: State,
     /// When the running cycles began.
     under_way: HashMap<u64, Instant>,
@@ -124,6 +127,8 @@ impl Metrics {
         traffic::register(&registry)?;
         build::register(&registry)?;
         let attempt = (0.001, 2.0, 15);
+        let async_calls = gates.enabled(Feature::SchedulerAsyncAPICalls);
+        let async_calls = async_calls.then(|| AsyncCalls::new(&make));
         Ok(Metrics {
             attempts: make.counters(
                 "schedule_attempts_total",
@@ -182,6 +187,7 @@ impl Metrics {
             present: StateGauges::new(&make)?,
             plugins: Plugins::new(&make)?,
             work: WorkMetrics::new(&make, gates)?,
+            async_calls: async_calls.transpose()?,
             state: State::new(&make, lease)?,
             under_way: HashMap::new(),
             queued: HashMap::new(),
@@ -210,7 +216,13 @@ impl Metrics {
                 self.state.master.with_label_values(&[&self.state.lease]).set(leads);
             }
             Report::Done(done) => done.iter().for_each(|done| self.work.count(done)),
-            Report::Answered { what, error } => self.answered(what, error.is_some()),
+            Report::Answered { what, error, call } => {
+                self.answered(what, error.is_some());
+                if let (Some(calls), Some(call)) = (&self.async_calls, call) {
+                    calls.answered(*call, error.is_some());
+                }
+            }
+            Report::Sent(call) => self.async_calls.iter().for_each(|calls| calls.sent(*call)),
             Report::Notice(_) | Report::Tick { .. } => {}
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use kubestep_cluster::remote::CallType;
 use kubestep_config as config;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::events::ClusterEvent;
@@ -17,6 +18,7 @@ const NAMES: &str = "\
 kubernetes_build_info gauge build_date,compiler,git_commit,git_tree_state,git_version,go_version,major,minor,platform
 kubernetes_feature_enabled gauge name,stage
 leader_election_master_status gauge name
+leader_election_slowpath_total counter name
 process_cpu_seconds_total counter
 process_max_fds gauge
 process_network_receive_bytes_total counter
@@ -28,17 +30,25 @@ process_virtual_memory_bytes gauge
 process_virtual_memory_max_bytes gauge
 rest_client_rate_limiter_duration_seconds histogram host,verb
 rest_client_request_duration_seconds histogram host,verb
+rest_client_request_retries_total counter code,host,verb
 rest_client_request_size_bytes histogram host,verb
 rest_client_requests_total counter code,host,method
 rest_client_response_size_bytes histogram host,verb
+rest_client_transport_cache_entries gauge
+rest_client_transport_create_calls_total counter result
+scheduler_async_api_call_execution_duration_seconds histogram call_type,result
+scheduler_async_api_call_execution_total counter call_type,result
 scheduler_batch_attempts_total counter profile,result
 scheduler_batch_cache_flushed_total counter profile,reason
 scheduler_cache_size gauge type
+scheduler_dra_bindingconditions_allocations_total counter driver,profile,status
+scheduler_dra_bindingconditions_wait_duration_seconds histogram driver,profile,status
 scheduler_event_handling_duration_seconds histogram event
 scheduler_framework_extension_point_duration_seconds histogram extension_point,profile,status
 scheduler_get_node_hint_duration_seconds histogram hinted,profile
 scheduler_goroutines gauge operation
 scheduler_inflight_events gauge event
+scheduler_pending_async_api_calls gauge call_type
 scheduler_pending_pods gauge queue
 scheduler_permit_wait_duration_seconds histogram result
 scheduler_plugin_evaluation_total counter extension_point,plugin,profile
@@ -160,8 +170,12 @@ fn everything(metrics: &mut Metrics) {
         Work::GroupAttempt { profile, result: "scheduled" },
         Work::BatchAttempt { profile, result: "no_hint" },
         Work::BatchFlush { profile, reason: "expired" },
+        Work::BindingConditions { profile, driver: "gpu.x".into(), status: "success" },
     ];
-    let answered = |what: &str| Report::Answered { what: what.into(), error: None };
+    let answered = |what: &str| Report::Answered { what: what.into(), error: None, call: None };
+    let call = CallType::PodBinding;
+    let bound =
+        Report::Answered { what: "bind".into(), error: None, call: Some((call, Duration::ZERO)) };
     let took = Duration::from_millis(2);
     for report in [
         Report::Lead(Lead::Leading),
@@ -171,6 +185,8 @@ fn everything(metrics: &mut Metrics) {
         Report::Decided(Arc::new(waited)),
         answered("create claim"),
         answered("evict d/v"),
+        Report::Sent(call),
+        bound,
         Report::Spent(None, vec![spent]),
         Report::Done(work.map(|work| Done { work, nanos: 7 }).to_vec()),
     ] {
@@ -180,7 +196,7 @@ fn everything(metrics: &mut Metrics) {
 
 #[test]
 fn names_types_and_labels_are_those_of_kube_scheduler() {
-    let gates = FeatureGates::parse("GenericWorkload=true").unwrap();
+    let gates = FeatureGates::parse("GenericWorkload=true,SchedulerAsyncAPICalls=true").unwrap();
     let mut metrics = Metrics::new("kube-scheduler", &gates).unwrap();
     metrics.tell_features(&gates);
     everything(&mut metrics);
@@ -189,6 +205,9 @@ fn names_types_and_labels_are_those_of_kube_scheduler() {
     traffic::asked("h", "GET", Some(200), Duration::ZERO, 0);
     traffic::received("h", "GET", 1);
     traffic::waited("h", "GET", Duration::ZERO);
+    traffic::retried("h", "GET", 503);
+    traffic::connected();
+    traffic::renewed_slowly("kube-scheduler");
     let families = metrics.registry().gather();
     let line = |family: &prometheus::proto::MetricFamily| {
         let mut labels: Vec<&str> =

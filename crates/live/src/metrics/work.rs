@@ -20,6 +20,32 @@ pub struct WorkMetrics {
     batch_flushes: IntCounterVec,
     queueing_hint: HistogramVec,
     groups: Option<Groups>,
+    conditions: Option<BindingConditions>,
+}
+
+/// Series about devices with binding conditions.
+struct BindingConditions {
+    allocations: IntCounterVec,
+    waited: HistogramVec,
+}
+
+impl BindingConditions {
+    fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<BindingConditions> {
+        let labels = ["profile", "driver", "status"];
+        Ok(BindingConditions {
+            allocations: make.counters(
+                "dra_bindingconditions_allocations_total",
+                "Attempts with devices that have binding conditions, by driver and result",
+                &labels,
+            )?,
+            waited: make.histograms(
+                "dra_bindingconditions_wait_duration_seconds",
+                "Time of the wait for binding conditions in PreBind",
+                &labels,
+                (0.1, 2.0, 14),
+            )?,
+        })
+    }
 }
 
 struct Groups {
@@ -52,12 +78,15 @@ impl Groups {
 }
 
 impl WorkMetrics {
-    /// All counters at zero. The series of pod groups exist only with their feature gate.
+    /// All counters at zero. The series of pod groups and of binding conditions exist only with
+    /// their feature gates.
     ///
     /// # Errors
     /// Prometheus rejects a metric's name or labels.
     pub fn new(make: &MetricsBuilder<'_>, gates: &FeatureGates) -> prometheus::Result<WorkMetrics> {
         let groups = gates.enabled(Feature::GenericWorkload).then(|| Groups::new(make));
+        let conditions = gates.enabled(Feature::DRADeviceBindingConditions);
+        let conditions = conditions.then(|| BindingConditions::new(make));
         Ok(WorkMetrics {
             node_hint: make.histograms(
                 "get_node_hint_duration_seconds",
@@ -88,6 +117,7 @@ impl WorkMetrics {
                 (0.000_01, 1.5, 20),
             )?,
             groups: groups.transpose()?,
+            conditions: conditions.transpose()?,
         })
     }
 
@@ -111,6 +141,13 @@ impl WorkMetrics {
             Work::QueueingHint { plugin, event, answer } => {
                 let labels = [plugin.as_str(), &event.label(), answer.as_str()];
                 self.queueing_hint.with_label_values(&labels).observe(seconds);
+            }
+            Work::BindingConditions { profile, driver, status } => {
+                let labels = [profile.as_str(), driver.as_str(), status];
+                if let Some(conditions) = &self.conditions {
+                    conditions.allocations.with_label_values(&labels).inc();
+                    conditions.waited.with_label_values(&labels).observe(seconds);
+                }
             }
             Work::GroupAlgorithm => {
                 self.groups.iter().for_each(|groups| groups.algorithm.observe(seconds));

@@ -115,12 +115,10 @@ impl Calls {
             let began = Instant::now();
             self.limiter.turn().await;
             traffic::waited(self.link.host(), call.method.as_str(), began.elapsed());
-            match self.renewed(call).await {
-                Err(Failure::Busy { after, .. }) => {
-                    sleep(after.unwrap_or(Duration::from_secs(1))).await;
-                }
-                answer => return answer,
-            }
+            let answer = self.renewed(call).await;
+            let Some(pause) = answer.as_ref().err().and_then(pause) else { return answer };
+            sleep(pause.1).await;
+            traffic::retried(self.link.host(), call.method.as_str(), pause.0);
         }
         self.renewed(call).await
     }
@@ -167,6 +165,16 @@ impl Calls {
         };
         let late = |_| Failure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
         timeout(ANSWER, whole).await.map_err(late)?
+    }
+}
+
+/// The status code and the pause before a write is sent again, if the server asks for that: with
+/// 429, or with `Retry-After` and an error of its own, as in client-go.
+fn pause(failure: &Failure) -> Option<(u16, Duration)> {
+    match failure {
+        Failure::Busy { after, .. } => Some((429, after.unwrap_or(Duration::from_secs(1)))),
+        Failure::Server { code, after, .. } => after.map(|after| (*code, after)),
+        _ => None,
     }
 }
 

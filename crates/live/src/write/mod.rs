@@ -18,20 +18,20 @@ mod pod;
 pub mod rights;
 mod series;
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 use crate::failure::Failure;
 use crate::link::{Link, LinkError, Target};
+use crate::runtime::{self, Begun};
 use kubestep_cluster::ExtenderFn;
-use kubestep_cluster::remote::{Answer, Outgoing, Request, Written};
+use kubestep_cluster::remote::{Answer, CallType, Outgoing, Request, Written};
 
 pub use event::hostname;
 pub use gate::Gate;
@@ -68,6 +68,8 @@ pub struct WriteResult {
     pub answer: Answer,
     /// The write, in a few words.
     pub what: String,
+    /// What sort of call it was, and how long it took.
+    pub call: Option<(CallType, Duration)>,
 }
 
 /// Sends writes. Dropping it finishes those in flight, unless its gate is closed.
@@ -88,34 +90,23 @@ impl Writer {
         let (inbox, requests) = unbounded_channel();
         let (answered, answers) = unbounded_channel();
         let gate = Gate::closed("writing has not started");
-        let (opened, opening) = mpsc::channel();
         let passed = gate.clone();
         let extenders = Extenders::default();
         let asked = extenders.clone();
-        let work = move || {
-            let runtime = match Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(error) => return drop(opened.send(Err(no_thread(&error)))),
-            };
-            runtime.block_on(async {
-                let links =
-                    async { Ok((Link::new(target.clone()).await?, Link::new(target).await?)) };
-                match links.await {
-                    Ok((main, events)) => {
-                        let calls = |link| Arc::new(Calls::new(link, passed.clone(), &options));
-                        let (main, events) = (calls(main), calls(events));
-                        // The receiver is dropped if the program ends now.
-                        let _told = opened.send(Ok(()));
-                        serve(main, Events::new(events), asked, requests, answered).await;
-                    }
-                    Err(error) => drop(opened.send(Err(error))),
+        let work = move |opened: Begun<()>| async move {
+            let links = async { Ok((Link::new(target.clone()).await?, Link::new(target).await?)) };
+            match links.await {
+                Ok((main, events)) => {
+                    let calls = |link| Arc::new(Calls::new(link, passed.clone(), &options));
+                    let (main, events) = (calls(main), calls(events));
+                    // The receiver is dropped if the program ends now.
+                    let _told = opened.send(Ok(()));
+                    serve(main, Events::new(events), asked, requests, answered).await;
                 }
-            });
+                Err(error) => drop(opened.send(Err(error))),
+            }
         };
-        let thread = thread::Builder::new().name("writes".into()).spawn(work);
-        let thread = thread.map_err(|error| no_thread(&error))?;
-        let ended = |_| no_thread(&std::io::Error::other("the thread has ended"));
-        opening.recv().map_err(ended)??;
+        let ((), thread) = runtime::begin("writes", "writing to the cluster", work)?;
         Ok(Writer { inbox: Some(inbox), answers, gate, extenders, thread: Some(thread) })
     }
 
@@ -168,10 +159,6 @@ impl Drop for Writer {
     }
 }
 
-fn no_thread(error: &std::io::Error) -> LinkError {
-    LinkError::Config { from: "writing to the cluster".into(), problem: error.to_string() }
-}
-
 /// Sends writes until the sender is dropped.
 async fn serve(
     calls: Arc<Calls>,
@@ -195,11 +182,12 @@ async fn serve(
         under_way.spawn(async move {
             let _turn = lane.turn().await;
             let _place = places.acquire_owned().await;
-            let what = request.words();
+            let (what, call, began) = (request.words(), request.call_type(), Instant::now());
             let answer = make(&calls, &extenders, request).await;
             let answer = answer.map_err(|failure| failure.words());
+            let call = call.map(|call| (call, began.elapsed()));
             // At the end of the program the receiver may be dropped.
-            let _told = answers.send(WriteResult { ticket, answer, what });
+            let _told = answers.send(WriteResult { ticket, answer, what, call });
         });
     }
     let end = async {

@@ -74,7 +74,7 @@ async fn send(
     let call = Call { method, path: format!("{path}{part}"), content, body: patch };
     match calls.make(&call).await {
         // As upstream, only updates of resource claims are retried.
-        Err(Failure::Server { code: CONFLICT, message }) if row.kind == Kind::ResourceClaim => {
+        Err(Failure::Server { code: CONFLICT, message, .. }) if row.kind == Kind::ResourceClaim => {
             newest(calls, row, &path, message).await
         }
         answer => read(row, &answer?),
@@ -88,7 +88,7 @@ async fn newest(
     path: &str,
     problem: String,
 ) -> Result<Written, Failure> {
-    let refused = |problem| Failure::Server { code: CONFLICT, message: problem };
+    let refused = |problem| Failure::Server { code: CONFLICT, message: problem, after: None };
     let Ok(answer) = calls.get(path).await else { return Err(refused(problem)) };
     match read(row, &answer) {
         Ok(Written::Object(newest)) => Ok(Written::Conflict { problem, newest }),

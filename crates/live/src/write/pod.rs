@@ -158,7 +158,7 @@ pub(super) async fn evict(
 fn is_gone(failure: &Failure) -> bool {
     match failure {
         Failure::Absent(_) => true,
-        Failure::Server { code: 409, message } => message.contains("UID"),
+        Failure::Server { code: 409, message, .. } => message.contains("UID"),
         _ => false,
     }
 }

@@ -4,8 +4,8 @@ use crate::tui::testing::Live;
 use crate::tui::view::ViewId;
 use kubestep_api::Object;
 use kubestep_framework::testing::pod;
-use kubestep_live::attended::LeaderStatus;
-use kubestep_live::attended::stand_in::StandIn;
+use kubestep_live::scheduling::LeaderStatus;
+use kubestep_live::scheduling::stand_in::StandIn;
 
 const NODE: &str = "---
 kind: Node

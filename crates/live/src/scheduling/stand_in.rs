@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use crate::attended::{Arrival, Cluster, LeaderStatus};
 use crate::feed::{Delta, Event};
+use crate::scheduling::{Arrival, Cluster, LeaderStatus};
 use crate::write::WriteResult;
 use kubestep_api::{Object, ObjectKey, Time};
 use kubestep_cluster::remote::{Outgoing, Request, Written};
@@ -121,7 +121,12 @@ impl Cluster for StandIn {
                 server.writes.push(what.clone());
             }
             let answer = server.make(request);
-            server.arrivals.push_back(Arrival::Answered(WriteResult { ticket, answer, what }));
+            server.arrivals.push_back(Arrival::Answered(WriteResult {
+                ticket,
+                answer,
+                what,
+                call: None,
+            }));
         });
     }
 }
