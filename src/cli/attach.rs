@@ -61,7 +61,7 @@ pub(super) fn serve_all(
             .profiles
             .push(kubestep_config::ResolvedProfile { scheduler_name: *name, ..first.clone() });
         notices.push(format!(
-            "{} the scheduler {name}, which decides by its own rules: shown by those of {}",
+            "{} the scheduler {name}, whose rules are unknown: the plugins of {} are used",
             if *pods == 1 {
                 "1 pending pod asks for".to_owned()
             } else {

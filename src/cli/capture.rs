@@ -27,10 +27,10 @@ pub(super) struct Capture {
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     namespaces: Vec<String>,
-    /// The scheduler's configuration, to be part of the capture
+    /// The scheduler's configuration, to include in the capture
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The scheduler's feature gates, to be part of the capture: Name=true,Name=false
+    /// The scheduler's feature gates, to include in the capture: Name=true,Name=false
     #[arg(long, value_name = "GATES")]
     feature_gates: Option<String>,
     #[command(flatten)]

@@ -77,7 +77,7 @@ impl Subcommand for Diff {
         notices.iter().for_each(kubestep_output::line);
         edits::apply(&mut b, "--edit", &self.b.edits)?;
         for session in [&mut a, &mut b] {
-            session.run_until_idle(self.max_cycles, |_| false);
+            session.run_to_end(self.max_cycles, |_| false);
         }
         let difference = compare(side(&a), side(&b));
         let names = self.names();

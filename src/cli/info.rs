@@ -85,11 +85,11 @@ fn text() -> String {
         format!("platform           {} {}", std::env::consts::OS, std::env::consts::ARCH),
     ];
     for used in used() {
-        let missing = if used.exists { "" } else { " (not there)" };
+        let missing = if used.exists { "" } else { " (does not exist)" };
         lines.push(format!("{:<18} {}{missing}", used.what, used.path));
     }
     lines.push(format!("themes             {}", themes().join(", ")));
-    lines.push("state              none is kept".to_owned());
+    lines.push("state              none".to_owned());
     for (name, value) in variables() {
         lines.push(format!("{name:<18} {}", value.unwrap_or_else(|| "not set".to_owned())));
     }

@@ -30,6 +30,7 @@ mod replay;
 mod run;
 mod schedule;
 mod stops;
+mod survive;
 mod test;
 mod trace_file;
 mod tries;
@@ -56,12 +57,12 @@ pub fn main() -> Exit {
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect();
             if let Some(line) = comparison(&words).filter(|_| error.use_stderr()) {
-                kubestep_output::line(format!("Two files are compared with: {line}"));
+                kubestep_output::line(format!("To compare two files, use: {line}"));
             } else if let Some(file) = unexpected_file(&error) {
-                kubestep_output::line(format!("A file is named with -f: -f {file}"));
+                kubestep_output::line(format!("To read a file, use -f: -f {file}"));
             }
             if let Some(line) = option_before_command(&error) {
-                kubestep_output::line(format!("Options stand behind the command: {line}"));
+                kubestep_output::line(format!("Options follow the command: {line}"));
             }
             return if error.use_stderr() { Exit::Usage } else { Exit::Fine };
         }

@@ -20,10 +20,10 @@ use crate::report::run::RunReport;
 use crate::report::usage::Usage;
 use crate::tui;
 use crate::tui::background;
-use crate::tui::behind::Behind;
-use crate::tui::driver::Left;
+use crate::tui::data_source::DataSource;
+use crate::tui::driver::SchedulerExit;
 use crate::tui::loading::Waited;
-use crate::tui::settings::{self, Options, Settings};
+use crate::tui::settings::{self, InterfaceOptions, InterfaceSettings};
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
 use kubestep_cluster::{World, workload};
@@ -53,7 +53,7 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
     if input.files.is_empty() {
         let (opened, following) = attach::open(input, filter(input)?)?;
         let settings = settings(&view.screen);
-        return debug(opened, &view.screen, settings, Behind::Live(Box::new(following)));
+        return debug(opened, &view.screen, settings, DataSource::Live(Box::new(following)));
     }
     let settings = settings(&view.screen);
     let progress = Arc::new(Progress::with_limit(input.input_limit));
@@ -62,17 +62,17 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
     let work = move || recorded::open(&owned, speed, &telling);
     match tui::loading::run(&name_of(input), &settings.appearance, &progress, work)? {
         Waited::Done(opened) => {
-            let (opened, behind) = opened?;
-            debug(opened, &view.screen, settings, behind)
+            let (opened, data_source) = opened?;
+            debug(opened, &view.screen, settings, data_source)
         }
         Waited::Left(code) => leave(code),
     }
 }
 
-fn settings(view: &Screen) -> Settings {
+fn settings(view: &Screen) -> InterfaceSettings {
     let ask: fn() -> _ = background::ask;
     let (theme, color, ascii) = (view.theme.clone(), Some(view.color), view.ascii);
-    let options = Options { theme, color, ascii, ask: Some(ask) };
+    let options = InterfaceOptions { theme, color, ascii, ask: Some(ask) };
     settings::load(&options, |name| std::env::var(name).ok())
 }
 
@@ -95,7 +95,7 @@ pub(super) fn require_screen() -> Result<()> {
         false => "",
     };
     bail!(
-        "standard output is no terminal, so the debugger cannot be shown: \"kubestep run\" prints \
+        "standard output is not a terminal, so the debugger cannot be shown: \"kubestep run\" prints \
          what becomes of each pod{explain}"
     )
 }
@@ -104,13 +104,18 @@ pub(super) fn require_screen() -> Result<()> {
 pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
     match is_dumb() {
         true => tell(opened),
-        false => debug(opened, &view.screen, settings(&view.screen), Behind::Nothing),
+        false => debug(opened, &view.screen, settings(&view.screen), DataSource::Nothing),
     }
 }
 
-fn debug(opened: Opened, view: &Screen, settings: Settings, behind: Behind) -> Result<Exit> {
+fn debug(
+    opened: Opened,
+    view: &Screen,
+    settings: InterfaceSettings,
+    data_source: DataSource,
+) -> Result<Exit> {
     let Opened { session, name, notices, .. } = opened;
-    let (code, _) = show_with(Shown { session, name, notices }, view, settings, behind)?;
+    let (code, _) = show_with(Shown { session, name, notices }, view, settings, data_source)?;
     leave(code)
 }
 
@@ -125,28 +130,32 @@ pub(super) struct Shown {
 
 /// Opens the debugger until somebody leaves; gives the exit code, and how a real scheduler was
 /// left.
-pub(super) fn screen(shown: Shown, view: &Screen, behind: Behind) -> Result<(i32, Left)> {
-    show_with(shown, view, settings(view), behind)
+pub(super) fn screen(
+    shown: Shown,
+    view: &Screen,
+    data_source: DataSource,
+) -> Result<(i32, SchedulerExit)> {
+    show_with(shown, view, settings(view), data_source)
 }
 
 fn show_with(
     shown: Shown,
     view: &Screen,
-    settings: Settings,
-    behind: Behind,
-) -> Result<(i32, Left)> {
+    settings: InterfaceSettings,
+    data_source: DataSource,
+) -> Result<(i32, SchedulerExit)> {
     let Shown { mut session, name, mut notices } = shown;
     if let Some(path) = &view.breakpoints {
         match path.exists() {
             true => stops::set(&mut session, &[], Some(path))?,
             false => notices.push(format!(
-                "{} is not there yet: breakpoints are written to it when you leave",
+                "{} does not exist yet: breakpoints are written to it when you leave",
                 path.display()
             )),
         }
     }
-    let shown = tui::run::Shown { session, source: name, behind };
-    tui::run::run(shown, settings, notices, view.breakpoints.as_deref())
+    let shown = tui::event_loop::Debugged { session, source: name, data_source };
+    tui::event_loop::run(shown, settings, notices, view.breakpoints.as_deref())
 }
 
 pub(super) fn leave(code: i32) -> Result<Exit> {
@@ -234,7 +243,7 @@ pub(super) fn build(
     })
 }
 
-/// The same with a last word on the configuration, which may have to be told about.
+/// The same with a notice about the configuration, if there is one.
 pub(super) fn build_with(
     mut read: kubestep_source::Input,
     input: &Input,
@@ -332,7 +341,7 @@ pub(super) fn world(
     Ok(Built { world, notices, idle_workload })
 }
 
-/// Lets the configured extenders be called if that is wanted. Gives a sentence about it.
+/// Enables calls to the configured extenders if requested. Returns a notice about it.
 fn reach_extenders(
     config: &ResolvedConfig,
     reach: Reach,
@@ -353,7 +362,7 @@ fn reach_extenders(
     if reach == Reach::Everything {
         return Ok(Some(format!("extenders are called: {urls}")));
     }
-    Ok(Some(format!("extenders are called, but for bind, which is simulated: {urls}")))
+    Ok(Some(format!("extenders are called, except for bind, which is simulated: {urls}")))
 }
 
 /// The text of the configuration and where it is from: `--config`, else the input.

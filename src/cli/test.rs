@@ -114,7 +114,7 @@ impl TestCommand {
             ..Input::default()
         };
         if input.files.is_empty() {
-            bail!("input: no file is named");
+            bail!("input: no file is given");
         }
         let opened = session(&input, &Tries::default(), None)?;
         let mut session = opened.session;

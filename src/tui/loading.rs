@@ -17,7 +17,7 @@ use ratatui::layout::Rect;
 use super::app::Appearance;
 use super::layout::Tier;
 use super::signals::Signals;
-use super::terminal::Screen;
+use super::terminal::TerminalScreen;
 use super::text::{Cut, fit};
 use super::theme::{Scope, Theme};
 use super::widget::Paint;
@@ -84,7 +84,7 @@ pub fn run<T: Send + 'static>(
 
 async fn wait<T>(done: &Receiver<T>, draw: impl Fn(&mut Frame)) -> anyhow::Result<Waited<T>> {
     let mut signals = Signals::new()?;
-    let mut screen = Screen::enter()?;
+    let mut screen = TerminalScreen::enter()?;
     let mut events = EventStream::new();
     loop {
         match done.try_recv() {

@@ -16,8 +16,8 @@ use kubestep_debug::trace::Entry;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, QueueName};
-use kubestep_framework::runtime::stopwatch::Spent;
-use kubestep_live::attended::Standing;
+use kubestep_framework::stopwatch::Spent;
+use kubestep_live::attended::LeaderStatus;
 use kubestep_live::{Decision, Outage};
 
 /// Everything a view can show.
@@ -36,7 +36,7 @@ pub struct Model {
     /// Recorded cycles, oldest first.
     pub cycles: Vec<Arc<CycleRecord>>,
     /// Where the debugger stands; `None` before the first cycle.
-    pub position: Option<Position>,
+    pub position: Option<CyclePosition>,
     /// A cycle, by its number, and a frame of it that are looked at while the debugger stands
     /// elsewhere.
     pub inspected: Option<(u64, Frame)>,
@@ -58,7 +58,7 @@ pub struct Model {
     /// Nodes with their pods, in the cache's order.
     pub nodes: Vec<Arc<NodeInfo>>,
     /// What the names of the nodes share.
-    pub node_names: super::names::CommonParts,
+    pub node_names: super::names::CommonNameParts,
     /// Nominated pods with the node that keeps room for each, node by node.
     pub nominated: Vec<(Symbol, Arc<PodInfo>)>,
     /// Pods by name.
@@ -71,9 +71,9 @@ pub struct Model {
     /// How far the search for a change is, for the status line.
     pub searching: Option<String>,
     /// Why a pod is where it is.
-    pub why: Option<Folding>,
+    pub why: Option<FoldedOutline>,
     /// The pod groups.
-    pub groups: Option<Folding>,
+    pub groups: Option<FoldedOutline>,
     /// Breakpoints and watches.
     pub breakpoints: Vec<BreakpointRow>,
     /// The branch that is worked on; "" for the original.
@@ -97,9 +97,48 @@ pub struct Configuration {
     pub rows: Arc<Vec<kubestep_config::rows::Row>>,
 }
 
+/// A part of the model that a view draws, besides the recorded cycles and events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelPart {
+    /// None.
+    Recording,
+    /// The labels of the cycle's nodes, where the cluster at the position is known without a replay.
+    CycleNodes,
+    /// Nodes, nominations and pods at Permit.
+    Nodes,
+    /// Pods in queues.
+    Queues,
+    /// All pods.
+    Pods,
+    /// Pod groups.
+    Groups,
+    /// The scheduler's configuration.
+    Configuration,
+    /// Breakpoints with the watched values.
+    Breakpoints,
+    /// Time spent by plugins.
+    Times,
+}
+
+impl ModelPart {
+    /// Whether it shows the cluster as it is at the debugger's position.
+    pub fn shows_cluster(self) -> bool {
+        !matches!(self, ModelPart::Recording | ModelPart::CycleNodes | ModelPart::Times)
+    }
+}
+
+/// An outline of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutlineKind {
+    /// Why a pod is where it is.
+    Why,
+    /// The pod groups.
+    Groups,
+}
+
 /// An outline with what is folded away.
 #[derive(Clone, Debug, Default)]
-pub struct Folding {
+pub struct FoldedOutline {
     /// The lines.
     pub outline: Outline,
     /// The pod that it is about.
@@ -108,10 +147,18 @@ pub struct Folding {
     changed: BTreeSet<u64>,
 }
 
-impl Folding {
+impl FoldedOutline {
     /// An outline, folded as the one `before` it was.
-    pub fn new(outline: Outline, before: Option<Folding>, pod: Option<NamespacedName>) -> Folding {
-        Folding { outline, pod, changed: before.map(|before| before.changed).unwrap_or_default() }
+    pub fn new(
+        outline: Outline,
+        before: Option<FoldedOutline>,
+        pod: Option<NamespacedName>,
+    ) -> FoldedOutline {
+        FoldedOutline {
+            outline,
+            pod,
+            changed: before.map(|before| before.changed).unwrap_or_default(),
+        }
     }
 
     /// A number for a line, the same in later outlines of the same thing.
@@ -123,7 +170,7 @@ impl Folding {
 
     /// Whether what belongs to a line is folded away.
     pub fn is_folded(&self, item: &Item) -> bool {
-        item.folded != self.changed.contains(&Folding::key(item))
+        item.folded != self.changed.contains(&FoldedOutline::key(item))
     }
 
     /// Folds the line of that number, or unfolds it.
@@ -186,14 +233,14 @@ pub struct RealModel {
     /// Whether the server only tries.
     pub dry_run: bool,
     /// Whether writes are allowed.
-    pub standing: Standing,
+    pub standing: LeaderStatus,
     /// Why nothing is decided and no news are taken in.
-    pub held: Option<Held>,
+    pub held: Option<HoldReason>,
 }
 
 /// Why a real scheduler is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum HoldReason {
     /// A cycle is decided and what it wants written is not sent.
     Cycle,
     /// Somebody looks at the past.
@@ -206,7 +253,7 @@ pub enum Held {
 
 /// Where the debugger stands: a frame of a recorded cycle, or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct CyclePosition {
     /// Index into `Model::cycles`.
     pub cycle: usize,
     /// The frame in that cycle.
@@ -280,15 +327,15 @@ pub struct PodRow {
     /// The pod.
     pub pod: Arc<Pod>,
     /// Where it is.
-    pub place: Place,
+    pub place: PodPlace,
 }
 
 /// Where a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PodPlace {
     /// Bound to a node.
     Node(Symbol),
-    /// Held at Permit, with room kept on a node.
+    /// HoldReason at Permit, with room kept on a node.
     Waiting(Symbol),
     /// In a queue.
     Queue(QueueName),
@@ -298,21 +345,21 @@ pub enum Place {
     NobodyServes,
 }
 
-impl Place {
+impl PodPlace {
     /// The place in words.
     pub fn words(self) -> String {
         match self {
-            Place::Node(node) => format!("on {node}"),
-            Place::Waiting(node) => format!("waits for {node}"),
-            Place::Queue(queue) => queue.as_str().to_owned(),
-            Place::Ended => "ended".into(),
-            Place::NobodyServes => "no profile serves it".into(),
+            PodPlace::Node(node) => format!("on {node}"),
+            PodPlace::Waiting(node) => format!("waits for {node}"),
+            PodPlace::Queue(queue) => queue.as_str().to_owned(),
+            PodPlace::Ended => "ended".into(),
+            PodPlace::NobodyServes => "no profile serves it".into(),
         }
     }
 
     /// Whether the pod still has to be scheduled.
     pub fn is_pending(self) -> bool {
-        !matches!(self, Place::Node(_) | Place::Ended)
+        !matches!(self, PodPlace::Node(_) | PodPlace::Ended)
     }
 }
 
@@ -344,6 +391,23 @@ impl Model {
     /// The scheduler that decides for real, if it is on screen.
     pub fn scheduling(&self) -> Option<&RealModel> {
         self.followed()?.real.as_ref()
+    }
+
+    /// What stands at the right of the breadcrumbs: input, branch, virtual time since the start.
+    pub fn clock(&self) -> String {
+        let branch = match self.branch.as_str() {
+            "" => String::new(),
+            name => format!(" [{name}]"),
+        };
+        format!("{}{branch} +{}", self.source, span(self.now.0 - self.start.0))
+    }
+
+    /// One of the outlines, if it was made.
+    pub fn outline(&self, kind: OutlineKind) -> Option<&FoldedOutline> {
+        match kind {
+            OutlineKind::Why => self.why.as_ref(),
+            OutlineKind::Groups => self.groups.as_ref(),
+        }
     }
 
     /// What the cluster's own scheduler decided beside a cycle of ours.
@@ -422,22 +486,22 @@ impl Model {
     }
 
     /// A frame of the cycle on show, as a position.
-    pub fn at(&self, frame: Frame) -> Option<Position> {
+    pub fn at(&self, frame: Frame) -> Option<CyclePosition> {
         let newest = || self.cycles.len().checked_sub(1);
         let cycle = self.shown_cycle().or_else(newest)?;
-        Some(Position { cycle, frame })
+        Some(CyclePosition { cycle, frame })
     }
 
     /// The start of the newest cycle of a pod up to the position.
-    pub fn start_of_last_cycle(&self, pod: NamespacedName) -> Option<Position> {
+    pub fn start_of_last_cycle(&self, pod: NamespacedName) -> Option<CyclePosition> {
         let cycle = self.past_cycles().iter().rposition(|c| c.pod == pod)?;
-        Some(Position { cycle, frame: Frame::START })
+        Some(CyclePosition { cycle, frame: Frame::START })
     }
 
     /// The start of the newest cycle up to the position that chose a node.
-    pub fn start_of_last_cycle_on(&self, node: Symbol) -> Option<Position> {
+    pub fn start_of_last_cycle_on(&self, node: Symbol) -> Option<CyclePosition> {
         let cycle = self.past_cycles().iter().rposition(|c| c.node == Some(node))?;
-        Some(Position { cycle, frame: Frame::START })
+        Some(CyclePosition { cycle, frame: Frame::START })
     }
 
     /// Whether `pod` is the one of the cycle the debugger stands in.
@@ -458,7 +522,7 @@ mod tests {
         let pod = NamespacedName::new("default".into(), "web".into());
         model.cycles.push(Arc::new(CycleRecord { cycle: 3, pod, ..CycleRecord::default() }));
         let frame = Frame::new(ExtensionPoint::Filter, Some("NodeName".into()), None);
-        model.position = Some(Position { cycle: 0, frame });
+        model.position = Some(CyclePosition { cycle: 0, frame });
         assert_eq!(model.crumbs(), ["cycle 3 default/web", "Filter", "NodeName"]);
     }
 }

@@ -3,7 +3,7 @@
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::action::{Action, Key};
+use super::key::Key;
 
 /// The longest line, in characters. More is no command but a paste gone wrong.
 pub const LONGEST: usize = 4_096;
@@ -16,7 +16,12 @@ pub enum Purpose {
     /// `/` and a filter, applied while typing.
     Filter,
     /// The argument of an action that was invoked by its key.
-    Argument(Action),
+    Argument {
+        /// The action's name.
+        command: &'static str,
+        /// What is asked for.
+        what: &'static str,
+    },
 }
 
 /// A line being typed.

@@ -4,24 +4,24 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::action::spec;
+use super::action::Input;
 use super::app::App;
 use super::glyph::MARKED;
 use super::layout::{self, Tier};
 use super::lines::wrapped;
-use super::model::{Model, span};
+use super::model::Model;
 use super::prompt::{LONGEST, Prompt, Purpose};
 use super::text::{Cut, fit, width};
 use super::theme::Scope;
-use super::view::{View, ViewId};
+use super::view::{self, View, ViewId};
 use super::widget::grid::{self, GridState, Hidden};
 use super::widget::prompt::PromptLine;
 use super::widget::status_line::Severity;
-use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line, tabs};
+use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line};
 use kubestep_api::words::count;
 
 /// Draws everything and places the terminal's cursor on what has the keys, where screen readers look.
-pub fn render(frame: &mut Frame, app: &mut App, model: &Model) {
+pub fn render(frame: &mut Frame, app: &mut App, input: &Input, model: &Model) {
     let area = frame.area();
     let theme = app.theme().clone();
     let paint = Paint { theme: &theme, charset: app.charset(), tier: app.tier() };
@@ -33,9 +33,9 @@ pub fn render(frame: &mut Frame, app: &mut App, model: &Model) {
     };
     draw_top(buffer, &screen, app, model, &paint);
     let mut cursor = draw_view(buffer, screen.body, app, model, &paint);
-    cursor = draw_popup(buffer, screen.body, app, &paint).or(cursor);
-    draw_continuations(buffer, screen.body, app, &paint);
-    cursor = draw_bottom(buffer, &screen, (app, model), &paint).or(cursor);
+    cursor = draw_window(buffer, screen.body, app, &paint).or(cursor);
+    draw_continuations(buffer, screen.body, (input, app.view()), &paint);
+    cursor = draw_bottom(buffer, &screen, (app, input, model), &paint).or(cursor);
     if let Some(position) = cursor {
         frame.set_cursor_position(position);
     }
@@ -49,19 +49,16 @@ fn too_small(buffer: &mut Buffer, area: Rect, paint: &Paint) {
     }
 }
 
-fn draw_top(buffer: &mut Buffer, screen: &layout::Screen, app: &App, model: &Model, paint: &Paint) {
+fn draw_top(
+    buffer: &mut Buffer,
+    screen: &layout::ScreenAreas,
+    app: &App,
+    model: &Model,
+    paint: &Paint,
+) {
     let (mode, scope) = app.mode(model);
-    tabs::draw(buffer, screen.tabs, app.view(), (&mode, scope), paint);
-    breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &clock(model), paint);
-}
-
-/// What stands at the right of the breadcrumbs: input, branch, virtual time since the start.
-pub(super) fn clock(model: &Model) -> String {
-    let branch = match model.branch.as_str() {
-        "" => String::new(),
-        name => format!(" [{name}]"),
-    };
-    format!("{}{branch} +{}", model.source, span(model.now.0 - model.start.0))
+    view::tabs(app.view()).draw(buffer, screen.tabs, (&mode, scope), paint);
+    breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &model.clock(), paint);
 }
 
 fn draw_view(
@@ -101,7 +98,7 @@ fn as_of(view: ViewId, model: &Model) -> Option<String> {
     if let Some((done, all)) = model.going_back {
         return Some(format!("going back: {done} of {all} steps"));
     }
-    let past = view.shows_cluster() && !model.at_end;
+    let past = view.spec().part.shows_cluster() && !model.at_end;
     past.then(|| match model.cycle() {
         Some(cycle) => format!("as of cycle {}", cycle.cycle),
         None => "as loaded".into(),
@@ -203,9 +200,9 @@ fn draw_detail(
     focused.then(|| Position::new(area.x + 1, (area.y + 1).min(area.bottom().saturating_sub(1))))
 }
 
-fn draw_popup(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) -> Option<Position> {
+fn draw_window(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) -> Option<Position> {
     let screen = (area.width, area.height);
-    let window = app.popup()?;
+    let window = app.window()?;
     let size = window.size(screen);
     let title = match window.grid.filter.is_empty() {
         true => window.title.clone(),
@@ -225,8 +222,13 @@ fn draw_popup(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) -> 
 }
 
 /// After the beginning of a key sequence: what could follow, in the lower right corner.
-fn draw_continuations(buffer: &mut Buffer, area: Rect, app: &App, paint: &Paint) {
-    let next = app.continuations();
+fn draw_continuations(
+    buffer: &mut Buffer,
+    area: Rect,
+    (input, view): (&Input, ViewId),
+    paint: &Paint,
+) {
+    let next = input.continuations(view);
     if next.is_empty() {
         return;
     }
@@ -238,7 +240,7 @@ fn draw_continuations(buffer: &mut Buffer, area: Rect, app: &App, paint: &Paint)
         width: size.0.min(area.width),
         height: size.1.min(area.height),
     };
-    let inner = popup::draw(buffer, corner, size, &app.pending_text(), "", paint);
+    let inner = popup::draw(buffer, corner, size, &input.pending_text(), "", paint);
     for (y, hint) in (inner.top()..inner.bottom()).zip(&next) {
         let x = paint.put(buffer, inner, inner.x, y, &hint.key, Scope::HintKey);
         paint.put(buffer, inner, x + 1, y, &hint.text, Scope::HintText);
@@ -247,14 +249,14 @@ fn draw_continuations(buffer: &mut Buffer, area: Rect, app: &App, paint: &Paint)
 
 fn draw_bottom(
     buffer: &mut Buffer,
-    screen: &layout::Screen,
-    (app, model): (&mut App, &Model),
+    screen: &layout::ScreenAreas,
+    (app, input, model): (&mut App, &Input, &Model),
     paint: &Paint,
 ) -> Option<Position> {
-    let (list, help) = app.hints();
+    let (list, help) = input.hints(app.view());
     hints::draw(buffer, screen.hints, &list, &help, paint);
     let note = prompt_note(app);
-    let ghost = app.ghost();
+    let ghost = input.ghost(app);
     let Some(open) = app.prompt() else {
         let said = app.status();
         let goes_on = model.progress.as_deref().or(model.searching.as_deref());
@@ -268,13 +270,7 @@ fn draw_bottom(
     let label = match open.purpose {
         Purpose::Command => ":".to_owned(),
         Purpose::Filter => "/".to_owned(),
-        Purpose::Argument(action) => {
-            format!(
-                "{} {}: ",
-                spec(action).name,
-                super::app::argument_name(spec(action)).to_lowercase()
-            )
-        }
+        Purpose::Argument { command, what } => format!("{command} {}: ", what.to_lowercase()),
     };
     let (before, after) = open.around_cursor();
     let line = PromptLine { label: &label, before, after, ghost: &ghost, note: &note };

@@ -27,7 +27,7 @@ use kubestep_config::suggest;
 
 /// What the command line says about the interface.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct InterfaceOptions {
     /// `--theme`.
     pub theme: Option<String>,
     /// `--color`.
@@ -52,7 +52,7 @@ struct File {
 const KEYS: [&str; 5] = ["theme", "color", "ascii", "preset", "keys"];
 
 /// Everything decided before the interface starts.
-pub struct Settings {
+pub struct InterfaceSettings {
     /// Theme, colours, glyphs.
     pub appearance: Appearance,
     /// Keys.
@@ -62,7 +62,7 @@ pub struct Settings {
 }
 
 /// Decides by options, then `config.yaml`, then the environment (`env` looks a variable up).
-pub fn load(options: &Options, env: impl Fn(&str) -> Option<String>) -> Settings {
+pub fn load(options: &InterfaceOptions, env: impl Fn(&str) -> Option<String>) -> InterfaceSettings {
     let dir = paths::config_dir(&env);
     let mut warnings = Vec::new();
     let file = dir.as_deref().map(|dir| read(&dir.join("config.yaml"), &mut warnings));
@@ -77,7 +77,11 @@ pub fn load(options: &Options, env: impl Fn(&str) -> Option<String>) -> Settings
     });
     let library = Library::new(dir.map(|d| d.join("themes")));
     let charset = Charset::choose(options.ascii || file.ascii, &env);
-    Settings { appearance: Appearance { library, theme, depth, charset }, keymap, warnings }
+    InterfaceSettings {
+        appearance: Appearance { library, theme, depth, charset },
+        keymap,
+        warnings,
+    }
 }
 
 /// The preset called so; the first one with a warning if there is none.
@@ -131,9 +135,9 @@ fn default_theme(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::action::{Action, Execution};
+    use crate::tui::action;
 
-    fn with_file(text: &str, options: &Options) -> Settings {
+    fn with_file(text: &str, options: &InterfaceOptions) -> InterfaceSettings {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("config.yaml"), text).unwrap();
         let path = dir.path().display().to_string();
@@ -147,17 +151,17 @@ mod tests {
     #[test]
     fn the_file_is_read_and_options_win() {
         let text = "theme: light\ncolor: never\nascii: true\nkeys: { next: [ctrl-n] }\n";
-        let settings = with_file(text, &Options::default());
+        let settings = with_file(text, &InterfaceOptions::default());
         assert_eq!(settings.warnings, Vec::<String>::new());
         assert_eq!(settings.appearance.theme, "light");
         assert_eq!(settings.appearance.depth, Depth::None);
         assert!(settings.appearance.charset == Charset::Ascii);
-        let next = Action::Execution(Execution::Next);
+        let next = action::find("next").unwrap();
         assert_eq!(settings.keymap.keys_of(next).collect::<Vec<_>>(), ["Ctrl-n"]);
-        let options = Options {
+        let options = InterfaceOptions {
             theme: Some("mono".into()),
             color: Some(ColorChoice::Always),
-            ..Options::default()
+            ..InterfaceOptions::default()
         };
         let settings = with_file(text, &options);
         assert_eq!(settings.appearance.theme, "mono");
@@ -166,10 +170,11 @@ mod tests {
 
     #[test]
     fn presets_are_chosen_by_the_file_and_mistakes_are_told() {
-        let settings = with_file("preset: emacs\nkeys: { next: [ctrl-z] }\n", &Options::default());
+        let settings =
+            with_file("preset: emacs\nkeys: { next: [ctrl-z] }\n", &InterfaceOptions::default());
         assert_eq!(settings.keymap.preset().name, "emacs");
         assert!(settings.warnings.iter().any(|w| w.contains("Ctrl-z belongs to next")));
-        let settings = with_file("preset: emcas\n", &Options::default());
+        let settings = with_file("preset: emcas\n", &InterfaceOptions::default());
         assert_eq!(
             settings.warnings,
             [
@@ -183,19 +188,19 @@ mod tests {
         fn light() -> Option<Background> {
             Some(Background::Light)
         }
-        let asking = |text: &str, options: Options| {
-            with_file(text, &Options { ask: Some(light), ..options }).appearance.theme
+        let asking = |text: &str, options: InterfaceOptions| {
+            with_file(text, &InterfaceOptions { ask: Some(light), ..options }).appearance.theme
         };
-        assert_eq!(asking("", Options::default()), "light");
-        assert_eq!(asking("theme: dark", Options::default()), "dark");
-        let chosen = Options { theme: Some("mono".into()), ..Options::default() };
+        assert_eq!(asking("", InterfaceOptions::default()), "light");
+        assert_eq!(asking("theme: dark", InterfaceOptions::default()), "dark");
+        let chosen = InterfaceOptions { theme: Some("mono".into()), ..InterfaceOptions::default() };
         assert_eq!(asking("", chosen), "mono");
-        assert_eq!(asking("color: never", Options::default()), "dark");
+        assert_eq!(asking("color: never", InterfaceOptions::default()), "dark");
     }
 
     #[test]
     fn a_broken_file_is_a_warning() {
-        let shown = |text| with_file(text, &Options::default()).warnings.join("|");
+        let shown = |text| with_file(text, &InterfaceOptions::default()).warnings.join("|");
         assert!(shown("thme: light").contains("unknown key \"thme\", did you mean \"theme\"?"));
         assert!(shown("theme: [").contains("ignored"));
         assert!(shown("color: purple").contains("ignored"));

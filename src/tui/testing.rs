@@ -14,10 +14,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, Cell};
 
-use super::action::{Key, Keymap};
-use super::app::{App, Appearance, Effect, Request};
+use super::action::{Input, Keymap};
+use super::app::{App, Appearance, Effect};
 use super::color::Depth;
+use super::command::Command;
 use super::glyph::Charset;
+use super::key::Key;
 use super::model::Model;
 use super::render::render;
 use super::theme::Library;
@@ -28,6 +30,7 @@ pub use sample::{filter_frame, model, pod};
 /// A running interface over a fixed model.
 pub struct Story {
     pub app: App,
+    pub input: Input,
     pub model: Model,
     pub effects: Vec<Effect>,
     terminal: Terminal<TestBackend>,
@@ -46,17 +49,20 @@ impl Story {
         depth: Depth,
         charset: Charset,
     ) -> Story {
-        let mut app = app(size, theme, depth, charset);
-        app.sync(&model);
+        let mut app = App::new(appearance(theme, depth, charset)).unwrap();
+        app.resize(size.0, size.1);
+        app.refresh(&model);
+        let input = Input::new(Keymap::default());
         let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-        Story { app, model, effects: Vec::new(), terminal }
+        Story { app, input, model, effects: Vec::new(), terminal }
     }
 
     /// Types `keys`: characters, and names in angle brackets (`jj<Enter>:theme light<Enter>`). Draws after
     /// each key, as the program does.
     pub fn keys(mut self, keys: &str) -> Story {
         for key in parse_keys(keys) {
-            let effect = self.app.key(key, &self.model);
+            let effect = self.input.key(&mut self.app, key, &self.model);
+            self.refresh();
             if effect != Effect::None {
                 self.effects.push(effect);
             }
@@ -68,14 +74,19 @@ impl Story {
     pub fn resized(mut self, width: u16, height: u16) -> Story {
         self.terminal.backend_mut().resize(width, height);
         self.app.resize(width, height);
-        self.app.sync(&self.model);
+        self.refresh();
         self.draw();
         self
     }
 
+    pub fn refresh(&mut self) {
+        self.app.refresh(&self.model);
+        self.input.refresh(&self.app, &self.model);
+    }
+
     pub fn draw(&mut self) -> Buffer {
-        let (app, model) = (&mut self.app, &self.model);
-        self.terminal.draw(|frame| render(frame, app, model)).unwrap();
+        let (app, input, model) = (&mut self.app, &self.input, &self.model);
+        self.terminal.draw(|frame| render(frame, app, input, model)).unwrap();
         self.terminal.backend().buffer().clone()
     }
 
@@ -95,7 +106,7 @@ impl Story {
         (at.x, at.y)
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<Command> {
         let request = |e: &Effect| match e {
             Effect::Session(r) => Some(r.clone()),
             _ => None,
@@ -115,13 +126,9 @@ pub fn golden(buffer: &Buffer, name: &str) {
     kubestep_output::golden::compare(&file, &describe(buffer));
 }
 
-/// An interface with default keys and built-in themes.
-fn app(size: (u16, u16), theme: &str, depth: Depth, charset: Charset) -> App {
-    let library = Library::default();
-    let appearance = Appearance { library, theme: theme.into(), depth, charset };
-    let mut app = App::new(appearance, Keymap::default()).unwrap();
-    app.resize(size.0, size.1);
-    app
+/// Built-in themes.
+fn appearance(theme: &str, depth: Depth, charset: Charset) -> Appearance {
+    Appearance { library: Library::default(), theme: theme.into(), depth, charset }
 }
 
 /// The screen's lines, without blanks at their ends.

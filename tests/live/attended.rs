@@ -19,7 +19,7 @@ fn bindings(server: &StandIn) -> Vec<String> {
 fn attend(server: &StandIn, more: &[&str]) -> Terminal {
     let terminal = schedule(server, &[&["--tui", "--yes-write"], more].concat());
     terminal.wait_for("LIVE SCHEDULING lab: paused");
-    terminal.wait_for("s steps into a cycle, n decides one, Space lets it go on by itself");
+    terminal.wait_for("s steps into a cycle, n runs one, Space schedules continuously");
     terminal
 }
 
@@ -105,7 +105,7 @@ fn what_is_held_when_one_leaves_is_said_and_not_written() {
     terminal.wait_for("is held: bind default/web to node-a");
     terminal.send("q");
     assert_eq!(terminal.exit_code(), 0);
-    terminal.wait_for("not written, as it was held: bind default/web to node-a");
+    terminal.wait_for("held and not written: bind default/web to node-a");
     assert!(bindings(&server).is_empty());
 }
 
@@ -116,7 +116,7 @@ fn a_lost_connection_stops_it_and_it_comes_back() {
     server.misbehave(|faults| faults.down = true);
     terminal.wait_for("CONNECTION LOST: writes stopped");
     terminal.send("n");
-    terminal.wait_for("the connection to the cluster is lost: nothing is decided");
+    terminal.wait_for("the connection to the cluster is lost: no cycles");
     server.misbehave(|faults| faults.down = false);
     terminal.wait_for("LIVE SCHEDULING lab: paused");
     terminal.send("n");
@@ -138,7 +138,7 @@ fn a_lost_lease_stops_it_for_good_and_one_can_still_look() {
     });
     server.put_at("/apis/coordination.k8s.io/v1/leases", "kube-system/kube-scheduler", stolen);
     terminal.wait_for("LEASE LOST: writes stopped");
-    terminal.wait_for("nothing is written any more");
+    terminal.wait_for("writing stopped");
     terminal.send("}2");
     server.put(Kind::Pod, "x", json!({"metadata": {"uid": "x"}, "spec": {"containers": []}}));
     terminal.wait_for("default/x");

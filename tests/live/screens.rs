@@ -53,7 +53,7 @@ fn a_live_cluster_is_followed_frozen_and_left() {
     terminal.send(" ");
     terminal.wait_for("time passes by itself on a live cluster");
     terminal.send("M");
-    terminal.wait_for("Messages: all that was said");
+    terminal.wait_for("Messages ─");
     terminal.wait_for("time passes by itself on a live cluster");
     terminal.resize(80, 24);
     terminal.wait("the mode at the right of 80 columns", |screen| {

@@ -1,4 +1,4 @@
-//! Wording that all user-facing layers share.
+//! Wording that messages of several packages share.
 
 use std::fmt::Display;
 

@@ -17,6 +17,7 @@ mod net;
 mod pairs;
 mod quantity;
 mod types;
+pub mod val;
 mod value;
 mod version;
 

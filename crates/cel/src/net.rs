@@ -3,7 +3,6 @@
 //! Upstream: `ip.go` and `cidr.go` in `staging/src/k8s.io/apiserver/pkg/cel/library`.
 
 use core::net::{IpAddr, Ipv4Addr};
-use std::any::Any;
 
 use ::cel::common::types::{CelString, STRING_TYPE, Type};
 use ::cel::common::value::{CowVal, StaticVal, Val};
@@ -11,6 +10,7 @@ use ::cel::{DeclarationError, Env, ExecutionError};
 use ipnet::IpNet;
 
 use crate::quantity::{answer, failed, number, text};
+use crate::val_methods;
 
 static IP: Type = Type::new_unspecified_type("net.IP");
 static CIDR: Type = Type::new_unspecified_type("net.CIDR");
@@ -24,46 +24,18 @@ pub struct Address(IpAddr);
 pub struct Network(IpNet);
 
 impl Val for Address {
-    fn get_type(&self) -> &Type {
-        &IP
-    }
-
-    fn cel_type() -> &'static Type {
-        &IP
-    }
+    val_methods!(IP, Any);
 
     fn equals(&self, other: &dyn Val) -> bool {
         other.downcast_ref::<Address>() == Some(self)
     }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
 }
 
 impl Val for Network {
-    fn get_type(&self) -> &Type {
-        &CIDR
-    }
-
-    fn cel_type() -> &'static Type {
-        &CIDR
-    }
+    val_methods!(CIDR, Any);
 
     fn equals(&self, other: &dyn Val) -> bool {
         other.downcast_ref::<Network>() == Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::disruption::Disruptions;
 use crate::faults::Faults;
 use crate::moments::Moments;
 use crate::remote::{Answer, Outgoing, Question, Remote, Written};
@@ -49,6 +50,8 @@ pub struct ApiServer {
     /// `Some` if the objects are only a mirror of a remote API server.
     pub(super) remote: Option<Remote>,
     pub(super) moments: Moments,
+    /// Drained and lost nodes, and the controllers that react to them; `None` before the first.
+    pub(super) disruptions: Option<Arc<Disruptions>>,
 }
 
 impl ApiServer {

@@ -6,6 +6,7 @@
 
 mod alone;
 mod api_server;
+pub mod disruption;
 pub mod faults;
 mod host;
 pub mod load;

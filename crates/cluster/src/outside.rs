@@ -77,7 +77,7 @@ impl World {
     }
 
     /// Parks a pending pod in the name of `by`, until it changes.
-    pub fn put_aside(&mut self, pod: NamespacedName, by: Symbol) {
+    pub fn park(&mut self, pod: NamespacedName, by: Symbol) {
         let now = self.now();
         self.scheduler_mut().park(pod, by, now);
     }

@@ -47,7 +47,7 @@ pub fn check_clients(extenders: &[Extender]) -> Result<(), Problem> {
     let path = FieldPath::root().field("extenders").index(at).field("tlsConfig");
     let message = "couldn't build extenders: specifying a root certificates file with the \
                    insecure flag is not allowed";
-    Err(Problem::new(&path.field("insecure"), message).help("remove it, or the authority"))
+    Err(Problem::new(&path.field("insecure"), message).help("remove it, or the CA"))
 }
 
 /// All resources that extenders mark `ignoredByScheduler`.

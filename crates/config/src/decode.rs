@@ -1,5 +1,5 @@
 //! From the text of a document to typed values, strictly: unknown and repeated
-//! fields are refused.
+//! fields are errors.
 //!
 //! Upstream: `pkg/scheduler/apis/config/scheme`,
 //! `staging/src/k8s.io/kube-scheduler/config/v1/types.go`.
@@ -49,7 +49,7 @@ pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, Confi
         return Err(ConfigError { stage: Stage::Decode, problems: reader.problems });
     }
     let ignored = more
-        .then(|| Problem::new(&FieldPath::root(), "only the first document of the file counts"));
+        .then(|| Problem::new(&FieldPath::root(), "only the first document of the file is read"));
     Ok(Decoded { document, warnings: ignored.into_iter().collect() })
 }
 

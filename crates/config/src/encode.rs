@@ -169,7 +169,7 @@ fn plugin(plugin: &Plugin) -> Node {
 }
 
 fn plugin_config(config: &PluginConfig) -> Node {
-    let args = config.args.as_ref().map(|args| args.encode(&config.name));
+    let args = config.args.as_ref().map(|args| args.encode());
     Map::default().put("name", config.name.as_str()).put("args", args).into()
 }
 

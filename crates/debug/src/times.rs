@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kubestep_framework::runtime::stopwatch::{Clock, Spent, Stopwatch, add};
+use kubestep_framework::stopwatch::{Clock, Spent, Stopwatch, add};
 
 /// The number of cycles with individual durations; earlier ones count only in the total.
 const KEPT: usize = 2_000;

@@ -60,15 +60,15 @@ pub fn notices(missing: &[Missing]) -> Vec<String> {
 
 /// Resources that only `kubestep record` reads.
 const EVENTS: &str =
-    "  - events  # may be left out: recordings then lack the events of the cluster's schedulers\n";
+    "  - events  # optional: without it, recordings lack the events of the cluster's schedulers\n";
 
 /// The reviews that the scheduler's HTTP port creates; they are not stored.
 const REVIEWS: &str = "\
-# authenticates callers of the port, with --authentication-kubeconfig; may be left out
+# authenticates callers of the port, with --authentication-kubeconfig; optional
 - apiGroups: [\"authentication.k8s.io\"]
   resources: [tokenreviews]
   verbs: [create]
-# authorizes callers of the port, with --authorization-kubeconfig; may be left out
+# authorizes callers of the port, with --authorization-kubeconfig; optional
 - apiGroups: [\"authorization.k8s.io\"]
   resources: [subjectaccessreviews]
   verbs: [create]
@@ -76,7 +76,7 @@ const REVIEWS: &str = "\
 
 /// The smallest ClusterRole that can watch a cluster, as YAML.
 pub fn cluster_role(name: &str) -> String {
-    let what = "# What kubestep reads of a cluster. No verb here writes.";
+    let what = "# What kubestep reads from a cluster. No verb writes.";
     role(name, what, &[EVENTS])
 }
 
@@ -102,7 +102,7 @@ fn role(name: &str, what: &str, more: &[&str]) -> String {
             let comment = match row.reader {
                 Reader::Scheduler => String::new(),
                 Reader::Gate(gate) => format!("  # only with the gate {gate}"),
-                Reader::Debugger => format!("  # may be left out: {}", row.without),
+                Reader::Debugger => format!("  # optional: without it, {}", row.without),
             };
             yaml += &format!("  - {}{comment}\n", row.kind.plural());
         }
@@ -132,7 +132,7 @@ mod tests {
             said,
             [
                 "csinodes cannot be read (forbidden): limits on volumes per node are ignored",
-                "services cannot be read (cut off): default spread constraints do not see services",
+                "services cannot be read (cut off): default spread constraints ignore services",
                 "\"kubestep rbac\" prints the role that allows reading all of it",
             ]
         );

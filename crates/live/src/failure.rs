@@ -36,7 +36,7 @@ pub enum Failure {
         message: String,
     },
     /// Any other status that is not success.
-    #[error("the server answered {code}: {message}")]
+    #[error("the server returned {code}: {message}")]
     Server {
         /// The status code.
         code: u16,
@@ -47,10 +47,10 @@ pub enum Failure {
     #[error("{0}")]
     Unreachable(String),
     /// Not sent or not waited for, because writing was stopped.
-    #[error("nothing is written any more: {0}")]
+    #[error("writing stopped: {0}")]
     Stopped(String),
     /// An answer that cannot be parsed.
-    #[error("the answer cannot be read: {0}")]
+    #[error("the response cannot be read: {0}")]
     Malformed(String),
     /// The server ended a watch, which is normal once it has been open for a while.
     #[error("the server ends each watch immediately")]
@@ -124,8 +124,8 @@ impl Failure {
             Failure::Server { code, .. } => code.to_string(),
             Failure::Unreachable(_) => "no connection".into(),
             Failure::Stopped(_) => "stopped".into(),
-            Failure::Malformed(_) => "bad answer".into(),
-            Failure::Ended => "watch ends at once".into(),
+            Failure::Malformed(_) => "bad response".into(),
+            Failure::Ended => "watch ends immediately".into(),
         }
     }
 
@@ -138,7 +138,7 @@ impl Failure {
 impl Status {
     fn failure(self, code: u16, after: Option<Duration>) -> Failure {
         let message = match self.message.is_empty() {
-            true => "no reason is given".to_owned(),
+            true => "no reason given".to_owned(),
             false => self.message,
         };
         // The server was restored to an older state and has not reached this version yet.
@@ -191,7 +191,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(RETRY_AFTER, "7".parse().unwrap());
         let busy = Failure::of_answer(StatusCode::TOO_MANY_REQUESTS, &headers, b"{}");
-        let message = "no reason is given".to_owned();
+        let message = "no reason given".to_owned();
         assert_eq!(busy, Failure::Busy { after: Some(Duration::from_secs(7)), message });
     }
 

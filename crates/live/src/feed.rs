@@ -82,7 +82,7 @@ impl Feed {
         let (events, inbox) = unbounded_channel();
         let (opened, opening) = mpsc::channel();
         let outages: Arc<Mutex<Outages>> = Arc::default();
-        let teller = Teller { events: events.clone(), outages: outages.clone() };
+        let sender = FeedSender { events: events.clone(), outages: outages.clone() };
         let follow = move || {
             let runtime = match Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
@@ -92,7 +92,7 @@ impl Feed {
                 match begin(target, &scope).await {
                     Ok((snapshot, link)) => {
                         let link = Arc::new(link);
-                        let watchers = watchers(&snapshot, &teller, pace);
+                        let watchers = watchers(&snapshot, &sender, pace);
                         // The receiver is dropped if the program ends now.
                         let _told = opened.send(Ok((snapshot, link.clone())));
                         let followed = watchers.into_iter().map(|watcher| watcher.run(&link));
@@ -163,27 +163,27 @@ async fn begin(target: Target, scope: &Scope) -> Result<(Snapshot, Link), LinkEr
 }
 
 /// A watcher for each list that was made, and one for each kind that may become readable later.
-fn watchers(snapshot: &Snapshot, teller: &Teller, pace: Pace) -> Vec<Watcher> {
+fn watchers(snapshot: &Snapshot, sender: &FeedSender, pace: Pace) -> Vec<Watcher> {
     let known = snapshot
         .parts
         .iter()
-        .map(|part| Watcher::after(part.place.clone(), &part.listed, teller.clone(), pace));
+        .map(|part| Watcher::after(part.place.clone(), &part.listed, sender.clone(), pace));
     let missing = snapshot.missing.iter().filter(|missing| !missing.is_absent());
     let hoped = missing.map(|missing| {
-        teller.missing((&missing.what(), missing.place.row), &missing.failure);
-        Watcher::unlisted(missing.place.clone(), teller.clone(), pace)
+        sender.missing((&missing.what(), missing.place.row), &missing.failure);
+        Watcher::unlisted(missing.place.clone(), sender.clone(), pace)
     });
     known.chain(hoped).collect()
 }
 
 /// Collects what the watchers report. An outage that affects all of them is reported once.
 #[derive(Clone)]
-pub(super) struct Teller {
+pub(super) struct FeedSender {
     events: UnboundedSender<Event>,
     outages: Arc<Mutex<Outages>>,
 }
 
-impl Teller {
+impl FeedSender {
     /// Whether the receiver was dropped.
     pub fn is_closed(&self) -> bool {
         self.events.is_closed()
@@ -195,7 +195,7 @@ impl Teller {
 
     /// An object was skipped because it cannot be read.
     pub fn unreadable(&self, problem: &str) {
-        self.notice(true, format!("skipped, cannot be read: {problem}"));
+        self.notice(true, format!("skipped, unreadable: {problem}"));
     }
 
     /// The version to continue from has expired.
@@ -221,7 +221,7 @@ impl Teller {
     /// `what` was listed.
     pub fn listed(&self, what: &str) {
         if lock(&self.outages).allow(what) {
-            self.notice(false, format!("{what} can be read now"));
+            self.notice(false, format!("{what} is readable now"));
         }
     }
 
@@ -241,7 +241,7 @@ impl Teller {
     /// The watch of `what` works.
     pub fn followed(&self, what: &str) {
         if lock(&self.outages).followed(what) {
-            self.notice(false, "everything is followed again".into());
+            self.notice(false, "all watches work again".into());
         }
     }
 

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::link::{Link, LinkError, Target};
 use crate::runtime;
 use crate::scheduling::Lead;
-use crate::write::{Calls, Gate, Manner};
+use crate::write::{Calls, Gate, WriteOptions};
 
 use record::Record;
 
@@ -109,8 +109,8 @@ impl Candidate {
     fn new(link: Link, settings: Settings) -> Candidate {
         let gate = Gate::closed("");
         gate.open();
-        let manner = Manner { qps: -1.0, burst: 1, dry_run: false };
-        let calls = Calls::new(link, gate, &manner);
+        let options = WriteOptions { qps: -1.0, burst: 1, dry_run: false };
+        let calls = Calls::new(link, gate, &options);
         Candidate { calls, settings, observed: None, leads: false, tries: 0 }
     }
 
@@ -159,7 +159,7 @@ impl Candidate {
                 Ok(Ok(false)) => problem = "another replica has taken the lease".to_owned(),
                 Ok(Err(failure)) => problem = failure.to_string(),
                 // The attempt may have been cut off by the deadline.
-                Err(_) if problem.is_empty() => problem = "no answer".to_owned(),
+                Err(_) if problem.is_empty() => problem = "no response".to_owned(),
                 Err(_) => {}
             }
             if renewed.elapsed() >= self.settings.deadline {
@@ -174,7 +174,7 @@ impl Candidate {
     async fn attempt(&mut self) -> Result<bool, Failure> {
         self.tries += 1;
         let half = self.settings.deadline / 2;
-        let late = |_| Failure::Unreachable(format!("no answer within {} s", half.as_secs()));
+        let late = |_| Failure::Unreachable(format!("no response within {} s", half.as_secs()));
         let current = timeout(half, self.calls.get(&self.path())).await.map_err(late)?;
         let text = match current {
             Err(Failure::Absent(_)) => {

@@ -15,11 +15,11 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::feed::{Delta, Event, Feed, Notice};
-use crate::write::{Answered, Writer};
+use crate::write::{WriteResult, Writer};
 use kubestep_api::Object;
 use kubestep_cluster::World;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueMove};
-use kubestep_framework::runtime::stopwatch::{Clock, Done, Spent, Stopwatch};
+use kubestep_framework::stopwatch::{Clock, Done, Spent, Stopwatch};
 
 /// Most events and answers applied between two cycles.
 const BATCH: usize = 500;
@@ -45,7 +45,7 @@ impl Lead {
     /// In a few words.
     pub fn words(&self) -> String {
         match self {
-            Lead::Waiting => "another replica may lead: waiting for the lease".into(),
+            Lead::Waiting => "not leading: waiting for the lease".into(),
             Lead::Leading => "leading: scheduling".into(),
             Lead::Lost(reason) => reason.clone(),
         }
@@ -65,7 +65,7 @@ pub enum End {
 
 /// Something that happened, to be logged or counted.
 #[derive(Debug)]
-pub enum Told {
+pub enum Report {
     /// A notice about the connection.
     Notice(Notice),
     /// The leadership changed.
@@ -134,18 +134,18 @@ impl Scheduling {
         &self.world
     }
 
-    /// Schedules until it is stopped or loses the lease. Reports what happens to `tell`.
+    /// Schedules until it is stopped or loses the lease. Reports what happens to `report`.
     pub async fn run(
         &mut self,
         mut lead: watch::Receiver<Lead>,
         mut stop: watch::Receiver<bool>,
-        tell: &mut impl FnMut(&World, Told),
+        report: &mut impl FnMut(&World, Report),
     ) -> End {
-        let mut told = None;
+        let mut reported = None;
         loop {
             let state = lead.borrow_and_update().clone();
-            if told.replace(state.clone()).as_ref() != Some(&state) {
-                tell(&self.world, Told::Lead(state.clone()));
+            if reported.replace(state.clone()).as_ref() != Some(&state) {
+                report(&self.world, Report::Lead(state.clone()));
             }
             if let Lead::Lost(reason) = state {
                 self.writer.gate().shut(&reason);
@@ -154,48 +154,48 @@ impl Scheduling {
             if *stop.borrow_and_update() {
                 return End::Stopped;
             }
-            if self.turn(state == Lead::Leading, tell) {
+            if self.turn(state == Lead::Leading, report) {
                 yield_now().await;
                 continue;
             }
             let rest = self.rest();
-            let news = tokio::select! {
+            let wakeup = tokio::select! {
                 event = self.feed.next() => match event {
-                    Some(event) => News::Event(event),
+                    Some(event) => Wakeup::Event(event),
                     None => return End::FeedEnded,
                 },
-                Some(answered) = self.writer.next() => News::Answered(answered),
-                _ = lead.changed() => News::Nothing,
-                _ = stop.changed() => News::Nothing,
-                () = sleep(rest) => News::Nothing,
+                Some(answered) = self.writer.next() => Wakeup::Answered(answered),
+                _ = lead.changed() => Wakeup::Nothing,
+                _ = stop.changed() => Wakeup::Nothing,
+                () = sleep(rest) => Wakeup::Nothing,
             };
-            match news {
-                News::Event(event) => self.take(event, tell),
-                News::Answered(answered) => self.answer(answered, tell),
-                News::Nothing => {}
+            match wakeup {
+                Wakeup::Event(event) => self.take(event, report),
+                Wakeup::Answered(answered) => self.answer(answered, report),
+                Wakeup::Nothing => {}
             }
         }
     }
 
     /// One iteration of the loop. Returns whether there may be more to do at once.
-    fn turn(&mut self, leads: bool, tell: &mut impl FnMut(&World, Told)) -> bool {
+    fn turn(&mut self, leads: bool, report: &mut impl FnMut(&World, Report)) -> bool {
         let mut busy = false;
         for _ in 0..BATCH {
             let Some(event) = self.feed.try_next() else { break };
-            self.take(event, tell);
+            self.take(event, report);
             busy = true;
         }
         for _ in 0..BATCH {
             let Some(answered) = self.writer.try_next() else { break };
-            self.answer(answered, tell);
+            self.answer(answered, report);
             busy = true;
         }
-        self.tick(tell);
+        self.tick(report);
         if self.may_write(leads) {
-            busy |= self.cycles(tell);
+            busy |= self.cycles(report);
         }
         self.write();
-        self.tell_rest(tell);
+        self.report_rest(report);
         busy
     }
 
@@ -211,15 +211,15 @@ impl Scheduling {
     }
 
     /// Runs cycles for at most [`CYCLES`]. Returns whether there may be more.
-    fn cycles(&mut self, tell: &mut impl FnMut(&World, Told)) -> bool {
+    fn cycles(&mut self, report: &mut impl FnMut(&World, Report)) -> bool {
         let start = Instant::now();
         while start.elapsed() < CYCLES {
             let began = Instant::now();
             let Some(record) = self.world.step() else { return false };
             let took = began.elapsed();
             self.write();
-            tell(&self.world, Told::Cycle(record.clone(), took));
-            tell(&self.world, Told::Spent(Some(record), self.stopwatch.take()));
+            report(&self.world, Report::Cycle(record.clone(), took));
+            report(&self.world, Report::Spent(Some(record), self.stopwatch.take()));
         }
         true
     }
@@ -231,11 +231,11 @@ impl Scheduling {
         }
     }
 
-    fn take(&mut self, event: Event, tell: &mut impl FnMut(&World, Told)) {
+    fn take(&mut self, event: Event, report: &mut impl FnMut(&World, Report)) {
         let began = Instant::now();
         let delta = match event {
             Event::Delta(delta) => delta,
-            Event::Notice(notice) => return tell(&self.world, Told::Notice(notice)),
+            Event::Notice(notice) => return report(&self.world, Report::Notice(notice)),
         };
         let (kind, key) = delta.place();
         let event = event_name(&delta, self.world.api().get(kind, key).as_ref());
@@ -243,22 +243,22 @@ impl Scheduling {
             Delta::Put(object) => self.world.accept(object),
             Delta::Delete { kind, key } => self.world.forget(kind, key),
         }
-        tell(&self.world, Told::Handled { event, took: began.elapsed() });
+        report(&self.world, Report::Handled { event, took: began.elapsed() });
     }
 
-    fn answer(&mut self, answered: Answered, tell: &mut impl FnMut(&World, Told)) {
-        let Answered { ticket, answer, what } = answered;
+    fn answer(&mut self, answered: WriteResult, report: &mut impl FnMut(&World, Report)) {
+        let WriteResult { ticket, answer, what } = answered;
         let error = answer.as_ref().err().cloned();
         self.world.answer(ticket, answer);
-        tell(&self.world, Told::Answered { what, error });
+        report(&self.world, Report::Answered { what, error });
     }
 
     /// Advances the clock.
-    fn tick(&mut self, tell: &mut impl FnMut(&World, Told)) {
+    fn tick(&mut self, report: &mut impl FnMut(&World, Report)) {
         if self.ticked.elapsed() >= TICK || self.due().is_zero() {
             self.ticked = Instant::now();
             self.world.advance_to(self.feed.link().now());
-            tell(&self.world, Told::Tick { followed: !self.feed.is_cut_off() });
+            report(&self.world, Report::Tick { followed: !self.feed.is_cut_off() });
         }
     }
 
@@ -274,7 +274,7 @@ impl Scheduling {
     }
 
     /// Reports what the scheduler has recorded outside of cycles.
-    fn tell_rest(&mut self, tell: &mut impl FnMut(&World, Told)) {
+    fn report_rest(&mut self, report: &mut impl FnMut(&World, Report)) {
         let scheduler = self.world.scheduler_mut();
         let finished = scheduler.take_finished();
         scheduler.queue_mut().drain_hints();
@@ -282,18 +282,18 @@ impl Scheduling {
         self.world.api_mut().take_events();
         self.world.api_mut().take_deleted_pods();
         for record in finished {
-            tell(&self.world, Told::Decided(Arc::new(record)));
+            report(&self.world, Report::Decided(Arc::new(record)));
         }
         for moved in moves {
-            tell(&self.world, Told::Moved(moved));
+            report(&self.world, Report::Moved(moved));
         }
         let spent = self.stopwatch.take();
         if !spent.is_empty() {
-            tell(&self.world, Told::Spent(None, spent));
+            report(&self.world, Report::Spent(None, spent));
         }
         let done = self.stopwatch.take_done();
         if !done.is_empty() {
-            tell(&self.world, Told::Done(done));
+            report(&self.world, Report::Done(done));
         }
     }
 }
@@ -316,9 +316,9 @@ pub(super) fn event_name(delta: &Delta, known: Option<&Object>) -> String {
 }
 
 /// What ended a sleep.
-enum News {
+enum Wakeup {
     Event(Event),
-    Answered(Answered),
+    Answered(WriteResult),
     Nothing,
 }
 

@@ -137,7 +137,7 @@ impl Snapshot {
     /// Warnings for the user, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         let unreadable = self.parts.iter().flat_map(|part| &part.listed.unreadable);
-        let unreadable = unreadable.map(|problem| format!("skipped, cannot be read: {problem}"));
+        let unreadable = unreadable.map(|problem| format!("skipped, unreadable: {problem}"));
         let missing = crate::access::notices(&self.missing);
         self.warnings.iter().cloned().chain(missing).chain(unreadable).collect()
     }

@@ -43,12 +43,12 @@ impl Traffic {
         };
         Ok(Traffic {
             requests: IntCounterVec::new(
-                Opts::new("rest_client_requests_total", "Requests, by the answer's code"),
+                Opts::new("rest_client_requests_total", "Requests, by status code of the response"),
                 &["code", "method", "host"],
             )?,
             seconds: histogram(
                 "rest_client_request_duration_seconds",
-                "Time until an answer began",
+                "Time until a response began",
                 &SECONDS,
             )?,
             waited: histogram(
@@ -57,7 +57,7 @@ impl Traffic {
                 &SECONDS,
             )?,
             sent: histogram("rest_client_request_size_bytes", "Bytes of requests", &BYTES)?,
-            received: histogram("rest_client_response_size_bytes", "Bytes of answers", &BYTES)?,
+            received: histogram("rest_client_response_size_bytes", "Bytes of responses", &BYTES)?,
         })
     }
 }

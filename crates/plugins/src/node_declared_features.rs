@@ -9,8 +9,10 @@ use super::signers;
 use crate::keys;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ContainerRestartRuleAction, PodSpec};
+use kubestep_config::versions::Switch;
 use kubestep_config::{
-    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
+    ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
@@ -92,11 +94,12 @@ pub fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Gated(Feature::NodeDeclaredFeatures),
+    history: &[PluginChange::Exists(Switch::NodeDeclaredFeaturesPlugin)],
     doc: "features that the node must declare",
-    long_doc: "Infers from the pod which node features it needs and refuses nodes that do not declare \
-               them in status.declaredFeatures.",
-    example: "A pod that can only run with a feature of the kubelet is refused on nodes whose \
-             status.declaredFeatures does not list it, such as nodes of an older version.",
+    long_doc: "Infers from the pod which node features it requires and rejects nodes that do not \
+               declare them in status.declaredFeatures.",
+    example: "A pod that requires a feature of the kubelet is rejected on nodes whose \
+              status.declaredFeatures does not list it, such as nodes of an older version.",
     ..PluginDescriptor::new(
         "NodeDeclaredFeatures",
         &[ExtensionPoint::PreFilter, ExtensionPoint::Filter],
@@ -151,10 +154,10 @@ impl Plugin for NodeDeclaredFeatures {
             let declared = |node: &'_ kubestep_api::Node| node.status.declared_features.clone();
             old.is_none() || old.map(declared) != new.map(declared)
         } else {
-            let (old, new) = objects.pods()?;
-            let itself = new.is_some_and(|new| new.metadata.uid == pod.uid());
+            let (old, _) = objects.pods()?;
             let needed = |pod: &kubestep_api::Pod| FeatureSet::needed_by(&pod.spec);
-            itself && old.map(needed) != new.map(needed)
+            let updated = objects.updated_pod(pod.uid())?;
+            updated.is_some_and(|new| old.map(needed) != Some(needed(new)))
         };
         Ok(Hint::queue_if(changed))
     }

@@ -23,9 +23,9 @@ use kubestep_framework::status::Status;
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Present,
-    doc: "host ports that are already taken",
-    long_doc: "A node is refused if a pod on it uses one of the host ports the pod asks for, with the \
-               same protocol and an overlapping address.",
+    doc: "host ports that are already in use",
+    long_doc: "A node is rejected if a pod on it uses one of the host ports that the pod requests, \
+               with the same protocol and an overlapping address.",
     example: "Two pods with hostPort 8080 and protocol TCP cannot be on one node, unless their \
              hostIP differs and neither is 0.0.0.0.",
     ..PluginDescriptor::new("NodePorts", &[ExtensionPoint::PreFilter, ExtensionPoint::Filter])

@@ -29,10 +29,10 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_weight: Some(3),
     default_profile: DefaultProfile::Present,
     doc: "taints that the pod does not tolerate",
-    long_doc: "Taints with the effect NoSchedule or NoExecute refuse the node, unless the pod tolerates \
-               them. Untolerated PreferNoSchedule taints lower the score.",
-    example: "A node with the taint gpu=yes:NoSchedule takes only pods with a toleration of the \
-             key gpu (operator Exists, or value yes).",
+    long_doc: "Nodes with a NoSchedule or NoExecute taint that the pod does not tolerate are \
+               rejected. Untolerated PreferNoSchedule taints lower the score.",
+    example: "A node with the taint gpu=yes:NoSchedule accepts only pods with a toleration of the \
+              key gpu (operator Exists, or value yes).",
     ..PluginDescriptor::new(
         "TaintToleration",
         &[ExtensionPoint::Filter, ExtensionPoint::PreScore, ExtensionPoint::Score],
@@ -149,9 +149,7 @@ impl Plugin for TaintToleration {
         if event.resource == EventResource::Node {
             return self.after_node_change(pod, objects);
         }
-        let (_, changed) = objects.pods()?;
-        let itself = changed.is_some_and(|changed| changed.metadata.uid == pod.uid());
-        Ok(Hint::queue_if(itself))
+        Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some()))
     }
 
     /// The status does not name the taint, as upstream.

@@ -36,7 +36,7 @@ use kubestep_live::kinds::Reader;
 use kubestep_live::lease::{Election, Settings};
 use kubestep_live::scheduling::{End, Lead, Scheduling};
 use kubestep_live::serve::{PageGates, Zpages};
-use kubestep_live::write::{Manner, Writer};
+use kubestep_live::write::{WriteOptions, Writer};
 use kubestep_live::{Feed, Link, Missing, Snapshot, Target};
 use kubestep_source::Filter;
 
@@ -50,10 +50,10 @@ use upstream::Upstream;
 
 /// Schedule the pods of a live cluster in place of kube-scheduler
 ///
-/// The only command that writes to a cluster. It says what it will write and asks; where there is
-/// no terminal to ask on, --yes-write has to be given. With --tui the debugger is shown on it.
+/// The only command that writes to a cluster. It shows what it will write and asks for
+/// confirmation; without a terminal, --yes-write is required. --tui opens the debugger on it.
 ///
-/// It takes kube-scheduler's flags, so that it can replace it.
+/// It accepts kube-scheduler's flags and can replace it.
 #[derive(Args, Debug)]
 #[command(after_long_help = upstream::help())]
 pub(super) struct Schedule {
@@ -173,9 +173,9 @@ impl Schedule {
     /// Schedules until the end.
     fn schedule(&self, schedulable: Schedulable, log: &Log) -> Result<Exit> {
         let Schedulable { target, built, feed, election, watched } = schedulable;
-        let manner = self.client.manner(&built.world.config().document.client_connection);
-        let manner = Manner { dry_run: self.dry_run, ..manner };
-        let writer = Writer::start(target.clone(), manner).map_err(cluster::explained)?;
+        let options = self.client.write_options(&built.world.config().document.client_connection);
+        let options = WriteOptions { dry_run: self.dry_run, ..options };
+        let writer = Writer::start(target.clone(), options).map_err(cluster::explained)?;
         if let Some(extenders) = built.world.api().extenders() {
             writer.bind_through(extenders.clone());
         }
@@ -302,12 +302,12 @@ fn run(
                 stop.send_replace(true);
                 std::future::pending::<()>().await;
             };
-            let mut tell = |world: &World, told| {
-                watched.see(world, &told);
-                log.tell(told);
+            let mut report = |world: &World, report| {
+                watched.see(world, &report);
+                log.report(report);
             };
             tokio::select! {
-                end = scheduling.run(lead, stopped, &mut tell) => Ok(end),
+                end = scheduling.run(lead, stopped, &mut report) => Ok(end),
                 () = asked => Ok(End::Stopped),
             }
         })
@@ -326,9 +326,9 @@ fn ended(end: End, log: &Log) -> Result<Exit> {
             Ok(Exit::Fine)
         }
         End::LeadLost(reason) => {
-            log.line(0, &format!("nothing is written any more: {reason}"));
+            log.line(0, &format!("writing stopped: {reason}"));
             Ok(Exit::Lost)
         }
-        End::FeedEnded => bail!("the cluster cannot be followed any more"),
+        End::FeedEnded => bail!("the connection to the cluster ended"),
     }
 }

@@ -59,14 +59,14 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
         };
         lines.push(format!("chosen: {} → {}", name(decision.node.a), name(decision.node.b)));
     }
-    for (side, words) in [("a", &decision.by_hand.a), ("b", &decision.by_hand.b)] {
+    for (side, words) in [("a", &decision.interventions.a), ("b", &decision.interventions.b)] {
         lines.extend(words.iter().map(|word| format!("{side}: {word}")));
     }
     let telling = decision.verdicts.iter().filter(|one| !follows(one, decision));
     lines.extend(telling.map(verdict));
     lines.extend(scores(&decision.scores));
     if decision.not_compared {
-        lines.push("verdicts and scores were left out of a record and are not compared".into());
+        lines.push("verdicts and scores were omitted from a record and are not compared".into());
     }
     lines
 }

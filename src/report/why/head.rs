@@ -35,7 +35,7 @@ fn place(why: &Why) -> String {
     match &why.place {
         Place::Bound { node } => match why.attempts.last() {
             Some(attempt) => format!("is on {node} (attempt {})", attempt.attempt),
-            None => format!("is on {node} (already there when loaded)"),
+            None => format!("is on {node} (bound when loaded)"),
         },
         Place::Ended { phase } => format!("has ended: {phase}"),
         Place::Waiting { node, in_pre_bind: false, .. } => {
@@ -75,7 +75,7 @@ fn verdict(why: &Why) -> String {
     let refused = why.ahead.iter().any(Ahead::refuses);
     match (&why.place, why.basis) {
         (Place::Bound { node } | Place::Waiting { node, .. }, Basis::Cycle { cycle }) => {
-            format!("In cycle {cycle} it fitted {}; {node} was chosen.", of(fits, all))
+            format!("In cycle {cycle} it fit {}; {node} was selected.", of(fits, all))
         }
         (Place::Bound { .. } | Place::Ended { .. }, Basis::Now) => {
             format!("Rescheduled now, without spec.nodeName, it would fit {}.", of(fits, all))
@@ -84,7 +84,7 @@ fn verdict(why: &Why) -> String {
         _ if blocked && fits > 0 => format!("Otherwise it would fit {}.", of(fits, all)),
         _ if fits > 0 => format!("It fits {}: the next attempt places it.", of(fits, all)),
         _ if blocked && all == 0 => String::new(),
-        _ if blocked => format!("Nor does it fit any of the {}.", count(all, "node")),
+        _ if blocked => format!("It also fits none of the {}.", count(all, "node")),
         _ if all == 1 => "It does not fit the only node.".to_owned(),
         _ => format!("It fits none of the {}.", count(all, "node")),
     }

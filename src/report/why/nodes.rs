@@ -122,7 +122,7 @@ fn node(node: &NodeWhy) -> Vec<String> {
     let mut lines = vec![format!("{}: {verdict}{}", node.node, seen.unwrap_or_default())];
     for blocker in &node.blockers {
         let reasons: Vec<&str> = blocker.reasons.iter().map(|reason| reason.as_str()).collect();
-        let nominated = if blocker.by_nominated { ", with nominated pods counted in" } else { "" };
+        let nominated = if blocker.by_nominated { ", counting nominated pods" } else { "" };
         let reasons = reasons.join(", ");
         lines.push(format!("  {}: {} [{reasons}]{nominated}", blocker.plugin, blocker.code));
         lines.extend(blocker.causes.iter().map(|cause| format!("    {}", cause.words())));

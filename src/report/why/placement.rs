@@ -16,11 +16,14 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     if placement.ranking.len() < 2 {
         return match (placement.ranking.first(), &why.place) {
             (Some(only), Place::Bound { .. }) if placement.nominated_first => vec![format!(
-                "{} was tried first, as the pod was nominated to it, and fitted: no other node was asked.",
+                "{} was tried first because the pod was nominated to it, and fit: no other node was evaluated.",
                 only.node
             )],
             (Some(only), Place::Bound { .. }) => {
-                vec![format!("{} was the only node that fitted, so nothing was scored.", only.node)]
+                vec![format!(
+                    "{} was the only feasible node, so no scores were computed.",
+                    only.node
+                )]
             }
             _ => Vec::new(),
         };
@@ -85,7 +88,7 @@ fn tie(placement: &Placement) -> Option<String> {
     if placement.tie.is_empty() {
         return None;
     }
-    let how = placement.tie_break.as_deref().unwrap_or("chance, as kube-scheduler does");
+    let how = placement.tie_break.as_deref().unwrap_or("a random choice, as in kube-scheduler");
     Some(format!("{} share the best total; the tie is broken by {how}.", placement.tie.len()))
 }
 

@@ -117,7 +117,7 @@ fn story(why: &Why) -> Vec<String> {
     });
     let mut all: Vec<_> = moves.chain(asked).chain(attempts).collect();
     all.sort_by_key(|(time, _)| *time);
-    let mut lines = vec!["What happened to it:".to_owned()];
+    let mut lines = vec!["History:".to_owned()];
     lines.extend(all.into_iter().map(|(_, text)| format!("  {text}")));
     lines
 }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Done, Driver};
-use crate::tui::app::Request;
+use super::Driver;
+use crate::tui::command::Command;
+use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::LiveModel;
-use crate::tui::widget::status_line::Severity;
 use kubestep_api::Time;
 use kubestep_live::attended::Arrival;
 use kubestep_live::{Decision, Following, Notice, debugger};
@@ -61,7 +61,7 @@ impl Driver {
             (Some(_), Some(Arrival::Answered(_))) => Vec::new(),
             (Some(_), None) => {
                 self.following = None;
-                let text = "the cluster is not followed any more: what is shown gets old";
+                let text = "the cluster is no longer followed: what is shown is out of date";
                 vec![Notice { serious: true, text: text.to_owned() }]
             }
         };
@@ -72,7 +72,7 @@ impl Driver {
     /// Lets the scheduler beside the cluster work for about `budget`; a real one only if it
     /// `runs` by itself. Gives whether there is more to do, and what is to be said if a
     /// breakpoint stopped it.
-    pub fn live_slice(&mut self, budget: Duration, runs: bool) -> (bool, Option<Done>) {
+    pub fn live_slice(&mut self, budget: Duration, runs: bool) -> (bool, Option<CommandResult>) {
         let before = self.session.timeline().steps().end();
         let (more, done) = match &mut self.following {
             Some(following) if self.branches.on_original() => {
@@ -108,7 +108,7 @@ impl Driver {
     }
 
     /// What cannot be done while a cluster is followed.
-    pub(super) fn refused_live(&self, request: &Request) -> Option<Done> {
+    pub(super) fn refused_live(&self, command: &Command) -> Option<CommandResult> {
         let (real, frozen) = match (&self.following, &self.attended) {
             // A branch goes its own way.
             _ if !self.branches.on_original() => return None,
@@ -116,26 +116,25 @@ impl Driver {
             (None, Some(_)) => (true, false),
             (None, None) => return None,
         };
-        let text = match request {
-            Request::ContinueHere => "the past of a live cluster cannot be changed",
-            Request::Advance(_) if real => "time passes by itself on a live cluster",
-            Request::Moment(micros) if real && self.is_to_come(*micros) => {
+        let text = match command {
+            Command::ContinueHere => "the past of a live cluster cannot be changed",
+            Command::Advance(_) if real => "time passes by itself on a live cluster",
+            Command::GoToTime(micros) if real && self.is_to_come(*micros) => {
                 "this moment is still to come: time passes by itself on a live cluster"
             }
-            Request::Advance(_) if !frozen => {
+            Command::Advance(_) if !frozen => {
                 "time passes by itself on a live cluster; Z freezes it"
             }
             _ => return None,
         };
-        let message = Some((Severity::Error, text.to_owned()));
-        Some(Done { message, ..Done::default() })
+        Some(CommandResult::error(text))
     }
 
     fn is_to_come(&self, micros: i64) -> bool {
         self.model.start.0.saturating_add(micros) > self.session.world().now().0
     }
 
-    pub(super) fn freeze(&mut self) -> Done {
+    pub(super) fn freeze(&mut self) -> CommandResult {
         let (frozen, waiting) = match (&mut self.following, &mut self.attended) {
             (Some(following), _) => {
                 following.freeze(!following.is_frozen());
@@ -145,20 +144,20 @@ impl Driver {
                 attended.freeze(!attended.is_frozen());
                 (attended.is_frozen(), attended.waiting())
             }
-            (None, None) => return Done::default(),
+            (None, None) => return CommandResult::default(),
         };
         let text = match (frozen, waiting) {
-            (true, _) => "frozen: events queue up, nothing moves; Z goes on".to_owned(),
-            (false, 0) => "going on; nothing has happened meanwhile".to_owned(),
-            (false, waiting) => format!("going on with {waiting} events that have queued up"),
+            (true, _) => "frozen: updates are queued; Z resumes".to_owned(),
+            (false, 0) => "resumed; no updates were queued".to_owned(),
+            (false, waiting) => format!("resumed with {waiting} queued updates"),
         };
         self.live_changed();
-        Done { message: Some((Severity::Info, text)), ..Done::default() }
+        CommandResult::info(text)
     }
 
-    pub(super) fn dump(&self) -> Done {
+    pub(super) fn dump(&self) -> CommandResult {
         let title = "What the scheduler believes".to_owned();
-        Done { window: Some((title, debugger::dump(&self.session))), ..Done::default() }
+        CommandResult::window(WindowContent::Lines(title, debugger::dump(&self.session)))
     }
 
     /// Takes over whether what is shown is the live cluster, and whether a real scheduler is held.

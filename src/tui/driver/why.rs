@@ -3,16 +3,16 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Done, Driver, Open};
+use super::Driver;
 use crate::report::why::{Detail, of_node, text};
-use crate::tui::widget::status_line::Severity;
+use crate::tui::command_result::{CommandResult, WindowContent};
 use kubestep_api::intern::Symbol;
 use kubestep_debug::why::{ask, ask_of_cycle};
 use kubestep_framework::pod::NamespacedName;
 
 impl Driver {
     /// Why the pod is where it is, at the position.
-    pub(super) fn why(&mut self, pod: NamespacedName) -> Done {
+    pub(super) fn why(&mut self, pod: NamespacedName) -> CommandResult {
         match ask(&mut self.session, pod, &[]) {
             Some(why) => window(format!("Why {pod}?"), &text(&why, &Detail::default())),
             None => gone(pod),
@@ -20,21 +20,21 @@ impl Driver {
     }
 
     /// What a cycle found of a node: every cause, every input of its scores.
-    pub(super) fn why_node(&mut self, cycle: u64, node: Symbol) -> Done {
+    pub(super) fn why_node(&mut self, cycle: u64, node: Symbol) -> CommandResult {
         let Some(why) = ask_of_cycle(&mut self.session, cycle, &[node]) else {
-            return Done::said(format!("cycle {cycle} is not there at this position"));
+            return CommandResult::info(format!("cycle {cycle} does not exist at this position"));
         };
         let title = format!("{} on {node} in cycle {cycle}", why.pod);
-        Done { open: Some(Open::Lines(title, of_node(&why, node))), ..Done::default() }
+        CommandResult::window(WindowContent::Lines(title, of_node(&why, node)))
     }
 }
 
-fn window(title: String, text: &str) -> Done {
+fn window(title: String, text: &str) -> CommandResult {
     let lines = text.lines().map(str::to_owned).collect();
-    Done { open: Some(Open::Lines(title, lines)), ..Done::default() }
+    CommandResult::window(WindowContent::Lines(title, lines))
 }
 
-pub(super) fn gone(pod: NamespacedName) -> Done {
-    let text = format!("{pod} is not there at this position");
-    Done { message: Some((Severity::Error, text)), ..Done::default() }
+pub(super) fn gone(pod: NamespacedName) -> CommandResult {
+    let text = format!("{pod} does not exist at this position");
+    CommandResult::error(text)
 }

@@ -92,7 +92,7 @@ scopes! {
     VerdictNever = "verdict.never",
     /// Plugin error.
     VerdictError = "verdict.error",
-    /// Held at Permit.
+    /// HoldReason at Permit.
     VerdictWait = "verdict.wait",
     /// Skipped.
     VerdictSkip = "verdict.skip",

@@ -3,8 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Open, View};
-use crate::tui::action::breakpoints::edit_line;
+use super::{OnEnter, View};
 use crate::tui::glyph::BREAKPOINT;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
@@ -100,7 +99,7 @@ impl View for BreakpointsView<'_> {
         lines.push(Line::field("hits", counted));
         if item.unseen > 0 {
             let words =
-                format!("{} cycles whose matrices are left out; running looks", item.unseen);
+                format!("{} cycles without a recorded matrix; running evaluates them", item.unseen);
             lines.push(Line::field("not seen", words));
         }
         if item.is_watch {
@@ -108,14 +107,15 @@ impl View for BreakpointsView<'_> {
         }
         lines.extend(item.changes.iter().map(|change| Line::field("changed", change)));
         if let Some(problem) = &item.problem {
-            let words = format!("the condition could not be worked out: {problem}");
+            let words = format!("the condition could not be evaluated: {problem}");
             lines.push(Line::text(words).scoped(Scope::VerdictError));
         }
         lines.extend(item.last.iter().map(|last| Line::field("last hit", last)));
         lines
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
-        self.item(row).map_or(Open::Describe, |item| Open::Type(edit_line(item)))
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
+        let edit = |item: &BreakpointRow| format!("break-edit {} {}", item.id, item.text);
+        self.item(row).map_or(OnEnter::Describe, |item| OnEnter::Prompt(edit(item)))
     }
 }

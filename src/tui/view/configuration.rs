@@ -84,8 +84,8 @@ impl View for ConfigurationView<'_> {
     fn title(&self) -> String {
         let rows = &self.0.configuration.rows;
         match rows.iter().filter(|row| row.changed == Some(true)).count() {
-            0 => "Configuration: all is as by default".into(),
-            n => format!("Configuration: {n} not as by default; z shows them"),
+            0 => "Configuration: all defaults".into(),
+            n => format!("Configuration: {n} changed from the default; z shows them"),
         }
     }
 
@@ -124,14 +124,15 @@ impl ConfigurationView<'_> {
                 text.lines().map(Line::text).collect()
             }
             About::Gate(feature) => {
-                let stage = feature.stage().name();
-                let locked = if feature.locked() { ", cannot be changed any more" } else { "" };
+                let Some(spec) = gates.spec(feature) else { return Vec::new() };
+                let stage = spec.stage.name();
+                let locked = if spec.locked { ", cannot be changed any more" } else { "" };
                 let mut lines = vec![Line::field("stage", format!("{stage}{locked}"))];
                 let needs: Vec<&str> = feature.needs().iter().map(|gate| gate.name()).collect();
                 if !needs.is_empty() {
                     lines.push(Line::field("needs", needs.join(", ")));
                 }
-                if !feature.locked() {
+                if !spec.locked {
                     let on = gates.enabled(feature);
                     let other = if on { "off" } else { "on" };
                     let words = format!(":what-if feature {feature}={} runs with it {other}", !on);

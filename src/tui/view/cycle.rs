@@ -11,10 +11,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Open, View, ViewId, verdict};
+use super::{OnEnter, View, ViewId, verdict};
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position, span};
+use crate::tui::model::{CyclePosition, Model, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use indexmap::IndexMap;
@@ -340,7 +340,7 @@ impl View for CycleView<'_> {
         if !self.model.is_under_way() {
             lines.extend(outcome_lines(cycle));
         }
-        lines.extend(super::beside(self.model, cycle.cycle));
+        lines.extend(super::live_decision_lines(self.model, cycle.cycle));
         lines
     }
 
@@ -350,17 +350,17 @@ impl View for CycleView<'_> {
         Some((self.front.unwrap_or(0), None))
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         let row = self.rows.get(row)?;
         self.model.at(Frame::new(row.point, row.plugin, None))
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
         match self.rows.get(row).map(|r| r.point) {
-            Some(ExtensionPoint::Filter) => Open::View(ViewId::Filter),
-            Some(ExtensionPoint::Score) => Open::View(ViewId::Scores),
-            Some(ExtensionPoint::PostFilter) => Open::View(ViewId::Preemption),
-            _ => Open::Describe,
+            Some(ExtensionPoint::Filter) => OnEnter::View(ViewId::Filter),
+            Some(ExtensionPoint::Score) => OnEnter::View(ViewId::Scores),
+            Some(ExtensionPoint::PostFilter) => OnEnter::View(ViewId::Preemption),
+            _ => OnEnter::Describe,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::View;
 use super::cycle::since_start;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_debug::Position as Frame;
@@ -167,8 +167,8 @@ impl View for EventsView<'_> {
         Some((row, None))
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         let frame = Frame::of_entry(self.at(row)?);
-        Some(Position { cycle: self.0.position.map_or(0, |p| p.cycle), frame })
+        Some(CyclePosition { cycle: self.0.position.map_or(0, |p| p.cycle), frame })
     }
 }

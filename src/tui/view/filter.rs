@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use super::cycle::filter_summary;
 use super::scores::NAMES;
-use super::{Open, View, verdict};
-use crate::tui::app::Request;
+use super::{OnEnter, View, verdict};
+use crate::tui::command::Command;
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::{Cut, head};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
@@ -94,7 +94,7 @@ impl<'a> FilterView<'a> {
         let name_width = model.node_names.widest().min(NAMES);
         let columns = cycle.map_or(0, |c| c.filter.plugins.len() + c.filter.extenders.len());
         let plugins = columns.clamp(1, 1_000) as u16;
-        // Beside marks, names and the official verdict, each column with a blank before it.
+        // BackgroundTask marks, names and the official verdict, each column with a blank before it.
         let each = room.saturating_sub(3 + name_width + OFFICIAL) / plugins;
         let width = each.saturating_sub(1).clamp(SIGNS, WIDEST);
         let notes = cycle.map(|c| notes(c, width >= WORDS)).unwrap_or_default();
@@ -109,7 +109,7 @@ impl<'a> FilterView<'a> {
     fn id(&self, row: usize, column: usize) -> Option<VerdictId> {
         let (cycle, node) = (self.cycle?, self.node(row)?);
         match column.checked_sub(FIXED) {
-            None => cycle.filter.official.get(node),
+            None => cycle.filter.verdicts.get(node),
             Some(plugin) => cycle.filter.plugins.get(plugin)?.verdicts.get(node),
         }
     }
@@ -146,7 +146,7 @@ fn by_extender(cycle: &CycleRecord, at: usize, node: NodeId) -> Verdict {
             Ordering::Equal => verdict::of_code(status.code()),
             Ordering::Greater => Verdict::Success,
         },
-        None if cycle.filter.official.get(node) == Some(VerdictId::PASS) => Verdict::Success,
+        None if cycle.filter.verdicts.get(node) == Some(VerdictId::PASS) => Verdict::Success,
         None => Verdict::NotEvaluated,
     }
 }
@@ -170,7 +170,7 @@ fn short_name(plugin: &str, width: u16) -> String {
 fn notes(cycle: &CycleRecord, words: bool) -> Vec<String> {
     let filter = &cycle.filter;
     let count = |column: &Verdicts<VerdictId>| column.iter().filter(|id| id.is_status()).count();
-    let official = note(count(&filter.official) + filter.extender.len(), false, true);
+    let official = note(count(&filter.verdicts) + filter.extender.len(), false, true);
     let plugins = filter.plugins.iter().map(|plugin| {
         let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
         let rejected = count(&plugin.verdicts);
@@ -210,7 +210,7 @@ impl GridSource for FilterView<'_> {
             None if column == 0 => {
                 Column::fitted("node", NAMES, self.model.node_names.widest().into())
             }
-            None => Column::text("official", OFFICIAL).with_note(note(0)),
+            None => Column::text("verdict", OFFICIAL).with_note(note(0)),
             Some(plugin) => {
                 let plugins = self.cycle.and_then(|c| c.filter.plugins.get(plugin));
                 let extender = self.extender(column).map(|(c, at)| c.filter.extenders[at]);
@@ -325,7 +325,7 @@ impl View for FilterView<'_> {
         let failures = all_failures(cycle, node);
         if !failures.is_empty() {
             lines.extend(failures);
-            lines.push(Line::field("Enter", "what exactly is in the way, by taint, label, amount"));
+            lines.push(Line::field("Enter", "exactly what blocks it: taint, label, amount"));
         }
         if self.width < WORDS && column < FIXED {
             lines.push(legend());
@@ -333,9 +333,11 @@ impl View for FilterView<'_> {
         lines
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
         let node = self.cycle.zip(self.node(row)).map(|(c, node)| (c.cycle, c.nodes.name(node)));
-        node.map_or(Open::Describe, |(cycle, node)| Open::Ask(Request::Node(cycle, node)))
+        node.map_or(OnEnter::Describe, |(cycle, node)| {
+            OnEnter::Run(Command::ExplainNode(cycle, node))
+        })
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
@@ -346,7 +348,7 @@ impl View for FilterView<'_> {
         Some((row, plugin.map(|p| p + FIXED)))
     }
 
-    fn moment(&self, row: usize, column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, column: usize) -> Option<CyclePosition> {
         let plugin = self.cycle?.filter.plugins.get(column.saturating_sub(FIXED))?.plugin;
         self.model.at(Frame::new(ExtensionPoint::Filter, Some(plugin), Some(self.node(row)?)))
     }
@@ -379,14 +381,14 @@ fn official(cycle: &CycleRecord, id: VerdictId) -> Line {
         true => explained,
         false => format!("{}{by}: {explained}", verdict.meaning()),
     };
-    Line::field("official", text).scoped(verdict.scope())
+    Line::field("verdict", text).scoped(verdict.scope())
 }
 
 /// The verdict on a node that passed the plugins, but not the extenders.
 fn rejected_by_extender(status: &Status) -> Line {
     let verdict = verdict::of_code(status.code());
     let (meaning, reasons) = (verdict.meaning(), verdict::reasons(status));
-    Line::field("official", format!("{meaning} by {}: {reasons}", status.plugin()))
+    Line::field("verdict", format!("{meaning} by {}: {reasons}", status.plugin()))
         .scoped(verdict.scope())
 }
 

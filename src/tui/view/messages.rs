@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::View;
-use crate::tui::app::{Message, Messages};
 use crate::tui::lines::Line;
+use crate::tui::messages::{Message, Messages};
 use crate::tui::model::span;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
@@ -91,13 +91,13 @@ impl GridSource for MessagesView {
 impl View for MessagesView {
     fn title(&self) -> String {
         match self.0.dropped() {
-            0 => "Messages: all that was said".into(),
+            0 => "Messages".into(),
             n => format!("Messages: the newest, {n} older ones are dropped"),
         }
     }
 
     fn empty(&self) -> String {
-        "Nothing was said yet.".into()
+        "No messages yet.".into()
     }
 
     fn failures(&self) -> &'static str {

@@ -9,7 +9,7 @@ use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
@@ -188,7 +188,7 @@ impl View for NodesView<'_> {
     }
 
     /// The cycle that last put a pod there.
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.0.start_of_last_cycle_on(self.node(row)?.name)
     }
 }
@@ -215,7 +215,7 @@ fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<Line> {
         let request = &pod.resource.resource;
         free.accumulate(request, -1);
         let (key, priority) = (pod.key(), pod.priority());
-        let text = format!("{key} (priority {priority}): {} is kept", amount::resources(request));
+        let text = format!("{key} (priority {priority}): {} reserved", amount::resources(request));
         lines.push(Line::field("nominated", text).scoped(Verdict::Wait.scope()));
     }
     if !lines.is_empty() {

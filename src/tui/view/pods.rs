@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::cycle::outcome_lines;
-use super::{Open, Target, View, ViewId};
+use super::{OnEnter, RunTarget, View, ViewId};
 use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, Place, PodRow, Position};
+use crate::tui::model::{CyclePosition, Model, PodPlace, PodRow};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_api::{Labels, Pod};
@@ -36,13 +36,13 @@ pub(super) fn labels_text(labels: &Labels) -> String {
 }
 
 /// A sign for a place.
-fn sign(place: Place) -> Verdict {
+fn sign(place: PodPlace) -> Verdict {
     match place {
-        Place::Node(_) => Verdict::Success,
-        Place::Waiting(_) => Verdict::Wait,
-        Place::Queue(queue) => super::queues::sign(queue),
-        Place::Ended => Verdict::Skip,
-        Place::NobodyServes => Verdict::Unresolvable,
+        PodPlace::Node(_) => Verdict::Success,
+        PodPlace::Waiting(_) => Verdict::Wait,
+        PodPlace::Queue(queue) => super::queues::sign(queue),
+        PodPlace::Ended => Verdict::Skip,
+        PodPlace::NobodyServes => Verdict::Unresolvable,
     }
 }
 
@@ -150,16 +150,16 @@ impl View for PodsView<'_> {
         let heading = format!("{} {key}: {}", sign.glyph(), row.place.words());
         let mut lines = vec![Line::text(heading).scoped(sign.scope())];
         if let Some(node) = self.0.nomination_of(key) {
-            lines.push(Line::field("nominated", format!("{node} keeps room for it; 5 shows it")));
+            lines.push(Line::field("nominated", format!("room is reserved on {node}; 5 shows it")));
         }
-        if row.place == Place::NobodyServes {
+        if row.place == PodPlace::NobodyServes {
             let scheduler = row.pod.spec.scheduler_name;
             let text = format!("no profile of the configuration is called {scheduler:?}");
             lines.push(Line::field("why", text));
         }
         if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.extend(outcome_lines(cycle));
-            lines.extend(super::beside(self.0, cycle.cycle));
+            lines.extend(super::live_decision_lines(self.0, cycle.cycle));
         }
         lines.push(Line::field("labels", labels_text(&row.pod.metadata.labels)));
         lines.push(Line::heading("What the scheduler reads of its spec"));
@@ -167,22 +167,22 @@ impl View for PodsView<'_> {
         lines
     }
 
-    fn open(&self, row: usize, column: usize) -> Open {
+    fn open(&self, row: usize, column: usize) -> OnEnter {
         match self.moment(row, column) {
-            Some(moment) => Open::Moment(moment, ViewId::Cycle),
-            None => Open::Describe,
+            Some(moment) => OnEnter::Inspect(moment, ViewId::Cycle),
+            None => OnEnter::Describe,
         }
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.0.start_of_last_cycle(name(&self.pod(row)?.pod))
     }
 
-    fn run_to(&self, row: usize, column: usize) -> Option<Target> {
+    fn run_to(&self, row: usize, column: usize) -> Option<RunTarget> {
         let pod = self.pod(row)?;
         match pod.place {
-            Place::Queue(_) => Some(Target::NextOf(name(&pod.pod))),
-            _ => self.moment(row, column).map(Target::Moment),
+            PodPlace::Queue(_) => Some(RunTarget::NextCycleOf(name(&pod.pod))),
+            _ => self.moment(row, column).map(RunTarget::Position),
         }
     }
 }

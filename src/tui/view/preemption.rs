@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Open, View, verdict};
-use crate::tui::app::Request;
+use super::{OnEnter, View, verdict};
+use crate::tui::command::Command;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_api::intern::Symbol;
@@ -119,7 +119,7 @@ fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
     if let Some(status) = own {
         return (status.code(), verdict::reasons(status));
     }
-    let official = cycle.filter.official.get(node);
+    let official = cycle.filter.verdicts.get(node);
     let verdict =
         cycle.filter.by_extender(node).or_else(|| official.and_then(|id| cycle.verdicts.get(id)));
     match verdict {
@@ -152,7 +152,7 @@ impl GridSource for PreemptionView<'_> {
             1 => Column::text("dry run", 9),
             2 => Column::number("victims", 8),
             3 => Column::number("budgets", 8),
-            _ => Column::prose("status: who would be evicted, or why none helps", 20),
+            _ => Column::prose("status: victims, or why it is no candidate", 20),
         }
     }
 
@@ -208,7 +208,7 @@ impl View for PreemptionView<'_> {
         }
         let said = |a: &PluginStatus| format!("\n{}: {}", a.plugin, verdict::reasons(&a.status));
         let answers: String = cycle.post_filter.iter().map(said).collect();
-        format!("No candidate node; gw tells why of each. What PostFilter said:{answers}")
+        format!("No candidate node; gw explains each. PostFilter said:{answers}")
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
@@ -220,16 +220,16 @@ impl View for PreemptionView<'_> {
             Line::field("budgets", format!("{} violated", candidate.pdb_violations)),
         ];
         lines.extend(self.answers());
-        lines.push(Line::field("Enter", "what decides between them, and why other nodes are none"));
+        lines.push(Line::field("Enter", "how a candidate is chosen, and why other nodes are none"));
         lines
     }
     /// What decides between the candidates, and why other nodes are none.
-    fn open(&self, _row: usize, _column: usize) -> Open {
-        let asked = self.cycle.map(|cycle| Open::Ask(Request::Outline(cycle.pod)));
-        asked.unwrap_or(Open::Describe)
+    fn open(&self, _row: usize, _column: usize) -> OnEnter {
+        let asked = self.cycle.map(|cycle| OnEnter::Run(Command::WhyView(cycle.pod)));
+        asked.unwrap_or(OnEnter::Describe)
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.node(row)?;
         self.model.at(Frame::new(ExtensionPoint::PostFilter, None, None))
     }

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::cycle::outcome_lines;
-use super::{Open, Target, View, ViewId};
+use super::{OnEnter, RunTarget, View, ViewId};
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position, QueuedPod, span};
+use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_framework::record::QueueName;
@@ -28,7 +28,7 @@ impl QueuesView<'_> {
         pod.until.map(|until| span((until.0 - self.0.now.0).max(0)))
     }
 
-    fn last_cycle(&self, row: usize) -> Option<Position> {
+    fn last_cycle(&self, row: usize) -> Option<CyclePosition> {
         self.0.start_of_last_cycle(self.pod(row)?.info.key())
     }
 }
@@ -172,12 +172,12 @@ impl View for QueuesView<'_> {
             // A cluster's own time passes by itself.
             let hint = match self.0.followed() {
                 Some(_) => "",
-                None => "; + lets time pass to the next timer",
+                None => "; + advances to the next timer",
             };
             lines.push(Line::field("leaves in", format!("{left}{hint}")));
         }
         if let Some(node) = self.0.nomination_of(key) {
-            lines.push(Line::field("nominated", format!("{node} keeps room for it; 5 shows it")));
+            lines.push(Line::field("nominated", format!("room is reserved on {node}; 5 shows it")));
         }
         if !pod.rejected_by.is_empty() {
             lines.push(Line::field("rejected by", names(pod)));
@@ -188,22 +188,22 @@ impl View for QueuesView<'_> {
         if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.push(Line::heading(format!("Last cycle, {}", cycle.cycle)));
             lines.extend(outcome_lines(cycle));
-            lines.extend(super::beside(self.0, cycle.cycle));
+            lines.extend(super::live_decision_lines(self.0, cycle.cycle));
         }
         lines
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
         match self.last_cycle(row) {
-            Some(moment) => Open::Moment(moment, ViewId::Cycle),
-            None => Open::Describe,
+            Some(moment) => OnEnter::Inspect(moment, ViewId::Cycle),
+            None => OnEnter::Describe,
         }
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.last_cycle(row)
     }
-    fn run_to(&self, row: usize, _column: usize) -> Option<Target> {
-        self.pod(row).map(|pod| Target::NextOf(pod.info.key()))
+    fn run_to(&self, row: usize, _column: usize) -> Option<RunTarget> {
+        self.pod(row).map(|pod| RunTarget::NextCycleOf(pod.info.key()))
     }
 }

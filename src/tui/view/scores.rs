@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::cycle::tie_break_words;
-use super::{Open, View};
-use crate::tui::app::Request;
+use super::{OnEnter, View};
+use crate::tui::command::Command;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
@@ -287,9 +287,11 @@ impl View for ScoresView<'_> {
         lines
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
         let node = self.cycle.map(|c| c.cycle).zip(self.node_name(row));
-        node.map_or(Open::Describe, |(cycle, node)| Open::Ask(Request::Node(cycle, node)))
+        node.map_or(OnEnter::Describe, |(cycle, node)| {
+            OnEnter::Run(Command::ExplainNode(cycle, node))
+        })
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
@@ -301,7 +303,7 @@ impl View for ScoresView<'_> {
         Some((row, plugin.map(|p| p + FIXED)))
     }
 
-    fn moment(&self, row: usize, column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, column: usize) -> Option<CyclePosition> {
         let cycle = self.cycle?;
         let plugin = cycle.score.plugins.get(column.saturating_sub(FIXED))?.plugin;
         let node = *cycle.feasible.get(*self.order.get(row)?)?;

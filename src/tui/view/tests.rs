@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::tui::app::Request;
 use crate::tui::color::Depth;
+use crate::tui::command::Command;
 use crate::tui::glyph::Charset;
-use crate::tui::model::{LiveModel, Model, Position};
+use crate::tui::model::{CyclePosition, LiveModel, Model};
 use crate::tui::sanitize;
 use crate::tui::testing::{Live, Story, filter_frame, model, pod};
 use crate::tui::view::ViewId;
@@ -24,23 +24,23 @@ fn at(size: (u16, u16)) -> Story {
 
 /// Standing at the end of the second cycle, the one with scores.
 fn second_cycle() -> Model {
-    let position = Position { cycle: 1, frame: Frame::START };
+    let position = CyclePosition { cycle: 1, frame: Frame::START };
     Model { position: Some(position), at_end: true, idle: true, ..model() }
 }
 
 #[test]
 fn every_view_in_eighty_columns() {
-    for view in ViewId::every() {
+    for view in ViewId::all() {
         let name = format!("{}-80x24", view.title().to_lowercase());
-        at((80, 24)).keys(view.keys()).golden(&name);
+        at((80, 24)).keys(&view.key()).golden(&name);
     }
 }
 
 #[test]
 fn every_view_on_a_wide_terminal() {
-    for view in ViewId::every() {
+    for view in ViewId::all() {
         let name = format!("{}-200x50", view.title().to_lowercase());
-        at((200, 50)).keys(view.keys()).golden(&name);
+        at((200, 50)).keys(&view.key()).golden(&name);
     }
 }
 
@@ -70,14 +70,14 @@ fn nodes_never_asked_say_why() {
 #[test]
 fn a_node_with_two_failures_shows_both() {
     let text = Story::new(model()).keys("3Gd").text();
-    assert!(text.contains("official      UnschedulableAndUnresolvable (preemption can"), "{text}");
+    assert!(text.contains("verdict       UnschedulableAndUnresolvable (preemption can"), "{text}");
     assert!(text.contains("NodeResourcesFit: Insufficient cpu"), "{text}");
 }
 
 #[test]
 fn an_empty_session_says_what_to_do_in_every_view() {
-    for view in ViewId::every() {
-        let mut story = Story::new(Model::default()).keys(view.keys());
+    for view in ViewId::all() {
+        let mut story = Story::new(Model::default()).keys(&view.key());
         let text = story.lines()[3..17].join("\n");
         assert!(
             text.contains("No ") || text.contains("has no") || text.contains("Nothing"),
@@ -89,16 +89,16 @@ fn an_empty_session_says_what_to_do_in_every_view() {
 #[test]
 fn enter_on_a_cycle_looks_at_it() {
     let story = Story::new(model()).keys("1j<Enter>");
-    let position = Position { cycle: 1, frame: Frame::START };
-    assert_eq!(story.requests(), [Request::Inspect(Some(position))]);
+    let position = CyclePosition { cycle: 1, frame: Frame::START };
+    assert_eq!(story.requests(), [Command::Inspect(Some(position))]);
     assert_eq!(story.app.view(), ViewId::Cycle);
 }
 
 #[test]
 fn run_here_goes_to_the_selected_cell() {
     let story = Story::new(model()).keys("3jt");
-    let position = Position { cycle: 0, frame: filter_frame(2) };
-    assert_eq!(story.requests(), [Request::GoTo(position)]);
+    let position = CyclePosition { cycle: 0, frame: filter_frame(2) };
+    assert_eq!(story.requests(), [Command::GoTo(position)]);
 }
 
 #[test]
@@ -109,10 +109,10 @@ fn waiting_pods_are_allowed_by_plugin_and_rejected_with_a_message() {
     assert_eq!(
         story.requests(),
         [
-            Request::Decide(Word::Allow(plugin), vec![pod]),
-            Request::Decide(Word::Allow(None), vec![pod]),
-            Request::Decide(Word::Allow(plugin), vec![pod]),
-            Request::Decide(Word::Reject("too many".into()), vec![pod]),
+            Command::Decide(Word::Allow(plugin), vec![pod]),
+            Command::Decide(Word::Allow(None), vec![pod]),
+            Command::Decide(Word::Allow(plugin), vec![pod]),
+            Command::Decide(Word::Reject("too many".into()), vec![pod]),
         ]
     );
 }
@@ -147,8 +147,8 @@ fn hostile_names_reach_no_terminal() {
 
 #[test]
 fn ascii_mode_draws_no_byte_beyond_it() {
-    for view in ViewId::every() {
-        let keys = format!("{}{}", view.keys(), if view == ViewId::Pods { "d" } else { "" });
+    for view in ViewId::all() {
+        let keys = format!("{}{}", view.key(), if view == ViewId::Pods { "d" } else { "" });
         let mut story =
             Story::with(model(), (200, 50), "dark", Depth::Rgb, Charset::Ascii).keys(&keys);
         assert!(story.text().is_ascii(), "{}", story.text());
@@ -188,7 +188,7 @@ fn what_comes_after_the_position_is_dimmed() {
 fn the_configuration_tells_what_is_changed_and_a_plugin_its_manual() {
     let mut story = at((120, 40)).keys("gc");
     let text = story.text();
-    assert!(text.contains("Configuration: all is as by default"), "{text}");
+    assert!(text.contains("Configuration: all defaults"), "{text}");
     let mut story = story.keys("/imagelocality<Enter><Enter>");
     let text = story.text();
     assert!(text.contains("For example: "), "{text}");
@@ -295,9 +295,9 @@ fn nominated_pods_and_the_room_kept_for_them_are_shown_on_their_node() {
     let mut live = live.keys("/node-1<Enter>");
     let text = live.text();
     assert!(text.contains("default/payment (priority"), "{text}");
-    assert!(text.contains("is kept") && text.contains("then free"), "{text}");
+    assert!(text.contains("reserved") && text.contains("then free"), "{text}");
     let mut live = live.keys("2");
-    assert!(live.text().contains("node-1 keeps room for it"), "{}", live.text());
+    assert!(live.text().contains("room is reserved on node-1"), "{}", live.text());
     let mut live = live.keys("n5<Esc>");
     assert!(!live.text().contains("nominated"), "it has its node: {}", live.text());
     let mut dump = Live::demo("preemption-budget").resized(120, 40).keys("nK");

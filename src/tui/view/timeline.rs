@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::cycle::{outcome_lines, since_start};
-use super::{Open, View, ViewId};
+use super::{OnEnter, View, ViewId};
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
@@ -148,7 +148,7 @@ impl View for TimelineView<'_> {
         if !self.is_under_way(row) {
             lines.extend(outcome_lines(cycle));
         }
-        lines.extend(super::beside(self.0, cycle.cycle));
+        lines.extend(super::live_decision_lines(self.0, cycle.cycle));
         lines
     }
 
@@ -156,15 +156,15 @@ impl View for TimelineView<'_> {
         self.0.position.map(|p| (p.cycle, None))
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.cycle(row)?;
-        Some(Position { cycle: row, frame: Frame::START })
+        Some(CyclePosition { cycle: row, frame: Frame::START })
     }
 
-    fn open(&self, row: usize, column: usize) -> Open {
+    fn open(&self, row: usize, column: usize) -> OnEnter {
         match self.moment(row, column) {
-            Some(moment) => Open::Moment(moment, ViewId::Cycle),
-            None => Open::Describe,
+            Some(moment) => OnEnter::Inspect(moment, ViewId::Cycle),
+            None => OnEnter::Describe,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::tui::model::{Model, TimesRow};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_config::ExtensionPoint;
-use kubestep_framework::runtime::stopwatch::Spent;
+use kubestep_framework::stopwatch::Spent;
 
 /// Cells of a full bar.
 const BAR: u64 = 10;
@@ -72,7 +72,7 @@ impl GridSource for TimesView<'_> {
             2 => Column::number("cycle", 7),
             3 => Column::number("session", 7),
             4 => Column::text("share of session", 16),
-            5 => Column::number("refused", 11),
+            5 => Column::number("rejected", 11),
             6 => Column::number("in cycle", 11).from_tier(Tier::Standard),
             _ => Column::number("turns", 7).from_tier(Tier::Standard),
         }
@@ -141,7 +141,7 @@ impl View for TimesView<'_> {
     }
 
     fn failures(&self) -> &'static str {
-        "with refusals only"
+        "with rejections only"
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
@@ -153,9 +153,8 @@ impl View for TimesView<'_> {
         }
         let share = format!(", {}% of all plugins", self.share(row));
         lines.push(Line::field("session", words(all) + &share));
-        let about = "Measured here and not in the cluster, around the plugin's whole turn: one of \
-                     Filter or Score is about all nodes. Answers kept from pods like this one \
-                     are not asked for again.";
+        let about = "Measured by kubestep, not in the cluster. A turn of Filter or Score covers all \
+                     nodes; answers reused from a similar pod take no time.";
         lines.push(Line::text(about).scoped(Scope::TextDim));
         lines
     }
@@ -166,7 +165,7 @@ fn words(spent: &Spent) -> String {
     let mean = time(spent.nanos / spent.turns.max(1));
     let nodes = match (spent.nodes, spent.point) {
         (0, _) => String::new(),
-        (n, ExtensionPoint::Filter) => format!("; {} of {n} nodes refused", spent.refused),
+        (n, ExtensionPoint::Filter) => format!("; {} of {n} nodes rejected", spent.refused),
         (n, _) => format!("; {n} nodes scored"),
     };
     format!("{} in {turns}, {mean} each{nodes}", time(spent.nanos))

@@ -39,7 +39,7 @@ pub fn explain(cycle: &CycleRecord, id: VerdictId) -> String {
             "not evaluated: enough feasible nodes were found before this one"
         }
         VerdictId::OUTSIDE_PLACEMENT => "not evaluated: the pod's group was tried on other nodes",
-        VerdictId::NARROWED => "not evaluated: PreFilter narrowed the search to other nodes",
+        VerdictId::NARROWED => "not evaluated: PreFilter restricted the search to other nodes",
         VerdictId::NOMINATED_TAKEN => "not evaluated: the nominated node was feasible and taken",
         VerdictId::CYCLE_ENDED => "not evaluated: the cycle ended before this node's turn",
         _ => "unknown",

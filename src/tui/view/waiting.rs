@@ -6,7 +6,7 @@ use super::View;
 use super::cycle::outcome_lines;
 use crate::tui::amount;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position, WaitingPod, span};
+use crate::tui::model::{CyclePosition, Model, WaitingPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_api::Time;
@@ -49,7 +49,7 @@ impl GridSource for WaitingView<'_> {
             1 => Column::fitted("node", 14, self.0.node_names.widest().into()),
             2 => Column::number("left", 7),
             3 => Column::name("held by", 16, 30),
-            _ => Column::prose("resources kept", 16),
+            _ => Column::prose("reserved", 16),
         }
     }
 
@@ -107,7 +107,7 @@ impl View for WaitingView<'_> {
     fn title(&self) -> String {
         match self.0.holds.as_slice() {
             [] => "Waiting at Permit".into(),
-            holds => format!("Waiting at Permit; held by hand: {}", holds.join(" and ")),
+            holds => format!("Waiting at Permit; manual holds: {}", holds.join(" and ")),
         }
     }
 
@@ -125,17 +125,17 @@ impl View for WaitingView<'_> {
         let mut lines = vec![Line::text(heading).scoped(Scope::VerdictWait)];
         for (plugin, deadline) in &pod.plugins {
             let left = span((deadline.0 - self.0.now.0).max(0));
-            let whose = if *plugin == HOLD { " (by hand)" } else { "" };
-            lines.push(Line::field("held by", format!("{plugin}{whose}, gives up in {left}")));
+            let whose = if *plugin == HOLD { " (manual hold)" } else { "" };
+            lines.push(Line::field("held by", format!("{plugin}{whose}, times out in {left}")));
         }
         let kept = amount::resources(&pod.info.resource.resource);
-        lines.push(Line::field("kept", format!("{kept} on {}", pod.node)));
+        lines.push(Line::field("reserved", format!("{kept} on {}", pod.node)));
         if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.extend(outcome_lines(cycle));
         }
         lines
     }
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.0.start_of_last_cycle(self.pod(row)?.info.key())
     }
 }

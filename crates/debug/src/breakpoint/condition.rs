@@ -82,7 +82,7 @@ impl Part {
         match Value::resolve_val(&self.expression, &context) {
             Ok(value) => match value.downcast_ref::<CelBool>() {
                 Some(answer) => Ok(*answer.inner()),
-                None => Err(format!("it gives a {}, not true or false", value.get_type().name())),
+                None => Err(format!("it returns a {}, not true or false", value.get_type().name())),
             },
             Err(ExecutionError::NoSuchKey(_) | ExecutionError::UndeclaredReference(_)) => Ok(false),
             Err(error) => Err(error.to_string()),
@@ -214,10 +214,10 @@ fn asks_more_than_amounts(of: &IdedExpr) -> bool {
 fn unknown(name: &str) -> String {
     let names = || VARIABLES.iter().map(|variable| variable.name);
     match suggest::closest(name, names()) {
-        Some(near) => format!("conditions know no {name:?}; did you mean {near:?}?"),
+        Some(near) => format!("unknown variable {name:?}; did you mean {near:?}?"),
         None => {
             let names: Vec<&str> = names().collect();
-            format!("conditions know no {name:?}; they know {}", names.join(", "))
+            format!("unknown variable {name:?}; there are {}", names.join(", "))
         }
     }
 }

@@ -124,7 +124,7 @@ impl fmt::Display for Event {
 /// Whether the plugin's verdict is the Filter verdict of some node.
 fn refused_a_node(record: &CycleRecord, plugin: Symbol) -> bool {
     let mut seen = None;
-    record.filter.official.iter().any(|id| {
+    record.filter.verdicts.iter().any(|id| {
         // Neighbors mostly share their verdict.
         let known = seen.replace(id) == Some(id);
         !known && record.verdicts.get(id).is_some_and(|status| status.plugin() == plugin)

@@ -28,7 +28,7 @@ pub fn place(recording: &Recording<'_>, hit: &Hit) -> String {
             format!("{} moved from {from} to {to}: {}{by}{order}", moved.pod, moved.event)
         }
         Some(Entry::Hint(hint)) => {
-            format!("{} asked about {} for {}", hint.plugin, hint.event.label(), hint.pod)
+            format!("{} judged {} for {}", hint.plugin, hint.event.label(), hint.pod)
         }
         Some(Entry::Event(_, event)) => format!("{} of {}", event.reason, event.regarding),
         None => "no longer recorded".into(),

@@ -42,13 +42,11 @@ fn add(overlays: &mut Vec<Overlay>, overlay: Overlay) {
 }
 
 fn flipped(features: FeatureGates, name: &str, on: bool) -> Result<FeatureGates, EditError> {
-    let before = features.changed().map(|(feature, on)| (feature.name(), on));
-    let others = before.filter(|(other, _)| *other != name);
-    let flipped = FeatureGates::from_pairs(others.chain([(name, on)]));
+    let flipped = features.with_pairs([(name, on)]);
     let flipped = flipped.map_err(|error| EditError(error.to_string()))?;
     if flipped == features {
         let state = if on { "on" } else { "off" };
-        return Err(EditError(format!("feature gate {name} is {state} already")));
+        return Err(EditError(format!("feature gate {name} is already {state}")));
     }
     Ok(flipped)
 }

@@ -3,14 +3,17 @@
 //!
 //! Sessions apply edits in branches, the search for the smallest fix tries them on copies of the
 //! world, and the command line and the interface parse them from text. An edit only changes the
-//! simulation.
+//! simulation. As inputs of a session they are replayed with it, with the same effect on the same
+//! state.
 
 mod companions;
 pub mod configuration;
+mod disrupt;
 mod fields;
 mod fixed;
-mod hand;
+mod intervention;
 mod node;
+pub mod node_set;
 mod object;
 pub mod offers;
 pub(crate) mod owner;
@@ -38,6 +41,7 @@ use kubestep_scheduler::what_if::{HoldRule, PodSelection};
 
 pub(crate) use fields::changes;
 pub use fields::{FieldChange, Operation};
+pub use node_set::NodeSet;
 pub(crate) use object::value;
 pub use parse::{FORMS, Form};
 pub(crate) use resize::asks;
@@ -87,8 +91,16 @@ pub enum Edit {
     Fail(Fault),
     /// Removes all decisions and faults that are still to come.
     Heal,
-    /// Deletes a node together with its pods, as if it failed permanently.
-    Lose(Symbol),
+    /// Deletes nodes together with their pods, as if they failed permanently. Controllers recreate
+    /// the pods.
+    Lose(NodeSet),
+    /// Cordons nodes and evicts their pods, as far as disruption budgets allow.
+    Drain {
+        /// The nodes.
+        nodes: NodeSet,
+        /// Whether pods without a controller are evicted too.
+        force: bool,
+    },
 }
 
 /// A change of the scheduler's configuration.
@@ -209,7 +221,7 @@ pub struct Applied {
     pub notes: Vec<String>,
 }
 
-/// Why an edit cannot be parsed or applied. Nothing was changed.
+/// Why an edit or another change of a session cannot be parsed or applied. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct EditError(pub String);
@@ -222,6 +234,16 @@ impl EditError {
             kubestep_config::suggest::closest(&key.name, near.iter().map(|name| name.as_str()));
         let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
         EditError(format!("there is no {key}{near}"))
+    }
+}
+
+impl Change for Edit {
+    fn words(&self) -> String {
+        self.to_string()
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
+        Edit::apply(self, world).map(|_| ())
     }
 }
 
@@ -239,8 +261,9 @@ impl Edit {
             Edit::Node(name, edit) => node::apply(world, *name, edit),
             Edit::Pod(key, edit) => pod::apply(world, *key, edit),
             Edit::Policy(edit) => configuration::apply(world, edit),
-            Edit::Lose(name) => node::lose(world, *name),
-            edit => hand::apply(world, edit),
+            Edit::Lose(nodes) => disrupt::lose(world, *nodes),
+            Edit::Drain { nodes, force } => disrupt::drain(world, *nodes, *force),
+            edit => intervention::apply(world, edit),
         }
     }
 
@@ -288,14 +311,3 @@ fn pod_key(key: NamespacedName) -> ObjectKey {
 
 #[cfg(test)]
 pub(crate) mod tests;
-
-/// Edits are inputs of a session: replayed with it, they have the same effect on the same state.
-impl Change for Edit {
-    fn words(&self) -> String {
-        self.to_string()
-    }
-
-    fn apply(&self, world: &mut World) -> Result<(), String> {
-        Edit::apply(self, world).map(|_| ()).map_err(|error| error.to_string())
-    }
-}

@@ -157,7 +157,7 @@ pub(super) fn set(
         return Err(bad("nothing changes: it has this value, or no scheduler reads it".into()));
     }
     if new.key() != key || new.metadata().uid != old.metadata().uid {
-        return Err(bad("says which object this is and cannot be changed".into()));
+        return Err(bad("identifies the object and cannot be changed".into()));
     }
     put(world, new)
 }

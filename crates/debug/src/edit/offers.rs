@@ -1,6 +1,6 @@
 //! The edits on offer for an object in its current state.
 
-use crate::edit::{Edit, HostPort, NodeEdit, PodEdit, Term, TermList};
+use crate::edit::{Edit, HostPort, NodeEdit, NodeSet, PodEdit, Term, TermList};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, ObjectKey, Pod};
 use kubestep_cluster::World;
@@ -53,7 +53,8 @@ fn of_node(node: &Node) -> Vec<Offer> {
         Offer::begun(format!("label node {name} "), "KEY=VALUE"),
         Offer::begun(format!("resize node {name} "), "RESOURCE=AMOUNT"),
         Offer::whole(&Edit::AddNodes { count: 1, like: name }),
-        Offer::whole(&Edit::Lose(name)),
+        Offer::begun(format!("drain node {name} "), "[force]"),
+        Offer::whole(&Edit::Lose(NodeSet::Named(name))),
     ]);
     offers
 }

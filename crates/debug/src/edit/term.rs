@@ -156,7 +156,7 @@ impl FromStr for Term {
         read().ok_or_else(|| {
             let paths: Vec<&str> = LISTS.iter().map(|(_, path)| *path).collect();
             format!(
-                "{text:?} is no term of an affinity: write one of {} with its place, as in \
+                "{text:?} is not a term of an affinity: write one of {} with its index, as in \
                  nodeAffinity.required[0]",
                 paths.join(", ")
             )

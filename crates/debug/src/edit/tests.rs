@@ -373,26 +373,26 @@ fn words_are_read_as_they_are_written() {
 #[test]
 fn words_that_make_no_edit_are_explained() {
     for (text, part) in [
-        ("", "\"\" is no edit"),
+        ("", "\"\" is not an edit"),
         ("cordn node a", "did you mean \"cordon\"?"),
         ("cordon", "the kind is missing; write cordon node NAME"),
         ("cordon node", "the name is missing"),
         ("cordon pod a", "a pod cannot do that"),
         ("gate node a x", "a node cannot do that"),
         ("cordon service a", "not for a Service"),
-        ("cordon node a b", "\"b\" is too much"),
-        ("cordon thing a", "is no kind of object"),
+        ("cordon node a b", "unexpected \"b\""),
+        ("cordon thing a", "is not a kind of object"),
         ("taint node a k=v", "names no effect"),
-        ("taint node a k:Never", "\"Never\" is no taint effect"),
+        ("taint node a k:Never", "\"Never\" is not a taint effect"),
         ("label node a k", "has no equals sign"),
         ("label node a =v", "nothing before the equals sign"),
         ("resize node a cpu=much", "write an amount such as 500m"),
-        ("priority pod p 1.5", "\"1.5\" is no whole number"),
-        ("port pod p 0", "is no port from 1 to 65535"),
-        ("port pod p 80/HTTP", "is no protocol"),
-        ("relax pod p affinity", "is no term of an affinity"),
+        ("priority pod p 1.5", "\"1.5\" is not a whole number"),
+        ("port pod p 0", "is not a port from 1 to 65535"),
+        ("port pod p 80/HTTP", "is not a protocol"),
+        ("relax pod p affinity", "is not a term of an affinity"),
         ("spread pod p {maxSkew: x}", "maxSkew: invalid type"),
-        ("add nodes like a", "\"nodes\" is no number of nodes"),
+        ("add nodes like a", "\"nodes\" is not a number of nodes"),
         ("add 2 pods like a", "only nodes can be added"),
         ("put {kind: ConfigMap, apiVersion: v1}", "no object that a scheduler reads"),
         ("put {kind: Pod, metadata: {name: [x]}}", "metadata.name"),
@@ -428,6 +428,7 @@ fn every_form_is_read() {
             .replace("at POINT", "at Filter")
             .replace("[for pod NAME] ", "")
             .replace("[always]", "always")
+            .replace("[force]", "force")
             .replace("[in PROFILE]", "in batch")
             .replace("SELECTOR [for TIME]", "app=web for 5m")
             .replace("[SELECTOR]", "shop/web-*")

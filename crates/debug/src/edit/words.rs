@@ -44,7 +44,9 @@ impl fmt::Display for Edit {
             Edit::Release(Some(pods)) => write!(f, "release {pods}"),
             Edit::Fail(fault) => write!(f, "{fault}"),
             Edit::Heal => f.write_str("heal"),
-            Edit::Lose(node) => write!(f, "lose node {node}"),
+            Edit::Lose(nodes) => write!(f, "lose {nodes}"),
+            Edit::Drain { nodes, force: false } => write!(f, "drain {nodes}"),
+            Edit::Drain { nodes, force: true } => write!(f, "drain {nodes} force"),
             Edit::Pod(key, edit) => {
                 let (verb, rest) = pod(edit);
                 write!(f, "{verb} pod {}", Name(key.namespace, key.name))?;

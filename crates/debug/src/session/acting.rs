@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::Session;
+use crate::edit::EditError;
 use crate::input::{Change, Input};
 use kubestep_cluster::remote::{Outgoing, Request};
 use kubestep_cluster::{ExtenderFn, World};
@@ -47,7 +48,7 @@ impl Change for Sent {
         true
     }
 
-    fn apply(&self, world: &mut World) -> Result<(), String> {
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
         world.api_mut().take_outbox();
         Ok(())
     }
@@ -66,7 +67,7 @@ impl Change for Alone {
         true
     }
 
-    fn apply(&self, world: &mut World) -> Result<(), String> {
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
         world.write_here();
         Ok(())
     }
@@ -74,7 +75,7 @@ impl Change for Alone {
 
 impl Session {
     /// Makes this session act, for a cluster that writes to a remote API server. From now on
-    /// stepping past the end of the recording runs no cycle by itself. `extenders` answers the
+    /// stepping past the end of the recording runs no cycle. `extenders` answers the
     /// calls of extenders.
     pub fn act(&mut self, extenders: Option<ExtenderFn>) {
         self.acts = Acts(Some(extenders));

@@ -83,11 +83,11 @@ pub enum Seen {
     Evaluated,
     /// Not evaluated: enough feasible nodes were found before.
     EnoughFound,
-    /// Not evaluated: PreFilter narrowed the search to other nodes.
+    /// Not evaluated: PreFilter restricted the search to other nodes.
     Narrowed,
     /// Not evaluated: the nominated node was used.
     NominatedTaken,
-    /// Not evaluated: the cycle ended before its turn.
+    /// Not evaluated: the cycle ended first.
     CycleEnded,
     /// The node was created after the cycle.
     NewNode,
@@ -98,11 +98,11 @@ impl Seen {
     pub fn why_not(self) -> Option<&'static str> {
         match self {
             Seen::NoCycle | Seen::Evaluated => None,
-            Seen::EnoughFound => Some("enough feasible nodes were found before its turn"),
-            Seen::Narrowed => Some("PreFilter narrowed the search to other nodes"),
-            Seen::NominatedTaken => Some("the nominated node was taken"),
-            Seen::CycleEnded => Some("the cycle ended before its turn"),
-            Seen::NewNode => Some("the node was not there yet"),
+            Seen::EnoughFound => Some("enough feasible nodes were found first"),
+            Seen::Narrowed => Some("PreFilter restricted the search to other nodes"),
+            Seen::NominatedTaken => Some("the nominated node was selected"),
+            Seen::CycleEnded => Some("the cycle ended first"),
+            Seen::NewNode => Some("the node did not exist yet"),
         }
     }
 }

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::feed::{Delta, Event, Notice};
-use crate::news::{News, Op, says_nothing};
-use crate::scheduling::{Lead, Told, event_name};
-use crate::write::Answered;
+use crate::scheduling::{Lead, Report, event_name};
+use crate::updates::{ClusterUpdate, ClusterUpdates, is_irrelevant};
+use crate::write::WriteResult;
 use kubestep_api::{Kind, Object, Time};
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Outgoing;
@@ -23,7 +23,7 @@ use kubestep_debug::trace::Entry;
 use kubestep_debug::{Input, Ran, Session};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
-use kubestep_framework::runtime::stopwatch::Spent;
+use kubestep_framework::stopwatch::Spent;
 
 pub use wire::Wire;
 
@@ -40,12 +40,12 @@ pub enum Arrival {
     /// A change, or a notice about the connection.
     Event(Event),
     /// The answer to a write.
-    Answered(Answered),
+    Answered(WriteResult),
 }
 
 /// Whether writes are allowed now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LeaderStatus {
     /// Writes are allowed.
     Leads,
     /// Another replica may hold the lease.
@@ -56,32 +56,34 @@ pub enum Standing {
     CutOff,
 }
 
-impl Standing {
+impl LeaderStatus {
     /// For people, in a few words.
     pub fn words(&self) -> String {
         match self {
-            Standing::Leads => "this scheduler leads: its decisions are written".into(),
-            Standing::Waits => "another replica may lead: no cycle runs until the lease \
-                                is free"
-                .into(),
-            Standing::Lost(reason) => format!("nothing is written any more: {reason}"),
-            Standing::CutOff => "the connection to the cluster is lost: nothing is decided or \
-                                 written until it is back"
-                .into(),
+            LeaderStatus::Leads => "leading: decisions are written to the cluster".into(),
+            LeaderStatus::Waits => {
+                "not leading: no cycle runs until this replica gets the lease".into()
+            }
+            LeaderStatus::Lost(reason) => format!("writing stopped: {reason}"),
+            LeaderStatus::CutOff => {
+                "the connection to the cluster is lost: no cycles and no writes \
+                                     until it is restored"
+                    .into()
+            }
         }
     }
 
     /// Whether writes will never be allowed again.
     pub fn is_lost(&self) -> bool {
-        matches!(self, Standing::Lost(_))
+        matches!(self, LeaderStatus::Lost(_))
     }
 
     fn lead(&self) -> Option<Lead> {
         Some(match self {
-            Standing::Leads => Lead::Leading,
-            Standing::Waits => Lead::Waiting,
-            Standing::Lost(reason) => Lead::Lost(reason.clone()),
-            Standing::CutOff => return None,
+            LeaderStatus::Leads => Lead::Leading,
+            LeaderStatus::Waits => Lead::Waiting,
+            LeaderStatus::Lost(reason) => Lead::Lost(reason.clone()),
+            LeaderStatus::CutOff => return None,
         })
     }
 }
@@ -98,7 +100,7 @@ pub trait Cluster: Send {
     fn waiting(&self) -> usize;
 
     /// Whether writes are allowed. Once it answers no, no further write is sent.
-    fn standing(&mut self) -> Standing;
+    fn standing(&mut self) -> LeaderStatus;
 
     /// The time by the server's clock.
     fn now(&self) -> Time;
@@ -108,36 +110,45 @@ pub trait Cluster: Send {
 }
 
 /// Receives what happens, for metrics.
-pub type Teller = Box<dyn FnMut(&World, Told) + Send>;
+pub type Reporter = Box<dyn FnMut(&World, Report) + Send>;
 
 /// The embedded scheduler, run cycle by cycle from the debugger on a real cluster.
-pub struct Attended {
+pub struct InteractiveScheduler {
     cluster: Box<dyn Cluster>,
     context: String,
     dry_run: bool,
     frozen: bool,
-    standing: Standing,
-    tell: Teller,
+    standing: LeaderStatus,
+    report: Reporter,
     /// How many entries and steps of the session were reported.
-    told: (usize, usize),
+    reported: (usize, usize),
     /// Plugin durations that were reported.
     spent: Vec<Spent>,
 }
 
-impl Attended {
+impl InteractiveScheduler {
     /// Schedules in a cluster whose lists are loaded into `session` and whose changes `cluster`
     /// delivers.
     pub fn new(
         mut cluster: Box<dyn Cluster>,
         session: &Session,
         (context, dry_run): (String, bool),
-        mut tell: Teller,
-    ) -> Attended {
-        let told = (session.history().len(), session.timeline().steps().end());
+        mut report: Reporter,
+    ) -> InteractiveScheduler {
+        let reported = (session.history().len(), session.timeline().steps().end());
         let standing = cluster.standing();
-        standing.lead().into_iter().for_each(|lead| tell(session.world(), Told::Lead(lead)));
+        standing.lead().into_iter().for_each(|lead| report(session.world(), Report::Lead(lead)));
         let spent = session.times().sum().to_vec();
-        Attended { cluster, context, dry_run, frozen: false, standing, tell, told, spent }
+        InteractiveScheduler {
+            cluster,
+            context,
+            dry_run,
+            frozen: false,
+            standing,
+            report,
+            reported,
+            spent,
+        }
     }
 
     /// The name of the context.
@@ -161,7 +172,7 @@ impl Attended {
     }
 
     /// Whether writes were allowed at the last check.
-    pub fn standing(&self) -> &Standing {
+    pub fn standing(&self) -> &LeaderStatus {
         &self.standing
     }
 
@@ -178,7 +189,7 @@ impl Attended {
     /// Applies `first` and everything that has queued up behind it, and sends the writes that
     /// follow. Returns the notices to show.
     pub fn take(&mut self, session: &mut Session, first: Arrival) -> Vec<Notice> {
-        let (mut notices, mut ops, mut handled) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut notices, mut updates, mut handled) = (Vec::new(), Vec::new(), Vec::new());
         let (mut next, mut left) = (Some(first), BATCH);
         let began = Instant::now();
         while let Some(arrival) = next {
@@ -186,39 +197,39 @@ impl Attended {
                 Arrival::Event(Event::Delta(delta)) => {
                     let (kind, key) = delta.place();
                     let there = session.world().api().get(kind, key);
-                    let known = latest(&ops, kind, key).unwrap_or(there.as_ref());
+                    let known = latest(&updates, kind, key).unwrap_or(there.as_ref());
                     handled.push(event_name(&delta, known));
-                    ops.extend(op_of(session, &ops, delta, there.as_ref()));
+                    updates.extend(update_of(session, &updates, delta, there.as_ref()));
                 }
                 Arrival::Event(Event::Notice(notice)) => {
-                    (self.tell)(session.world(), Told::Notice(notice.clone()));
+                    (self.report)(session.world(), Report::Notice(notice.clone()));
                     notices.push(notice);
                 }
                 Arrival::Answered(answered) => {
                     notices.extend(self.answered(session.world(), &answered));
-                    let Answered { ticket, answer, what } = answered;
-                    ops.push(Op::Answer { ticket, answer, what });
+                    let WriteResult { ticket, answer, what } = answered;
+                    updates.push(ClusterUpdate::Answer { ticket, answer, what });
                 }
             }
             left -= 1;
             next = if left > 0 { self.cluster.try_next() } else { None };
         }
-        if !ops.is_empty() {
-            self.news(session, ops);
+        if !updates.is_empty() {
+            self.apply(session, updates);
         }
         // The batch is applied as one; each update counts with the mean duration.
         let took = began.elapsed() / u32::try_from(handled.len()).unwrap_or(u32::MAX).max(1);
         for event in handled {
-            (self.tell)(session.world(), Told::Handled { event, took });
+            (self.report)(session.world(), Report::Handled { event, took });
         }
         notices
     }
 
     /// The notice for a write that failed.
-    fn answered(&mut self, world: &World, answered: &Answered) -> Option<Notice> {
+    fn answered(&mut self, world: &World, answered: &WriteResult) -> Option<Notice> {
         let error = answered.answer.as_ref().err().cloned();
         let text = error.as_ref().map(|error| format!("{}: {error}", answered.what));
-        (self.tell)(world, Told::Answered { what: answered.what.clone(), error });
+        (self.report)(world, Report::Answered { what: answered.what.clone(), error });
         text.map(|text| Notice { serious: true, text })
     }
 
@@ -230,14 +241,14 @@ impl Attended {
     pub fn decide(&mut self, session: &mut Session) -> Result<bool, String> {
         self.may_write()?;
         if self.cluster.now().0 - session.world().now().0 > LAG {
-            self.news(session, Vec::new());
+            self.apply(session, Vec::new());
         }
         let began = Instant::now();
         let ran = session.run_cycle() == Ran::NewCycle;
         let took = began.elapsed();
         if let Some(record) = session.record().filter(|_| ran).cloned() {
-            (self.tell)(session.world(), Told::Cycle(record.clone(), took));
-            self.tell_spent(session, Some(record));
+            (self.report)(session.world(), Report::Cycle(record.clone(), took));
+            self.report_spent(session, Some(record));
         }
         Ok(ran)
     }
@@ -257,8 +268,8 @@ impl Attended {
     pub fn may_write(&mut self) -> Result<(), String> {
         self.standing = self.cluster.standing();
         match (&self.standing, self.frozen) {
-            (Standing::Leads, false) => Ok(()),
-            (Standing::Leads, true) => Err("frozen: Z goes on".into()),
+            (LeaderStatus::Leads, false) => Ok(()),
+            (LeaderStatus::Leads, true) => Err("frozen: Z resumes updates".into()),
             (standing, _) => Err(standing.words()),
         }
     }
@@ -267,7 +278,7 @@ impl Attended {
     pub fn send(&mut self, session: &mut Session) -> Option<String> {
         let words = session.unsent_words();
         let requests = session.send();
-        self.tell_new(session);
+        self.report_new(session);
         let sent = !requests.is_empty();
         requests.into_iter().for_each(|request| self.cluster.send(request));
         sent.then_some(words)
@@ -280,91 +291,96 @@ impl Attended {
         let changed = standing != self.standing;
         let mut notices = Vec::new();
         if changed {
-            let serious = standing != Standing::Leads;
+            let serious = standing != LeaderStatus::Leads;
             notices.push(Notice { serious, text: standing.words() });
             let lead = standing.lead();
-            lead.into_iter().for_each(|lead| (self.tell)(session.world(), Told::Lead(lead)));
+            lead.into_iter().for_each(|lead| (self.report)(session.world(), Report::Lead(lead)));
             self.standing = standing;
         }
-        let followed = self.standing != Standing::CutOff;
-        (self.tell)(session.world(), Told::Tick { followed });
+        let followed = self.standing != LeaderStatus::CutOff;
+        (self.report)(session.world(), Report::Tick { followed });
         let now = self.cluster.now();
         let due = session.next_timer().is_some_and(|timer| timer.due <= now);
         if due && !held {
-            self.news(session, Vec::new());
+            self.apply(session, Vec::new());
         }
         (changed || due && !held, notices)
     }
 
-    /// When to call [`Attended::tick`] again.
+    /// When to call [`InteractiveScheduler::tick`] again.
     pub fn next_tick(&self) -> Duration {
         TICK
     }
 
-    /// Applies `ops` at the present time.
-    fn news(&mut self, session: &mut Session, ops: Vec<Op>) {
-        let news = News { now: self.cluster.now(), ops };
+    /// Applies `updates` at the present time.
+    fn apply(&mut self, session: &mut Session, updates: Vec<ClusterUpdate>) {
+        let updates = ClusterUpdates { now: self.cluster.now(), updates };
         // Applying updates cannot fail.
-        let _done = session.apply_beside(Input::Change(Arc::new(news)));
+        let _done = session.apply_beside(Input::Change(Arc::new(updates)));
         self.send(session);
     }
 
     /// Reports what the session has recorded since the last call, except the cycle that was run.
-    fn tell_new(&mut self, session: &Session) {
-        let (entries, steps) = self.told;
+    fn report_new(&mut self, session: &Session) {
+        let (entries, steps) = self.reported;
         for entry in session.history().entries().from(entries) {
             if let Entry::Move(moved) = entry.as_ref() {
-                (self.tell)(session.world(), Told::Moved(moved.clone()));
+                (self.report)(session.world(), Report::Moved(moved.clone()));
             }
         }
         for step in session.timeline().steps().from(steps) {
             for record in decided(session, step) {
-                (self.tell)(session.world(), Told::Decided(record));
+                (self.report)(session.world(), Report::Decided(record));
             }
         }
-        self.told = (session.history().len(), session.timeline().steps().end());
-        self.tell_spent(session, None);
+        self.reported = (session.history().len(), session.timeline().steps().end());
+        self.report_spent(session, None);
     }
 
     /// Reports the plugin durations since the last call: of a cycle, or outside of cycles.
-    fn tell_spent(&mut self, session: &Session, record: Option<Arc<CycleRecord>>) {
+    fn report_spent(&mut self, session: &Session, record: Option<Arc<CycleRecord>>) {
         let sum = session.times().sum();
         let new: Vec<Spent> = sum.iter().filter_map(|now| since(&self.spent, now)).collect();
         if !new.is_empty() {
             self.spent = sum.to_vec();
-            (self.tell)(session.world(), Told::Spent(record, new));
+            (self.report)(session.world(), Report::Spent(record, new));
         }
     }
 }
 
 /// The operation for a change of the cluster; `None` if the change concerns nothing that a
 /// scheduler reads.
-fn op_of(session: &Session, ops: &[Op], delta: Delta, there: Option<&Object>) -> Option<Op> {
+fn update_of(
+    session: &Session,
+    updates: &[ClusterUpdate],
+    delta: Delta,
+    there: Option<&Object>,
+) -> Option<ClusterUpdate> {
     match delta {
         Delta::Put(object) => {
-            let nothing = says_nothing(session, ops, there, &object);
-            (!nothing).then_some(Op::Accept(object))
+            let nothing = is_irrelevant(session, updates, there, &object);
+            (!nothing).then_some(ClusterUpdate::Accept(object))
         }
-        Delta::Delete { kind, key } => Some(Op::Forget(kind, key)),
+        Delta::Delete { kind, key } => Some(ClusterUpdate::Forget(kind, key)),
     }
 }
 
-/// The object as the pending `ops` leave it; `None` if none of them concerns it.
-fn latest(ops: &[Op], kind: Kind, key: NamespacedName) -> Option<Option<&Object>> {
-    ops.iter().rev().find_map(|op| match op {
-        Op::Accept(object) => {
+/// The object as the pending `updates` leave it; `None` if none of them concerns it.
+fn latest(updates: &[ClusterUpdate], kind: Kind, key: NamespacedName) -> Option<Option<&Object>> {
+    updates.iter().rev().find_map(|update| match update {
+        ClusterUpdate::Accept(object) => {
             let same = object.kind() == kind && NamespacedName::of(object) == key;
             same.then_some(Some(object))
         }
-        Op::Forget(of, name) => ((*of, *name) == (kind, key)).then_some(None),
+        ClusterUpdate::Forget(of, name) => ((*of, *name) == (kind, key)).then_some(None),
         _ => None,
     })
 }
 
 /// The plugin's duration at a point since it was reported.
-fn since(told: &[Spent], now: &Spent) -> Option<Spent> {
+fn since(reported: &[Spent], now: &Spent) -> Option<Spent> {
     let same = |old: &&Spent| old.point == now.point && old.plugin == now.plugin;
-    let Some(old) = told.iter().find(same) else { return Some(*now) };
+    let Some(old) = reported.iter().find(same) else { return Some(*now) };
     let new = Spent {
         turns: now.turns.saturating_sub(old.turns),
         nanos: now.nanos.saturating_sub(old.nanos),

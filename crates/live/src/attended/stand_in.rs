@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use crate::attended::{Arrival, Cluster, Standing};
+use crate::attended::{Arrival, Cluster, LeaderStatus};
 use crate::feed::{Delta, Event};
-use crate::write::Answered;
+use crate::write::WriteResult;
 use kubestep_api::{Object, ObjectKey, Time};
 use kubestep_cluster::remote::{Outgoing, Request, Written};
 use kubestep_framework::pod::NamespacedName;
@@ -21,7 +21,7 @@ pub struct Server {
     /// The writes that were made, as text, without events.
     pub writes: Vec<String>,
     /// Whether writes are allowed; `None`: they are.
-    pub standing: Option<Standing>,
+    pub standing: Option<LeaderStatus>,
     /// The time that has passed, in microseconds.
     pub passed: i64,
     start: Time,
@@ -105,8 +105,8 @@ impl Cluster for StandIn {
         self.with(|server| server.arrivals.len())
     }
 
-    fn standing(&mut self) -> Standing {
-        self.with(|server| server.standing.clone()).unwrap_or(Standing::Leads)
+    fn standing(&mut self) -> LeaderStatus {
+        self.with(|server| server.standing.clone()).unwrap_or(LeaderStatus::Leads)
     }
 
     fn now(&self) -> Time {
@@ -121,7 +121,7 @@ impl Cluster for StandIn {
                 server.writes.push(what.clone());
             }
             let answer = server.make(request);
-            server.arrivals.push_back(Arrival::Answered(Answered { ticket, answer, what }));
+            server.arrivals.push_back(Arrival::Answered(WriteResult { ticket, answer, what }));
         });
     }
 }

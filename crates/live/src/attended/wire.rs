@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use tokio::sync::watch;
 
-use crate::attended::{Arrival, Cluster, Standing};
+use crate::attended::{Arrival, Cluster, LeaderStatus};
 use crate::feed::Feed;
 use crate::lease::Election;
 use crate::scheduling::Lead;
@@ -49,26 +49,26 @@ impl Cluster for Wire {
         self.feed.waiting() + self.writer.waiting()
     }
 
-    fn standing(&mut self) -> Standing {
+    fn standing(&mut self) -> LeaderStatus {
         let gate = self.writer.gate();
         let lead = self.lead.as_ref().map_or(Lead::Leading, |lead| lead.borrow().clone());
         match lead {
             Lead::Lost(reason) => {
                 gate.shut(&reason);
-                return Standing::Lost(reason);
+                return LeaderStatus::Lost(reason);
             }
             Lead::Waiting => {
                 gate.close("this replica does not lead");
-                return Standing::Waits;
+                return LeaderStatus::Waits;
             }
             Lead::Leading => {}
         }
         if self.ended || self.feed.is_cut_off() {
             gate.close("the connection to the cluster is lost");
-            return Standing::CutOff;
+            return LeaderStatus::CutOff;
         }
         gate.open();
-        Standing::Leads
+        LeaderStatus::Leads
     }
 
     fn now(&self) -> Time {

@@ -35,7 +35,7 @@ pub enum ConnectError {
         problem: String,
     },
     /// No thread could be started to wait for answers.
-    #[error("no thread can be started to call extenders")]
+    #[error("cannot start a thread for extender calls")]
     Thread(#[from] std::io::Error),
 }
 

@@ -7,8 +7,8 @@ use kubestep_config as config;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::events::ClusterEvent;
 use kubestep_framework::record::Candidate;
-use kubestep_framework::runtime::stopwatch::{Done, Spent, Work};
 use kubestep_framework::status::Status;
+use kubestep_framework::stopwatch::{Done, Spent, Work};
 
 /// The metrics that both kube-scheduler 1.36.2 and kubestep serve: name, type, labels. The
 /// remaining ones of kube-scheduler belong to Go, client-go or the API machinery, and are not about
@@ -78,8 +78,8 @@ fn record(outcome: Outcome) -> CycleRecord {
     }
 }
 
-fn moved(from: QueueName, to: QueueName, event: &str) -> Told {
-    Told::Moved(QueueMove {
+fn moved(from: QueueName, to: QueueName, event: &str) -> Report {
+    Report::Moved(QueueMove {
         time: Time(1_000_000),
         pod: record(Outcome::Waiting).pod,
         from,
@@ -94,7 +94,7 @@ fn moved(from: QueueName, to: QueueName, event: &str) -> Told {
 fn pods_that_only_time_woke_are_counted_once_they_are_bound() {
     use QueueName::{Active, InFlight, Unschedulable};
     let mut metrics = Metrics::new("", &FeatureGates::default()).unwrap();
-    let bound = Told::Decided(Arc::new(record(Outcome::Scheduled)));
+    let bound = Report::Decided(Arc::new(record(Outcome::Scheduled)));
     metrics.count(&moved(Unschedulable, Active, FLUSH));
     metrics.count(&moved(Active, InFlight, ""));
     metrics.count(&moved(InFlight, Unschedulable, "ScheduleAttemptFailure"));
@@ -113,9 +113,9 @@ fn a_pod_is_counted_from_the_queue_to_its_node() {
     let mut metrics = Metrics::new("kube-scheduler", &FeatureGates::default()).unwrap();
     metrics.count(&moved(QueueName::None, QueueName::Active, "UnschedulablePodAdd"));
     let took = Duration::from_millis(2);
-    metrics.count(&Told::Cycle(Arc::new(record(Outcome::Waiting)), took));
-    metrics.count(&Told::Decided(Arc::new(record(Outcome::Scheduled))));
-    metrics.count(&Told::Lead(Lead::Leading));
+    metrics.count(&Report::Cycle(Arc::new(record(Outcome::Waiting)), took));
+    metrics.count(&Report::Decided(Arc::new(record(Outcome::Scheduled))));
+    metrics.count(&Report::Lead(Lead::Leading));
     let text = String::from_utf8(text(&metrics.registry())).unwrap();
     for line in [
         "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"scheduled\"} 1",
@@ -161,20 +161,20 @@ fn everything(metrics: &mut Metrics) {
         Work::BatchAttempt { profile, result: "no_hint" },
         Work::BatchFlush { profile, reason: "expired" },
     ];
-    let answered = |what: &str| Told::Answered { what: what.into(), error: None };
+    let answered = |what: &str| Report::Answered { what: what.into(), error: None };
     let took = Duration::from_millis(2);
-    for told in [
-        Told::Lead(Lead::Leading),
-        Told::Handled { event: "NodeAdd".into(), took },
+    for report in [
+        Report::Lead(Lead::Leading),
+        Report::Handled { event: "NodeAdd".into(), took },
         moved(QueueName::None, QueueName::Active, "UnschedulablePodAdd"),
-        Told::Cycle(Arc::new(failed), took),
-        Told::Decided(Arc::new(waited)),
+        Report::Cycle(Arc::new(failed), took),
+        Report::Decided(Arc::new(waited)),
         answered("create claim"),
         answered("evict d/v"),
-        Told::Spent(None, vec![spent]),
-        Told::Done(work.map(|work| Done { work, nanos: 7 }).to_vec()),
+        Report::Spent(None, vec![spent]),
+        Report::Done(work.map(|work| Done { work, nanos: 7 }).to_vec()),
     ] {
-        metrics.count(&told);
+        metrics.count(&report);
     }
 }
 

@@ -3,9 +3,9 @@
 
 use prometheus::{Histogram, HistogramVec, IntCounterVec};
 
-use crate::metrics::make::{Buckets, Maker};
+use crate::metrics::builder::{Buckets, MetricsBuilder};
 use kubestep_config::{Feature, FeatureGates};
-use kubestep_framework::runtime::stopwatch::{Done, Work};
+use kubestep_framework::stopwatch::{Done, Work};
 
 /// From 0.01 ms to 20 ms.
 const BATCHING: Buckets = (0.000_01, 2.0, 12);
@@ -29,11 +29,11 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(make: &Maker<'_>) -> prometheus::Result<Groups> {
+    fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<Groups> {
         Ok(Groups {
             attempts: make.counters(
                 "podgroup_schedule_attempts_total",
-                "Attempts to schedule pod groups, by the result",
+                "Attempts to schedule pod groups, by result",
                 &["result", "profile"],
             )?,
             attempt: make.histograms(
@@ -44,7 +44,7 @@ impl Groups {
             )?,
             algorithm: make.histogram(
                 "podgroup_scheduling_algorithm_duration_seconds",
-                "Time of the search for places for a pod group",
+                "Time to find nodes for a pod group",
                 ATTEMPT,
             )?,
         })
@@ -56,34 +56,34 @@ impl WorkMetrics {
     ///
     /// # Errors
     /// Prometheus rejects a metric's name or labels.
-    pub fn new(make: &Maker<'_>, gates: &FeatureGates) -> prometheus::Result<WorkMetrics> {
+    pub fn new(make: &MetricsBuilder<'_>, gates: &FeatureGates) -> prometheus::Result<WorkMetrics> {
         let groups = gates.enabled(Feature::GenericWorkload).then(|| Groups::new(make));
         Ok(WorkMetrics {
             node_hint: make.histograms(
                 "get_node_hint_duration_seconds",
-                "Time that it took batching to propose a node, or none",
+                "Time until batching returned a node hint, or none",
                 &["hinted", "profile"],
                 BATCHING,
             )?,
             stored: make.histograms(
                 "store_schedule_results_duration_seconds",
-                "Time that it took to store a cycle's result for batching",
+                "Time to store a cycle's result for batching",
                 &["profile"],
                 BATCHING,
             )?,
             batch_attempts: make.counters(
                 "batch_attempts_total",
-                "Attempts to use batching, by the result",
+                "Attempts to use batching, by result",
                 &["profile", "result"],
             )?,
             batch_flushes: make.counters(
                 "batch_cache_flushed_total",
-                "Stored results that could not be used, by the reason",
+                "Stored results that could not be used, by reason",
                 &["profile", "reason"],
             )?,
             queueing_hint: make.histograms(
                 "queueing_hint_execution_duration_seconds",
-                "Time that it took a plugin to judge an event",
+                "Time of a queueing hint, by plugin and event",
                 &["plugin", "event", "hint"],
                 (0.000_01, 1.5, 20),
             )?,

@@ -125,7 +125,7 @@ fn another_pick_of_a_tie_is_taken_over() {
         _ => ("n2", "n1"),
     };
     play.says(web().on(theirs).into());
-    let reason = "2 nodes have the best total; upstream picks by chance";
+    let reason = "2 nodes have the best total; upstream picks one at random";
     assert_eq!(play.last(), (Verdict::Tie, reason));
     assert_eq!(play.node_of("web"), theirs);
     let cache = play.session.world().scheduler().cache();

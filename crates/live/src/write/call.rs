@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::link::Link;
 use crate::traffic;
 use crate::write::limiter::Limiter;
-use crate::write::{Gate, Manner};
+use crate::write::{Gate, WriteOptions};
 
 /// How often a write is sent again to a server that sends `Retry-After`.
 const PATIENCE: u32 = 10;
@@ -66,9 +66,9 @@ pub(crate) struct Call {
 
 impl Calls {
     /// Sends through this connection and gate.
-    pub fn new(link: Link, gate: Gate, manner: &Manner) -> Calls {
-        let limiter = Limiter::new(manner.qps, manner.burst);
-        Calls { link, gate, limiter, dry_run: manner.dry_run }
+    pub fn new(link: Link, gate: Gate, options: &WriteOptions) -> Calls {
+        let limiter = Limiter::new(options.qps, options.burst);
+        Calls { link, gate, limiter, dry_run: options.dry_run }
     }
 
     /// The gate that all writes pass.
@@ -165,7 +165,7 @@ impl Calls {
                 false => Err(Failure::of_answer(code, &headers, &body)),
             }
         };
-        let late = |_| Failure::Unreachable(format!("no answer within {} s", ANSWER.as_secs()));
+        let late = |_| Failure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
         timeout(ANSWER, whole).await.map_err(late)?
     }
 }

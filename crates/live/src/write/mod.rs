@@ -50,7 +50,7 @@ const AT_END: Duration = Duration::from_secs(5);
 
 /// Rate limit and mode of writes.
 #[derive(Clone, Debug)]
-pub struct Manner {
+pub struct WriteOptions {
     /// Sustained writes per second; not limited if negative.
     pub qps: f32,
     /// Writes that may be sent at once after a pause.
@@ -61,7 +61,7 @@ pub struct Manner {
 
 /// The result of a write.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct WriteResult {
     /// The ticket of the request.
     pub ticket: u64,
     /// The result for the scheduler.
@@ -73,7 +73,7 @@ pub struct Answered {
 /// Sends writes. Dropping it finishes those in flight, unless its gate is closed.
 pub struct Writer {
     inbox: Option<UnboundedSender<Outgoing>>,
-    answers: UnboundedReceiver<Answered>,
+    answers: UnboundedReceiver<WriteResult>,
     gate: Gate,
     extenders: Extenders,
     thread: Option<JoinHandle<()>>,
@@ -84,7 +84,7 @@ impl Writer {
     ///
     /// # Errors
     /// The cluster cannot be reached.
-    pub fn start(target: Target, manner: Manner) -> Result<Writer, LinkError> {
+    pub fn start(target: Target, options: WriteOptions) -> Result<Writer, LinkError> {
         let (inbox, requests) = unbounded_channel();
         let (answered, answers) = unbounded_channel();
         let gate = Gate::closed("writing has not started");
@@ -102,7 +102,7 @@ impl Writer {
                     async { Ok((Link::new(target.clone()).await?, Link::new(target).await?)) };
                 match links.await {
                     Ok((main, events)) => {
-                        let calls = |link| Arc::new(Calls::new(link, passed.clone(), &manner));
+                        let calls = |link| Arc::new(Calls::new(link, passed.clone(), &options));
                         let (main, events) = (calls(main), calls(events));
                         // The receiver is dropped if the program ends now.
                         let _told = opened.send(Ok(()));
@@ -138,12 +138,12 @@ impl Writer {
     }
 
     /// The next answer, once there is one.
-    pub async fn next(&mut self) -> Option<Answered> {
+    pub async fn next(&mut self) -> Option<WriteResult> {
         self.answers.recv().await
     }
 
     /// The next answer, for callers that wait for several things.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answered>> {
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<WriteResult>> {
         self.answers.poll_recv(cx)
     }
 
@@ -153,7 +153,7 @@ impl Writer {
     }
 
     /// The next answer, if there is one already.
-    pub fn try_next(&mut self) -> Option<Answered> {
+    pub fn try_next(&mut self) -> Option<WriteResult> {
         self.answers.try_recv().ok()
     }
 }
@@ -178,7 +178,7 @@ async fn serve(
     events: Events,
     extenders: Extenders,
     mut requests: UnboundedReceiver<Outgoing>,
-    answers: UnboundedSender<Answered>,
+    answers: UnboundedSender<WriteResult>,
 ) {
     let (mut lanes, places) = (Lanes::default(), Places::default());
     let mut under_way = JoinSet::new();
@@ -199,7 +199,7 @@ async fn serve(
             let answer = make(&calls, &extenders, request).await;
             let answer = answer.map_err(|failure| failure.words());
             // At the end of the program the receiver may be dropped.
-            let _told = answers.send(Answered { ticket, answer, what });
+            let _told = answers.send(WriteResult { ticket, answer, what });
         });
     }
     let end = async {

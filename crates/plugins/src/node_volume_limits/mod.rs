@@ -35,10 +35,10 @@ use count::Attachable;
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Present,
     doc: "how many CSI volumes a node can attach",
-    long_doc: "Counts the CSI volumes of the pods on a node for each driver and refuses the node when \
-               the limit of its CSINode object would be exceeded.",
+    long_doc: "Counts the CSI volumes of the pods on a node for each driver and rejects the node \
+               if the limit of its CSINode object would be exceeded.",
     example: "The CSINode of n1 allows 25 volumes of ebs.csi.aws.com and 25 are attached: a pod \
-             with one more volume of that driver is refused there.",
+              with one more volume of that driver is rejected there.",
     ..PluginDescriptor::new(
         "NodeVolumeLimits",
         &[ExtensionPoint::PreFilter, ExtensionPoint::Filter],

@@ -42,9 +42,9 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     args: Some(ArgsType::of::<PodTopologySpreadArgs>()),
     default_profile: DefaultProfile::Present,
     doc: "spreads matching pods over zones, nodes or other domains",
-    long_doc: "Constraints with DoNotSchedule refuse nodes where the skew would exceed maxSkew; those \
-               with ScheduleAnyway score. Pods without constraints get the default ones of the plugin's \
-               arguments.",
+    long_doc: "Constraints with DoNotSchedule reject nodes where the skew would exceed maxSkew; \
+               those with ScheduleAnyway score. Pods without constraints get the default \
+               constraints of the plugin's arguments.",
     example: "With maxSkew 1 over zones, and 2, 2 and 1 matching pods in three zones, the next \
              pod can only go to the third.",
     ..PluginDescriptor::new(

@@ -7,7 +7,7 @@ use fixedbitset::FixedBitSet;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::TopologyColumn;
 

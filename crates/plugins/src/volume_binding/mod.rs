@@ -58,12 +58,12 @@ use score::Scorer;
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     args: Some(ArgsType::of::<VolumeBindingArgs>()),
     default_profile: DefaultProfile::Present,
-    doc: "persistent volume claims: bound, to be bound, to be provisioned",
-    long_doc: "The volumes of bound claims must be reachable from the node; for unbound claims that wait \
-               for a consumer there must be a volume or a way to provision one. Reserve assumes the \
-               choice, PreBind writes it and waits until the volumes are bound.",
-    example: "A claim of a class with WaitForFirstConsumer is unbound: the node is chosen first, \
-             and then a volume is bound or provisioned where that node can reach it.",
+    doc: "persistent volume claims: bound, to bind, to provision",
+    long_doc: "The volumes of bound claims must be reachable from the node; for unbound claims \
+               that wait for a consumer there must be a volume or a way to provision one. Reserve \
+               assumes the volumes, PreBind writes them and waits until they are bound.",
+    example: "A claim of a class with WaitForFirstConsumer is unbound: the node is selected first, \
+              then a volume is bound or provisioned that the node can reach.",
     ..PluginDescriptor::new(
         "VolumeBinding",
         &[

@@ -29,10 +29,10 @@ use conflict::{is_restricted, pods_conflict};
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Present,
     doc: "disks and claims that only one pod may use",
-    long_doc: "Refuses nodes where an in-line disk (GCE, AWS, iSCSI, RBD) is in use by another pod, and \
-               pods whose ReadWriteOncePod claim is in use.",
-    example: "A claim with the access mode ReadWriteOncePod is used by a running pod; a second \
-             pod with the claim stays pending until the first one is gone, or is preempted.",
+    long_doc: "Rejects nodes where an in-line disk (GCE, AWS, iSCSI, RBD) is in use by another \
+               pod, and pods whose ReadWriteOncePod claim is in use.",
+    example: "A claim with the access mode ReadWriteOncePod is used by a running pod; a second pod \
+              with the claim stays pending until the first one is deleted or preempted.",
     ..PluginDescriptor::new(
         "VolumeRestrictions",
         &[ExtensionPoint::PreFilter, ExtensionPoint::Filter],

@@ -3,7 +3,7 @@
 use kubestep_config::describe::config;
 use kubestep_config::manual::{json, text};
 use kubestep_config::rows::{About, Row, rows};
-use kubestep_config::{Feature, FeatureGates, find_plugin};
+use kubestep_config::{FeatureGates, find_plugin};
 
 use super::{plugins, resolve_body};
 
@@ -19,7 +19,7 @@ fn a_configuration_is_shown_as_it_runs() {
     assert_eq!(
         config(&resolve_body(body, &gates).unwrap(), 60),
         "  Backoff         1s, doubled up to 10s
-  Nodes searched  adaptive (50% less 1% per 125 nodes, at least 5%, at least 100 nodes)
+  Nodes searched  adaptive (50% minus 1% per 125 nodes, at least 5%, at least 100 nodes)
   Parallelism     16
   Feature gates   OpportunisticBatching=false
   Extender        http://x filter bind within 5s (ignorable)
@@ -124,7 +124,7 @@ fn the_default_configuration_changes_nothing() {
     let rows = of("", "");
     assert_eq!(changed(&rows), Vec::<String>::new());
     let gates = rows.iter().filter(|row| matches!(row.about, About::Gate(_))).count();
-    assert_eq!(gates, Feature::all().count());
+    assert_eq!(gates, FeatureGates::default().known().count());
     let at = |name: &str| rows.iter().position(|row| row.name == name).unwrap();
     assert_eq!(rows[at("Score") + 1].value, "weight 3");
     assert!(rows.iter().any(|row| row.name == "DefaultPreemption.minCandidateNodesAbsolute"));

@@ -61,7 +61,7 @@ impl From<Status> for SchedulePodError {
     }
 }
 
-/// The nodes that fit, in order, and why the others do not.
+/// The feasible nodes, in order, and why the others were rejected.
 struct FeasibleNodes {
     nodes: Vec<NodeId>,
     diagnosis: Diagnosis,
@@ -85,7 +85,7 @@ impl SchedulePod<'_> {
         let found = self.find_nodes_that_fit();
         let (cycle, answers) = (&mut *self.cycle, &mut self.algorithm.answers);
         cycle.record.verdicts = answers.verdicts.clone();
-        cycle.record.filter.official = answers.records.verdicts(&cycle.verdicts);
+        cycle.record.filter.verdicts = answers.records.verdicts(&cycle.verdicts);
         cycle.record.filter.evaluated = answers.records.evaluated(&cycle.evaluated);
         let FeasibleNodes { nodes, diagnosis } = found?;
         cycle.record.evaluated_nodes = nodes.len() + diagnosis.statuses.len();
@@ -360,7 +360,7 @@ impl SchedulePod<'_> {
             }
             for (name, status) in filtered.refused {
                 let Some(node) = self.cluster.snapshot.by_name(name).map(|node| node.id) else {
-                    diagnosis.statuses.set_stranger(name, &status);
+                    diagnosis.statuses.set_unknown(name, &status);
                     continue;
                 };
                 self.cycle.record.filter.extender.push((node, status.clone().by(own_name)));
@@ -381,7 +381,7 @@ impl SchedulePod<'_> {
 /// Adds the name of a node that is not in the snapshot to the record: upstream binds to any name
 /// that an extender returns in `Nodes`.
 fn add_invented_name(cycle: &mut Cycle, node: &mut Arc<NodeInfo>) {
-    if node.id != extender::STRANGER {
+    if node.id != extender::UNKNOWN_NODE {
         return;
     }
     let names = &mut Arc::make_mut(&mut cycle.record.nodes).names;

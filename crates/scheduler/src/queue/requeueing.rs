@@ -11,7 +11,7 @@ use crate::queue::hint_log;
 use crate::queue::hints::{HintEntry, MatchingHints};
 use kubestep_api::Object;
 use kubestep_framework::events::{ClusterEvent, EventObjects, Hint};
-use kubestep_framework::runtime::stopwatch::Work;
+use kubestep_framework::stopwatch::Work;
 
 /// How to requeue a rejected pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

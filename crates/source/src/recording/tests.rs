@@ -120,7 +120,7 @@ fn also_where_it_is_packed() {
             packed.len()
         );
         best = found;
-        let told = input.warnings.iter().any(|warning| warning.contains("was cut off: its last"));
+        let told = input.warnings.iter().any(|warning| warning.contains("is truncated: its last"));
         // gzip's trailer may be missing after a complete recording.
         assert!(told || found == 5, "{length}: {:?}", input.warnings);
     }
@@ -166,7 +166,7 @@ fn what_is_wrong_is_told_with_its_place() {
     let error = read(text().replace("recording/v1", "recording/v9").as_bytes()).unwrap_err();
     assert!(error.contains("kubestep/recording/v9"), "{error}");
     let error = read(format!("{}{}", text(), text()).as_bytes()).unwrap_err();
-    assert!(error.contains("begins a second recording"), "{error}");
+    assert!(error.contains("contains a second recording"), "{error}");
 }
 
 #[test]

@@ -216,8 +216,8 @@ impl Documents<'_> {
             document: self.number,
             line: start.line as usize,
             object: kind.into(),
-            message: "is larger than any object of a cluster, and no list".into(),
-            help: "give the list the kind List, or leave the file out".into(),
+            message: "is larger than any object of a cluster, and not a list".into(),
+            help: "give the list the kind List, or omit the file".into(),
             ..SourceError::default()
         })
     }

@@ -6,30 +6,30 @@ use crate::tui::view::ViewId;
 #[test]
 fn why_is_a_view_that_folds_and_leads_to_the_matrix_and_back() {
     let mut live = Live::demo("fragmented").keys("c2gw");
-    assert_eq!(live.app.view(), ViewId::Why);
+    assert_eq!(live.interface.app.view(), ViewId::Why);
     live.golden("why-fragmented-80x24");
     assert!(live.text().contains("Why default/report?"), "{}", live.text());
     // The reasons unfold to the nodes, and a node leads to its cell.
     let mut live = live.keys("/Insufficient cpu<Enter>gg<Enter><Esc>");
     assert!(live.text().contains("node-0: Insufficient cpu:"), "{}", live.text());
     let mut live = live.keys("/node-0: Insufficient<Enter>gg<Enter>");
-    assert_eq!(live.app.view(), ViewId::Filter);
+    assert_eq!(live.interface.app.view(), ViewId::Filter);
     assert!(live.lines()[1].contains("inspecting cycle 1 of default/report"), "{}", live.text());
     let mut live = live.keys("-");
-    assert_eq!(live.app.view(), ViewId::Why);
+    assert_eq!(live.interface.app.view(), ViewId::Why);
     assert!(
         live.text().contains("node-0: Insufficient cpu"),
         "what was unfolded stays so: {}",
         live.text()
     );
     let live = live.keys("<Esc>G<Enter>");
-    assert!(!live.driver.is_searching());
+    assert!(!live.interface.driver.is_searching());
 }
 
 #[test]
 fn preemption_tells_candidates_criteria_and_who_is_none() {
     let mut live = Live::wide("preemption-budget").keys("c:cycle 1<Enter>8<Enter>");
-    assert_eq!(live.app.view(), ViewId::Why, "{}", live.text());
+    assert_eq!(live.interface.app.view(), ViewId::Why, "{}", live.text());
     let text = live.text();
     assert!(text.contains("Why default/payment?"), "{text}");
     assert!(text.contains("budgets violated; chosen"), "{text}");
@@ -62,9 +62,9 @@ spec: {schedulingGroup: {podGroupName: train}, containers: [{name: c}]}
 #[test]
 fn a_group_says_how_short_it_is_of_its_quorum() {
     let mut live = Live::new(session(GROUP), (120, 24)).keys("cgp");
-    assert_eq!(live.app.view(), ViewId::Groups);
+    assert_eq!(live.interface.app.view(), ViewId::Groups);
     let text = live.text();
-    assert!(text.contains("ml/train: 2 of the 3 pods it needs are there, 1 short"), "{text}");
+    assert!(text.contains("ml/train: 2 of the 3 pods it needs exist, 1 missing"), "{text}");
     assert!(text.contains("worker-0:"), "{text}");
     let mut live = live.keys("gg<Enter>");
     assert!(!live.text().contains("worker-0:"), "{}", live.text());
@@ -113,7 +113,7 @@ fn a_group_tells_the_placements_that_were_tried() {
     assert!(text.contains("✓ r2: 3 pods placed on 1 node") && text.contains("chosen"), "{text}");
     // A placement leads to its cycle.
     let live = live.keys("/r2:<Enter><Enter>");
-    assert_eq!(live.app.view(), ViewId::Cycle);
+    assert_eq!(live.interface.app.view(), ViewId::Cycle);
     // One more than any rack has room for: nobody starts, and each placement says why.
     let cluster = cluster.replace("minCount: 3", "minCount: 5");
     let cluster = format!("{cluster}{}", members(&["w-3", "w-4"]));

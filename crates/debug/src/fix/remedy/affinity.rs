@@ -85,11 +85,9 @@ fn other_profiles(need: &Need<'_>) -> impl Iterator<Item = Vec<Edit>> {
 fn added(need: &Need<'_>) -> Vec<NodeSelectorTerm> {
     let frameworks = need.world.scheduler().frameworks();
     let profile = frameworks.get(&need.pod.spec.scheduler_name).map(|found| found.profile());
-    let args = profile.map(|profile| profile.args.of::<NodeAffinityArgs>()).unwrap_or_default();
-    let added = args.added_affinity;
-    let required =
-        added.and_then(|added| added.required_during_scheduling_ignored_during_execution);
-    required.map(|required| required.node_selector_terms).unwrap_or_default()
+    let args = profile.map(|profile| profile.args.read::<NodeAffinityArgs>());
+    let required = args.as_ref().and_then(|args| args.required());
+    required.map(|required| required.node_selector_terms.clone()).unwrap_or_default()
 }
 
 fn requirements<'a>(

@@ -172,7 +172,7 @@ pub(in crate::fix) fn unchangeable(detail: &Detail) -> Option<String> {
             let zones: Vec<&str> = zones.iter().map(|zone| zone.as_str()).collect();
             let zones = zones.join("|");
             Some(format!(
-                "volume {volume} keeps its zone: only a node in {label}={zones} can attach it"
+                "the zone of volume {volume} is immutable: only a node in {label}={zones} can attach it"
             ))
         }
         Detail::Volume(VolumeCause {
@@ -183,8 +183,8 @@ pub(in crate::fix) fn unchangeable(detail: &Detail) -> Option<String> {
             let nodes: String =
                 if unmet.is_empty() { "other labels".into() } else { unmet.join(", ") };
             Some(format!(
-                "volume {volume} keeps its node affinity, which is immutable once set: only a node \
-                 with {nodes} reaches it"
+                "the node affinity of volume {volume} is immutable: only a node with {nodes} \
+                 reaches it"
             ))
         }
         _ => None,

@@ -50,14 +50,14 @@ fn a_node_that_is_down_is_said_to_be_down() {
     let cluster = down("unreachable", unknown) + &web("1", "");
     assert_eq!(
         causes(&cluster, "a"),
-        ["TaintToleration: node unreachable: its kubelet is silent (Ready=Unknown, \
+        ["TaintToleration: node unreachable: its kubelet does not report (Ready=Unknown, \
           NodeStatusUnknown)"]
     );
     assert_eq!(proposed(&cluster), ["add 1 node like a"]);
     let without_condition = down("disk-pressure", "") + &web("1", "");
     assert_eq!(
         causes(&without_condition, "a"),
-        ["TaintToleration: node short of disk space (DiskPressure=True)"]
+        ["TaintToleration: node under disk pressure (DiskPressure=True)"]
     );
     // The condition has ended, and the controller is about to remove the taint.
     let over = down("not-ready", "{type: Ready, status: 'True'}") + &web("1", "");

@@ -8,7 +8,9 @@ use kubestep_plugins::dynamic_resources::found_devices;
 use kubestep_plugins::image_locality::held_images;
 use kubestep_plugins::inter_pod_affinity::Weights;
 use kubestep_plugins::node_affinity::{NodeAffinityArgs, preferred_terms};
-use kubestep_plugins::node_resources::balanced_allocation::balances;
+use kubestep_plugins::node_resources::balanced_allocation::{
+    NodeResourcesBalancedAllocationArgs, balances,
+};
 use kubestep_plugins::node_resources::fit::{Amounts, NodeResourcesFitArgs, score_amounts};
 use kubestep_plugins::pod_topology_spread::ScoreState;
 use kubestep_plugins::taint_toleration::avoided_taints;
@@ -23,7 +25,7 @@ pub(super) fn taint_toleration(case: &Case<'_>) -> Vec<Input> {
 /// Each preference with its weight, and whether the node meets it.
 pub(super) fn node_affinity(case: &Case<'_>) -> Vec<Input> {
     let Some(node) = &case.node.node else { return Vec::new() };
-    let args: NodeAffinityArgs = case.probe.args().of();
+    let args = case.probe.args().read::<NodeAffinityArgs>();
     let added = args.added_affinity.as_ref();
     let added = added
         .map_or(&[][..], |added| &added.preferred_during_scheduling_ignored_during_execution[..]);
@@ -41,7 +43,7 @@ pub(super) fn node_affinity(case: &Case<'_>) -> Vec<Input> {
 
 /// The allocation of each scored resource including the pod.
 pub(super) fn node_resources_fit(case: &Case<'_>) -> Vec<Input> {
-    let (cx, args) = (case.probe.cx(), case.probe.args().of());
+    let (cx, args) = (case.probe.cx(), case.probe.args().read::<NodeResourcesFitArgs>());
     score_amounts(&cx, &args, case.node).iter().map(fit_input).collect()
 }
 
@@ -58,7 +60,7 @@ fn fit_input(amounts: &Amounts) -> Input {
 
 /// How NodeResourcesFit combines its inputs.
 pub(super) fn fit_formula(case: &Case<'_>) -> &'static str {
-    let args: NodeResourcesFitArgs = case.probe.args().of();
+    let args = case.probe.args().read::<NodeResourcesFitArgs>();
     match args.scoring_strategy.strategy.as_str() {
         "MostAllocated" => {
             "MostAllocated: mean over the resources, by weight, of 100 × requested ÷ allocatable"
@@ -76,7 +78,8 @@ pub(super) fn fit_formula(case: &Case<'_>) -> &'static str {
 
 /// The fraction of each resource in use including the pod, and how balanced they are.
 pub(super) fn node_resources_balanced_allocation(case: &Case<'_>) -> Vec<Input> {
-    let (cx, args) = (case.probe.cx(), case.probe.args().of());
+    let (cx, args) =
+        (case.probe.cx(), case.probe.args().read::<NodeResourcesBalancedAllocationArgs>());
     let (amounts, with_pod, without) = balances(&cx, &args, case.node);
     let share = |used: i64, all: i64| (used as f64 * 100.0 / all as f64).min(100.0);
     let shares = amounts.iter().map(|amounts| {
@@ -123,7 +126,7 @@ pub(super) fn image_locality(case: &Case<'_>) -> Vec<Input> {
     });
     let mut inputs: Vec<Input> = held.collect();
     if inputs.is_empty() {
-        inputs.push(Input::new("images", "none of the pod's images is there"));
+        inputs.push(Input::new("images", "none of the pod's images is on the node"));
     }
     inputs
 }

@@ -249,7 +249,7 @@ fn by_extenders(record: &CycleRecord, formulas: &[Formula]) -> Vec<Formula> {
                 node,
                 plugin: extender.extender,
                 inputs: vec![Input::new("score", score)],
-                formula: "the score that the extender answered, 0…10",
+                formula: "the score that the extender returned, 0…10",
                 normalization: "10 × score",
             }
         })

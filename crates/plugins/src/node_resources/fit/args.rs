@@ -13,16 +13,16 @@ arguments! {
     pub struct NodeResourcesFitArgs for "NodeResourcesFit" {
         ignored_resources: Vec<Symbol> = Vec::new(),
             put_some "ignoredResources", "a list of names",
-            "Extended resources that Filter does not check, because somebody else does.";
+            "Extended resources that Filter does not check.";
         ignored_resource_groups: Vec<Symbol> = Vec::new(),
             put_some "ignoredResourceGroups", "a list of prefixes",
             "The same for all extended resources with that prefix: example.com means example.com/gpu \
              and all others of example.com.";
         scoring_strategy: ScoringStrategy = ScoringStrategy::default(),
             put "scoringStrategy", "type, resources, requestedToCapacityRatio",
-            "How nodes score: LeastAllocated prefers free ones, MostAllocated full ones, and \
+            "How nodes score: LeastAllocated prefers free nodes, MostAllocated full ones, and \
              RequestedToCapacityRatio follows a curve from utilization (0 to 100) to score (0 to 10). \
-             resources names what counts, with weights from 1 to 100.";
+             resources lists the resources that count, with weights from 1 to 100.";
     }
 }
 

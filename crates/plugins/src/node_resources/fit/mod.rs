@@ -21,9 +21,11 @@ use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{
+    CycleContext, GroupContext, Plugin, PreFilterAnswer, QueueContext,
+};
 use kubestep_framework::pod::PodInfo;
-use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
+use kubestep_framework::pod_groups::placement::Proposal;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
@@ -42,12 +44,12 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_weight: Some(1),
     args: Some(ArgsType::of::<NodeResourcesFitArgs>()),
     default_profile: DefaultProfile::Present,
-    doc: "CPU, memory, pods and other resources left on the node",
-    long_doc: "The pod's requests plus those of the pods on the node must not exceed what the node can \
-               allocate. The score follows the scoring strategy: LeastAllocated (the default) spreads, \
-               MostAllocated packs, RequestedToCapacityRatio follows a curve.",
-    example: "A node with 4 CPUs, of which pods request 3500m, refuses a pod that requests 1 \
-             CPU: \"Insufficient cpu\". What the pods really use does not count.",
+    doc: "CPU, memory, pods and other resources free on the node",
+    long_doc: "The pod's requests plus those of the pods on the node must not exceed the node's \
+               allocatable resources. The score follows the scoring strategy: LeastAllocated (the \
+               default) spreads, MostAllocated packs, RequestedToCapacityRatio follows a curve.",
+    example: "A node with 4 CPUs, of which pods request 3500m, rejects a pod that requests 1 CPU: \
+              \"Insufficient cpu\". Actual usage does not count.",
     ..PluginDescriptor::new(
         "NodeResourcesFit",
         &[

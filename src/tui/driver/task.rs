@@ -12,30 +12,30 @@ use std::time::Duration;
 const STACK: usize = 8 << 20;
 
 /// Work under way.
-pub(super) struct Beside<T> {
-    told: Arc<Told>,
+pub(super) struct BackgroundTask<T> {
+    told: Arc<TaskProgress>,
     result: Receiver<T>,
 }
 
 /// What both threads know.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct TaskProgress {
     stop: AtomicBool,
     done: AtomicUsize,
     of: AtomicUsize,
 }
 
 /// Whether work is over.
-pub(super) enum Came<T> {
+pub(super) enum TaskState<T> {
     /// It goes on.
-    NotYet,
-    /// This came of it.
-    Result(T),
-    /// It broke off without a result.
-    Nothing,
+    Running,
+    /// Its result.
+    Done(T),
+    /// It ended without a result.
+    Failed,
 }
 
-impl Told {
+impl TaskProgress {
     /// Says how far the work is; gives whether to go on.
     pub fn go_on(&self, done: usize, of: usize) -> bool {
         self.done.store(done, Ordering::Relaxed);
@@ -44,22 +44,22 @@ impl Told {
     }
 }
 
-impl<T: Send + 'static> Beside<T> {
+impl<T: Send + 'static> BackgroundTask<T> {
     /// Begins.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn begin(
         name: &str,
-        work: impl FnOnce(&Told) -> T + Send + 'static,
-    ) -> io::Result<Beside<T>> {
+        work: impl FnOnce(&TaskProgress) -> T + Send + 'static,
+    ) -> io::Result<BackgroundTask<T>> {
         let (sender, result) = sync_channel(1);
-        let told = Arc::new(Told::default());
+        let told = Arc::new(TaskProgress::default());
         let telling = told.clone();
         // Nobody waits any more for what was given up.
         let work = move || drop(sender.send(work(&telling)));
         thread::Builder::new().name(name.into()).stack_size(STACK).spawn(work)?;
-        Ok(Beside { told, result })
+        Ok(BackgroundTask { told, result })
     }
 
     /// Asks it to end.
@@ -78,11 +78,11 @@ impl<T: Send + 'static> Beside<T> {
     }
 
     /// What came of it, waiting for that no longer than `patience`.
-    pub fn result(&self, patience: Duration) -> Came<T> {
+    pub fn result(&self, patience: Duration) -> TaskState<T> {
         match self.result.recv_timeout(patience) {
-            Ok(result) => Came::Result(result),
-            Err(RecvTimeoutError::Timeout) => Came::NotYet,
-            Err(RecvTimeoutError::Disconnected) => Came::Nothing,
+            Ok(result) => TaskState::Done(result),
+            Err(RecvTimeoutError::Timeout) => TaskState::Running,
+            Err(RecvTimeoutError::Disconnected) => TaskState::Failed,
         }
     }
 }

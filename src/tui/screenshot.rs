@@ -10,10 +10,8 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
-use super::app::App;
 use super::color::{ANSI_16, Rgb, indexed_rgb};
-use super::model::Model;
-use super::render::render;
+use super::interface::Interface;
 use super::theme::Theme;
 
 /// Size of a cell in the picture, in pixels.
@@ -25,7 +23,7 @@ const BLACK: Rgb = Rgb(0, 0, 0);
 
 /// What a picture is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ScreenFormat {
     /// The glyphs alone.
     Text,
     /// With control sequences for colours.
@@ -37,24 +35,29 @@ pub enum Format {
 }
 
 /// What is on the screen, in a format.
-pub fn of(app: &mut App, model: &Model, format: Format) -> String {
-    let buffer = draw(app, model);
-    match format {
-        Format::Text => text(&buffer),
-        Format::Ansi => ansi(&buffer),
-        Format::Svg => svg(&buffer, app.theme()),
-        Format::Html => html(&buffer, app.theme()),
-    }
+pub fn of(interface: &mut Interface, format: ScreenFormat) -> String {
+    let (width, height) = interface.app.size();
+    // Drawing into memory cannot fail.
+    let Ok(mut terminal) = Terminal::new(TestBackend::new(width, height));
+    let Ok(drawn) = terminal.draw(|frame| interface.draw(frame));
+    let buffer = drawn.buffer.clone();
+    in_format(&buffer, interface.app.theme(), format)
 }
 
 /// Draws what is on the screen once more and writes it to `file`, SVG when its name ends so. A file that is
 /// there already is not overwritten.
-pub fn save(app: &mut App, model: &Model, file: &Path) -> io::Result<()> {
-    let format = match file.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")) {
-        true => Format::Svg,
-        false => Format::Text,
-    };
-    let text = of(app, model, format);
+pub fn save(interface: &mut Interface, file: &Path) -> io::Result<()> {
+    write_new(file, &of(interface, format_of(file)))
+}
+
+fn format_of(file: &Path) -> ScreenFormat {
+    match file.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")) {
+        true => ScreenFormat::Svg,
+        false => ScreenFormat::Text,
+    }
+}
+
+fn write_new(file: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -62,12 +65,13 @@ pub fn save(app: &mut App, model: &Model, file: &Path) -> io::Result<()> {
     options.open(file)?.write_all(text.as_bytes())
 }
 
-fn draw(app: &mut App, model: &Model) -> Buffer {
-    let (width, height) = app.size();
-    // Drawing into memory cannot fail.
-    let Ok(mut terminal) = Terminal::new(TestBackend::new(width, height));
-    let Ok(drawn) = terminal.draw(|frame| render(frame, app, model));
-    drawn.buffer.clone()
+fn in_format(buffer: &Buffer, theme: &Theme, format: ScreenFormat) -> String {
+    match format {
+        ScreenFormat::Text => text(buffer),
+        ScreenFormat::Ansi => ansi(buffer),
+        ScreenFormat::Svg => svg(buffer, theme),
+        ScreenFormat::Html => html(buffer, theme),
+    }
 }
 
 /// The glyphs, a line each.
@@ -263,8 +267,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(name);
         let mut story = Story::new(model()).keys("3");
-        save(&mut story.app, &story.model, &file).unwrap();
-        let again = save(&mut story.app, &story.model, &file).unwrap_err();
+        let buffer = story.draw();
+        let picture = in_format(&buffer, story.app.theme(), format_of(&file));
+        write_new(&file, &picture).unwrap();
+        let again = write_new(&file, &picture).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
         std::fs::read_to_string(file).unwrap()
     }

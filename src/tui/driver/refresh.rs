@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use super::{Driver, rows};
 use crate::report;
-use crate::tui::model::{Configuration, Folding, Model, Position};
-use crate::tui::names::CommonParts;
-use crate::tui::view::{ViewId, events};
+use crate::tui::model::{Configuration, CyclePosition, FoldedOutline, Model, ModelPart};
+use crate::tui::names::CommonNameParts;
+use crate::tui::view::events;
+use kubestep_cluster::World;
 use kubestep_cluster::moments::Target;
 use kubestep_config as config;
 use kubestep_config::ResolvedConfig;
@@ -24,7 +25,7 @@ use kubestep_framework::record::NodeNames;
 const PATIENCE: Duration = Duration::from_millis(40);
 
 /// What of the picture is how old.
-pub(super) struct Picture {
+pub(super) struct Freshness {
     /// How long the way to an earlier state may keep a key waiting.
     pub patience: Duration,
     /// History entries taken in, and how many records had been replaced by then.
@@ -37,7 +38,7 @@ pub(super) struct Picture {
     old_pods: bool,
     old_groups: bool,
     old_watches: bool,
-    old_rest: bool,
+    old_nodes: bool,
     /// The names of nodes whose common parts are known.
     named: Option<Arc<NodeNames>>,
     /// The configuration that the rows are of.
@@ -48,9 +49,9 @@ pub(super) struct Picture {
     state: Option<(usize, Option<Target>)>,
 }
 
-impl Default for Picture {
-    fn default() -> Picture {
-        Picture {
+impl Default for Freshness {
+    fn default() -> Freshness {
+        Freshness {
             patience: PATIENCE,
             seen: 0,
             replaced: 0,
@@ -59,7 +60,7 @@ impl Default for Picture {
             old_pods: true,
             old_groups: true,
             old_watches: true,
-            old_rest: true,
+            old_nodes: true,
             named: None,
             config: None,
             times_of: u64::MAX,
@@ -69,11 +70,16 @@ impl Default for Picture {
 }
 
 impl Driver {
-    /// The picture for `view`: complete, or as complete as it gets in a moment.
-    pub fn model(&mut self, view: ViewId) -> &Model {
+    /// The session as views draw it, as of the last refresh.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Brings the model up to date for a view that draws `part`: completely, or as far as it gets in a moment.
+    pub fn refresh(&mut self, part: ModelPart) {
         if self.work.is_none() {
-            self.work = self.session.restoring_here(view.shows_cluster());
-            self.work_slice(self.picture.patience);
+            self.work = self.session.restoring_here(part.shows_cluster());
+            self.work_slice(self.freshness.patience);
         }
         if self.work.is_none()
             && let Some((number, _)) = self.model.inspected
@@ -81,12 +87,11 @@ impl Driver {
             && let Some(stop) = self.session.timeline().stops().get(stop)
         {
             self.work = self.session.restoring(stop.step, false);
-            self.work_slice(self.picture.patience);
+            self.work_slice(self.freshness.patience);
         }
         if self.work.is_none() {
-            self.draw_up(view);
+            self.refresh_part(part);
         }
-        &self.model
     }
 
     /// Whether the state at the position is still being reached: call `work_slice`.
@@ -100,9 +105,10 @@ impl Driver {
         let start = Instant::now();
         let done = self.session.restore(&mut work, || start.elapsed() >= budget);
         self.model.going_back = (!done).then(|| work.progress());
-        self.model.progress = self.model.going_back.map(|(done, all)| {
-            format!("going back: {done} of {all} steps are done again; Esc stops")
-        });
+        self.model.progress = self
+            .model
+            .going_back
+            .map(|(done, all)| format!("going back: {done} of {all} steps replayed; Esc stops"));
         self.model.revision += 1;
         match done {
             true => self.take_cycles(),
@@ -110,55 +116,57 @@ impl Driver {
         }
     }
 
-    fn draw_up(&mut self, view: ViewId) {
-        if view == ViewId::Times {
-            return self.draw_up_times();
+    fn refresh_part(&mut self, part: ModelPart) {
+        match part {
+            ModelPart::Recording => {}
+            ModelPart::Times => self.refresh_times(),
+            ModelPart::Breakpoints => {
+                if std::mem::take(&mut self.freshness.old_watches) {
+                    self.refresh_breakpoints();
+                }
+            }
+            _ => self.refresh_cluster(part),
         }
-        if view == ViewId::Breakpoints && std::mem::take(&mut self.picture.old_watches) {
-            return self.draw_up_breakpoints();
-        }
-        // The node views of a cycle show labels, if the cluster there is known.
-        let shows = view.shows_cluster()
-            || matches!(view, ViewId::Filter | ViewId::Scores | ViewId::Preemption);
-        let Some(world) = self.session.state().filter(|_| shows) else { return };
-        let (picture, model) = (&mut self.picture, &mut self.model);
+    }
+
+    /// The rows of the cluster, if its state at the position is known.
+    fn refresh_cluster(&mut self, part: ModelPart) {
+        let Some(world) = self.session.state() else { return };
+        let (freshness, model) = (&mut self.freshness, &mut self.model);
         let newest = self.session.newest_known_cycle();
         let history = self.session.history();
         let said = |pod: NamespacedName| {
             let mut cycles = history.cycles_of(pod).rev();
             cycles.find(|record| record.cycle <= newest).map(|record| record.message.clone())
         };
-        if view == ViewId::Configuration {
-            let config = world.config();
-            if picture.config.as_ref().is_some_and(|shown| Arc::ptr_eq(shown, config)) {
-                return;
+        match part {
+            ModelPart::Configuration => {
+                let config = world.config();
+                if freshness.config.as_ref().is_some_and(|shown| Arc::ptr_eq(shown, config)) {
+                    return;
+                }
+                freshness.config = Some(config.clone());
+                let rows = Arc::new(config::rows::rows(config));
+                model.configuration = Configuration { gates: config.features, rows };
             }
-            picture.config = Some(config.clone());
-            let rows = Arc::new(config::rows::rows(config));
-            model.configuration = Configuration { gates: config.features, rows };
-        } else if view == ViewId::Groups {
-            if !std::mem::take(&mut picture.old_groups) {
-                return;
+            ModelPart::Groups if std::mem::take(&mut freshness.old_groups) => {
+                let outline = report::groups::outline(world, history);
+                model.groups = Some(FoldedOutline::new(outline, model.groups.take(), None));
             }
-            let outline = report::groups::outline(world, history);
-            model.groups = Some(Folding::new(outline, model.groups.take(), None));
-        } else if view == ViewId::Queues && std::mem::take(&mut picture.old_queues) {
-            model.queued = rows::queued(world, &said);
-            model.nominated = rows::nominated(world);
-        } else if view == ViewId::Pods && std::mem::take(&mut picture.old_pods) {
-            model.pods = rows::pods(world);
-            model.nominated = rows::nominated(world);
-        } else if !std::mem::take(&mut picture.old_rest) {
-            return;
-        } else {
-            let holds = world.scheduler().interventions().holds();
-            model.holds = holds.iter().map(ToString::to_string).collect();
-            model.waiting = rows::waiting(world);
-            model.nominated = rows::nominated(world);
-            model.nodes = world.scheduler().cache().nodes().cloned().collect();
-            if model.cycles.is_empty() {
-                model.node_names = CommonParts::of(model.nodes.iter().map(|n| n.name.as_str()));
+            ModelPart::Queues if std::mem::take(&mut freshness.old_queues) => {
+                model.queued = rows::queued(world, &said);
+                model.nominated = rows::nominated(world);
             }
+            ModelPart::Pods if std::mem::take(&mut freshness.old_pods) => {
+                model.pods = rows::pods(world);
+                model.nominated = rows::nominated(world);
+            }
+            ModelPart::Nodes | ModelPart::CycleNodes
+                if std::mem::take(&mut freshness.old_nodes) =>
+            {
+                refresh_nodes(model, world);
+            }
+            _ => return,
         }
         model.revision += 1;
     }
@@ -166,15 +174,15 @@ impl Driver {
     /// Takes over what was done to the cluster, and where the debugger is now.
     pub(super) fn world_changed(&mut self) {
         self.changes += 1;
-        let (history, picture) = (self.session.history(), &mut self.picture);
+        let (history, freshness) = (self.session.history(), &mut self.freshness);
         let (entries, events) = (history.entries(), &mut self.model.events);
         events.drain(..events.partition_point(|(at, _)| (*at as usize) < entries.start()));
-        let seen = picture.seen.max(entries.start());
+        let seen = freshness.seen.max(entries.start());
         let new = entries.from(seen).zip(seen as u32..);
         let new = new.filter(|(entry, _)| entry.as_cycle().is_none());
         events.extend(new.map(|(entry, at)| (at, entry.clone())));
-        picture.seen = history.len();
-        picture.state = None;
+        freshness.seen = history.len();
+        freshness.state = None;
         self.take_cycles();
         self.position_changed();
     }
@@ -183,7 +191,7 @@ impl Driver {
     pub(super) fn future_forgotten(&mut self) {
         self.model.events.clear();
         self.model.cycles.clear();
-        self.picture.seen = 0;
+        self.freshness.seen = 0;
         self.world_changed();
     }
 
@@ -191,11 +199,11 @@ impl Driver {
     fn take_cycles(&mut self) {
         let (history, cycles) = (self.session.history(), &mut self.model.cycles);
         let first = history.forgotten_cycles();
-        let gone = first.saturating_sub(self.picture.forgotten).min(cycles.len());
+        let gone = first.saturating_sub(self.freshness.forgotten).min(cycles.len());
         cycles.drain(..gone);
-        let is_other = self.picture.forgotten > first;
-        self.picture.forgotten = first;
-        match history.replaced_since(self.picture.replaced).filter(|_| !is_other) {
+        let is_other = self.freshness.forgotten > first;
+        self.freshness.forgotten = first;
+        match history.replaced_since(self.freshness.replaced).filter(|_| !is_other) {
             Some(replaced) if first + cycles.len() <= history.cycle_count() => {
                 let places = replaced.iter().map(|place| *place as usize);
                 for place in places.filter(|place| *place >= first) {
@@ -208,15 +216,15 @@ impl Driver {
             _ => cycles.clear(),
         }
         cycles.extend(history.cycles_from(first + cycles.len()).cloned());
-        self.picture.replaced = history.replaced();
+        self.freshness.replaced = history.replaced();
         let newest = cycles.last().map(|cycle| cycle.nodes.clone());
         let same = |new: &Arc<NodeNames>| {
-            self.picture.named.as_ref().is_some_and(|named| Arc::ptr_eq(named, new))
+            self.freshness.named.as_ref().is_some_and(|named| Arc::ptr_eq(named, new))
         };
         if let Some(nodes) = newest.filter(|new| !same(new)) {
             let names = nodes.names.iter().map(|name| name.as_str());
-            self.model.node_names = CommonParts::of(names);
-            self.picture.named = Some(nodes);
+            self.model.node_names = CommonNameParts::of(names);
+            self.freshness.named = Some(nodes);
         }
     }
 
@@ -227,24 +235,36 @@ impl Driver {
         let index = number.and_then(|n| cycles.binary_search_by_key(&n, |c| c.cycle).ok());
         self.place_changed();
         let frame = self.session.position();
-        self.model.position = index.map(|cycle| Position { cycle, frame });
+        self.model.position = index.map(|cycle| CyclePosition { cycle, frame });
         self.model.aside = aside(&self.session);
-        self.draw_up_breakpoints();
+        self.refresh_breakpoints();
         self.model.under_way =
             number.is_some_and(|number| number > self.session.newest_known_cycle());
         self.model.at_end = self.session.is_at_newest();
         let idle = || self.session.world().scheduler().queue().is_idle();
-        self.model.idle = !self.session.is_within() && (idle() || self.session.circle().is_some());
+        self.model.idle =
+            !self.session.is_within() && (idle() || self.session.livelock().is_some());
         self.model.now = self.session.now();
         self.model.going_back = None;
         self.model.revision += 1;
         let state = Some(self.session.state_key());
-        if self.picture.state != state {
-            let picture = &mut self.picture;
-            (picture.old_queues, picture.old_pods, picture.old_rest) = (true, true, true);
-            (picture.old_groups, picture.old_watches) = (true, true);
-            picture.state = state;
+        if self.freshness.state != state {
+            let freshness = &mut self.freshness;
+            (freshness.old_queues, freshness.old_pods, freshness.old_nodes) = (true, true, true);
+            (freshness.old_groups, freshness.old_watches) = (true, true);
+            freshness.state = state;
         }
+    }
+}
+
+fn refresh_nodes(model: &mut Model, world: &World) {
+    let holds = world.scheduler().interventions().holds();
+    model.holds = holds.iter().map(ToString::to_string).collect();
+    model.waiting = rows::waiting(world);
+    model.nominated = rows::nominated(world);
+    model.nodes = world.scheduler().cache().nodes().cloned().collect();
+    if model.cycles.is_empty() {
+        model.node_names = CommonNameParts::of(model.nodes.iter().map(|n| n.name.as_str()));
     }
 }
 

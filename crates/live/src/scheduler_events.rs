@@ -17,7 +17,7 @@ const REASONS: [&str; 4] = ["Scheduled", "FailedScheduling", "Preempted", "Sched
 
 /// An event of a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct SchedulerEvent {
     /// The pod it is about, `namespace/name`.
     pub pod: String,
     /// The pod's UID.
@@ -75,14 +75,14 @@ struct List {
     metadata: Meta,
 }
 
-/// Passes every event from now on to `tell`. Returns the reason if events may not be read; other
+/// Passes every event from now on to `report`. Returns the reason if events may not be read; other
 /// errors are retried.
-pub async fn follow(link: &Link, mut tell: impl FnMut(Told)) -> Failure {
+pub async fn follow(link: &Link, mut report: impl FnMut(SchedulerEvent)) -> Failure {
     let pace = Pace::default();
     let mut backoff = Backoff::new(pace, "events");
     loop {
         let attempt = match from_now(link).await {
-            Ok(version) => watch(link, &version, pace, &mut tell).await,
+            Ok(version) => watch(link, &version, pace, &mut report).await,
             Err(failure) => Attempt::failed(failure, true),
         };
         let pause = backoff.pause(&attempt);
@@ -100,7 +100,12 @@ async fn from_now(link: &Link) -> Result<String, Failure> {
     Ok(list.metadata.resource_version)
 }
 
-async fn watch(link: &Link, version: &str, pace: Pace, tell: &mut impl FnMut(Told)) -> Attempt {
+async fn watch(
+    link: &Link,
+    version: &str,
+    pace: Pace,
+    report: &mut impl FnMut(SchedulerEvent),
+) -> Attempt {
     let query = "watch=1&allowWatchBookmarks=true&fieldSelector=involvedObject.kind%3DPod";
     let seconds = pace.watch_seconds;
     let path = format!("{PATH}?{query}&resourceVersion={version}&timeoutSeconds={seconds}");
@@ -112,9 +117,9 @@ async fn watch(link: &Link, version: &str, pace: Pace, tell: &mut impl FnMut(Tol
     let end = loop {
         match lines.next(pace.idle).await {
             Ok(Next::Line(line)) => {
-                if let Some(told) = read(line) {
+                if let Some(event) = read(line) {
                     delivered = true;
-                    tell(told);
+                    report(event);
                 }
             }
             Ok(Next::Quiet | Next::End) => break Failure::Ended,
@@ -124,7 +129,7 @@ async fn watch(link: &Link, version: &str, pace: Pace, tell: &mut impl FnMut(Tol
     Attempt { lived: begun.elapsed(), delivered, was_read: true, end }
 }
 
-fn read(line: &[u8]) -> Option<Told> {
+fn read(line: &[u8]) -> Option<SchedulerEvent> {
     let Line { kind, object } = serde_json::from_slice(line).ok()?;
     let is_new = matches!(kind.as_str(), "ADDED" | "MODIFIED");
     if !is_new || !REASONS.contains(&object.reason.as_str()) {
@@ -136,7 +141,7 @@ fn read(line: &[u8]) -> Option<Told> {
         _ => object.reporting_component,
     };
     let (reason, message) = (object.reason, object.message);
-    Some(Told { pod: format!("{namespace}/{name}"), uid, reporter, reason, message })
+    Some(SchedulerEvent { pod: format!("{namespace}/{name}"), uid, reporter, reason, message })
 }
 
 #[cfg(test)]
@@ -144,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_schedulers_say_is_told() {
+    fn only_events_of_schedulers_are_reported() {
         let event = |kind: &str, reason: &str| {
             let text = serde_json::json!({"type": kind, "object": {
                 "metadata": {"resourceVersion": "7"},
@@ -153,8 +158,11 @@ mod tests {
             }});
             read(text.to_string().as_bytes())
         };
-        let told = event("ADDED", "Scheduled").unwrap();
-        assert_eq!((told.pod.as_str(), told.reporter.as_str()), ("shop/web", "default-scheduler"));
+        let added = event("ADDED", "Scheduled").unwrap();
+        assert_eq!(
+            (added.pod.as_str(), added.reporter.as_str()),
+            ("shop/web", "default-scheduler")
+        );
         assert_eq!(event("ADDED", "Pulled"), None);
         assert_eq!(event("DELETED", "Scheduled"), None);
         assert_eq!(event("BOOKMARK", ""), None);

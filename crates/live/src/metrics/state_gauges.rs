@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prometheus::IntGaugeVec;
 
-use crate::metrics::make::Maker;
+use crate::metrics::builder::MetricsBuilder;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_scheduler::queue::SchedulingQueue;
@@ -13,7 +13,7 @@ use kubestep_scheduler::queue::SchedulingQueue;
 const POPPED: &str = "PodPopped";
 
 /// Gauges of the present state: pending pods, cache size, unschedulable pods by plugin.
-pub struct Present {
+pub struct StateGauges {
     pending: IntGaugeVec,
     cache: IntGaugeVec,
     pub(super) unschedulable: IntGaugeVec,
@@ -26,13 +26,13 @@ pub struct Present {
     kept_events: BTreeMap<String, i64>,
 }
 
-impl Present {
+impl StateGauges {
     /// All gauges at zero.
     ///
     /// # Errors
     /// Prometheus rejects a metric's name or labels.
-    pub fn new(make: &Maker<'_>) -> prometheus::Result<Present> {
-        Ok(Present {
+    pub fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<StateGauges> {
+        Ok(StateGauges {
             pending: make.gauges("pending_pods", "Pods in each queue", &["queue"])?,
             cache: make.gauges("cache_size", "Nodes and pods in the cache", &["type"])?,
             unschedulable: make.gauges(
@@ -42,12 +42,12 @@ impl Present {
             )?,
             goroutines: make.gauges(
                 "goroutines",
-                "Work in progress, by what it is",
+                "Work in progress, by operation",
                 &["operation"],
             )?,
             in_flight: make.gauges(
                 "inflight_events",
-                "Events kept for pods in flight, and those pods themselves",
+                "Events recorded for in-flight pods, and those pods",
                 &["event"],
             )?,
             refusing: BTreeMap::new(),

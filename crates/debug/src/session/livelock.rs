@@ -3,7 +3,7 @@
 //! When the active queue is empty, kube-scheduler pops a pod from the backoff queue before its
 //! backoff is over. If the pod fails again, it returns there and is the next to be popped, until
 //! something changes: a gang that is too large for the cluster causes such a livelock. As the
-//! clock stands still meanwhile, a run until nothing is left to schedule checks for it here.
+//! clock does not advance meanwhile, a run until nothing is left to schedule checks for it here.
 
 use std::fmt;
 
@@ -17,16 +17,16 @@ const TRIES: usize = 5;
 
 /// A livelock: a pod that is tried again and again while nothing changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Circle {
+pub struct Livelock {
     /// The pod that was tried last.
     pub pod: NamespacedName,
     /// The minimum number of its failed attempts.
     pub tries: usize,
 }
 
-impl fmt::Display for Circle {
+impl fmt::Display for Livelock {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Circle { pod, tries } = self;
+        let Livelock { pod, tries } = self;
         write!(
             out,
             "{pod} was tried {tries} times and nothing changed: with nothing else active, \
@@ -37,7 +37,7 @@ impl fmt::Display for Circle {
 
 impl Session {
     /// The livelock that the newest cycle is part of, if any.
-    pub fn circle(&self) -> Option<Circle> {
+    pub fn livelock(&self) -> Option<Livelock> {
         let newest = self.history.last_cycle()?;
         if self.world.scheduler().queue().lengths()[0] > 0 {
             return None;
@@ -48,7 +48,7 @@ impl Session {
         }
         let mut tried = self.history.cycles().rev().take_while(|cycle| cycle.cycle >= first.cycle);
         let in_vain = tried.all(|cycle| !is_progress(cycle)) && self.only_cycles_since(first);
-        in_vain.then_some(Circle { pod: newest.pod, tries: TRIES })
+        in_vain.then_some(Livelock { pod: newest.pod, tries: TRIES })
     }
 
     fn only_cycles_since(&self, first: &CycleRecord) -> bool {

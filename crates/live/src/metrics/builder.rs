@@ -9,12 +9,12 @@ use prometheus::{
 pub type Buckets = (f64, f64, usize);
 
 /// Creates and registers metrics. Names are prefixed with `scheduler_`.
-pub struct Maker<'a> {
+pub struct MetricsBuilder<'a> {
     /// The registry that they are registered in.
     pub registry: &'a Registry,
 }
 
-impl Maker<'_> {
+impl MetricsBuilder<'_> {
     fn opts(name: &str, help: &str) -> Opts {
         Opts::new(format!("scheduler_{name}"), help)
     }
@@ -30,7 +30,7 @@ impl Maker<'_> {
 
     /// Registers a counter.
     pub fn counter(&self, name: &str, help: &str) -> prometheus::Result<IntCounter> {
-        let counter = IntCounter::with_opts(Maker::opts(name, help))?;
+        let counter = IntCounter::with_opts(MetricsBuilder::opts(name, help))?;
         self.registry.register(Box::new(counter.clone()))?;
         Ok(counter)
     }
@@ -42,7 +42,7 @@ impl Maker<'_> {
         help: &str,
         by: &[&str],
     ) -> prometheus::Result<IntCounterVec> {
-        let counters = IntCounterVec::new(Maker::opts(name, help), by)?;
+        let counters = IntCounterVec::new(MetricsBuilder::opts(name, help), by)?;
         self.registry.register(Box::new(counters.clone()))?;
         Ok(counters)
     }
@@ -54,7 +54,7 @@ impl Maker<'_> {
         help: &str,
         by: &[&str],
     ) -> prometheus::Result<IntGaugeVec> {
-        gauges(self.registry, Maker::opts(name, help), by)
+        gauges(self.registry, MetricsBuilder::opts(name, help), by)
     }
 
     /// Registers a histogram.
@@ -64,7 +64,7 @@ impl Maker<'_> {
         help: &str,
         buckets: Buckets,
     ) -> prometheus::Result<Histogram> {
-        let histogram = Histogram::with_opts(Maker::histogram_opts(name, help, buckets)?)?;
+        let histogram = Histogram::with_opts(MetricsBuilder::histogram_opts(name, help, buckets)?)?;
         self.registry.register(Box::new(histogram.clone()))?;
         Ok(histogram)
     }
@@ -77,7 +77,7 @@ impl Maker<'_> {
         by: &[&str],
         buckets: Buckets,
     ) -> prometheus::Result<HistogramVec> {
-        let opts = Maker::histogram_opts(name, help, buckets)?;
+        let opts = MetricsBuilder::histogram_opts(name, help, buckets)?;
         let histograms = HistogramVec::new(opts, by)?;
         self.registry.register(Box::new(histograms.clone()))?;
         Ok(histograms)

@@ -2,13 +2,7 @@
 
 use std::sync::Arc;
 
-use ratatui::layout::Rect;
-
-use super::{App, Effect};
-use crate::tui::layout::{self, Tier};
-use crate::tui::model::Model;
-use crate::tui::view::{self, View, ViewId};
-use crate::tui::widget::status_line::Severity;
+use super::widget::status_line::Severity;
 
 /// Messages kept; beyond that the oldest go, and how many did is said.
 const KEPT: usize = 20_000;
@@ -32,7 +26,7 @@ pub struct Messages {
     list: Arc<Vec<Message>>,
     dropped: usize,
     /// How often something was said.
-    said: u64,
+    revision: u64,
     /// How many at the end may have no time yet, or an old one.
     fresh: usize,
 }
@@ -58,9 +52,14 @@ impl Messages {
         self.list.iter()
     }
 
-    /// Adds one; the same words again only count.
-    fn add(&mut self, severity: Severity, text: String) {
-        self.said += 1;
+    /// Changes with each message.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Adds one; the same text again only counts.
+    pub fn add(&mut self, severity: Severity, text: String) {
+        self.revision += 1;
         let list = Arc::make_mut(&mut self.list);
         match list.last_mut().filter(|last| last.severity == severity && last.text == text) {
             Some(last) => last.times += 1,
@@ -74,8 +73,8 @@ impl Messages {
         self.fresh = (self.fresh + 1).min(list.len());
     }
 
-    /// Gives those without a time the present one.
-    fn stamp(&mut self, now: i64) {
+    /// Gives those without a time the present one, in virtual microseconds since the start.
+    pub fn stamp(&mut self, now: i64) {
         if self.fresh == 0 {
             return;
         }
@@ -85,53 +84,6 @@ impl Messages {
             message.said = Some((message.said.map_or(now, |(first, _)| first), now));
         }
         self.fresh = 0;
-    }
-}
-
-impl App {
-    /// Says something on the status line, and keeps it for the messages view.
-    pub fn say(&mut self, severity: Severity, text: impl Into<String>) {
-        let text = text.into();
-        self.status = Some((severity, text.clone()));
-        self.messages.add(severity, text);
-    }
-
-    /// Says on the status line what is of no use later: that this is the last row, for example.
-    pub fn tell(&mut self, text: impl Into<String>) {
-        self.status = Some((Severity::Info, text.into()));
-    }
-
-    /// Says why something cannot be done.
-    pub fn fail(&mut self, problem: String) -> Effect {
-        self.say(Severity::Error, problem);
-        Effect::None
-    }
-
-    /// The rows of the view on screen.
-    pub fn source<'a>(&self, model: &'a Model) -> Box<dyn View + 'a> {
-        view::source(self.view, model, &self.messages, self.room())
-    }
-
-    /// Terminal columns that the view may fill: as many as it likes where wide columns are wanted.
-    fn room(&self) -> u16 {
-        let screen = Rect::new(0, 0, self.size.0, self.size.1);
-        match self.wide {
-            true => u16::MAX,
-            false => layout::panes(screen, Tier::of(self.size.0)).0.width,
-        }
-    }
-
-    /// Changes whenever the rows of the view on screen may.
-    pub(super) fn revision(&self, model: &Model) -> u64 {
-        match self.view {
-            ViewId::Messages => self.messages.said,
-            _ => model.revision,
-        }
-    }
-
-    /// What was said since the last time was said now.
-    pub(super) fn stamp_messages(&mut self, model: &Model) {
-        self.messages.stamp(model.now.0.saturating_sub(model.start.0));
     }
 }
 

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use crate::tui::speed::Speed;
 use kubestep_api::Time;
-use kubestep_live::{Attended, Decision, Following};
+use kubestep_live::{Decision, Following, InteractiveScheduler};
 
 /// See the module.
 #[derive(Default)]
-pub enum Behind {
+pub enum DataSource {
     /// Nothing: files, or a built-in cluster.
     #[default]
     Nothing,
     /// A cluster that is followed.
     Live(Box<Following>),
     /// A cluster in which the session's scheduler decides for real.
-    Scheduling(Box<Attended>),
+    Scheduling(Box<InteractiveScheduler>),
     /// A recording that was played back before.
     Recording {
         /// When its lists were complete.

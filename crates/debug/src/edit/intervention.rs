@@ -49,9 +49,9 @@ fn hold(world: &mut World, rule: &HoldRule) -> Applied {
     let pending = pending.filter(|pod| pod.spec.node_name.is_empty());
     let pods = pending.filter(|pod| rule.pods.matches(&PodInfo::new((*pod).clone()))).count();
     let note = match pods {
-        0 => format!("no pending pod is meant now; those to come are held for {time} at most"),
-        1 => format!("1 pending pod is meant; it is held for {time} at most"),
-        n => format!("{n} pending pods are meant; each is held for {time} at most"),
+        0 => format!("no pending pod matches; future ones are held up to {time}"),
+        1 => format!("1 pending pod matches; it is held up to {time}"),
+        n => format!("{n} pending pods match; each is held up to {time}"),
     };
     Applied { notes: vec![note] }
 }
@@ -60,17 +60,17 @@ fn release(world: &mut World, pods: Option<&PodSelection>) -> Result<Applied, Ed
     let holds = world.scheduler().interventions().holds();
     let written: Vec<String> = holds.iter().map(|rule| rule.pods.to_string()).collect();
     let note = match (world.release(pods), written.as_slice()) {
-        ((false, 0), []) => return Err(EditError("no pod is held by hand".into())),
+        ((false, 0), []) => return Err(EditError("no pod is held manually".into())),
         ((false, 0), written) => {
             let written = written.join(" and of ");
-            return Err(EditError(format!("no such pod is held; there is the hold of {written}")));
+            return Err(EditError(format!("no such hold; there is the hold of {written}")));
         }
         ((_, 0), _) => "no pod was waiting for it".to_owned(),
-        ((_, 1), _) => "1 waiting pod is let go".to_owned(),
-        ((_, n), _) => format!("{n} waiting pods are let go"),
+        ((_, 1), _) => "1 waiting pod continues".to_owned(),
+        ((_, n), _) => format!("{n} waiting pods continue"),
     };
     let left = world.scheduler().interventions().holds();
-    let kept = left.iter().map(|rule| format!("the hold of {} stays", rule.pods));
+    let kept = left.iter().map(|rule| format!("the hold of {} remains", rule.pods));
     Ok(Applied { notes: std::iter::once(note).chain(kept).collect() })
 }
 
@@ -80,7 +80,7 @@ fn pending(world: &World, pod: NamespacedName) -> Result<(), EditError> {
     let found = found.ok_or_else(|| EditError::missing(pod_key(pod), world))?;
     match found.spec.node_name.as_str() {
         "" => Ok(()),
-        node => Err(EditError(format!("pod {pod} is on {node} already"))),
+        node => Err(EditError(format!("pod {pod} is already on {node}"))),
     }
 }
 
@@ -95,7 +95,7 @@ fn moved(
     let refused = |why: &str| Err(EditError(format!("pod {pod} {why}")));
     match place {
         QueueName::None => return refused("is in no queue: no profile serves its scheduler name"),
-        QueueName::Active => return refused("is in the active queue already"),
+        QueueName::Active => return refused("is already in the active queue"),
         QueueName::InFlight => return refused("is in its cycle, waiting to be bound"),
         _ => {}
     }
@@ -138,9 +138,7 @@ fn fail(world: &mut World, fault: &Fault) -> Result<Applied, EditError> {
             let known: Vec<&str> = extenders.iter().map(|one| one.url_prefix.as_str()).collect();
             let index = index.ok_or_else(|| match known.as_slice() {
                 [] => EditError("the configuration has no extenders".into()),
-                known => {
-                    EditError(format!("no extender is at {url}, there is {}", known.join(", ")))
-                }
+                known => EditError(format!("no extender at {url}; there is {}", known.join(", "))),
             })?;
             world.api_mut().faults_mut().take_down(index);
         }
@@ -153,6 +151,6 @@ fn heal(world: &mut World) -> Result<Applied, EditError> {
     world.api_mut().faults_mut().clear();
     match world.scheduler_mut().interventions_mut().clear() || faults {
         true => Ok(Applied::default()),
-        false => Err(EditError("nothing is left to take back".into())),
+        false => Err(EditError("there is nothing to undo".into())),
     }
 }

@@ -5,15 +5,16 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ResourceVersion, Time, defaults};
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Answer;
+use kubestep_debug::edit::EditError;
 use kubestep_debug::{Change, Session};
 use kubestep_framework::pod::NamespacedName;
 
 /// Approximate size of an operation, mostly an old version of a pod or a node, in bytes.
-const OP_BYTES: usize = 2_000;
+const UPDATE_BYTES: usize = 2_000;
 
 /// One operation on the simulated cluster.
 #[derive(Clone, Debug)]
-pub enum Op {
+pub enum ClusterUpdate {
     /// Sets an object to the server's version.
     Accept(Object),
     /// The server has deleted the object.
@@ -32,16 +33,16 @@ pub enum Op {
         what: String,
     },
     /// The pod is parked until it changes; the name of the one who parked it.
-    Aside(NamespacedName, Symbol),
+    Park(NamespacedName, Symbol),
 }
 
 /// The updates up to one moment.
 #[derive(Clone, Debug)]
-pub struct News {
+pub struct ClusterUpdates {
     /// The moment, by the server's clock.
     pub now: Time,
     /// The updates, in order.
-    pub ops: Vec<Op>,
+    pub updates: Vec<ClusterUpdate>,
 }
 
 /// Whether the server's new version of an object, compared with the previous version `there`,
@@ -49,8 +50,12 @@ pub struct News {
 /// most of what a kubelet reports of a running pod. For kinds that the scheduler writes, the
 /// resource version itself counts, and a pending pod is evaluated on any change. A version is never
 /// skipped while an operation on the same object is pending.
-/// does it count where an op on the object is still to be done.
-pub fn says_nothing(session: &Session, ops: &[Op], there: Option<&Object>, new: &Object) -> bool {
+pub fn is_irrelevant(
+    session: &Session,
+    updates: &[ClusterUpdate],
+    there: Option<&Object>,
+    new: &Object,
+) -> bool {
     let settled = match new {
         Object::Node(_) => true,
         Object::Pod(pod) => !pod.spec.node_name.is_empty(),
@@ -58,7 +63,9 @@ pub fn says_nothing(session: &Session, ops: &[Op], there: Option<&Object>, new: 
     };
     let Some(there) = there.filter(|_| settled) else { return false };
     let is_same = unversioned(there) == unversioned(new);
-    is_same && !session.world().api().awaits(new.key()) && !ops.iter().any(|op| op.is_about(new))
+    is_same
+        && !session.world().api().awaits(new.key())
+        && !updates.iter().any(|update| update.is_about(new))
 }
 
 /// The object with defaults and without its resource version.
@@ -69,26 +76,37 @@ fn unversioned(object: &Object) -> Object {
     object
 }
 
-impl Op {
+impl ClusterUpdate {
     fn is_about(&self, object: &Object) -> bool {
         match self {
-            Op::Accept(other) => other.key() == object.key(),
-            Op::Forget(kind, key) => *kind == object.kind() && *key == NamespacedName::of(object),
+            ClusterUpdate::Accept(other) => other.key() == object.key(),
+            ClusterUpdate::Forget(kind, key) => {
+                *kind == object.kind() && *key == NamespacedName::of(object)
+            }
             _ => false,
         }
     }
 }
 
-impl Change for News {
+impl Change for ClusterUpdates {
     fn words(&self) -> String {
-        let accepted = |op: &&Op| matches!(op, Op::Accept(_) | Op::Forget(..) | Op::Answer { .. });
-        match (self.ops.iter().filter(accepted).count(), self.ops.first()) {
-            (1, Some(Op::Accept(object))) => format!("from the cluster: {}", object.key()),
-            (1, Some(Op::Forget(kind, key))) => {
+        let accepted = |update: &&ClusterUpdate| {
+            matches!(
+                update,
+                ClusterUpdate::Accept(_) | ClusterUpdate::Forget(..) | ClusterUpdate::Answer { .. }
+            )
+        };
+        match (self.updates.iter().filter(accepted).count(), self.updates.first()) {
+            (1, Some(ClusterUpdate::Accept(object))) => {
+                format!("from the cluster: {}", object.key())
+            }
+            (1, Some(ClusterUpdate::Forget(kind, key))) => {
                 format!("from the cluster: {kind} {key} was deleted")
             }
-            (1, Some(Op::Answer { answer: Ok(_), what, .. })) => format!("written: {what}"),
-            (1, Some(Op::Answer { answer: Err(error), what, .. })) => {
+            (1, Some(ClusterUpdate::Answer { answer: Ok(_), what, .. })) => {
+                format!("written: {what}")
+            }
+            (1, Some(ClusterUpdate::Answer { answer: Err(error), what, .. })) => {
                 format!("not written: {what}: {error}")
             }
             (0, _) => "time passed".into(),
@@ -101,14 +119,14 @@ impl Change for News {
     }
 
     fn bytes(&self) -> usize {
-        self.ops.len() * OP_BYTES
+        self.updates.len() * UPDATE_BYTES
     }
 
-    fn apply(&self, world: &mut World) -> Result<(), String> {
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
         world.advance_to(self.now);
-        for op in &self.ops {
-            match op {
-                Op::Accept(object) => {
+        for update in &self.updates {
+            match update {
+                ClusterUpdate::Accept(object) => {
                     // Pods that arrive together get increasing times: with equal times the queue's
                     // heap would not keep their order.
                     if matches!(object, Object::Pod(pod) if pod.spec.node_name.is_empty()) {
@@ -116,15 +134,17 @@ impl Change for News {
                     }
                     world.accept(object.clone());
                 }
-                Op::Forget(kind, key) => world.forget(*kind, *key),
+                ClusterUpdate::Forget(kind, key) => world.forget(*kind, *key),
                 // The profile was built before with the same arguments.
-                Op::Serve(name) => world.serve(*name)?,
-                Op::Activate(pod) => {
+                ClusterUpdate::Serve(name) => world.serve(*name).map_err(EditError)?,
+                ClusterUpdate::Activate(pod) => {
                     // A gated pod stays gated.
                     let _active = world.activate(*pod);
                 }
-                Op::Answer { ticket, answer, .. } => world.answer(*ticket, answer.clone()),
-                Op::Aside(pod, by) => world.put_aside(*pod, *by),
+                ClusterUpdate::Answer { ticket, answer, .. } => {
+                    world.answer(*ticket, answer.clone())
+                }
+                ClusterUpdate::Park(pod, by) => world.park(*pod, *by),
             }
         }
         Ok(())
@@ -139,14 +159,14 @@ mod tests {
     use kubestep_framework::testing::{node, pod};
 
     #[test]
-    fn pods_that_come_together_are_tried_in_their_order() {
+    fn pods_of_one_batch_are_tried_in_order() {
         let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         let names = ["d", "a", "c", "b", "e"];
-        let pods = names.map(|name| Op::Accept(pod(name).into()));
-        let ops = [Op::Accept(node("n1").into())].into_iter().chain(pods).collect();
-        News { now: Time(world.now().0 + 1_000_000), ops }.apply(&mut world).unwrap();
+        let pods = names.map(|name| ClusterUpdate::Accept(pod(name).into()));
+        let updates = [ClusterUpdate::Accept(node("n1").into())].into_iter().chain(pods).collect();
+        ClusterUpdates { now: Time(world.now().0 + 1_000_000), updates }.apply(&mut world).unwrap();
         let tried = names.map(|_| world.step().unwrap().pod.name.to_string());
         assert_eq!(tried, names);
     }
