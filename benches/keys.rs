@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use kubestep::tui::interface::Interface;
-use kubestep::tui::key::Key;
+use kubestep::tui::key::KeyPress;
 use kubestep::tui::offscreen::parse_keys;
 use kubestep::tui::settings::{self, InterfaceOptions};
 use kubestep_cluster::{World, load};
@@ -127,7 +127,7 @@ fn measured<R>(times: &mut Vec<Duration>, run: impl FnOnce() -> R) -> R {
 }
 
 impl Bench {
-    fn press(&mut self, key: Key) {
+    fn press(&mut self, key: KeyPress) {
         let Bench { interface, keys, .. } = self;
         measured(keys, || interface.key(key));
         self.draw();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
 use crate::cli::registry::Subcommand;
-use crate::tui::paths::{self, CONFIG_DIR_VARIABLE};
+use crate::tui::settings::{self, CONFIG_DIR_VARIABLE};
 use crate::tui::theme::Library;
 use kubestep_live::SCHEDULER;
 
@@ -58,7 +58,7 @@ fn used() -> Vec<Used> {
         let exists = path.exists();
         found.push(Used { what, path: path.display().to_string(), exists });
     };
-    if let Some(folder) = paths::config_dir(env) {
+    if let Some(folder) = settings::config_dir(env) {
         add("settings and keys", &folder.join("config.yaml"));
         add("own themes", &folder.join("themes"));
     }
@@ -74,7 +74,7 @@ fn used() -> Vec<Used> {
 }
 
 fn themes() -> Vec<String> {
-    let folder = paths::config_dir(|name| std::env::var(name).ok());
+    let folder = settings::config_dir(|name| std::env::var(name).ok());
     Library::new(folder.map(|folder| folder.join("themes"))).names()
 }
 

@@ -1,4 +1,4 @@
-//! What a session shown in the interface goes after: a live cluster, a recording, or nothing.
+//! What feeds a session that is shown: a live cluster, a recording, or nothing.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use crate::tui::speed::Speed;
 use kubestep_api::Time;
 use kubestep_live::{Decision, Following, InteractiveScheduler};
 
-/// See the module.
+/// What feeds the session that is shown.
 #[derive(Default)]
 pub enum DataSource {
-    /// Nothing: files, or a built-in cluster.
+    /// Nothing after its start: files, or a built-in cluster.
     #[default]
     Nothing,
     /// A cluster that is followed.
     Live(Box<Following>),
-    /// A cluster in which the session's scheduler decides for real.
+    /// A cluster that the session's scheduler schedules.
     Scheduling(Box<InteractiveScheduler>),
     /// A recording that was played back before.
     Recording {

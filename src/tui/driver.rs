@@ -1,7 +1,7 @@
-//! Between the interface and the session: does what is asked, and draws up the picture that views show.
+//! Between the interface and the session: does commands, and keeps the model that views draw.
 //!
-//! The picture is brought up to date part by part, and only the parts that changed and that the view on
-//! screen needs, so that a step costs the same in a small and in a large cluster.
+//! The model is brought up to date part by part, and only the parts that changed and that the view on screen
+//! needs, so that a step costs the same in a small and in a large cluster.
 
 #[cfg(test)]
 mod break_tests;
@@ -14,7 +14,6 @@ mod forget_tests;
 #[cfg(test)]
 mod hour_tests;
 mod live;
-mod outline;
 mod real;
 #[cfg(test)]
 mod recording_tests;
@@ -38,15 +37,15 @@ use super::command_result::CommandResult;
 use super::model::{CyclePosition, Model, span};
 use super::view::ViewId;
 use super::widget::status_line::Severity;
-use clock::{Goal, Playing};
+use clock::{Goal, Run};
 use kubestep_api::Time;
-use kubestep_debug::breakpoint::Moment;
-use kubestep_debug::fork::{Branches, Redone};
-use kubestep_debug::{Depth, Position as Frame, Ran, Restoring, Session};
-use kubestep_live::{Following, InteractiveScheduler, Notice};
+use kubestep_debug::fork::Branches;
+use kubestep_debug::{Depth, Ran, Session};
+use live::Live;
 use real::StepResult;
 pub use real::{DECIDING, SchedulerExit};
-use refresh::Freshness;
+use refresh::{Freshness, Replay};
+use search::Tasks;
 use walk::PendingSteps;
 
 /// How steps are made.
@@ -56,47 +55,22 @@ enum StepMode {
     Into,
     /// Forward, over what is new.
     Over,
-    /// Backward.
+    /// Backward, by any step.
     Back,
 }
 
-/// A session with its freshness.
+/// A session and the model of it that views draw.
 pub struct Driver {
     session: Session,
     branches: Branches,
     model: Model,
     freshness: Freshness,
-    /// The way to an earlier state, if it is long, and where it began.
-    work: Option<Restoring>,
-    came_from: (usize, Frame),
-    /// What a long run is to reach, and how many cycles there were when it began.
-    goal: Goal,
-    run_from: usize,
-    /// How many recorded cycles it might have to run again.
-    unseen_from: usize,
-    /// Why a real scheduler could not go on with it.
-    refused: Option<String>,
-    playing: Playing,
-    /// Steps that were asked for, and are not all done.
-    walk: Option<PendingSteps>,
-    /// What is done again after an undo, as it was begun.
-    redoing: Option<Redone>,
-    /// The live cluster behind the session.
-    following: Option<Following>,
-    /// The same where the session's scheduler decides for real; what it has to say.
-    attended: Option<Box<InteractiveScheduler>>,
-    unsaid: Vec<Notice>,
-    /// Whether it was told to go on by itself.
-    runs: bool,
-    /// Since when logging breakpoints have not been asked.
-    log_from: Option<Moment>,
+    replay: Replay,
+    run: Run,
+    live: Live,
+    tasks: Tasks,
     /// What each breakpoint's last stop said.
     last_hits: BTreeMap<u32, String>,
-    /// What is looked for beside the keys, and the last change found that helps.
-    searching: Option<search::RunningTask>,
-    found: Option<search::FoundFixes>,
-    /// What the last comparison of branches came to.
-    compared: Option<difference::Comparison>,
     /// How often anything was done to the cluster in any branch.
     changes: u64,
 }
@@ -110,24 +84,11 @@ impl Driver {
             branches: Branches::default(),
             model,
             freshness: Freshness::default(),
-            work: None,
-            came_from: (0, Frame::START),
-            goal: Goal::default(),
-            run_from: 0,
-            unseen_from: 0,
-            refused: None,
-            playing: Playing::default(),
-            walk: None,
-            redoing: None,
-            following: None,
-            attended: None,
-            unsaid: Vec::new(),
-            runs: false,
-            log_from: None,
+            replay: Replay::default(),
+            run: Run::default(),
+            live: Live::default(),
+            tasks: Tasks::default(),
             last_hits: BTreeMap::new(),
-            searching: None,
-            found: None,
-            compared: None,
             changes: 0,
         };
         driver.world_changed();
@@ -139,8 +100,8 @@ impl Driver {
         self.pause();
         let before = self.session.timeline().steps().end();
         let place = (self.session.stop_index(), self.session.position());
-        if self.work.take().is_none() {
-            self.came_from = place;
+        if self.replay.work.take().is_none() {
+            self.replay.came_from = place;
         }
         let branch = self.branches.name().to_owned();
         let mut done = self.dispatch(command);
@@ -149,7 +110,7 @@ impl Driver {
         }
         if branch != self.branches.name() {
             // What was begun in one branch does not go on in another.
-            (done.stopped, self.runs) = (true, false);
+            (done.stopped, self.live.runs) = (true, false);
         }
         match self.session.timeline().steps().end() == before {
             true => self.position_changed(),
@@ -209,7 +170,7 @@ impl Driver {
             Command::Why(pod) => self.why(*pod),
             Command::ExplainNode(cycle, node) => self.why_node(*cycle, *node),
             Command::Fixes(pod) => self.fixes(*pod),
-            Command::WhyView(pod) => self.outline(*pod),
+            Command::WhyView(pod) => self.why_view(*pod),
             Command::Fold(outline, key) => self.fold(*outline, *key),
         }
     }
@@ -269,7 +230,7 @@ impl Driver {
 
     /// Back to where the long way began.
     fn give_up(&mut self) -> CommandResult {
-        let (stop, frame) = self.came_from;
+        let (stop, frame) = self.replay.came_from;
         self.session.go_to_stop(stop);
         self.session.go_to(frame);
         CommandResult::info("stopped; back at the position before")

@@ -23,7 +23,7 @@ use super::data_source::DataSource;
 use super::driver::{DECIDING, SchedulerExit};
 use super::editor;
 use super::interface::{Interface, Redraw, Turn};
-use super::key::Key;
+use super::key::KeyPress;
 use super::screenshot;
 use super::settings::InterfaceSettings;
 use super::signals::{DumpSignal, Signals};
@@ -223,7 +223,7 @@ impl EventLoop {
                 return Ok(None);
             }
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => {
-                self.interface.key(Key::from(key))
+                self.interface.key(KeyPress::from(key))
             }
             TerminalEvent::Mouse(mouse) => self.interface.mouse(mouse),
             TerminalEvent::Paste(text) => {

@@ -14,7 +14,7 @@ use super::app::{App, Appearance, Effect};
 use super::command::Command;
 use super::command_result::EditorText;
 use super::driver::Driver;
-use super::key::Key;
+use super::key::KeyPress;
 use super::model::Model;
 use super::render::render;
 use super::theme::ThemeError;
@@ -58,7 +58,7 @@ pub struct Turn {
 pub struct Interface {
     /// What it remembers.
     pub app: App,
-    /// Keys.
+    /// Keys, and what was typed of a sequence.
     pub input: Input,
     /// The session.
     pub driver: Driver,
@@ -115,7 +115,7 @@ impl Interface {
     }
 
     /// A key was pressed.
-    pub fn key(&mut self, key: Key) -> Turn {
+    pub fn key(&mut self, key: KeyPress) -> Turn {
         self.ask_for(Redraw::Now);
         let effect = self.input.key(&mut self.app, key, self.driver.model());
         if !self.app.is_searching() {
@@ -201,11 +201,14 @@ impl Interface {
             self.refreshes += 1;
         }
         self.driver.refresh(self.app.view().spec().part);
+        if self.input.names_objects(&self.app) {
+            self.driver.refresh_names();
+        }
         self.app.refresh(self.driver.model());
         self.input.refresh(&self.app, self.driver.model());
     }
 
-    /// How often it was refreshed.
+    /// Number of refreshes so far.
     #[cfg(test)]
     pub fn refreshes(&self) -> usize {
         self.refreshes
@@ -358,5 +361,24 @@ impl Interface {
             let severity = if notice.serious { Severity::Warning } else { Severity::Info };
             self.app.say(severity, notice.text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tui::testing::Live;
+
+    #[test]
+    fn a_turn_refreshes_once() {
+        let mut interface = Live::demo("tour").interface;
+        for key in ["s", "n", "5", "j", "/", "b", "enter", "esc", "W", "esc", "}", "1", "enter"] {
+            let before = interface.refreshes();
+            interface.key(key.parse().unwrap());
+            assert_eq!(interface.refreshes(), before + 1, "{key}");
+        }
+        let before = interface.refreshes();
+        interface.resize(100, 30);
+        interface.paste("nowhere");
+        assert_eq!(interface.refreshes(), before + 2);
     }
 }

@@ -48,7 +48,7 @@ pub struct ScreenAreas {
     pub body: Rect,
     /// Status line or prompt.
     pub status: Rect,
-    /// Hints.
+    /// The keys that matter now.
     pub hints: Rect,
 }
 

@@ -5,14 +5,14 @@ use std::fmt::Display;
 use super::sanitize::clean;
 use super::text::{head, width, wrap};
 use super::theme::Scope;
-use super::widget::grid::{CellOut, Column, GridSource, Width};
+use super::widget::grid::{CellOut, GridColumn, GridSource, Width};
 
 /// Labels share this width, so that values stand under each other.
 const LABEL: usize = 13;
 
 /// One line before wrapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct DetailLine {
     /// What the text is; empty for a sentence.
     pub label: String,
     /// The text.
@@ -21,31 +21,31 @@ pub struct Line {
     pub scope: Scope,
 }
 
-impl Line {
+impl DetailLine {
     /// A labelled value.
-    pub fn field(label: &str, text: impl Display) -> Line {
-        Line { label: label.to_owned(), text: text.to_string(), scope: Scope::Text }
+    pub fn field(label: &str, text: impl Display) -> DetailLine {
+        DetailLine { label: label.to_owned(), text: text.to_string(), scope: Scope::Text }
     }
 
     /// A sentence.
-    pub fn text(text: impl Display) -> Line {
-        Line { label: String::new(), text: text.to_string(), scope: Scope::Text }
+    pub fn text(text: impl Display) -> DetailLine {
+        DetailLine { label: String::new(), text: text.to_string(), scope: Scope::Text }
     }
 
     /// A heading.
-    pub fn heading(text: impl Display) -> Line {
-        Line::text(text).scoped(Scope::TextStrong)
+    pub fn heading(text: impl Display) -> DetailLine {
+        DetailLine::text(text).scoped(Scope::TextStrong)
     }
 
     /// The same in another style.
-    pub fn scoped(self, scope: Scope) -> Line {
-        Line { scope, ..self }
+    pub fn scoped(self, scope: Scope) -> DetailLine {
+        DetailLine { scope, ..self }
     }
 }
 
 /// All of `lines` under a title, as plain text.
-pub fn as_text(title: &str, lines: &[Line]) -> String {
-    let line = |line: &Line| match line.label.is_empty() {
+pub fn as_text(title: &str, lines: &[DetailLine]) -> String {
+    let line = |line: &DetailLine| match line.label.is_empty() {
         true => format!("{}\n", line.text),
         false => format!("{}: {}\n", line.label, line.text),
     };
@@ -53,8 +53,8 @@ pub fn as_text(title: &str, lines: &[Line]) -> String {
 }
 
 /// All of `lines` under a title, as Markdown: headings, sentences, and a list of the labelled values.
-pub fn as_markdown(title: &str, lines: &[Line]) -> String {
-    let line = |line: &Line| match (line.label.is_empty(), line.scope) {
+pub fn as_markdown(title: &str, lines: &[DetailLine]) -> String {
+    let line = |line: &DetailLine| match (line.label.is_empty(), line.scope) {
         (false, _) => format!("- **{}**: {}\n", line.label, line.text),
         (true, Scope::TextStrong) => format!("\n### {}\n\n", line.text),
         (true, _) => format!("{}\n\n", line.text),
@@ -66,7 +66,7 @@ pub fn as_markdown(title: &str, lines: &[Line]) -> String {
 pub type Wrapped = (String, String, Scope);
 
 /// `lines` in `columns` terminal columns.
-pub fn wrapped(lines: &[Line], columns: usize) -> Vec<Wrapped> {
+pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
     let mut out = Vec::new();
     for line in lines {
         let label =
@@ -114,8 +114,8 @@ impl GridSource for LineGrid {
     fn header_lines(&self) -> u16 {
         0
     }
-    fn column(&self, _column: usize) -> Column {
-        Column { width: Width::Between(10, u16::MAX), ..Column::default() }
+    fn column(&self, _column: usize) -> GridColumn {
+        GridColumn { width: Width::Between(10, u16::MAX), ..GridColumn::default() }
     }
     fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
         if let Some((label, text, scope)) = self.0.get(row) {
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_decision_copies_as_text_and_as_markdown() {
-        let lines = [Line::heading("Last cycle, 3"), Line::field("node", "a-0")];
+        let lines = [DetailLine::heading("Last cycle, 3"), DetailLine::field("node", "a-0")];
         assert_eq!(as_text("web", &lines), "web\nLast cycle, 3\nnode: a-0\n");
         assert_eq!(
             as_markdown("web", &lines),
@@ -146,7 +146,7 @@ mod tests {
             "  NodeResourcesFit   94    73",
             "  total             468   447",
         ];
-        let lines = rows.map(Line::text);
+        let lines = rows.map(DetailLine::text);
         let shown = |columns| -> Vec<String> {
             wrapped(&lines, columns).into_iter().map(|(_, text, _)| text).collect()
         };
@@ -158,7 +158,8 @@ mod tests {
 
     #[test]
     fn values_stand_under_each_other_when_wrapped() {
-        let lines = [Line::field("message", "0/3 nodes are available"), Line::text("end")];
+        let lines =
+            [DetailLine::field("message", "0/3 nodes are available"), DetailLine::text("end")];
         let shown: Vec<String> =
             wrapped(&lines, 30).into_iter().map(|(l, t, _)| format!("{l}{t}")).collect();
         assert_eq!(shown, ["message       0/3 nodes are", "              available", "end"]);

@@ -9,7 +9,6 @@
 //! table of everything a key or a `:` command does; the driver; the interface; the event loop.
 
 pub mod action;
-pub mod amount;
 pub mod app;
 pub mod background;
 pub mod color;
@@ -31,7 +30,6 @@ pub mod messages;
 pub mod model;
 pub mod names;
 pub mod offscreen;
-pub mod paths;
 pub mod prompt;
 pub mod render;
 pub mod sanitize;

@@ -1,4 +1,4 @@
-//! The picture of the session that views draw: immutable, cheap to share, made anew after each change.
+//! The model of the session that views draw: immutable, cheap to share, brought up to date after each change.
 //!
 //! Views never see the session itself, so a frame cannot wait for it or change it.
 
@@ -84,8 +84,21 @@ pub struct Model {
     pub configuration: Configuration,
     /// What plugins take.
     pub times: TimesModel,
+    /// What arguments can name, as of when something was typed that completes.
+    pub names: Arc<ArgumentNames>,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
+}
+
+/// What the arguments of commands can name.
+#[derive(Clone, Debug, Default)]
+pub struct ArgumentNames {
+    /// The nodes.
+    pub nodes: Vec<String>,
+    /// The pods with their namespaces.
+    pub pods: Vec<String>,
+    /// The branches.
+    pub branches: Vec<String>,
 }
 
 /// What the scheduler runs with.
@@ -100,7 +113,7 @@ pub struct Configuration {
 /// A part of the model that a view draws, besides the recorded cycles and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelPart {
-    /// None.
+    /// Nothing else.
     Recording,
     /// The labels of the cycle's nodes, where the cluster at the position is known without a replay.
     CycleNodes,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::app::Effect;
 use super::interface::Interface;
-use super::key::{Key, NotAKey};
+use super::key::{KeyPress, NotAKey};
 use super::screenshot::{self, ScreenFormat};
 use super::settings::InterfaceSettings;
 use super::view::ViewId;
@@ -36,7 +36,7 @@ impl Offscreen {
     }
 
     /// Presses keys, as far as they do not leave. What they would write or copy is not done.
-    pub fn press(&mut self, keys: &[Key]) {
+    pub fn press(&mut self, keys: &[KeyPress]) {
         for key in keys {
             if let Some(Effect::Quit(_)) = self.interface.key(*key).effect {
                 return;
@@ -71,7 +71,7 @@ impl Offscreen {
 ///
 /// # Errors
 /// What is between the brackets is no key.
-pub fn parse_keys(text: &str) -> Result<Vec<Key>, NotAKey> {
+pub fn parse_keys(text: &str) -> Result<Vec<KeyPress>, NotAKey> {
     let mut keys = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -82,7 +82,7 @@ pub fn parse_keys(text: &str) -> Result<Vec<Key>, NotAKey> {
                 rest = after;
             }
             None => {
-                keys.push(Key::char(c));
+                keys.push(KeyPress::char(c));
                 rest = &rest[c.len_utf8()..];
             }
         }

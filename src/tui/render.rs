@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::action::Input;
+use super::action::{Input, Suggestions};
 use super::app::App;
 use super::glyph::MARKED;
 use super::layout::{self, Tier};
@@ -33,9 +33,16 @@ pub fn render(frame: &mut Frame, app: &mut App, input: &Input, model: &Model) {
     };
     draw_top(buffer, &screen, app, model, &paint);
     let mut cursor = draw_view(buffer, screen.body, app, model, &paint);
+    if app.window().is_some() {
+        // What is behind a window steps back.
+        buffer.set_style(screen.body, paint.style(Scope::TextDim));
+    }
     cursor = draw_window(buffer, screen.body, app, &paint).or(cursor);
     draw_continuations(buffer, screen.body, (input, app.view()), &paint);
-    cursor = draw_bottom(buffer, &screen, (app, input, model), &paint).or(cursor);
+    let suggestions = input.suggestions(app);
+    draw_suggestions(buffer, screen.body, &suggestions, &paint);
+    let line = (input, suggestions.ghost.as_str());
+    cursor = draw_bottom(buffer, &screen, (app, model), line, &paint).or(cursor);
     if let Some(position) = cursor {
         frame.set_cursor_position(position);
     }
@@ -247,16 +254,42 @@ fn draw_continuations(
     }
 }
 
+/// What the typed line can be completed to, over the prompt.
+fn draw_suggestions(buffer: &mut Buffer, area: Rect, found: &Suggestions, paint: &Paint) {
+    let Some(widest) = found.lines.iter().map(|(text, _)| width(text)).max() else { return };
+    let column = widest.clamp(12, usize::from(area.width / 2)) as u16;
+    let height = (found.lines.len() as u16 + 2).min(area.height);
+    let corner = Rect { y: area.bottom().saturating_sub(height), height, ..area };
+    let footer = "Tab completes";
+    let inner = popup::draw(buffer, corner, (area.width, height), "", footer, paint);
+    let mut before = "";
+    for (at, (y, (text, about))) in (inner.top()..inner.bottom()).zip(&found.lines).enumerate() {
+        let name = Rect { width: column.min(inner.width), ..inner };
+        paint.put(buffer, name, inner.x, y, text, Scope::HintKey);
+        // The form of an edit is said once for all objects that it can be about.
+        let shown = if about == before { "" } else { about };
+        before = about;
+        paint.put(buffer, inner, inner.x + column + 2, y, shown, Scope::TextDim);
+        if found.chosen == Some(at) {
+            let line = Rect { y, height: 1, ..inner };
+            buffer.set_style(line, paint.style(Scope::Selection));
+        }
+    }
+    if found.more > 0 {
+        popup::note(buffer, inner, &count(found.more, "more completion"), paint);
+    }
+}
+
 fn draw_bottom(
     buffer: &mut Buffer,
     screen: &layout::ScreenAreas,
-    (app, input, model): (&mut App, &Input, &Model),
+    (app, model): (&mut App, &Model),
+    (input, ghost): (&Input, &str),
     paint: &Paint,
 ) -> Option<Position> {
     let (list, help) = input.hints(app.view());
     hints::draw(buffer, screen.hints, &list, &help, paint);
     let note = prompt_note(app);
-    let ghost = input.ghost(app);
     let Some(open) = app.prompt() else {
         let said = app.status();
         let goes_on = model.progress.as_deref().or(model.searching.as_deref());
@@ -273,7 +306,7 @@ fn draw_bottom(
         Purpose::Argument { command, what } => format!("{command} {}: ", what.to_lowercase()),
     };
     let (before, after) = open.around_cursor();
-    let line = PromptLine { label: &label, before, after, ghost: &ghost, note: &note };
+    let line = PromptLine { label: &label, before, after, ghost, note: &note };
     Some(prompt::draw(buffer, screen.status, &line, paint))
 }
 
@@ -285,7 +318,7 @@ fn prompt_note(app: &mut App) -> String {
     let Some(text) = app.prompt().filter(|p| p.purpose == Purpose::Filter).map(|p| p.text()) else {
         return String::new();
     };
-    match super::filter::Filter::parse(text) {
+    match super::filter::RowFilter::parse(text) {
         Err(problem) => problem.to_string(),
         Ok(_) => {
             let (shown, total) = app.filter_count();

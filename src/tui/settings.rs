@@ -4,26 +4,38 @@
 //! ```yaml
 //! theme: dark-cvd
 //! color: always        # auto, always, never
-//! preset: emacs        # keys: vi, emacs, plain
+//! preset: emacs        # keys: vi, vim, emacs, plain
 //! ascii: false
 //! keys:
 //!   next: [n, space]   # replaces the action's keys
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use etcetera::BaseStrategy;
 use serde::Deserialize;
 
 use super::action::presets::PRESETS;
 use super::action::{Keymap, Preset};
 use super::app::Appearance;
 use super::background::Background;
-use super::color::{self, ColorChoice, Depth};
+use super::color::{self, ColorChoice, ColorDepth};
 use super::glyph::Charset;
-use super::paths;
 use super::theme::Library;
 use kubestep_config::suggest;
+
+/// Environment variable that replaces the configuration directory.
+pub const CONFIG_DIR_VARIABLE: &str = "KUBESTEP_CONFIG_DIR";
+
+/// The directory of `config.yaml` and `themes/`, when the platform has one. It need not exist.
+pub fn config_dir(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    if let Some(dir) = env(CONFIG_DIR_VARIABLE).filter(|d| !d.is_empty()) {
+        return Some(PathBuf::from(dir));
+    }
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.config_dir().join("kubestep"))
+}
 
 /// What the command line says about the interface.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +67,7 @@ const KEYS: [&str; 5] = ["theme", "color", "ascii", "preset", "keys"];
 pub struct InterfaceSettings {
     /// Theme, colours, glyphs.
     pub appearance: Appearance,
-    /// Keys.
+    /// The keys of all actions.
     pub keymap: Keymap,
     /// What was ignored, a sentence each.
     pub warnings: Vec<String>,
@@ -63,7 +75,7 @@ pub struct InterfaceSettings {
 
 /// Decides by options, then `config.yaml`, then the environment (`env` looks a variable up).
 pub fn load(options: &InterfaceOptions, env: impl Fn(&str) -> Option<String>) -> InterfaceSettings {
-    let dir = paths::config_dir(&env);
+    let dir = config_dir(&env);
     let mut warnings = Vec::new();
     let file = dir.as_deref().map(|dir| read(&dir.join("config.yaml"), &mut warnings));
     let file = file.unwrap_or_default();
@@ -72,7 +84,7 @@ pub fn load(options: &InterfaceOptions, env: impl Fn(&str) -> Option<String>) ->
     let (keymap, problems) = Keymap::with_preset(preset, &file.keys);
     warnings.extend(problems);
     let theme = options.theme.clone().or(file.theme).unwrap_or_else(|| {
-        let said = options.ask.filter(|_| depth > Depth::Ansi16).and_then(|ask| ask());
+        let said = options.ask.filter(|_| depth > ColorDepth::Ansi16).and_then(|ask| ask());
         default_theme(depth, said, &env)
     });
     let library = Library::new(dir.map(|d| d.join("themes")));
@@ -119,13 +131,13 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> File {
 /// With sixteen colours the user's own palette; else light or dark as the terminal said, or as `COLORFGBG`
 /// has it, which ends in the background's number: 7 and 9 to 15 are light. Dark if nobody says.
 fn default_theme(
-    depth: Depth,
+    depth: ColorDepth,
     said: Option<Background>,
     env: impl Fn(&str) -> Option<String>,
 ) -> String {
     let number = env("COLORFGBG").and_then(|v| v.rsplit(';').next()?.parse::<u8>().ok());
     match (depth, said, number) {
-        (Depth::Ansi16, _, _) => "terminal",
+        (ColorDepth::Ansi16, _, _) => "terminal",
         (_, Some(Background::Light), _) | (_, None, Some(7 | 9..=15)) => "light",
         _ => "dark",
     }
@@ -154,7 +166,7 @@ mod tests {
         let settings = with_file(text, &InterfaceOptions::default());
         assert_eq!(settings.warnings, Vec::<String>::new());
         assert_eq!(settings.appearance.theme, "light");
-        assert_eq!(settings.appearance.depth, Depth::None);
+        assert_eq!(settings.appearance.depth, ColorDepth::None);
         assert!(settings.appearance.charset == Charset::Ascii);
         let next = action::find("next").unwrap();
         assert_eq!(settings.keymap.keys_of(next).collect::<Vec<_>>(), ["Ctrl-n"]);
@@ -165,7 +177,7 @@ mod tests {
         };
         let settings = with_file(text, &options);
         assert_eq!(settings.appearance.theme, "mono");
-        assert_eq!(settings.appearance.depth, Depth::Ansi256);
+        assert_eq!(settings.appearance.depth, ColorDepth::Ansi256);
     }
 
     #[test]
@@ -178,7 +190,7 @@ mod tests {
         assert_eq!(
             settings.warnings,
             [
-                "preset: there is no \"emcas\", did you mean \"emacs\"?; presets are vi, emacs, plain"
+                "preset: there is no \"emcas\", did you mean \"emacs\"?; presets are vi, vim, emacs, plain"
             ]
         );
     }
@@ -212,10 +224,18 @@ mod tests {
         let theme = |depth, value: &'static str| {
             default_theme(depth, None, move |n| (n == "COLORFGBG").then(|| value.to_owned()))
         };
-        assert_eq!(theme(Depth::Rgb, ""), "dark");
-        assert_eq!(theme(Depth::Rgb, "15;0"), "dark");
-        assert_eq!(theme(Depth::Rgb, "0;15"), "light");
-        assert_eq!(theme(Depth::Rgb, "0;default;15"), "light");
-        assert_eq!(theme(Depth::Ansi16, "0;15"), "terminal");
+        assert_eq!(theme(ColorDepth::Rgb, ""), "dark");
+        assert_eq!(theme(ColorDepth::Rgb, "15;0"), "dark");
+        assert_eq!(theme(ColorDepth::Rgb, "0;15"), "light");
+        assert_eq!(theme(ColorDepth::Rgb, "0;default;15"), "light");
+        assert_eq!(theme(ColorDepth::Ansi16, "0;15"), "terminal");
+    }
+
+    #[test]
+    fn the_variable_wins_unless_empty() {
+        let moved = config_dir(|n| (n == CONFIG_DIR_VARIABLE).then(|| "/x/y".into()));
+        assert_eq!(moved, Some(PathBuf::from("/x/y")));
+        let default = config_dir(|_| Some(String::new()));
+        assert!(default.is_none_or(|d| d.ends_with("kubestep")));
     }
 }

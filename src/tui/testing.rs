@@ -17,10 +17,10 @@ use ratatui::buffer::{Buffer, Cell};
 
 use super::action::{Input, Keymap};
 use super::app::{App, Appearance, Effect};
-use super::color::Depth;
+use super::color::ColorDepth;
 use super::command::Command;
 use super::glyph::Charset;
-use super::key::Key;
+use super::key::KeyPress;
 use super::model::Model;
 use super::render::render;
 use super::theme::Library;
@@ -40,14 +40,14 @@ pub struct Story {
 impl Story {
     /// The dark theme in full colour at 80×24.
     pub fn new(model: Model) -> Story {
-        Story::with(model, (80, 24), "dark", Depth::Rgb, Charset::Unicode)
+        Story::with(model, (80, 24), "dark", ColorDepth::Rgb, Charset::Unicode)
     }
 
     pub fn with(
         model: Model,
         size: (u16, u16),
         theme: &str,
-        depth: Depth,
+        depth: ColorDepth,
         charset: Charset,
     ) -> Story {
         let mut app = App::new(appearance(theme, depth, charset)).unwrap();
@@ -139,7 +139,7 @@ fn compare(name: &str, text: &str) {
 }
 
 /// Built-in themes.
-fn appearance(theme: &str, depth: Depth, charset: Charset) -> Appearance {
+fn appearance(theme: &str, depth: ColorDepth, charset: Charset) -> Appearance {
     Appearance { library: Library::default(), theme: theme.into(), depth, charset }
 }
 
@@ -151,7 +151,7 @@ fn lines_of(buffer: &Buffer) -> Vec<String> {
 }
 
 /// Keys of a story.
-pub fn parse_keys(text: &str) -> Vec<Key> {
+pub fn parse_keys(text: &str) -> Vec<KeyPress> {
     let mut keys = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -162,7 +162,7 @@ pub fn parse_keys(text: &str) -> Vec<Key> {
                 rest = after;
             }
             None => {
-                keys.push(Key::char(c));
+                keys.push(KeyPress::char(c));
                 rest = &rest[c.len_utf8()..];
             }
         }
@@ -202,6 +202,7 @@ fn style_of(cell: &Cell) -> String {
 
 #[test]
 fn stories_are_written_as_they_are_typed() {
-    let shown: Vec<String> = parse_keys("g<Ctrl-d><<Enter>a>").iter().map(Key::to_string).collect();
+    let shown: Vec<String> =
+        parse_keys("g<Ctrl-d><<Enter>a>").iter().map(KeyPress::to_string).collect();
     assert_eq!(shown, ["g", "Ctrl-d", "<", "Enter", "a", ">"]);
 }

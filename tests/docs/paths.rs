@@ -10,8 +10,8 @@ const FOR_DEVELOPERS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
 /// Folders whose files may be named by the end of their path, as `cycle/schedule_one.rs`.
 const FOLDERS: [&str; 6] = [".ci", "crates", "docs", "fixtures", "src", "tests"];
 
-/// Backticked paths without a file or folder. A module is named by its path from the package or
-/// from the program, as `live::feed`.
+/// Backticked paths without a file or folder. A module is named by its path from the package, as
+/// `live::feed`, or by the end of it, as `driver::task`.
 pub fn violations(documents: &[Document]) -> Vec<String> {
     let mut paths = BTreeSet::new();
     FOLDERS.iter().for_each(|folder| collect(folder, &mut paths));
@@ -39,22 +39,24 @@ fn exists(token: &str, paths: &BTreeSet<String>) -> Option<bool> {
     if token.contains("::") {
         let is_module = |part: &&str| !part.starts_with(|c: char| c.is_ascii_uppercase());
         let parts: Vec<&str> = token.split("::").take_while(is_module).collect();
-        return (!parts.is_empty()).then(|| is_in_tree(&parts));
+        let named = || is_in_package(&parts) || is_end(&parts.join("/"), paths);
+        return (!parts.is_empty()).then(named);
     }
     let is_file = [".rs", ".md", ".toml"].iter().any(|end| token.ends_with(end));
-    (is_file || token.contains('/')).then(|| {
-        let end = format!("/{token}");
-        top(token).exists() || paths.iter().any(|path| path.ends_with(&end))
-    })
+    (is_file || token.contains('/')).then(|| top(token).exists() || is_end(token, paths))
 }
 
-/// Whether there is such a module, in a package or in the program.
-fn is_in_tree(parts: &[&str]) -> bool {
-    let (first, rest) = (parts[0], parts[1..].join("/"));
-    [format!("crates/{first}/src/{rest}"), format!("src/{first}/{rest}")].iter().any(|path| {
-        let path = path.trim_end_matches('/');
-        top(path).is_dir() || top(&format!("{path}.rs")).exists()
-    })
+/// Whether the path of a file or a folder ends like this.
+fn is_end(token: &str, paths: &BTreeSet<String>) -> bool {
+    let (path, module) = (format!("/{token}"), format!("/{token}.rs"));
+    paths.iter().any(|known| known.ends_with(&path) || known.ends_with(&module))
+}
+
+/// Whether there is such a module in a package.
+fn is_in_package(parts: &[&str]) -> bool {
+    let path = format!("crates/{}/src/{}", parts[0], parts[1..].join("/"));
+    let path = path.trim_end_matches('/');
+    top(path).is_dir() || top(&format!("{path}.rs")).exists()
 }
 
 fn collect(folder: &str, paths: &mut BTreeSet<String>) {

@@ -64,7 +64,7 @@ fn steps_are_real_are_held_and_are_written_once() {
     terminal.send("{");
     terminal.wait_for("HELD: ");
     terminal.send("ssssssssc");
-    terminal.wait_for("this is the present");
+    terminal.wait_for("this is the newest state");
     assert_eq!(bindings(&server), ["web"]);
     terminal.send(" ");
     until("the late one is bound", || bindings(&server) == ["web", "late"]);

@@ -50,7 +50,7 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
     match plugin {
         "TaintToleration" => {
             let mut found = taint_toleration::blocking_taints(object, cx.pod, cx.features);
-            found.next().map(|_| taint_toleration::refusal())
+            found.next().map(|taint| taint_toleration::refusal(taint, cx.features))
         }
         "NodeAffinity" => {
             let args = probe.args().read::<node_affinity::NodeAffinityArgs>();
@@ -59,7 +59,7 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
         }
         "NodeResourcesFit" => {
             let found = fit::shortfalls(state, node);
-            (!found.is_empty()).then(|| fit::refusal(&found))
+            (!found.is_empty()).then(|| fit::refusal(&found, cx.features))
         }
         "InterPodAffinity" => {
             let found = state.read::<inter_pod_affinity::FilterState>()?;
@@ -71,7 +71,7 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
         }
         "VolumeRestrictions" => {
             let found = volume_restrictions::reasons(&cx, state, node);
-            found.first().map(|reason| volume_restrictions::refusal(*reason))
+            found.first().map(|reason| volume_restrictions::refusal(*reason, cx.features))
         }
         "NodeVolumeLimits" => match node_volume_limits::reason(&cx, state, node) {
             Ok(found) => found.as_ref().map(node_volume_limits::refusal),

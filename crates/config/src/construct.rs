@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn a_scheduler_needs_a_profile() {
         let gates = FeatureGates::default();
-        let mut document = crate::defaults::document();
+        let mut document = crate::defaults::document(&gates);
         document.profiles.clear();
         let problem = profiles(&document, &gates, &[]).unwrap_err();
         assert_eq!(problem.to_string(), "profiles: at least one profile is required");

@@ -11,7 +11,7 @@ use super::defaults;
 use super::features::FeatureGates;
 use super::node::{Node, Parsed, find_repeated, parse};
 use super::path::FieldPath;
-use super::points::{ExtensionPoint, PluginDescriptor};
+use super::points::{PluginDescriptor, PointSet};
 use super::problem::{ConfigError, Problem, Stage};
 use super::reader::{Fields, Reader};
 use super::types::{
@@ -120,8 +120,9 @@ fn configuration(
     let extenders = f.list("extenders", extender);
     let delay = f.or_zero("delayCacheUntilActive", Reader::boolean);
     f.finish();
-    let default = defaults::document();
+    let default = defaults::document(context.gates);
     KubeSchedulerConfiguration {
+        points: default.points,
         parallelism: parallelism.unwrap_or(default.parallelism),
         leader_election: leader_election.unwrap_or(default.leader_election),
         client_connection: client_connection.unwrap_or(default.client_connection),
@@ -191,7 +192,7 @@ fn profile(
     let profile = KubeSchedulerProfile {
         scheduler_name: name.unwrap_or_default(),
         percentage_of_nodes_to_score: f.get("percentageOfNodesToScore", Reader::int32),
-        plugins: f.or_zero("plugins", plugins),
+        plugins: f.or_zero("plugins", |r, node, path| plugins(r, node, path, context)),
         plugin_config: f
             .list("pluginConfig", |r, node, path| plugin_config(r, node, path, context))
             .unwrap_or_default(),
@@ -200,10 +201,10 @@ fn profile(
     (name, profile)
 }
 
-fn plugins(r: &mut Reader, node: &Node, path: &FieldPath) -> Plugins {
+fn plugins(r: &mut Reader, node: &Node, path: &FieldPath, context: &Context<'_>) -> Plugins {
     let mut f = r.fields(node, path);
     let mut plugins = Plugins::default();
-    for point in ExtensionPoint::ALL {
+    for point in PointSet::in_version(context.gates).iter() {
         *plugins.at_mut(point) = f.or_zero(point.key(), plugin_set);
     }
     plugins.multi_point = f.or_zero("multiPoint", plugin_set);

@@ -169,6 +169,14 @@ impl PointSet {
         PointSet(bits)
     }
 
+    /// The extension points that the version of `gates` has.
+    pub fn in_version(gates: &FeatureGates) -> PointSet {
+        match gates.has(Switch::PlacementPoints) {
+            true => PointSet::ALL,
+            false => PointSet::ALL.without(PointSet::of(&[PlacementGenerate, PlacementScore])),
+        }
+    }
+
     /// Whether `point` is in the set.
     pub const fn contains(self, point: ExtensionPoint) -> bool {
         self.0 & (1 << point.index()) != 0
@@ -242,6 +250,8 @@ pub enum PluginChange {
     Implemented(Switch, PointSet),
     /// It has its default weight only with the switch.
     Weighs(Switch),
+    /// It takes arguments only with the switch; before, they are kept as written and ignored.
+    TakesArguments(Switch),
 }
 
 /// The documentation of one argument of a plugin.
@@ -291,6 +301,7 @@ impl PluginDescriptor {
                     self.points = self.points.with(points);
                 }
                 PluginChange::Weighs(switch) if !gates.has(switch) => self.default_weight = None,
+                PluginChange::TakesArguments(switch) if !gates.has(switch) => self.args = None,
                 _ => {}
             }
         }

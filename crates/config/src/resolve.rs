@@ -134,7 +134,7 @@ pub fn load_unvalidated(
     let context = Context { plugins: &in_version(registry, features), gates: features };
     let mut decoded = match text {
         Some(text) => decode(text, &context).map_err(|error| error.located(Some(text)))?,
-        None => Decoded { document: document(), warnings: Vec::new() },
+        None => Decoded { document: document(features), warnings: Vec::new() },
     };
     complete(&mut decoded.document, &context);
     Ok(decoded)

@@ -248,6 +248,12 @@ pub trait Plugin: Send + Sync {
         Ok(Hint::Queue)
     }
 
+    /// Whether `node` with its pods could take `pod`, as far as this plugin can tell without a
+    /// cycle. Without queueing hints it is asked before an event of the node requeues the pod.
+    fn admits(&self, _cx: &QueueContext<'_>, _pod: &PodInfo, _node: &NodeInfo) -> bool {
+        true
+    }
+
     /// PreEnqueue: whether the pod may enter the active queue.
     fn pre_enqueue(&self, _cx: &QueueContext<'_>, _pod: &PodInfo) -> Status {
         Status::SUCCESS

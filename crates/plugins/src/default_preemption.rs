@@ -94,13 +94,16 @@ impl Arguments for DefaultPreemptionArgs {
 /// Builds the plugin.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let asynchronous = features.enabled(Feature::SchedulerAsyncPreemption);
-    Ok(Arc::new(DefaultPreemption { args: args.of(), asynchronous }))
+    let registers = asynchronous && features.has(Switch::PreemptionRegistersPodDelete);
+    Ok(Arc::new(DefaultPreemption { args: args.of(), asynchronous, registers }))
 }
 
 struct DefaultPreemption {
     args: DefaultPreemptionArgs,
     /// Whether victims are evicted asynchronously, in the background of the scheduling cycle.
     asynchronous: bool,
+    /// Whether it registers deletions of pods.
+    registers: bool,
 }
 
 impl Plugin for DefaultPreemption {
@@ -111,7 +114,7 @@ impl Plugin for DefaultPreemption {
     /// Pod deletions must reconsider gated preemptors, although the hint itself always skips.
     fn events(&self) -> Option<Vec<Registration>> {
         let deleted = Registration::hinted(EventResource::Pod, Action::DELETE);
-        Some(if self.asynchronous { vec![deleted] } else { Vec::new() })
+        Some(if self.registers { vec![deleted] } else { Vec::new() })
     }
 
     /// Only the plugins that rejected the pod can say whether the deletion helps.

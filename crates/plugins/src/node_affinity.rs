@@ -280,6 +280,12 @@ impl Plugin for NodeAffinity {
         }
     }
 
+    fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
+        let Some(node) = &node.node else { return true };
+        let required = RequiredNodeAffinity::of(&pod.pod);
+        required.matches(&node.metadata.labels, node.metadata.name).unwrap_or(false)
+    }
+
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let pod = &cx.pod.pod;
         let required = required_terms(pod);

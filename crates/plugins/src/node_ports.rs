@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use super::signers;
+use crate::placed::is_placed;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
@@ -65,19 +67,23 @@ impl Plugin for NodePorts {
 
     fn hint(
         &self,
-        _cx: &QueueContext<'_>,
+        cx: &QueueContext<'_>,
         pod: &PodInfo,
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
         let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
-        if deleted.spec.node_name.is_empty() && deleted.status.nominated_node_name.is_empty() {
+        if !is_placed(deleted, cx.features, Switch::PortsHintCountsNominated) {
             return Ok(Hint::Skip);
         }
-        let freed = container_host_ports(deleted);
+        let freed = container_host_ports(deleted, cx.features);
         let shared =
             pod.host_ports.iter().any(|port| freed.iter().any(|free| port.conflicts_with(free)));
         Ok(Hint::queue_if(shared))
+    }
+
+    fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
+        !pod.host_ports.iter().any(|port| node.used_ports.conflicts_with(port))
     }
 
     /// Skips pods without host ports; those of init containers count only for sidecars.

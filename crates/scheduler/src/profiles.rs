@@ -68,6 +68,8 @@ pub(crate) fn queue_settings(config: &ResolvedConfig, features: &FeatureGates) -
         pop_from_backoff: features.enabled(Feature::SchedulerPopFromBackoffQ),
         has_extenders: !config.extenders.is_empty(),
         generic_workload: features.enabled(Feature::GenericWorkload),
+        hints: features.enabled(Feature::SchedulerQueueingHints),
+        behaviour: features.behaviour(),
         signs: features.enabled(Feature::OpportunisticBatching) && config.extenders.is_empty(),
         ..QueueSettings::default()
     }

@@ -4,6 +4,7 @@ use super::completion::Completion;
 use super::{Action, Argument, Invocation, all};
 use crate::tui::view::ViewId;
 use kubestep_config::suggest;
+use kubestep_debug::edit::{FORMS, Form};
 
 /// Why a command line was not understood; the message is for people.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,8 +46,12 @@ pub fn parse(line: &str, view: ViewId) -> Result<Option<Invocation>, CommandErro
     if name.is_empty() {
         return Ok(None);
     }
-    let action = find(name)?;
-    let argument = argument.trim();
+    let (action, argument) = match find(name) {
+        Ok(action) => (action, argument.trim()),
+        // An edit needs no `what-if` before it.
+        Err(_) if is_edit(name) => (find("what-if")?, line),
+        Err(error) => return Err(error),
+    };
     match action.argument {
         Argument::None if !argument.is_empty() => {
             return Err(CommandError::NoArgument(action.name));
@@ -83,21 +88,76 @@ fn find(name: &str) -> Result<&'static Action, CommandError> {
     }
 }
 
-/// Whole lines that `line` can be completed to, in table order.
-pub fn completions(line: &str, arguments: &Completion) -> Vec<String> {
+/// Whether an edit begins with this word.
+fn is_edit(word: &str) -> bool {
+    FORMS.iter().any(|form| form.verb() == word)
+}
+
+/// Whole lines that `line` can be completed to, in table order: commands, edits, or arguments.
+pub fn completions(line: &str, values: &Completion) -> Vec<String> {
     let start = line.trim_start();
     match start.split_once(char::is_whitespace) {
         None => {
-            let names = all().map(|s| s.name);
-            names.filter(|n| n.starts_with(&start.to_lowercase())).map(str::to_owned).collect()
+            let typed = start.to_lowercase();
+            let names = all().map(|action| action.name).filter(|name| name.starts_with(&typed));
+            let edits = FORMS
+                .iter()
+                .map(Form::verb)
+                .filter(|verb| !typed.is_empty() && verb.starts_with(&typed));
+            let mut lines: Vec<String> = names.chain(edits).map(str::to_owned).collect();
+            lines.dedup();
+            lines
         }
+        Some((name, _)) if find(name).is_err() && is_edit(name) => values.edits(start),
         Some((name, typed)) => {
             let Ok(action) = find(name) else { return Vec::new() };
-            let typed = typed.trim_start();
-            let values = arguments.values(action, typed).into_iter();
+            let values = values.values(action, typed.trim_start()).into_iter();
             values.map(|value| format!("{} {value}", action.name)).collect()
         }
     }
+}
+
+/// Whether the argument of a line names objects of the cluster, or branches.
+pub fn names_objects(line: &str) -> bool {
+    let Some((name, _)) = line.trim_start().split_once(char::is_whitespace) else { return false };
+    match find(name) {
+        Ok(action) => ["what-if", "edit", "branch", "differences"].contains(&action.name),
+        Err(_) => is_edit(name),
+    }
+}
+
+/// What a line does, for the list of completions: the help of its command, or the form of its edit.
+pub fn about(line: &str) -> String {
+    let (name, argument) = line.split_once(' ').unwrap_or((line, ""));
+    match find(name) {
+        Ok(action) if action.name == "what-if" && !argument.is_empty() => about_edit(argument),
+        Ok(action) => format!("{}{}", action.help, shown_keys(action)),
+        Err(_) => about_edit(line),
+    }
+}
+
+fn shown_keys(action: &Action) -> String {
+    action.keys.first().map(|key| format!(" ({key})")).unwrap_or_default()
+}
+
+fn about_edit(line: &str) -> String {
+    let form = FORMS.iter().find(|form| fits_form(form.usage, line));
+    let form = form.or_else(|| FORMS.iter().find(|form| line.starts_with(form.verb())));
+    form.map(|form| format!("{}: {}", form.usage, form.about)).unwrap_or_default()
+}
+
+/// Whether a line begins as a form is written: its words in small letters stand for themselves.
+pub fn fits_form(usage: &str, line: &str) -> bool {
+    let mut usage = usage.split_whitespace();
+    line.split_whitespace().all(|word| match usage.next() {
+        Some(literal) if is_literal(literal) => literal == word,
+        other => other.is_some(),
+    })
+}
+
+/// Whether a word of a form is written as it stands.
+pub fn is_literal(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
 }
 
 #[cfg(test)]
@@ -126,6 +186,17 @@ mod tests {
     }
 
     #[test]
+    fn an_edit_is_a_command() {
+        assert_eq!(parsed("uncordon node a"), ("what-if", "uncordon node a".into()));
+        assert!(about("uncordon").contains("uncordon node NAME: make it schedulable again"));
+        assert!(about("what-if resize pod x").contains("what a pod, or one container, requests"));
+        assert!(
+            fits_form("cordon node NAME", "cordon node")
+                && !fits_form("cordon node NAME", "cordon x")
+        );
+    }
+
+    #[test]
     fn mistakes_are_explained() {
         let error = |line: &str| parse(line, ViewId::Cycle).unwrap_err().to_string();
         assert_eq!(error("theem"), "there is no command \"theem\"; did you mean \"theme\"?");
@@ -146,5 +217,6 @@ mod tests {
         assert_eq!(completions("th ", &values), ["theme dark", "theme light"]);
         assert_eq!(completions("quit x", &values), Vec::<String>::new());
         assert_eq!(completions("", &values).len(), all().count());
+        assert_eq!(completions("unc", &values), ["uncordon"]);
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
+use super::command_line::{fits_form, is_literal};
 use super::{Action, Preset};
 use crate::tui::app::App;
-use crate::tui::model::Model;
-use crate::tui::prompt::Purpose;
+use crate::tui::model::{ArgumentNames, Model};
+use kubestep_debug::edit::FORMS;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::NodeNames;
 
@@ -22,6 +23,8 @@ pub struct Completion {
     cycles: Vec<u64>,
     pods: BTreeSet<NamespacedName>,
     nodes: Arc<NodeNames>,
+    /// The names of the cluster's objects, and of the branches.
+    names: Arc<ArgumentNames>,
     plugins: Vec<String>,
     places: Vec<String>,
     /// The model's revision that they are of.
@@ -48,14 +51,64 @@ impl Completion {
             "allow" => fitting(&mut self.plugins.iter().cloned()),
             "break" => fitting(&mut self.places.iter().cloned()),
             "watch" => subjects(&self.nodes, &self.pods, typed),
+            "what-if" => self.edits(typed),
+            "edit" => self.objects(typed),
+            "branch" | "differences" => fitting(&mut self.names.branches.iter().cloned()),
             _ => Vec::new(),
         }
     }
 
-    /// Brings the values up to date if a command is typed.
+    /// Edits that begin with `typed`: their verbs, and the names of objects where one follows.
+    pub fn edits(&self, typed: &str) -> Vec<String> {
+        let before = typed.rfind(' ').map_or("", |at| &typed[..=at]);
+        let (last, index) = (&typed[before.len()..], before.split_whitespace().count());
+        let mut found = Vec::new();
+        for form in FORMS.iter().filter(|form| fits_form(form.usage, before)) {
+            let Some(word) = form.usage.split_whitespace().nth(index) else { continue };
+            let kind = before.split_whitespace().last().unwrap_or_default();
+            match word {
+                "KIND" => found.extend(["node".to_owned(), "pod".to_owned()]),
+                "NAME" => found.extend(self.names_of(if index < 2 { "node" } else { kind }, last)),
+                literal if is_literal(literal) => found.push(literal.to_owned()),
+                _ => {}
+            }
+        }
+        found.retain(|word| word.starts_with(last));
+        let mut seen = BTreeSet::new();
+        found.retain(|word| seen.insert(word.clone()));
+        found.into_iter().map(|word| format!("{before}{word}")).collect()
+    }
+
+    /// `node NAME` and `pod NAME`, or pods by their names alone.
+    fn objects(&self, typed: &str) -> Vec<String> {
+        match typed.split_once(' ') {
+            Some((kind, name)) => {
+                let names = self.names_of(kind, name).into_iter();
+                names.map(|name| format!("{kind} {name}")).collect()
+            }
+            None => {
+                let kinds = ["node", "pod"].into_iter().filter(|kind| kind.starts_with(typed));
+                kinds.map(str::to_owned).chain(self.names_of("pod", typed)).collect()
+            }
+        }
+    }
+
+    /// The names of nodes or pods that begin with `typed`; there can be tens of thousands.
+    fn names_of(&self, kind: &str, typed: &str) -> Vec<String> {
+        let fitting = |names: &[String]| {
+            names.iter().filter(|name| name.starts_with(typed)).cloned().collect()
+        };
+        match kind {
+            "node" => fitting(&self.names.nodes),
+            "pod" => fitting(&self.names.pods),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Brings the values up to date if something is typed that they complete.
     pub fn refresh(&mut self, app: &App, model: &Model) {
-        let types = app.prompt().is_some_and(|prompt| prompt.purpose == Purpose::Command);
-        if !types || self.as_of == Some(model.revision) {
+        self.names = model.names.clone();
+        if !app.completes() || self.as_of == Some(model.revision) {
             return;
         }
         self.as_of = Some(model.revision);
@@ -120,4 +173,27 @@ fn subjects(nodes: &NodeNames, pods: &BTreeSet<NamespacedName>, typed: &str) -> 
     nodes.order.iter().for_each(|node| add("node", &nodes.name(*node)));
     pods.iter().for_each(|pod| add("pod", pod));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_complete_word_by_word_with_the_names_of_objects() {
+        let names = ArgumentNames {
+            nodes: vec!["a-0".into(), "b-0".into()],
+            pods: vec!["shop/web".into()],
+            branches: Vec::new(),
+        };
+        let values = Completion { names: Arc::new(names), ..Completion::default() };
+        assert_eq!(values.edits("uncor"), ["uncordon"]);
+        assert_eq!(values.edits("cordon n"), ["cordon node"]);
+        assert_eq!(values.edits("cordon node b"), ["cordon node b-0"]);
+        assert_eq!(values.edits("label po"), ["label pod"]);
+        assert_eq!(values.edits("label pod "), ["label pod shop/web"]);
+        assert_eq!(values.edits("resize "), ["resize node", "resize pod"]);
+        assert_eq!(values.edits("nonsense x"), Vec::<String>::new());
+        assert_eq!(values.objects("node "), ["node a-0", "node b-0"]);
+    }
 }

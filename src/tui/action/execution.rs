@@ -1,14 +1,12 @@
 //! Moving the debugger: a letter goes forward, its capital goes back.
 
-use super::{Action, Argument, Kind, Run};
+use super::{Action, Argument, COUNT, Kind, Run, count};
 use crate::tui::app::{App, Effect};
 use crate::tui::command::Command;
 use crate::tui::model::Model;
 use crate::tui::speed::Speed;
 use crate::tui::view::RunTarget;
 use crate::tui::widget::status_line::Severity;
-
-const COUNT: Argument = Argument::Optional("COUNT");
 
 /// An action that moves the debugger.
 const fn moves(
@@ -140,18 +138,6 @@ fn go_to_cycle(app: &mut App, argument: &str) -> Result<Effect, String> {
     )
 }
 
-/// `""` is one; anything else a positive number.
-fn count(argument: &str) -> Result<u32, String> {
-    match argument.trim() {
-        "" => Ok(1),
-        text => text
-            .parse()
-            .ok()
-            .filter(|n| *n > 0)
-            .ok_or_else(|| format!("{text:?} is not a count; write a number like 5")),
-    }
-}
-
 /// Microseconds of `30s`, `5m`, `250ms`, `1h`, `12m30s`; `None` of nothing.
 fn duration(argument: &str) -> Result<Option<i64>, String> {
     let text = argument.trim();
@@ -188,13 +174,6 @@ fn first_part(text: &str) -> (Option<i64>, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_positive_numbers() {
-        assert_eq!(count(""), Ok(1));
-        assert_eq!(count(" 5 "), Ok(5));
-        assert!(count("0").is_err() && count("-1").is_err() && count("x").is_err());
-    }
 
     #[test]
     fn times_have_units() {

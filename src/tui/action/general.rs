@@ -24,9 +24,9 @@ pub const ACTIONS: &[Action] = &[
     Action::new("theme", &["T"], "Use a theme; without a name, the next one",
         |app, _, text| done(app.set_theme(text.trim()))).takes(Argument::Optional("NAME"))
         .search("color colour dark light"),
-    Action::new("keys", &[], "Use the keys of vi, emacs or plain; without a name, show them",
+    Action::new("keys", &[], "Use the keys of vi, vim, emacs or plain; without a name, show them",
         |_, _, text| Ok(Effect::Keys(text.trim().to_owned()))).takes(Argument::Optional("PRESET"))
-        .search("vim bindings shortcuts"),
+        .search("bindings shortcuts"),
     Action::new("wide", &["ctrl-w"], "Show or hide the columns meant for wide terminals",
         |app, _, _| done(app.toggle_wide())),
     Action::new("breadcrumbs", &["ctrl-g"], "Show or hide the line with the position",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::presets::{PRESETS, Preset};
 use super::{Action, all};
-use crate::tui::key::{self, Key};
+use crate::tui::key::{self, KeyPress};
 use crate::tui::view::ViewId;
 use kubestep_config::suggest;
 
@@ -14,13 +14,13 @@ pub enum Match {
     /// Do this.
     Action(&'static Action),
     /// More keys are needed: each possible next key with its action, in table order.
-    Pending(Vec<(Key, &'static Action)>),
+    Pending(Vec<(KeyPress, &'static Action)>),
     /// Nothing begins like this.
     None,
 }
 
 struct Binding {
-    keys: Vec<Key>,
+    keys: Vec<KeyPress>,
     action: &'static Action,
 }
 
@@ -104,7 +104,7 @@ impl Keymap {
     }
 
     /// What `keys` mean in `view`.
-    pub fn find(&self, keys: &[Key], view: ViewId) -> Match {
+    pub fn find(&self, keys: &[KeyPress], view: ViewId) -> Match {
         let valid = self.bindings.iter().filter(|b| b.action.views.has(view));
         let mut next = Vec::new();
         for binding in valid.filter(|b| b.keys.starts_with(keys)) {
@@ -127,7 +127,7 @@ impl Keymap {
     }
 
     /// An action that `keys` stand for in other views.
-    pub fn elsewhere(&self, keys: &[Key]) -> Option<&'static Action> {
+    pub fn elsewhere(&self, keys: &[KeyPress]) -> Option<&'static Action> {
         self.bindings.iter().find(|binding| binding.keys == keys).map(|binding| binding.action)
     }
 
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::tui::action::find as action;
 
-    fn keys(text: &str) -> Vec<Key> {
+    fn keys(text: &str) -> Vec<KeyPress> {
         key::parse_sequence(text).unwrap()
     }
 
@@ -196,7 +196,7 @@ mod tests {
         let keymap = Keymap::default();
         let top = action("top").unwrap();
         let Match::Pending(next) = keymap.find(&keys("g"), ViewId::Pods) else { panic!() };
-        assert!(next.contains(&(Key::char('g'), top)), "{next:?}");
+        assert!(next.contains(&(KeyPress::char('g'), top)), "{next:?}");
         assert_eq!(keymap.find(&keys("g g"), ViewId::Pods), Match::Action(top));
         assert_eq!(keymap.find(&keys("g x"), ViewId::Pods), Match::None);
     }

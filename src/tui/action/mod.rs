@@ -21,7 +21,7 @@ mod waiting;
 mod whatif;
 
 pub use general::INTERRUPTED;
-pub use input::Input;
+pub use input::{Input, Suggestions};
 pub use keymap::Keymap;
 pub use presets::Preset;
 
@@ -68,6 +68,21 @@ impl Argument {
             Argument::None => "",
             Argument::Optional(name) | Argument::Required(name) => name,
         }
+    }
+}
+
+/// The argument of actions that a count before their key repeats.
+const COUNT: Argument = Argument::Optional("COUNT");
+
+/// `""` is one; anything else a positive number.
+fn count(argument: &str) -> Result<u32, String> {
+    match argument.trim() {
+        "" => Ok(1),
+        text => text
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| format!("{text:?} is not a count; write a number like 5")),
     }
 }
 
@@ -328,6 +343,13 @@ mod tests {
             assert!(!action.help.ends_with('.') && !action.help.contains('\n'), "{}", action.name);
             assert!(action.hint.len() <= 12, "{}", action.name);
         }
+    }
+
+    #[test]
+    fn counts_are_positive_numbers() {
+        assert_eq!(count(""), Ok(1));
+        assert_eq!(count(" 5 "), Ok(5));
+        assert!(count("0").is_err() && count("-1").is_err() && count("x").is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Moving within a view: rows, columns, panes, order and filter of what is shown.
 
-use super::{Action, Kind, Run};
+use super::{Action, COUNT, Kind, Run, count};
 use crate::tui::app::{App, Effect};
 use crate::tui::model::Model;
 
@@ -13,25 +13,35 @@ const fn look(
     Action::new(name, keys, help, run).kind(Kind::Look)
 }
 
+/// One that a count repeats.
+const fn counted(
+    name: &'static str,
+    keys: &'static [&'static str],
+    help: &'static str,
+    run: Run,
+) -> Action {
+    look(name, keys, help, run).takes(COUNT)
+}
+
 /// The rows of the table.
 #[rustfmt::skip]
 pub const ACTIONS: &[Action] = &[
-    look("down", &["j", "down"], "Next row", |app, model, _| rows(app, model, 1)),
-    look("up", &["k", "up"], "Previous row", |app, model, _| rows(app, model, -1)),
-    look("left", &["h", "left", "<", "shift-left"], "Select the column to the left",
-        |app, model, _| done(app.choose_column(model, -1))),
-    look("right", &["l", "right", ">", "shift-right"], "Select the column to the right",
-        |app, model, _| done(app.choose_column(model, 1))),
-    look("top", &["g g", "home"], "First row", |app, model, _| rows(app, model, isize::MIN)),
-    look("bottom", &["G", "end"], "Last row", |app, model, _| rows(app, model, isize::MAX)),
-    look("half-down", &["ctrl-d"], "Half a screen down",
-        |app, model, _| rows(app, model, half_page(app))),
-    look("half-up", &["ctrl-u"], "Half a screen up",
-        |app, model, _| rows(app, model, -half_page(app))),
-    look("page-down", &["ctrl-f", "pagedown"], "One screen down",
-        |app, model, _| rows(app, model, app.page_lines())),
-    look("page-up", &["ctrl-b", "pageup"], "One screen up",
-        |app, model, _| rows(app, model, -app.page_lines())),
+    counted("down", &["j", "down"], "Next row", |app, model, text| rows(app, model, 1, text)),
+    counted("up", &["k", "up"], "Previous row", |app, model, text| rows(app, model, -1, text)),
+    counted("left", &["h", "left", "<", "shift-left"], "Select the column to the left",
+        |app, model, text| done(app.choose_column(model, -times(text)?))),
+    counted("right", &["l", "right", ">", "shift-right"], "Select the column to the right",
+        |app, model, text| done(app.choose_column(model, times(text)?))),
+    look("top", &["g g", "home"], "First row", |app, model, _| rows(app, model, isize::MIN, "")),
+    look("bottom", &["G", "end"], "Last row", |app, model, _| rows(app, model, isize::MAX, "")),
+    counted("half-down", &["ctrl-d"], "Half a screen down",
+        |app, model, text| rows(app, model, half_page(app), text)),
+    counted("half-up", &["ctrl-u"], "Half a screen up",
+        |app, model, text| rows(app, model, -half_page(app), text)),
+    counted("page-down", &["ctrl-f", "pagedown"], "One screen down",
+        |app, model, text| rows(app, model, app.page_lines(), text)),
+    counted("page-up", &["ctrl-b", "pageup"], "One screen up",
+        |app, model, text| rows(app, model, -app.page_lines(), text)),
     look("next-pane", &["tab", "backtab"], "Move the focus to the detail pane, or back to the rows",
         |app, _, _| done(app.switch_pane())),
     look("sort", &["o"], "Sort by the chosen column: up, down, off",
@@ -47,8 +57,12 @@ fn done((): ()) -> Result<Effect, String> {
     Ok(Effect::None)
 }
 
-fn rows(app: &mut App, model: &Model, lines: isize) -> Result<Effect, String> {
-    done(app.move_or_say(model, lines))
+fn rows(app: &mut App, model: &Model, lines: isize, text: &str) -> Result<Effect, String> {
+    done(app.move_or_say(model, lines.saturating_mul(times(text)?)))
+}
+
+fn times(text: &str) -> Result<isize, String> {
+    Ok(isize::try_from(count(text)?).unwrap_or(isize::MAX))
 }
 
 fn half_page(app: &App) -> isize {

@@ -13,14 +13,33 @@ pub struct Preset {
 }
 
 /// All of them, the default first.
-pub const PRESETS: [Preset; 3] = [
+pub const PRESETS: [Preset; 4] = [
     Preset { name: "vi", about: "as the table says: j k h l, g g, G, Ctrl-d", keys: &[] },
+    Preset {
+        name: "vim",
+        about: "as vi, and digits are counts: 5j, 3n; g 0 to g 9 show the views",
+        keys: VIM,
+    },
     Preset {
         name: "emacs",
         about: "Ctrl-n Ctrl-p, Ctrl-s, Alt-x, Ctrl-g, Ctrl-x Ctrl-c",
         keys: EMACS,
     },
     Preset { name: "plain", about: "arrows and function keys; no letter moves", keys: PLAIN },
+];
+
+#[rustfmt::skip]
+const VIM: &[(&str, &[&str])] = &[
+    ("overview", &["g 0"]),
+    ("timeline", &["g 1"]),
+    ("queues", &["g 2"]),
+    ("filters", &["g 3"]),
+    ("scores", &["g 4"]),
+    ("nodes", &["g 5"]),
+    ("pods", &["g 6"]),
+    ("waiting", &["g 7"]),
+    ("preemption", &["g 8"]),
+    ("events", &["g 9"]),
 ];
 
 #[rustfmt::skip]

@@ -23,7 +23,7 @@ mod window;
 
 use std::collections::BTreeMap;
 
-use super::color::Depth;
+use super::color::ColorDepth;
 use super::command::Command;
 use super::command_result::{CommandResult, WindowContent};
 use super::glyph::Charset;
@@ -76,8 +76,8 @@ pub struct Appearance {
     /// The theme's name.
     pub theme: String,
     /// Colours of the terminal.
-    pub depth: Depth,
-    /// Glyphs.
+    pub depth: ColorDepth,
+    /// The glyphs that the terminal shows.
     pub charset: Charset,
 }
 

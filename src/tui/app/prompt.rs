@@ -1,8 +1,8 @@
 //! The prompt: opening it, editing it, and the filter that is typed into it.
 
 use super::{App, Effect};
-use crate::tui::filter::Filter;
-use crate::tui::key::Key;
+use crate::tui::filter::RowFilter;
+use crate::tui::key::KeyPress;
 use crate::tui::model::Model;
 use crate::tui::prompt::{Prompt, Purpose};
 use crate::tui::widget::grid::GridState;
@@ -16,6 +16,11 @@ impl App {
     /// The open prompt.
     pub fn prompt(&self) -> Option<&Prompt> {
         self.prompt.as_ref()
+    }
+
+    /// Whether something is typed that is completed: a command, or an argument.
+    pub fn completes(&self) -> bool {
+        self.prompt.as_ref().is_some_and(|prompt| prompt.purpose != Purpose::Filter)
     }
 
     /// The open prompt, to change it.
@@ -54,7 +59,7 @@ impl App {
 
     /// Filters by `text`; a text that is not understood yet leaves the filter as it was.
     pub(super) fn filter_by(&mut self, text: &str) {
-        if let Ok(filter) = Filter::parse(text) {
+        if let Ok(filter) = RowFilter::parse(text) {
             self.filtered_grid().filter = filter;
         }
     }
@@ -68,7 +73,7 @@ impl App {
     }
 
     /// Edits the prompt's text as a readline would.
-    pub fn edit_prompt(&mut self, key: Key) {
+    pub fn edit_prompt(&mut self, key: KeyPress) {
         if self.prompt.as_mut().is_some_and(|prompt| prompt.edit(key)) {
             self.prompt_changed();
         }
@@ -84,7 +89,7 @@ impl App {
 
     /// The filter's prompt was closed with this text. In the palette that runs what the filter found.
     pub fn answer_filter(&mut self, text: &str, model: &Model) -> Result<Effect, String> {
-        let filter = Filter::parse(text).map_err(|problem| problem.to_string())?;
+        let filter = RowFilter::parse(text).map_err(|problem| problem.to_string())?;
         if !self.windows.is_empty() {
             return Ok(self.choose_in_window().unwrap_or(Effect::None));
         }

@@ -139,6 +139,36 @@ fn help_lists_this_views_keys_first_filters_and_runs() {
 }
 
 #[test]
+fn help_is_grouped_and_found_by_the_words_people_use() {
+    let mut help = story("7?");
+    let text = help.text();
+    assert!(text.contains("Only in Waiting") && text.contains("Debugger"), "{text}");
+    let mut found = help.keys("/uncordon");
+    let text = found.text();
+    assert!(text.contains(":menu") && text.contains(":what-if EDIT"), "{text}");
+    assert!(!text.contains("Debugger") && !text.contains(":step"), "{text}");
+    let mut found = Story::new(model()).keys("<Ctrl-p>pending");
+    assert!(found.text().contains(":why") && found.text().contains(":fix"), "{}", found.text());
+}
+
+#[test]
+fn a_count_stands_before_a_key() {
+    let mut story = story("5<Alt-3>j");
+    assert!(story.lines()[2].contains("4/5"), "{}", story.lines()[2]);
+    let mut story = story.keys("<Alt-2>k");
+    assert!(story.lines()[2].contains("2/5"), "{}", story.lines()[2]);
+    let story = story.keys("<Alt-1><Alt-2>s<Alt-4>7s");
+    let step = |count| Command::Step { count, back: false };
+    assert_eq!(story.requests(), [step(12), step(1)], "a key without a count drops it");
+    // Where digits show no views they are counts, as in vim.
+    let mut story = Story::new(model()).keys(":keys vim<Enter>g53j");
+    assert_eq!(story.app.view(), ViewId::Nodes);
+    assert!(story.lines()[2].contains("4/5"), "{}", story.lines()[2]);
+    let story = story.keys("20n");
+    assert_eq!(story.requests(), [Command::Next { count: 20, back: false }]);
+}
+
+#[test]
 fn the_palette_is_the_help_with_its_filter_open() {
     let story = story("<Ctrl-p>timeline<Enter>");
     assert_eq!(story.app.view(), ViewId::Timeline);
@@ -175,7 +205,11 @@ fn the_detail_pane_takes_the_keys_and_scrolls() {
     let mut story = story.keys("jj");
     assert!(story.lines()[16].contains("Details ─ 4 more lines ─"), "{}", story.lines()[16]);
     let mut story = story.keys("G");
-    assert!(story.lines()[21].contains("5 of 5 nodes, from place 0"), "{}", story.lines()[20]);
+    assert!(
+        story.lines()[21].contains("5 of 5 nodes, starting at index 0"),
+        "{}",
+        story.lines()[20]
+    );
     assert!(story.keys("<Tab>j").lines()[2].contains("9/16"));
 }
 

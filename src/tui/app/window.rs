@@ -6,12 +6,12 @@ use super::{App, Effect};
 use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::command_result::{Choice, WindowContent};
 use crate::tui::compare::Table;
-use crate::tui::lines::{Line, LineGrid, Wrapped, wrapped};
+use crate::tui::lines::{DetailLine, LineGrid, Wrapped, wrapped};
 use crate::tui::model::Model;
 use crate::tui::prompt::Purpose;
 use crate::tui::theme::Scope;
 use crate::tui::view::decision_lines;
-use crate::tui::widget::grid::{CellOut, Column, GridSource, GridState};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource, GridState};
 use crate::tui::widget::status_line::Severity;
 use kubestep_debug::edit::offers::Offer;
 
@@ -35,7 +35,7 @@ enum Content {
     Help(Vec<HelpRow>),
     Offers(Vec<Offer>),
     Choices(Vec<Choice>),
-    Lines(Vec<Line>),
+    Lines(Vec<DetailLine>),
     Table(Table),
 }
 
@@ -56,6 +56,25 @@ pub struct HelpRow {
     pub valid: bool,
     /// Where it works.
     pub views: String,
+}
+
+impl HelpRow {
+    /// The heading of a group.
+    pub fn heading(title: &str) -> HelpRow {
+        HelpRow {
+            name: "",
+            keys: String::new(),
+            usage: title.to_owned(),
+            help: String::new(),
+            search: "",
+            valid: true,
+            views: String::new(),
+        }
+    }
+
+    fn is_heading(&self) -> bool {
+        self.name.is_empty()
+    }
 }
 
 impl Window {
@@ -93,7 +112,10 @@ impl Content {
     /// What a row stands for, in a window of that width inside.
     fn choice(&self, row: usize, width: u16) -> Option<WindowChoice> {
         match self {
-            Content::Help(rows) => rows.get(row).cloned().map(WindowChoice::Action),
+            Content::Help(rows) => Some(match rows.get(row)? {
+                row if row.is_heading() => WindowChoice::Nothing,
+                row => WindowChoice::Action(row.clone()),
+            }),
             Content::Offers(offers) => offers.get(row).cloned().map(WindowChoice::Offer),
             Content::Choices(lines) => {
                 let command = choice_rows(lines, width).get(row)?.0.clone();
@@ -133,7 +155,7 @@ enum WindowChoice {
 fn choice_rows(lines: &[Choice], width: u16) -> Vec<(Option<WhatIfCommand>, Wrapped)> {
     let columns = usize::from(width.saturating_sub(2));
     let rows = |(command, text): &Choice| {
-        let rows = wrapped(&[Line::text(text)], columns).into_iter();
+        let rows = wrapped(&[DetailLine::text(text)], columns).into_iter();
         rows.map(|row| (command.clone(), row)).collect::<Vec<_>>()
     };
     lines.iter().flat_map(rows).collect()
@@ -148,20 +170,36 @@ impl GridSource for ActionGrid {
     fn columns(&self) -> usize {
         3
     }
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::text("key", 11),
-            1 => Column::text("command", 22),
-            _ => Column::prose("what it does", 20),
+            0 => GridColumn::text("key", 11),
+            1 => GridColumn::text("command", 23),
+            _ => GridColumn::prose("what it does", 20),
         }
     }
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(row) = self.0.get(row) else { return };
         let dim = if row.valid { Scope::Text } else { Scope::TextDim };
         match column {
+            _ if row.is_heading() => {
+                if column == 1 {
+                    out.set(&row.usage, Scope::TextStrong);
+                }
+            }
             0 => out.set(&row.keys, if row.valid { Scope::HintKey } else { Scope::TextDim }),
             1 => out.set(&row.usage, dim),
             _ => out.set(&row.help, dim),
+        }
+    }
+
+    /// Other words for it, too; a heading is never what one looks for.
+    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+        match self.0.get(row) {
+            Some(row) if row.is_heading() => {}
+            Some(found) if column == 2 => {
+                out.set(&format!("{} {}", found.help, found.search), Scope::Text);
+            }
+            _ => self.cell(row, column, out),
         }
     }
 }
@@ -175,8 +213,8 @@ impl GridSource for OfferGrid {
     fn columns(&self) -> usize {
         1
     }
-    fn column(&self, _column: usize) -> Column {
-        Column::prose("edit", 20)
+    fn column(&self, _column: usize) -> GridColumn {
+        GridColumn::prose("edit", 20)
     }
     fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
         let Some(offer) = self.0.get(row) else { return };
@@ -190,6 +228,8 @@ impl App {
     pub fn open_help(&mut self, title: &str, rows: Vec<HelpRow>) {
         let footer = "/ filter  Enter run  Esc close";
         self.push_window(Window::new(title, footer, Content::Help(rows)));
+        // The first action, not its heading.
+        self.move_in_window(1);
     }
 
     /// Closes all windows.
@@ -200,10 +240,10 @@ impl App {
     /// The decisions of the live cluster's scheduler beside ours, the newest last.
     pub fn open_decisions(&mut self, model: &Model) {
         let decisions = model.live.iter().flat_map(|live| &live.decisions);
-        let mut lines: Vec<Line> =
+        let mut lines: Vec<DetailLine> =
             decisions.flat_map(|decision| decision_lines(decision)).collect();
         if lines.is_empty() {
-            lines.push(Line::text("the cluster's scheduler has not decided anything yet"));
+            lines.push(DetailLine::text("the cluster's scheduler has not decided anything yet"));
         }
         let title = "Decisions of the cluster's scheduler and ours";
         self.push_window(Window::new(title, "/ filter  Esc close", Content::Lines(lines)));
@@ -233,7 +273,7 @@ impl App {
     pub fn copy(
         &mut self,
         model: &Model,
-        write: fn(&str, &[Line]) -> String,
+        write: fn(&str, &[DetailLine]) -> String,
     ) -> Result<Effect, String> {
         let column = self.grid(self.view).column;
         let rows = self.chosen_rows(model);
@@ -241,7 +281,8 @@ impl App {
             return Err("there is no row to copy".into());
         }
         let view = self.source(model);
-        let lines: Vec<Line> = rows.iter().flat_map(|row| view.detail(*row, column)).collect();
+        let lines: Vec<DetailLine> =
+            rows.iter().flat_map(|row| view.detail(*row, column)).collect();
         Ok(Effect::Copy(write(&view.title(), &lines)))
     }
 
@@ -249,7 +290,10 @@ impl App {
     pub(in crate::tui) fn selected_help(&self) -> Option<&str> {
         let window = self.windows.last()?;
         match &window.content {
-            Content::Help(rows) => Some(&rows.get(window.grid.selected_row()?)?.help),
+            Content::Help(rows) => {
+                let help = &rows.get(window.grid.selected_row()?)?.help;
+                Some(help.as_str()).filter(|help| !help.is_empty())
+            }
             Content::Lines(_) | Content::Offers(_) | Content::Choices(_) | Content::Table(_) => {
                 None
             }
@@ -260,7 +304,7 @@ impl App {
     pub(super) fn open_window(&mut self, content: WindowContent) {
         match content {
             WindowContent::Lines(title, lines) | WindowContent::Differences(title, lines) => {
-                let lines = lines.iter().map(Line::text).collect();
+                let lines = lines.iter().map(DetailLine::text).collect();
                 self.push_window(Window::new(&title, "/ filter  Esc close", Content::Lines(lines)));
             }
             WindowContent::Branches(title, lines) => {

@@ -127,7 +127,7 @@ fn mistakes_and_completion() {
     assert!(live.text().contains("breakpoint 1: on:preemption"), "{}", live.text());
     let mut live = live.keys(":break off 9<Enter>");
     assert!(live.text().contains("there is no breakpoint 9"));
-    assert!(live.keys(":watch node<Enter>").text().contains("a watch is of"));
+    assert!(live.keys(":watch node<Enter>").text().contains("a watch has the form"));
 }
 
 #[test]

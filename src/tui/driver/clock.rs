@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Driver, StepResult};
+use super::{Driver, PendingSteps, StepResult};
 use crate::tui::command_result::CommandResult;
 use crate::tui::model::span;
 use crate::tui::speed::Speed;
 use kubestep_api::Time;
 use kubestep_api::words::count;
 use kubestep_debug::breakpoint::Moment;
+use kubestep_debug::fork::Redone;
 use kubestep_debug::timer::{self, Timer};
 use kubestep_debug::{Continued, Ran, Search};
 use kubestep_framework::pod::NamespacedName;
@@ -41,6 +42,27 @@ pub(super) enum Goal {
     Moment(Time),
 }
 
+/// What goes on until a goal is reached.
+#[derive(Default)]
+pub(super) struct Run {
+    /// What it is to reach.
+    pub goal: Goal,
+    /// Number of cycles when it began.
+    pub cycles_before: usize,
+    /// How many recorded cycles it might have to run again when it began.
+    pub unseen_before: usize,
+    /// Why a real scheduler could not go on with it.
+    pub refused: Option<String>,
+    /// Since when logging breakpoints have not been asked.
+    pub log_from: Option<Moment>,
+    /// Steps that were asked for, and are not all done.
+    pub steps: Option<PendingSteps>,
+    /// What is redone, as it was begun.
+    pub redoing: Option<Redone>,
+    /// The clock that plays.
+    pub playing: Playing,
+}
+
 /// How far playing is on the way to the next stop.
 #[derive(Default)]
 pub(super) struct Playing {
@@ -64,16 +86,16 @@ impl Driver {
     /// Plays on after `passed` at `speed`. Gives words when nothing comes any more.
     pub fn play(&mut self, speed: Speed, passed: Duration) -> Option<String> {
         let start = Instant::now();
-        self.playing.waited += passed;
-        self.playing.flowed = self.playing.flowed.saturating_add(speed.flow(passed));
+        self.run.playing.waited += passed;
+        self.run.playing.flowed = self.run.playing.flowed.saturating_add(speed.flow(passed));
         loop {
             match self.next_to_play() {
                 Next::Never => {
-                    self.playing = Playing::default();
+                    self.run.playing = Playing::default();
                     return Some("idle; no timers pending".into());
                 }
-                Next::Now if self.playing.waited < speed.pause(STEP) => break,
-                Next::In(gap) if self.playing.flowed < gap => break,
+                Next::Now if self.run.playing.waited < speed.pause(STEP) => break,
+                Next::In(gap) if self.run.playing.flowed < gap => break,
                 Next::Now | Next::In(_) => {
                     let since = self.session.moment();
                     self.play_stop();
@@ -95,7 +117,7 @@ impl Driver {
     /// Playing has stopped: the clock stays where it was seen.
     pub fn pause(&mut self) {
         let flowed = self.shown_flow();
-        self.playing = Playing::default();
+        self.run.playing = Playing::default();
         self.model.progress = None;
         if flowed > 0 && self.session.is_at_newest() {
             self.session.advance(flowed);
@@ -106,7 +128,7 @@ impl Driver {
     /// Virtual time since the last stop, at most up to the next one.
     fn shown_flow(&self) -> i64 {
         match self.next_to_play() {
-            Next::In(gap) => self.playing.flowed.min(gap),
+            Next::In(gap) => self.run.playing.flowed.min(gap),
             _ => 0,
         }
     }
@@ -125,7 +147,7 @@ impl Driver {
     }
 
     fn play_stop(&mut self) {
-        self.playing = Playing::default();
+        self.run.playing = Playing::default();
         if !self.session.is_at_newest() {
             self.session.go_to_stop(self.session.stop_index() + 1);
             return self.position_changed();
@@ -141,14 +163,14 @@ impl Driver {
     fn stop_played(&mut self, since: Option<Moment>) -> Option<String> {
         let now = Moment::after(self.session.entries_past());
         let words = self.stop_until(since, now)?;
-        self.playing = Playing::default();
+        self.run.playing = Playing::default();
         self.position_changed();
         Some(words)
     }
 
     fn play_words(&self, speed: Speed) -> String {
         let left = match self.next_to_play() {
-            Next::In(gap) => gap - self.playing.flowed.min(gap),
+            Next::In(gap) => gap - self.run.playing.flowed.min(gap),
             _ => return format!("{speed}; space pauses"),
         };
         match self.session.next_timer().filter(|_| self.session.is_at_newest()) {
@@ -262,11 +284,11 @@ impl Driver {
     }
 
     pub(super) fn begin_run(&mut self, goal: Goal) -> CommandResult {
-        self.refused = None;
-        self.goal = goal;
-        self.run_from = self.session.history().cycle_count();
-        self.unseen_from = self.unseen_ahead();
-        self.log_from = self.session.moment();
+        self.run.refused = None;
+        self.run.goal = goal;
+        self.run.cycles_before = self.session.history().cycle_count();
+        self.run.unseen_before = self.unseen_ahead();
+        self.run.log_from = self.session.moment();
         CommandResult { running: true, ..CommandResult::default() }
     }
 
@@ -274,28 +296,28 @@ impl Driver {
     pub fn run_slice(&mut self, budget: Duration) -> Option<CommandResult> {
         let start = Instant::now();
         let more = || start.elapsed() < budget;
-        if self.goal == Goal::Steps {
+        if self.run.goal == Goal::Steps {
             let done = self.walk_on(more);
             self.model.progress = self.walk_words();
             self.world_changed();
             return done;
         }
-        if self.goal == Goal::Redo {
+        if self.run.goal == Goal::Redo {
             let done = self.redo_on(more);
             self.world_changed();
             return done;
         }
-        let came_to = match self.goal {
+        let came_to = match self.run.goal {
             Goal::Back => self.session.continue_back(more),
             _ => self.go_on(more),
         };
         let over = came_to != Continued::Paused;
-        let number = self.session.history().cycle_count() - self.run_from;
+        let number = self.session.history().cycle_count() - self.run.cycles_before;
         let ran = count(number, "cycle");
         self.model.progress = (!over).then(|| match self.unseen_ahead() {
             0 => format!("{ran} ran; Esc stops"),
             left => {
-                let all = self.unseen_from.max(left);
+                let all = self.run.unseen_before.max(left);
                 let done = all - left;
                 format!(
                     "looking for a stop: {done} of {} run again; Esc stops",
@@ -303,8 +325,8 @@ impl Driver {
                 )
             }
         });
-        let notes = match over && self.goal != Goal::Back {
-            true => self.log_lines(self.log_from),
+        let notes = match over && self.run.goal != Goal::Back {
+            true => self.log_lines(self.run.log_from),
             false => Vec::new(),
         };
         let done = match came_to {
@@ -334,7 +356,7 @@ impl Driver {
     fn unseen_ahead(&self) -> usize {
         let here = self.session.moment();
         let before = self.session.unseen_until(here);
-        match self.goal {
+        match self.run.goal {
             Goal::Back => before,
             _ => {
                 let all = Moment::after(self.session.history().len());
@@ -353,12 +375,12 @@ impl Driver {
                 Search::Paused => return Continued::Paused,
                 Search::None => {}
             }
-            if self.goal != Goal::End {
+            if self.run.goal != Goal::End {
                 // No breakpoint stands in the way of what was decided.
                 self.send();
             }
             if over {
-                if self.goal == Goal::Idle {
+                if self.run.goal == Goal::Idle {
                     // The last of the pods, if a group was tried.
                     self.session.go_to_end();
                 }
@@ -375,19 +397,19 @@ impl Driver {
 
     /// One step towards the goal; `false` when it is reached, or cannot be.
     fn run_on(&mut self) -> bool {
-        if self.goal == Goal::End {
+        if self.run.goal == Goal::End {
             return false;
         }
         let ran = self.new_cycle();
         let here = self.session.record().filter(|_| ran).map(|record| record.pod);
-        if matches!(self.goal, Goal::Pod(pod) if here == Some(pod)) {
+        if matches!(self.run.goal, Goal::Pod(pod) if here == Some(pod)) {
             return false;
         }
         if ran && self.session.livelock().is_none() {
             return true;
         }
         let due = self.session.next_timer().map(|timer| timer.due);
-        match (self.goal, due) {
+        match (self.run.goal, due) {
             (Goal::Idle | Goal::Back | Goal::End | Goal::Steps, _) => false,
             // A real scheduler's time passes by itself.
             _ if self.is_real() => false,
@@ -410,7 +432,7 @@ impl Driver {
         }
         match self.decide_next() {
             StepResult::Refused(text) => {
-                self.refused = Some(text);
+                self.run.refused = Some(text);
                 false
             }
             went => went.is_new_cycle(),
@@ -419,10 +441,10 @@ impl Driver {
 
     fn end_words(&self) -> String {
         let here = self.session.record();
-        if let Some(text) = &self.refused {
+        if let Some(text) = &self.run.refused {
             return text.clone();
         }
-        match self.goal {
+        match self.run.goal {
             Goal::End => "this is the newest state: c runs until nothing is left to schedule, \
                           Space schedules continuously"
                 .into(),

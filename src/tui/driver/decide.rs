@@ -6,7 +6,6 @@ mod tests;
 use std::sync::Arc;
 
 use super::Driver;
-use crate::tui::amount;
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::span;
 use crate::tui::widget::status_line::Severity;
@@ -16,6 +15,7 @@ use kubestep_debug::decision::{Decided, Decision, decide};
 use kubestep_debug::edit::{Edit, EditError};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{Outcome, QueueMove, QueueName};
+use kubestep_framework::resource::amount;
 
 /// Other pods that are named; more are counted.
 const NAMED: usize = 12;

@@ -44,20 +44,21 @@ impl Driver {
         let other = other.ok_or_else(|| EditError(format!("there is no branch {name:?}")))?;
         let names = Pair { a: name.to_owned(), b: current.to_owned() };
         let sides = Sides { names: names.clone(), changes: self.changes };
-        if let Some(known) = self.compared.as_ref().filter(|known| known.sides == sides) {
+        if let Some(known) = self.tasks.comparison.as_ref().filter(|known| known.sides == sides) {
             return Ok(CommandResult::window(known.window()));
         }
         let (mut other, session) = (other.clone(), self.session.clone());
         other.write_here();
-        let begun =
-            BackgroundTask::begin("compare", move |told| lines(other, &session, &names, told));
+        let begun = BackgroundTask::begin("compare", move |progress| {
+            lines(other, &session, &names, progress)
+        });
         let work = begun.map_err(|error| EditError(format!("cannot compare: {error}")))?;
         // What is compared in a moment is shown at once.
         let patience = self.freshness.patience;
         Ok(self.take_compared(RunningComparison { sides, work }, patience).unwrap_or_else(
             |comparing| {
                 self.stop_search();
-                self.searching = Some(super::search::RunningTask::Difference(comparing));
+                self.tasks.running = Some(super::search::RunningTask::Difference(comparing));
                 CommandResult { searching: true, ..CommandResult::default() }
             },
         ))
@@ -79,7 +80,7 @@ impl Driver {
         };
         let compared = Comparison { sides: comparing.sides, lines };
         let window = compared.window();
-        self.compared = Some(compared);
+        self.tasks.comparison = Some(compared);
         Ok(CommandResult::window(window))
     }
 }
@@ -118,17 +119,17 @@ fn lines(
     mut other: Session,
     session: &Session,
     names: &Pair<String>,
-    told: &TaskProgress,
+    progress: &TaskProgress,
 ) -> Option<Vec<String>> {
     let cycles = |session: &Session| session.history().cycle_count();
     let missing = cycles(session).saturating_sub(cycles(&other));
-    let (mut ran, mut goes_on) = (0, told.go_on(0, missing));
+    let (mut ran, mut goes_on) = (0, progress.go_on(0, missing));
     other.run_until_idle(missing, |_| {
         ran += 1;
-        goes_on = told.go_on(ran, missing);
+        goes_on = progress.go_on(ran, missing);
         !goes_on
     });
-    goes_on = goes_on && told.go_on(missing, missing);
+    goes_on = goes_on && progress.go_on(missing, missing);
     let side = |name: &str, session: &Session| match cycles(session) {
         1 => format!("{name}, 1 cycle"),
         count => format!("{name}, {count} cycles"),

@@ -10,12 +10,25 @@ use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::LiveModel;
 use kubestep_api::Time;
 use kubestep_live::attended::Arrival;
-use kubestep_live::{Decision, Following, Notice, debugger};
+use kubestep_live::{Decision, Following, InteractiveScheduler, Notice, debugger};
+
+/// The live cluster behind the session.
+#[derive(Default)]
+pub(super) struct Live {
+    /// A cluster that a shadow scheduler follows.
+    pub following: Option<Following>,
+    /// A cluster that the session schedules.
+    pub attended: Option<Box<InteractiveScheduler>>,
+    /// Notices that are not on screen yet.
+    pub unsaid: Vec<Notice>,
+    /// Whether a real scheduler goes on without stepping.
+    pub runs: bool,
+}
 
 impl Driver {
     /// Lets the session follow a cluster whose lists were loaded into it.
     pub fn follow(&mut self, following: Following) {
-        self.following = Some(following);
+        self.live.following = Some(following);
         self.session.forget_past();
         self.model.start = self.session.world().now();
         self.live_changed();
@@ -31,19 +44,20 @@ impl Driver {
     /// Whether events of a cluster are to be taken in: not while it is stopped, and not into a
     /// branch.
     pub fn follows(&self) -> bool {
-        let shadows = self.following.as_ref().is_some_and(|following| !following.is_frozen());
-        shadows && self.branches.on_original() || self.attended.is_some() && self.held().is_none()
+        let shadows = self.live.following.as_ref().is_some_and(|following| !following.is_frozen());
+        shadows && self.branches.on_original()
+            || self.live.attended.is_some() && self.held().is_none()
     }
 
     /// Whether the connection to a cluster is to be looked at, also while it is frozen or a branch
     /// is shown.
     pub fn is_live(&self) -> bool {
-        self.following.is_some() || self.attended.is_some()
+        self.live.following.is_some() || self.live.attended.is_some()
     }
 
     /// What comes next from the cluster; never, if none is followed.
     pub async fn next_arrival(&mut self) -> Option<Arrival> {
-        match (&mut self.following, &mut self.attended) {
+        match (&mut self.live.following, &mut self.live.attended) {
             (Some(following), _) => following.next().await.map(Arrival::Event),
             (None, Some(attended)) => attended.next().await,
             (None, None) => std::future::pending().await,
@@ -52,7 +66,7 @@ impl Driver {
 
     /// Takes in what came and all behind it. Gives what is to be said.
     pub fn take_in(&mut self, arrival: Option<Arrival>) -> Vec<Notice> {
-        let notices = match (&mut self.following, arrival) {
+        let notices = match (&mut self.live.following, arrival) {
             (None, arrival) => self.take_arrival(arrival),
             (Some(following), Some(Arrival::Event(event))) => {
                 following.take(&mut self.session, event)
@@ -60,7 +74,7 @@ impl Driver {
             // Nobody answers a shadow.
             (Some(_), Some(Arrival::Answered(_))) => Vec::new(),
             (Some(_), None) => {
-                self.following = None;
+                self.live.following = None;
                 let text = "the cluster is no longer followed: what is shown is out of date";
                 vec![Notice { serious: true, text: text.to_owned() }]
             }
@@ -74,7 +88,7 @@ impl Driver {
     /// breakpoint stopped it.
     pub fn live_slice(&mut self, budget: Duration, runs: bool) -> (bool, Option<CommandResult>) {
         let before = self.session.timeline().steps().end();
-        let (more, done) = match &mut self.following {
+        let (more, done) = match &mut self.live.following {
             Some(following) if self.branches.on_original() => {
                 (following.work(&mut self.session, budget), None)
             }
@@ -90,7 +104,7 @@ impl Driver {
     /// Lets time pass. Gives when to do that again, and whether something has changed.
     pub fn live_tick(&mut self) -> (Duration, bool) {
         let before = self.session.timeline().steps().end();
-        let (next, mut changed) = match (&mut self.following, &self.attended) {
+        let (next, mut changed) = match (&mut self.live.following, &self.live.attended) {
             (Some(following), _) if self.branches.on_original() => {
                 following.tick(&mut self.session);
                 let shown = self.model.live.as_ref().and_then(|live| live.outage.as_ref());
@@ -109,7 +123,7 @@ impl Driver {
 
     /// What cannot be done while a cluster is followed.
     pub(super) fn refused_live(&self, command: &Command) -> Option<CommandResult> {
-        let (real, frozen) = match (&self.following, &self.attended) {
+        let (real, frozen) = match (&self.live.following, &self.live.attended) {
             // A branch goes its own way.
             _ if !self.branches.on_original() => return None,
             (Some(following), _) => (false, following.is_frozen()),
@@ -135,7 +149,7 @@ impl Driver {
     }
 
     pub(super) fn freeze(&mut self) -> CommandResult {
-        let (frozen, waiting) = match (&mut self.following, &mut self.attended) {
+        let (frozen, waiting) = match (&mut self.live.following, &mut self.live.attended) {
             (Some(following), _) => {
                 following.freeze(!following.is_frozen());
                 (following.is_frozen(), following.waiting())
@@ -169,7 +183,7 @@ impl Driver {
     }
 
     pub(super) fn live_changed(&mut self) {
-        self.model.live = match (&self.following, &self.attended) {
+        self.model.live = match (&self.live.following, &self.live.attended) {
             (Some(following), _) => Some(LiveModel {
                 frozen: following.is_frozen(),
                 outage: following.outage(),

@@ -47,7 +47,7 @@ impl StepResult {
 impl Driver {
     /// Lets the session, which acts, schedule for real.
     pub fn attend(&mut self, attended: InteractiveScheduler) {
-        self.attended = Some(Box::new(attended));
+        self.live.attended = Some(Box::new(attended));
         self.session.forget_past();
         self.model.start = self.session.world().now();
         self.live_changed();
@@ -55,12 +55,12 @@ impl Driver {
 
     /// Whether the session on screen is the one that schedules for real.
     pub fn is_real(&self) -> bool {
-        self.attended.is_some() && self.session.acts()
+        self.live.attended.is_some() && self.session.acts()
     }
 
     /// Why nothing is decided and no news are taken in.
     pub(super) fn held(&self) -> Option<HoldReason> {
-        let attended = self.attended.as_ref()?;
+        let attended = self.live.attended.as_ref()?;
         if !self.session.acts() {
             return Some(HoldReason::Branch);
         }
@@ -76,7 +76,7 @@ impl Driver {
 
     /// What the picture says of it.
     pub(super) fn real_model(&self) -> Option<RealModel> {
-        let attended = self.attended.as_ref()?;
+        let attended = self.live.attended.as_ref()?;
         Some(RealModel {
             context: attended.context().to_owned(),
             dry_run: attended.is_dry_run(),
@@ -121,17 +121,17 @@ impl Driver {
 
     /// Why a cycle stays held.
     fn stays_held(&mut self) -> String {
-        let why = self.attended.as_mut().and_then(|attended| attended.may_write().err());
+        let why = self.live.attended.as_mut().and_then(|attended| attended.may_write().err());
         format!("{} stays held; {}", self.cycle_words(), why.unwrap_or_default())
     }
 
     /// Decides about the next pod for real.
     pub(super) fn decide_next(&mut self) -> StepResult {
-        let Some(attended) = &mut self.attended else { return StepResult::Ran(Ran::Idle) };
+        let Some(attended) = &mut self.live.attended else { return StepResult::Ran(Ran::Idle) };
         if let Err(text) = attended.may_write() {
             return StepResult::Refused(text);
         }
-        self.unsaid.extend(attended.catch_up(&mut self.session));
+        self.live.unsaid.extend(attended.catch_up(&mut self.session));
         match attended.decide(&mut self.session) {
             Ok(true) => StepResult::Ran(Ran::NewCycle),
             Ok(false) => StepResult::Ran(Ran::Idle),
@@ -142,7 +142,7 @@ impl Driver {
     /// Sends what a real scheduler wants written, unless that has to wait. Gives it in a few
     /// words.
     pub(super) fn send(&mut self) -> Option<String> {
-        let attended = self.attended.as_mut().filter(|_| self.session.acts())?;
+        let attended = self.live.attended.as_mut().filter(|_| self.session.acts())?;
         // Without the lease it never may again: then it fails, and one can look on.
         let waits = attended.may_write().is_err() && !attended.standing().is_lost();
         if waits { None } else { attended.send(&mut self.session) }
@@ -184,8 +184,8 @@ impl Driver {
         }
         let sent = sent.unwrap_or_default();
         self.session.go_to_end();
-        self.runs = true;
-        match self.attended.as_mut().map(|attended| attended.may_write()) {
+        self.live.runs = true;
+        match self.live.attended.as_mut().map(|attended| attended.may_write()) {
             Some(Err(text)) => {
                 let text = format!("scheduling resumes when that is allowed{sent}; {text}");
                 CommandResult::of(Severity::Warning, text)
@@ -198,7 +198,7 @@ impl Driver {
     /// what is to be said if a breakpoint stopped it.
     pub(super) fn run_for_real(&mut self, budget: Duration) -> (bool, Option<CommandResult>) {
         let start = Instant::now();
-        while self.runs && self.held().is_none() && start.elapsed() < budget {
+        while self.live.runs && self.held().is_none() && start.elapsed() < budget {
             let since = self.newest_moment();
             if !self.decide_next().is_new_cycle() {
                 return (false, None);
@@ -208,7 +208,7 @@ impl Driver {
             }
             self.send();
         }
-        (self.runs && self.held().is_none(), None)
+        (self.live.runs && self.held().is_none(), None)
     }
 
     /// The end of what is recorded.
@@ -219,20 +219,20 @@ impl Driver {
     /// Lets time pass for a real scheduler. Gives whether something has changed.
     pub(super) fn tick_for_real(&mut self) -> bool {
         let held = self.held().is_some();
-        let Some(attended) = &mut self.attended else { return false };
+        let Some(attended) = &mut self.live.attended else { return false };
         let shown = self.model.live.as_ref().map_or(0, |live| live.waiting);
         let led = *attended.standing() == LeaderStatus::Leads;
         let (changed, notices) = attended.tick(&mut self.session, held);
-        self.unsaid.extend(notices);
+        self.live.unsaid.extend(notices);
         if !led && *attended.standing() == LeaderStatus::Leads {
-            self.unsaid.push(Notice { serious: false, text: DECIDING.into() });
+            self.live.unsaid.push(Notice { serious: false, text: DECIDING.into() });
         }
         changed || held && attended.waiting() != shown
     }
 
     /// Takes in what came from the cluster. Gives what is to be said.
     pub(super) fn take_arrival(&mut self, arrival: Option<Arrival>) -> Vec<Notice> {
-        let Some(attended) = &mut self.attended else { return Vec::new() };
+        let Some(attended) = &mut self.live.attended else { return Vec::new() };
         match arrival {
             Some(arrival) => attended.take(&mut self.session, arrival),
             None => {
@@ -252,14 +252,14 @@ impl Driver {
                 "this is the past: c returns to the newest state, :fork tries it here".to_owned()
             }
             Some(HoldReason::Cycle) => format!("{} is held: }} sends it first", self.cycle_words()),
-            _ => self.attended.as_mut()?.may_write().err()?,
+            _ => self.live.attended.as_mut()?.may_write().err()?,
         };
         Some(CommandResult::error(text))
     }
 
     /// What was said while something else went on.
     pub fn take_unsaid(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.unsaid)
+        std::mem::take(&mut self.live.unsaid)
     }
 
     /// How a real scheduler is left: what it wanted written and was never sent, and whether its
@@ -268,12 +268,12 @@ impl Driver {
         let here = self.session.acts().then_some(&self.session);
         let original = here.or_else(|| self.branches.other(ORIGINAL));
         let unsent = original.map(Session::unsent_words).unwrap_or_default();
-        let standing = self.attended.as_ref().map(|attended| attended.standing());
+        let standing = self.live.attended.as_ref().map(|attended| attended.standing());
         SchedulerExit { unsent, lost: standing.is_some_and(LeaderStatus::is_lost) }
     }
 }
 
-/// See [`Driver::left`].
+/// What a real scheduler left undone when the debugger was closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchedulerExit {
     /// What was held and is not written, in a few words; empty: nothing.

@@ -1,30 +1,46 @@
-//! Keeps the picture of the session up to date.
+//! Keeps the model of the session up to date.
 //!
 //! What the recording shows follows every move; the rows of the cluster are drawn up only for
 //! the view on screen, from the state at the position. In the past that state, or a matrix of
 //! the cycle there, may have to be reached again first. A moment of that is done at once; what
-//! takes longer is left to [`Driver::work_slice`], and the picture says so meanwhile.
+//! takes longer is left to [`Driver::work_slice`], and the model says so meanwhile.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Driver, rows};
 use crate::report;
-use crate::tui::model::{Configuration, CyclePosition, FoldedOutline, Model, ModelPart};
+use crate::tui::model::{
+    ArgumentNames, Configuration, CyclePosition, FoldedOutline, Model, ModelPart,
+};
 use crate::tui::names::CommonNameParts;
 use crate::tui::view::events;
 use kubestep_cluster::World;
 use kubestep_cluster::moments::Target;
 use kubestep_config as config;
 use kubestep_config::ResolvedConfig;
-use kubestep_debug::{Input, Session};
+use kubestep_debug::{Input, Position as Frame, Restoring, Session};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::NodeNames;
 
 /// The patience of a person who presses keys.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// What of the picture is how old.
+/// The way to an earlier state, if it is long.
+pub(super) struct Replay {
+    /// What is still to be done.
+    pub work: Option<Restoring>,
+    /// The stop and the frame where it began.
+    pub came_from: (usize, Frame),
+}
+
+impl Default for Replay {
+    fn default() -> Replay {
+        Replay { work: None, came_from: (0, Frame::START) }
+    }
+}
+
+/// Which parts of the model are out of date.
 pub(super) struct Freshness {
     /// How long the way to an earlier state may keep a key waiting.
     pub patience: Duration,
@@ -43,6 +59,8 @@ pub(super) struct Freshness {
     named: Option<Arc<NodeNames>>,
     /// The configuration that the rows are of.
     config: Option<Arc<ResolvedConfig>>,
+    /// The revision of which the names are.
+    names_of: Option<u64>,
     /// The revision of which the times are.
     pub times_of: u64,
     /// The state that the rows show, if it is known: the step and the moment within it.
@@ -63,6 +81,7 @@ impl Default for Freshness {
             old_nodes: true,
             named: None,
             config: None,
+            names_of: None,
             times_of: u64::MAX,
             state: None,
         }
@@ -77,31 +96,31 @@ impl Driver {
 
     /// Brings the model up to date for a view that draws `part`: completely, or as far as it gets in a moment.
     pub fn refresh(&mut self, part: ModelPart) {
-        if self.work.is_none() {
-            self.work = self.session.restoring_here(part.shows_cluster());
+        if self.replay.work.is_none() {
+            self.replay.work = self.session.restoring_here(part.shows_cluster());
             self.work_slice(self.freshness.patience);
         }
-        if self.work.is_none()
+        if self.replay.work.is_none()
             && let Some((number, _)) = self.model.inspected
             && let Some(stop) = self.session.timeline().stop_of_cycle(number)
             && let Some(stop) = self.session.timeline().stops().get(stop)
         {
-            self.work = self.session.restoring(stop.step, false);
+            self.replay.work = self.session.restoring(stop.step, false);
             self.work_slice(self.freshness.patience);
         }
-        if self.work.is_none() {
+        if self.replay.work.is_none() {
             self.refresh_part(part);
         }
     }
 
     /// Whether the state at the position is still being reached: call `work_slice`.
     pub fn is_working(&self) -> bool {
-        self.work.is_some()
+        self.replay.work.is_some()
     }
 
     /// Goes on with the way to the state at the position for about `budget`.
     pub fn work_slice(&mut self, budget: Duration) {
-        let Some(mut work) = self.work.take() else { return };
+        let Some(mut work) = self.replay.work.take() else { return };
         let start = Instant::now();
         let done = self.session.restore(&mut work, || start.elapsed() >= budget);
         self.model.going_back = (!done).then(|| work.progress());
@@ -112,8 +131,28 @@ impl Driver {
         self.model.revision += 1;
         match done {
             true => self.take_cycles(),
-            false => self.work = Some(work),
+            false => self.replay.work = Some(work),
         }
+    }
+
+    /// Brings the names that arguments complete to up to date.
+    pub fn refresh_names(&mut self) {
+        if self.freshness.names_of == Some(self.model.revision) {
+            return;
+        }
+        self.freshness.names_of = Some(self.model.revision);
+        let world = self.session.state().unwrap_or_else(|| self.session.world());
+        let mut pods: Vec<_> = world.api().objects().pods.iter().map(|(key, _)| *key).collect();
+        pods.sort_unstable();
+        let branches = self.branches.list(&self.session);
+        let nodes = world.api().nodes();
+        let mut nodes: Vec<_> = nodes.map(|node| node.metadata.name.to_string()).collect();
+        nodes.sort_unstable();
+        self.model.names = Arc::new(ArgumentNames {
+            nodes,
+            pods: pods.iter().map(ToString::to_string).collect(),
+            branches: branches.into_iter().map(|branch| branch.name).collect(),
+        });
     }
 
     fn refresh_part(&mut self, part: ModelPart) {

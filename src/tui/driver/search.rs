@@ -31,7 +31,18 @@ pub(super) struct FixQuery {
     frame: Frame,
 }
 
-/// What is looked for beside the keys.
+/// Work on threads of its own, and what it came to last.
+#[derive(Default)]
+pub(super) struct Tasks {
+    /// What is under way.
+    pub running: Option<RunningTask>,
+    /// The last changes found.
+    pub fixes: Option<FoundFixes>,
+    /// The last comparison of branches.
+    pub comparison: Option<super::difference::Comparison>,
+}
+
+/// What is searched in the background.
 pub(super) enum RunningTask {
     /// What would make a pod fit.
     Fixes(FixQuery, BackgroundTask<Fixes>),
@@ -57,7 +68,7 @@ impl Driver {
         };
         let same =
             |other: &FixQuery| FixQuery { frame: question.frame, ..other.clone() } == question;
-        if let Some(answer) = self.found.as_ref().filter(|answer| same(&answer.question)) {
+        if let Some(answer) = self.tasks.fixes.as_ref().filter(|answer| same(&answer.question)) {
             return CommandResult::window(window(answer));
         }
         if self.session.world_at(self.session.step()).api().objects().pod(pod).is_none() {
@@ -65,7 +76,7 @@ impl Driver {
         }
         self.stop_search();
         match self.begin_search(question) {
-            Ok(searching) => self.searching = Some(searching),
+            Ok(searching) => self.tasks.running = Some(searching),
             Err(error) => {
                 let text = format!("cannot search: {error}");
                 return CommandResult::error(text);
@@ -87,12 +98,12 @@ impl Driver {
 
     /// Whether a search is under way: call `search_tick` now and then.
     pub fn is_searching(&self) -> bool {
-        self.searching.is_some()
+        self.tasks.running.is_some()
     }
 
     /// Ends the search; what it has found until then still comes.
     pub fn stop_search(&mut self) {
-        match &self.searching {
+        match &self.tasks.running {
             Some(RunningTask::Fixes(_, work)) => work.stop(),
             Some(RunningTask::Difference(comparing)) => comparing.stop(),
             None => {}
@@ -102,7 +113,7 @@ impl Driver {
     /// Looks how far the search is. What came of it once it is over.
     pub fn search_tick(&mut self) -> Option<CommandResult> {
         self.model.searching = None;
-        let going_on = match self.searching.take()? {
+        let going_on = match self.tasks.running.take()? {
             RunningTask::Fixes(question, work) => match work.result(NOW) {
                 TaskState::Running => RunningTask::Fixes(question, work),
                 came => return Some(self.take_found(question, came)),
@@ -113,7 +124,7 @@ impl Driver {
             },
         };
         self.model.searching = Some(going_on.words());
-        self.searching = Some(going_on);
+        self.tasks.running = Some(going_on);
         None
     }
 
@@ -124,13 +135,13 @@ impl Driver {
         };
         let answer = FoundFixes { question, fixes };
         let window = window(&answer);
-        self.found = Some(answer);
+        self.tasks.fixes = Some(answer);
         CommandResult::window(window)
     }
 
     /// Does the edits of a change that was found, in a branch from where it was asked for.
     pub(super) fn apply_fix(&mut self, number: usize) -> Result<CommandResult, EditError> {
-        let found = self.found.as_ref().and_then(|answer| {
+        let found = self.tasks.fixes.as_ref().and_then(|answer| {
             Some((answer.question.clone(), answer.fixes.found.get(number)?.edits.clone()))
         });
         let nothing = || EditError("nothing was found yet; X searches".into());

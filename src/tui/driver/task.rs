@@ -1,5 +1,5 @@
-//! Work on a thread of its own, so that keys are answered meanwhile: it says how far it is, and
-//! ends soon when it is told to.
+//! Work on a thread of its own, so that keys are answered meanwhile: it reports its progress and ends
+//! soon when it is asked to.
 
 use std::io;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ const STACK: usize = 8 << 20;
 
 /// Work under way.
 pub(super) struct BackgroundTask<T> {
-    told: Arc<TaskProgress>,
+    progress: Arc<TaskProgress>,
     result: Receiver<T>,
 }
 
-/// What both threads know.
+/// How far the work is, and whether it is to end.
 #[derive(Default)]
 pub(super) struct TaskProgress {
     stop: AtomicBool,
@@ -45,7 +45,7 @@ impl TaskProgress {
 }
 
 impl<T: Send + 'static> BackgroundTask<T> {
-    /// Begins.
+    /// Starts the thread.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -54,27 +54,27 @@ impl<T: Send + 'static> BackgroundTask<T> {
         work: impl FnOnce(&TaskProgress) -> T + Send + 'static,
     ) -> io::Result<BackgroundTask<T>> {
         let (sender, result) = sync_channel(1);
-        let told = Arc::new(TaskProgress::default());
-        let telling = told.clone();
+        let progress = Arc::new(TaskProgress::default());
+        let shared = progress.clone();
         // Nobody waits any more for what was given up.
-        let work = move || drop(sender.send(work(&telling)));
+        let work = move || drop(sender.send(work(&shared)));
         thread::Builder::new().name(name.into()).stack_size(STACK).spawn(work)?;
-        Ok(BackgroundTask { told, result })
+        Ok(BackgroundTask { progress, result })
     }
 
     /// Asks it to end.
     pub fn stop(&self) {
-        self.told.stop.store(true, Ordering::Relaxed);
+        self.progress.stop.store(true, Ordering::Relaxed);
     }
 
     /// Whether it was asked to.
     pub fn is_stopping(&self) -> bool {
-        self.told.stop.load(Ordering::Relaxed)
+        self.progress.stop.load(Ordering::Relaxed)
     }
 
     /// How much is done, of how much; of nothing while that is not known.
     pub fn progress(&self) -> (usize, usize) {
-        (self.told.done.load(Ordering::Relaxed), self.told.of.load(Ordering::Relaxed))
+        (self.progress.done.load(Ordering::Relaxed), self.progress.of.load(Ordering::Relaxed))
     }
 
     /// What came of it, waiting for that no longer than `patience`.

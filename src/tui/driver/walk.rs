@@ -25,7 +25,7 @@ pub(super) struct PendingSteps {
 impl Driver {
     /// Begins to walk, and goes as far as a person waits without noticing.
     pub(super) fn walk(&mut self, walk: PendingSteps) -> CommandResult {
-        self.walk = Some(PendingSteps { from: self.session.moment(), ..walk });
+        self.run.steps = Some(PendingSteps { from: self.session.moment(), ..walk });
         let (start, patience) = (Instant::now(), self.freshness.patience);
         let done = self.walk_on(|| start.elapsed() < patience);
         done.unwrap_or_else(|| self.begin_run(Goal::Steps))
@@ -34,7 +34,7 @@ impl Driver {
     /// Walks on while there is `more` time. What came of it once it is over. For real all is
     /// done at once: nobody else decides in between.
     pub(super) fn walk_on(&mut self, more: impl Fn() -> bool) -> Option<CommandResult> {
-        let mut walk = self.walk.take()?;
+        let mut walk = self.run.steps.take()?;
         let mut went = StepResult::Ran(Ran::Moved);
         let (mut stop, mut sent) = (None, None);
         while walk.left > 0 {
@@ -55,7 +55,7 @@ impl Driver {
                 sent = self.send();
             }
             if walk.left > 0 && !self.is_real() && !more() {
-                self.walk = Some(walk);
+                self.run.steps = Some(walk);
                 return None;
             }
         }
@@ -70,7 +70,7 @@ impl Driver {
 
     /// How far a walk is, for the status line.
     pub(super) fn walk_words(&self) -> Option<String> {
-        let walk = self.walk?;
+        let walk = self.run.steps?;
         let done = walk.count - walk.left;
         Some(format!("{done} of {}; Esc stops", count(walk.count as usize, "step")))
     }

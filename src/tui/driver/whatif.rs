@@ -137,13 +137,13 @@ impl Driver {
         if redone.left == 0 {
             return Ok(CommandResult::info(again(&redone.words)));
         }
-        self.redoing = Some(redone);
+        self.run.redoing = Some(redone);
         Ok(self.begin_run(Goal::Redo))
     }
 
     /// Goes on with it; what came of it once it is over.
     pub(super) fn redo_on(&mut self, more: impl FnMut() -> bool) -> Option<CommandResult> {
-        let begun = self.redoing.take()?;
+        let begun = self.run.redoing.take()?;
         let left = match self.branches.redo(&mut self.session, more) {
             Ok(redone) => redone.left,
             Err(error) => {
@@ -156,7 +156,7 @@ impl Driver {
         if left == 0 {
             return Some(CommandResult::info(again(&begun.words)));
         }
-        self.redoing = Some(begun);
+        self.run.redoing = Some(begun);
         None
     }
 

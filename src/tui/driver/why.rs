@@ -1,11 +1,16 @@
-//! The answer to "why?" in a window.
+//! The answer to "why?", in a window and as an outline that folds.
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod view_tests;
 
 use super::Driver;
-use crate::report::why::{Detail, of_node, text};
+use crate::report::outline::{Item, To};
+use crate::report::why::{Detail, of_node, outline, text};
 use crate::tui::command_result::{CommandResult, WindowContent};
+use crate::tui::model::{FoldedOutline, OutlineKind};
+use crate::tui::view::ViewId;
 use kubestep_api::intern::Symbol;
 use kubestep_debug::why::{ask, ask_of_cycle};
 use kubestep_framework::pod::NamespacedName;
@@ -26,6 +31,34 @@ impl Driver {
         };
         let title = format!("{} on {node} in cycle {cycle}", why.pod);
         CommandResult::window(WindowContent::Lines(title, of_node(&why, node)))
+    }
+
+    /// Why the pod is where it is at the position, as an outline.
+    pub(super) fn why_view(&mut self, pod: NamespacedName) -> CommandResult {
+        let Some(answer) = ask(&mut self.session, pod, &[]) else { return gone(pod) };
+        let mut outline = outline(&answer);
+        if !answer.is_schedulable() {
+            let text = "What would make it fit? Enter looks for the smallest changes";
+            outline.items.push(Item::heading("fixes", text).to(To::Search(pod)));
+        }
+        // What was folded for one pod says nothing of another.
+        let before = self.model.why.take().filter(|before| before.outline.title == outline.title);
+        self.model.why = Some(FoldedOutline::new(outline, before, Some(pod)));
+        self.model.revision += 1;
+        CommandResult { look_at: Some(ViewId::Why), ..CommandResult::default() }
+    }
+
+    /// Folds a line of an outline, or unfolds it.
+    pub(super) fn fold(&mut self, outline: OutlineKind, key: u64) -> CommandResult {
+        let folding = match outline {
+            OutlineKind::Groups => &mut self.model.groups,
+            OutlineKind::Why => &mut self.model.why,
+        };
+        if let Some(folding) = folding {
+            folding.toggle(key);
+        }
+        self.model.revision += 1;
+        CommandResult::default()
     }
 }
 

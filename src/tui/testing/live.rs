@@ -10,7 +10,7 @@ use ratatui::buffer::Buffer;
 use super::{appearance, golden, lines_of, parse_keys};
 use crate::tui::action::Keymap;
 use crate::tui::app::Effect;
-use crate::tui::color::Depth;
+use crate::tui::color::ColorDepth;
 use crate::tui::glyph::Charset;
 use crate::tui::interface::Interface;
 use crate::tui::widget::status_line::Severity;
@@ -102,7 +102,7 @@ impl Live {
     }
 
     pub fn new(session: Session, size: (u16, u16)) -> Live {
-        let appearance = appearance("dark", Depth::Rgb, Charset::Unicode);
+        let appearance = appearance("dark", ColorDepth::Rgb, Charset::Unicode);
         let keymap = Keymap::default();
         let mut interface = Interface::new(appearance, keymap, session, "test".into()).unwrap();
         interface.set_slice(SLICE);

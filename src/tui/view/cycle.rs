@@ -9,33 +9,30 @@
 //! ```
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use super::{OnEnter, View, ViewId, verdict};
-use crate::tui::glyph::Verdict;
-use crate::tui::lines::Line;
-use crate::tui::model::{CyclePosition, Model, span};
+use super::{OnEnter, View, ViewId, shared, verdict};
+use crate::tui::glyph::VerdictSign;
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use indexmap::IndexMap;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
-use kubestep_framework::record::{
-    CycleRecord, FilterColumn, GroupRecord, Outcome, PluginStatus, ScoreColumn, VerdictId,
-};
+use kubestep_framework::record::{CycleRecord, FilterColumn, PluginStatus, ScoreColumn, VerdictId};
 
 /// A line: a point, or a plugin at the point above it.
 struct Row {
     point: ExtensionPoint,
     plugin: Option<Symbol>,
-    verdict: Verdict,
+    verdict: VerdictSign,
     /// Of a filter plugin that rejects some nodes: how many pass, of how many.
     share: Option<(usize, usize)>,
     words: String,
 }
 
-/// See the module.
+/// The rows of the overview.
 pub struct CycleView<'a> {
     model: &'a Model,
     rows: Vec<Row>,
@@ -99,27 +96,27 @@ fn status_words(answer: &PluginStatus) -> String {
 }
 
 /// The gravest answer of several; a skip weighs least.
-fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
-    let weight = |v: &Verdict| match v {
-        Verdict::NotEvaluated => 0,
-        Verdict::Skip => 1,
-        Verdict::Success => 2,
-        Verdict::Wait => 3,
-        Verdict::Pending => 4,
-        Verdict::Unschedulable => 5,
-        Verdict::Unresolvable => 6,
-        Verdict::Error => 7,
+fn worst(verdicts: impl Iterator<Item = VerdictSign>) -> VerdictSign {
+    let weight = |v: &VerdictSign| match v {
+        VerdictSign::NotEvaluated => 0,
+        VerdictSign::Skip => 1,
+        VerdictSign::Success => 2,
+        VerdictSign::Wait => 3,
+        VerdictSign::Pending => 4,
+        VerdictSign::Unschedulable => 5,
+        VerdictSign::Unresolvable => 6,
+        VerdictSign::Error => 7,
     };
-    verdicts.max_by_key(weight).unwrap_or(Verdict::NotEvaluated)
+    verdicts.max_by_key(weight).unwrap_or(VerdictSign::NotEvaluated)
 }
 
 fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
     let point = ExtensionPoint::Filter;
     let total = cycle.nodes.order.len();
     let (verdict, words) = match (cycle.filter.plugins.is_empty(), cycle.feasible.len()) {
-        (true, _) => (Verdict::NotEvaluated, "did not run".to_owned()),
-        (false, 0) => (Verdict::Unschedulable, format!("no node of {total} passes")),
-        (false, n) => (Verdict::Success, format!("{n} of {total} nodes pass")),
+        (true, _) => (VerdictSign::NotEvaluated, "did not run".to_owned()),
+        (false, 0) => (VerdictSign::Unschedulable, format!("no node of {total} passes")),
+        (false, n) => (VerdictSign::Success, format!("{n} of {total} nodes pass")),
     };
     let words = match cycle.filter.extender.len() {
         0 => words,
@@ -151,7 +148,7 @@ pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> Stri
 fn filter_row(
     cycle: &CycleRecord,
     column: &FilterColumn,
-) -> (Verdict, Option<(usize, usize)>, String) {
+) -> (VerdictSign, Option<(usize, usize)>, String) {
     let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
     let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
     for node in &cycle.nodes.order {
@@ -164,9 +161,11 @@ fn filter_row(
         }
     }
     match (asked, rejected) {
-        (0, _) => (Verdict::NotEvaluated, None, "no node was evaluated".into()),
-        (_, 0) if skipped == asked => (Verdict::Skip, None, "nothing to check for this pod".into()),
-        (n, 0) => (Verdict::Success, None, format!("{n} of {n} nodes pass")),
+        (0, _) => (VerdictSign::NotEvaluated, None, "no node was evaluated".into()),
+        (_, 0) if skipped == asked => {
+            (VerdictSign::Skip, None, "nothing to check for this pod".into())
+        }
+        (n, 0) => (VerdictSign::Success, None, format!("{n} of {n} nodes pass")),
         (n, r) => {
             let gravest = worst(reasons.keys().map(|id| verdict::of_id(cycle, *id)));
             (gravest, Some((n - r, n)), reasons_counted(cycle, &reasons))
@@ -181,7 +180,7 @@ fn reasons_counted(cycle: &CycleRecord, reasons: &IndexMap<VerdictId, usize>) ->
     for (id, count) in reasons {
         let (all, fixed) = by_text.entry(verdict::explain(cycle, *id)).or_default();
         *all += count;
-        if verdict::of_id(cycle, *id) == Verdict::Unresolvable {
+        if verdict::of_id(cycle, *id) == VerdictSign::Unresolvable {
             *fixed += count;
         }
     }
@@ -211,14 +210,14 @@ fn push_score(rows: &mut Vec<Row>, cycle: &CycleRecord) {
     let point = ExtensionPoint::Score;
     let (verdict, words) = match (cycle.score.plugins.len(), cycle.feasible.len()) {
         (0, 1) => {
-            (Verdict::NotEvaluated, "one node passed, so there was nothing to compare".into())
+            (VerdictSign::NotEvaluated, "one node passed, so there was nothing to compare".into())
         }
-        (0, _) => (Verdict::NotEvaluated, "did not run".to_owned()),
-        _ => (Verdict::Success, score_words(cycle)),
+        (0, _) => (VerdictSign::NotEvaluated, "did not run".to_owned()),
+        _ => (VerdictSign::Success, score_words(cycle)),
     };
     rows.push(Row { point, plugin: None, verdict, share: None, words });
     for column in &cycle.score.plugins {
-        let (verdict, words) = (Verdict::Success, column_words(cycle, column));
+        let (verdict, words) = (VerdictSign::Success, column_words(cycle, column));
         rows.push(Row { point, plugin: Some(column.plugin), verdict, share: None, words });
     }
 }
@@ -228,14 +227,9 @@ fn score_words(cycle: &CycleRecord) -> String {
     let node = cycle.node.map(|n| format!(", {n} was chosen")).unwrap_or_default();
     let tie = match cycle.tie.len() {
         0 | 1 => String::new(),
-        n => format!(", {n} nodes tied{}", tie_break_words(cycle)),
+        n => format!(", {n} nodes tied{}", shared::tie_break_words(cycle)),
     };
     format!("best total {best}{tie}{node}")
-}
-
-/// How a tie was broken, where not as upstream does.
-pub(super) fn tie_break_words(cycle: &CycleRecord) -> String {
-    cycle.other_tie_break().map(|how| format!(" (broken by {how})")).unwrap_or_default()
 }
 
 fn column_words(cycle: &CycleRecord, column: &ScoreColumn) -> String {
@@ -258,15 +252,15 @@ impl GridSource for CycleView<'_> {
         3
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::name("extension point", 30, 36),
+            0 => GridColumn::name("extension point", 30, 36),
             1 => {
                 let share = |row: &Row| row.share.map(|(pass, of)| share_text(pass, of).len());
                 let widest = self.rows.iter().filter_map(share).max().unwrap_or(0);
-                Column::text("status", widest.max(8) as u16)
+                GridColumn::text("status", widest.max(8) as u16)
             }
-            _ => Column::prose("what it said", 20),
+            _ => GridColumn::prose("what it said", 20),
         }
     }
 
@@ -303,7 +297,7 @@ impl GridSource for CycleView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        use Verdict::{NotEvaluated, Skip, Success};
+        use VerdictSign::{NotEvaluated, Skip, Success};
         self.rows.get(row).is_some_and(|r| !matches!(r.verdict, Success | Skip | NotEvaluated))
     }
 }
@@ -329,16 +323,16 @@ impl View for CycleView<'_> {
         "No cycle yet: n runs the next one, c all of them; 2 shows the queues.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let (Some(cycle), Some(row)) = (self.model.cycle(), self.rows.get(row)) else {
             return Vec::new();
         };
         let mut lines = vec![subject(row)];
         if !row.words.is_empty() {
-            lines.push(Line::text(&row.words));
+            lines.push(DetailLine::text(&row.words));
         }
         if !self.model.is_under_way() {
-            lines.extend(outcome_lines(cycle));
+            lines.extend(shared::outcome_lines(cycle));
         }
         lines.extend(super::live_decision_lines(self.model, cycle.cycle));
         lines
@@ -365,14 +359,14 @@ impl View for CycleView<'_> {
     }
 }
 
-fn subject(row: &Row) -> Line {
+fn subject(row: &Row) -> DetailLine {
     let said = match row.share {
         Some((pass, of)) => share_text(pass, of),
         None => row.verdict.meaning().to_owned(),
     };
     match row.plugin {
-        Some(plugin) => Line::heading(format!("{plugin} at {}: {said}", row.point.name())),
-        None => Line::heading(format!("{}: {said}", row.point.name())),
+        Some(plugin) => DetailLine::heading(format!("{plugin} at {}: {said}", row.point.name())),
+        None => DetailLine::heading(format!("{}: {said}", row.point.name())),
     }
 }
 
@@ -382,60 +376,4 @@ fn title(cycle: &CycleRecord) -> String {
     let group = cycle.group.as_ref().map(|group| format!(", group {}", group.group));
     let group = group.unwrap_or_default();
     format!("Cycle {} of {}: {outcome}{node}{group}", cycle.cycle, cycle.pod)
-}
-
-/// How a cycle ended, with the pod's whole message.
-pub(super) fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<Line> {
-    let scope = match cycle.outcome {
-        Outcome::Scheduled => Scope::VerdictPass,
-        Outcome::Waiting => Scope::VerdictWait,
-        Outcome::Unschedulable => Scope::VerdictFail,
-        Outcome::SchedulerError => Scope::VerdictError,
-        Outcome::Dropped => Scope::VerdictSkip,
-    };
-    let mut lines = vec![Line::field("outcome", cycle.outcome.as_str()).scoped(scope)];
-    if !cycle.message.is_empty() {
-        lines.push(Line::field("message", &cycle.message));
-    }
-    lines.extend(cycle.group.as_ref().map(group_line));
-    let named = [
-        ("node", cycle.node),
-        ("nominated", cycle.nominated_node),
-        ("tried first", cycle.nominated_first),
-    ];
-    lines.extend(named.iter().filter_map(|(l, n)| n.map(|n| Line::field(l, n))));
-    if let Some(status) = &cycle.permit_wait {
-        let ended = if status.is_success() { "allowed".to_owned() } else { status.message() };
-        lines.push(Line::field("permit wait", ended));
-    }
-    lines.push(Line::field("attempt", cycle.attempt));
-    lines.push(Line::field("profile", cycle.profile));
-    let evaluated = format!(
-        "{} of {} nodes, from place {}",
-        cycle.evaluated_nodes,
-        cycle.nodes.order.len(),
-        cycle.start_index
-    );
-    lines.push(Line::field("evaluated", evaluated));
-    lines
-}
-
-/// The pod group of a cycle and how far it was from its quorum.
-fn group_line(group: &GroupRecord) -> Line {
-    let GroupRecord { group, pods, scheduled_before, placed, min_count } = group;
-    let found = scheduled_before + placed;
-    let text = match min_count {
-        None => format!("{group}, without a quorum: {found} of {pods} pods have a node"),
-        Some(needed) => format!(
-            "{group}, quorum {needed}: {found} of {pods} pods have a node \
-             ({placed} found one in this attempt)"
-        ),
-    };
-    let short = min_count.is_some_and(|needed| found < needed);
-    Line::field("group", text).scoped(if short { Scope::VerdictFail } else { Scope::Text })
-}
-
-/// Time since the session's start.
-pub(super) fn since_start(model: &Model, time: kubestep_api::Time) -> String {
-    format!("+{}", span(time.0 - model.start.0))
 }

@@ -4,17 +4,17 @@
 use std::fmt::Write as _;
 
 use super::View;
-use super::cycle::since_start;
+use super::shared::since_start;
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_debug::Position as Frame;
 use kubestep_debug::breakpoint::location;
 use kubestep_debug::trace::{Entry, EntryId};
 
-/// See the module.
+/// The rows of the events.
 pub struct EventsView<'a>(pub &'a Model);
 
 impl EventsView<'_> {
@@ -74,14 +74,14 @@ impl GridSource for EventsView<'_> {
         6
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::name("pod", 18, 36),
-            1 => Column::number("time", 8),
-            2 => Column::text("what", 5),
-            3 => Column::prose("from → to, or answer", 26),
-            4 => Column::text("cause", 18),
-            _ => Column::name("plugin", 12, 24).from_tier(Tier::Standard),
+            0 => GridColumn::name("pod", 18, 36),
+            1 => GridColumn::number("time", 8),
+            2 => GridColumn::text("what", 5),
+            3 => GridColumn::prose("from → to, or answer", 26),
+            4 => GridColumn::text("cause", 18),
+            _ => GridColumn::name("plugin", 12, 24).from_tier(Tier::Standard),
         }
     }
 
@@ -147,17 +147,17 @@ impl View for EventsView<'_> {
         "Nothing has moved yet.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(entry) = self.entry(row) else { return Vec::new() };
         let mut lines = vec![
-            Line::heading(format!("{}: {}", entry.pod(), what(entry))),
-            Line::field("time", since_start(self.0, entry.time())),
-            Line::field("cause", cause(entry)),
+            DetailLine::heading(format!("{}: {}", entry.pod(), what(entry))),
+            DetailLine::field("time", since_start(self.0, entry.time())),
+            DetailLine::field("cause", cause(entry)),
         ];
         if let Entry::Move(moved) = entry {
-            lines.extend(moved.plugin.map(|plugin| Line::field("plugin", plugin)));
+            lines.extend(moved.plugin.map(|plugin| DetailLine::field("plugin", plugin)));
             let order = |by| format!("of the pods moved together: chosen by {by}");
-            lines.extend(moved.order.map(|by| Line::field("order", order(by))));
+            lines.extend(moved.order.map(|by| DetailLine::field("order", order(by))));
         }
         lines
     }

@@ -11,15 +11,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::cycle::filter_summary;
-use super::scores::NAMES;
-use super::{OnEnter, View, verdict};
+use super::shared::NAMES;
+use super::{OnEnter, View, shared, verdict};
 use crate::tui::command::Command;
-use crate::tui::glyph::Verdict;
-use crate::tui::lines::Line;
+use crate::tui::glyph::VerdictSign;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::{Cut, head};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -41,7 +41,7 @@ const SIGNS: u16 = 4;
 /// Words of a name over a column that is not as wide as it may be.
 const NAME_LINES: usize = 3;
 
-/// See the module.
+/// The rows of the filter matrix.
 pub struct FilterView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
@@ -122,32 +122,34 @@ impl<'a> FilterView<'a> {
     }
 
     /// What a cell stands for.
-    fn verdict(&self, row: usize, column: usize) -> Verdict {
+    fn verdict(&self, row: usize, column: usize) -> VerdictSign {
         let Some((cycle, node)) = self.cycle.zip(self.node(row)) else {
-            return Verdict::NotEvaluated;
+            return VerdictSign::NotEvaluated;
         };
         if let Some((_, at)) = self.extender(column) {
             return by_extender(cycle, at, node);
         }
         match cycle.filter.by_extender(node) {
             Some(status) if column < FIXED => verdict::of_code(status.code()),
-            _ => self.id(row, column).map_or(Verdict::NotEvaluated, |id| verdict::of_id(cycle, id)),
+            _ => self
+                .id(row, column)
+                .map_or(VerdictSign::NotEvaluated, |id| verdict::of_id(cycle, id)),
         }
     }
 }
 
 /// What the extender at a position said of a node: nothing of one that plugins or an extender
 /// before it had rejected.
-fn by_extender(cycle: &CycleRecord, at: usize, node: NodeId) -> Verdict {
+fn by_extender(cycle: &CycleRecord, at: usize, node: NodeId) -> VerdictSign {
     let own = |name: Symbol| cycle.filter.extenders.iter().position(|extender| *extender == name);
     match cycle.filter.by_extender(node) {
         Some(status) => match own(status.plugin()).map_or(Ordering::Equal, |by| by.cmp(&at)) {
-            Ordering::Less => Verdict::NotEvaluated,
+            Ordering::Less => VerdictSign::NotEvaluated,
             Ordering::Equal => verdict::of_code(status.code()),
-            Ordering::Greater => Verdict::Success,
+            Ordering::Greater => VerdictSign::Success,
         },
-        None if cycle.filter.verdicts.get(node) == Some(VerdictId::PASS) => Verdict::Success,
-        None => Verdict::NotEvaluated,
+        None if cycle.filter.verdicts.get(node) == Some(VerdictId::PASS) => VerdictSign::Success,
+        None => VerdictSign::NotEvaluated,
     }
 }
 
@@ -187,8 +189,8 @@ fn notes(cycle: &CycleRecord, words: bool) -> Vec<String> {
 fn note(rejected: usize, skipped: bool, words: bool) -> String {
     match (rejected, words) {
         (0, true) => if skipped { "skipped" } else { "all pass" }.to_owned(),
-        (0, false) if skipped => Verdict::Skip.glyph().to_owned(),
-        (0, false) => Verdict::Success.glyph().to_owned(),
+        (0, false) if skipped => VerdictSign::Skip.glyph().to_owned(),
+        (0, false) => VerdictSign::Success.glyph().to_owned(),
         (n, true) => format!("✗ {n}"),
         (n @ 1..1_000, false) => format!("✗{n}"),
         (n, false) => format!("✗{}k", n / 1_000),
@@ -204,20 +206,20 @@ impl GridSource for FilterView<'_> {
         FIXED + self.cycle.map_or(0, |c| c.filter.plugins.len() + c.filter.extenders.len())
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         let note = |at: usize| self.notes.get(at).cloned().unwrap_or_default();
         match column.checked_sub(FIXED) {
             None if column == 0 => {
-                Column::fitted("node", NAMES, self.model.node_names.widest().into())
+                GridColumn::fitted("node", NAMES, self.model.node_names.widest().into())
             }
-            None => Column::text("verdict", OFFICIAL).with_note(note(0)),
+            None => GridColumn::text("verdict", OFFICIAL).with_note(note(0)),
             Some(plugin) => {
                 let plugins = self.cycle.and_then(|c| c.filter.plugins.get(plugin));
                 let extender = self.extender(column).map(|(c, at)| c.filter.extenders[at]);
                 let name = plugins.map(|p| p.plugin).or(extender).unwrap_or_default();
                 let column = match self.width {
-                    WIDEST.. => Column { cut: Cut::Middle, ..Column::text(&name, WIDEST) },
-                    width => Column::text(&short_name(&name, width), width),
+                    WIDEST.. => GridColumn { cut: Cut::Middle, ..GridColumn::text(&name, WIDEST) },
+                    width => GridColumn::text(&short_name(&name, width), width),
                 };
                 column.with_note(note(plugin + 1))
             }
@@ -273,7 +275,7 @@ impl GridSource for FilterView<'_> {
 
     fn label(&self, row: usize, key: &str) -> Option<&str> {
         let name = self.cycle?.nodes.name(self.node(row)?);
-        super::nodes::label_of(self.model, name, key)
+        shared::label_of(self.model, name, key)
     }
 }
 
@@ -303,15 +305,15 @@ impl View for FilterView<'_> {
         }
     }
 
-    fn detail(&self, row: usize, column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, column: usize) -> Vec<DetailLine> {
         let (Some(cycle), Some(node)) = (self.cycle, self.node(row)) else { return Vec::new() };
         let name = cycle.nodes.name(node);
         let mut lines = Vec::new();
         if let Some(plugin) = column.checked_sub(FIXED).and_then(|p| cycle.filter.plugins.get(p)) {
             let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
             lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));
-            lines.push(Line::text(verdict::explain(cycle, id)));
-            lines.push(Line::field("all nodes", filter_summary(cycle, plugin)));
+            lines.push(DetailLine::text(verdict::explain(cycle, id)));
+            lines.push(DetailLine::field("all nodes", filter_summary(cycle, plugin)));
         }
         if let Some((_, at)) = self.extender(column) {
             let (verdict, extender) = (self.verdict(row, column), cycle.filter.extenders[at]);
@@ -325,7 +327,7 @@ impl View for FilterView<'_> {
         let failures = all_failures(cycle, node);
         if !failures.is_empty() {
             lines.extend(failures);
-            lines.push(Line::field("Enter", "exactly what blocks it: taint, label, amount"));
+            lines.push(DetailLine::field("Enter", "exactly what blocks it: taint, label, amount"));
         }
         if self.width < WORDS && column < FIXED {
             lines.push(legend());
@@ -354,26 +356,29 @@ impl View for FilterView<'_> {
     }
 }
 
-fn said(cycle: &CycleRecord, who: &str, id: VerdictId) -> Line {
+fn said(cycle: &CycleRecord, who: &str, id: VerdictId) -> DetailLine {
     answered(who, verdict::of_id(cycle, id))
 }
 
-fn answered(who: &str, verdict: Verdict) -> Line {
+fn answered(who: &str, verdict: VerdictSign) -> DetailLine {
     let (glyph, meaning) = (verdict.glyph(), verdict.meaning());
-    Line::text(format!("{glyph} {who}: {meaning}")).scoped(verdict.scope())
+    DetailLine::text(format!("{glyph} {who}: {meaning}")).scoped(verdict.scope())
 }
 
 /// What the signs in narrow columns stand for: the words that are there where they fit.
-fn legend() -> Line {
-    use Verdict::{Skip, Success, Unresolvable, Unschedulable};
+fn legend() -> DetailLine {
+    use VerdictSign::{Skip, Success, Unresolvable, Unschedulable};
     let signs = [Success, Unschedulable, Unresolvable, Skip];
     let signs = signs.map(|verdict| format!("{} {}", verdict.glyph(), verdict.word()));
-    let unasked = Verdict::NotEvaluated.glyph();
-    Line::field("signs", format!("{}, {unasked} not asked; Ctrl-w shows words", signs.join(", ")))
+    let unasked = VerdictSign::NotEvaluated.glyph();
+    DetailLine::field(
+        "signs",
+        format!("{}, {unasked} not asked; Ctrl-w shows words", signs.join(", ")),
+    )
 }
 
 /// The scheduler's own verdict with the plugin that gave it.
-fn official(cycle: &CycleRecord, id: VerdictId) -> Line {
+fn official(cycle: &CycleRecord, id: VerdictId) -> DetailLine {
     let by = cycle.verdicts.get(id).map(|s| format!(" by {}", s.plugin())).unwrap_or_default();
     let verdict = verdict::of_id(cycle, id);
     let explained = verdict::explain(cycle, id);
@@ -381,19 +386,19 @@ fn official(cycle: &CycleRecord, id: VerdictId) -> Line {
         true => explained,
         false => format!("{}{by}: {explained}", verdict.meaning()),
     };
-    Line::field("verdict", text).scoped(verdict.scope())
+    DetailLine::field("verdict", text).scoped(verdict.scope())
 }
 
 /// The verdict on a node that passed the plugins, but not the extenders.
-fn rejected_by_extender(status: &Status) -> Line {
+fn rejected_by_extender(status: &Status) -> DetailLine {
     let verdict = verdict::of_code(status.code());
     let (meaning, reasons) = (verdict.meaning(), verdict::reasons(status));
-    Line::field("verdict", format!("{meaning} by {}: {reasons}", status.plugin()))
+    DetailLine::field("verdict", format!("{meaning} by {}: {reasons}", status.plugin()))
         .scoped(verdict.scope())
 }
 
 /// Every plugin that refuses the node, also those behind the first failure.
-fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<Line> {
+fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<DetailLine> {
     let failing = cycle.filter.plugins.iter().filter_map(|column| {
         let id = column.verdicts.get(node).filter(|id| id.is_status())?;
         Some((column.plugin, id))
@@ -405,6 +410,6 @@ fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<Line> {
     }
     match text.is_empty() {
         true => Vec::new(),
-        false => vec![Line::field("all failures", text)],
+        false => vec![DetailLine::field("all failures", text)],
     }
 }

@@ -16,6 +16,7 @@ mod pods;
 mod preemption;
 mod queues;
 mod scores;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -24,7 +25,7 @@ pub(super) mod verdict;
 mod waiting;
 
 use super::command::Command;
-use super::lines::Line;
+use super::lines::DetailLine;
 use super::messages::Messages;
 use super::model::{CyclePosition, Model, ModelPart, OutlineKind};
 use super::theme::Scope;
@@ -40,7 +41,7 @@ pub trait View: GridSource {
     /// What to say when there is no row, with what to do about it.
     fn empty(&self) -> String;
     /// Everything about a cell.
-    fn detail(&self, row: usize, column: usize) -> Vec<Line>;
+    fn detail(&self, row: usize, column: usize) -> Vec<DetailLine>;
 
     /// What remains when only the rows that matter most are shown.
     fn failures(&self) -> &'static str {
@@ -242,7 +243,7 @@ pub fn tabs(active: ViewId) -> Tabs {
 }
 
 /// A decision of the cluster's scheduler, and ours.
-pub fn decision_lines(decision: &Decision) -> Vec<Line> {
+pub fn decision_lines(decision: &Decision) -> Vec<DetailLine> {
     let scope = match decision.verdict {
         Verdict::Same => Scope::VerdictPass,
         Verdict::Tie => Scope::VerdictWait,
@@ -251,19 +252,21 @@ pub fn decision_lines(decision: &Decision) -> Vec<Line> {
     };
     let cycle = decision.cycle.map(|number| format!(" (cycle {number})")).unwrap_or_default();
     let heading = format!("{}: {}", decision.pod, decision.verdict.as_str());
-    let mut lines =
-        vec![Line::text(heading).scoped(scope), Line::field("  the cluster", &decision.theirs)];
+    let mut lines = vec![
+        DetailLine::text(heading).scoped(scope),
+        DetailLine::field("  the cluster", &decision.theirs),
+    ];
     if decision.cycle.is_some() {
-        lines.push(Line::field("  ours", format!("{}{cycle}", decision.ours)));
+        lines.push(DetailLine::field("  ours", format!("{}{cycle}", decision.ours)));
     }
     if !decision.reason.is_empty() {
-        lines.push(Line::field("  where", &decision.reason));
+        lines.push(DetailLine::field("  where", &decision.reason));
     }
     lines
 }
 
 /// What the live cluster's scheduler decided in place of a cycle of ours.
-fn live_decision_lines(model: &Model, cycle: u64) -> Vec<Line> {
+fn live_decision_lines(model: &Model, cycle: u64) -> Vec<DetailLine> {
     model.decision_beside(cycle).map(decision_lines).unwrap_or_default()
 }
 

@@ -3,29 +3,22 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::View;
-use super::scores::NAMES;
-use crate::tui::amount;
-use crate::tui::glyph::Verdict;
+use super::shared::NAMES;
+use super::{View, shared};
+use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::Labels;
-use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::resource::Resource;
+use kubestep_framework::resource::amount;
 
-/// See the module.
+/// The rows of the nodes.
 pub struct NodesView<'a>(pub &'a Model);
-
-/// The value of a label of the node called `name`.
-pub(super) fn label_of<'a>(model: &'a Model, name: Symbol, key: &str) -> Option<&'a str> {
-    let node = model.nodes.iter().find(|n| n.name == name)?;
-    labels(node)?.get_str(key).map(|v| v.as_str())
-}
 
 fn labels(node: &NodeInfo) -> Option<&Labels> {
     node.node.as_ref().map(|n| &n.metadata.labels)
@@ -55,9 +48,11 @@ fn ratio(name: &str, used: i64, all: i64) -> String {
 
 fn state(node: &NodeInfo) -> (&'static str, Scope) {
     match &node.node {
-        None => ("! no object", Verdict::Error.scope()),
-        Some(object) if object.spec.unschedulable => ("⊘ cordoned", Verdict::Unresolvable.scope()),
-        Some(_) => ("✓ open", Verdict::Success.scope()),
+        None => ("! no object", VerdictSign::Error.scope()),
+        Some(object) if object.spec.unschedulable => {
+            ("⊘ cordoned", VerdictSign::Unresolvable.scope())
+        }
+        Some(_) => ("✓ open", VerdictSign::Success.scope()),
     }
 }
 
@@ -77,19 +72,19 @@ impl GridSource for NodesView<'_> {
         7 + usize::from(!self.0.nominated.is_empty())
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => {
                 let names = self.0.nodes.iter().map(|node| self.0.node_names.short(&node.name));
-                Column::fitted("node", NAMES, names.map(width).max().unwrap_or(0))
+                GridColumn::fitted("node", NAMES, names.map(width).max().unwrap_or(0))
             }
-            1 => Column::text("state", 11),
-            2 => Column::number("used%", 6),
-            3 => Column::number("cpu", 11),
-            4 => Column::number("memory", 15),
-            5 => Column::number("pods", 8),
-            6 => Column::prose("taints", 16).from_tier(Tier::Standard),
-            _ => Column::number("nominated", 9),
+            1 => GridColumn::text("state", 11),
+            2 => GridColumn::number("used%", 6),
+            3 => GridColumn::number("cpu", 11),
+            4 => GridColumn::number("memory", 15),
+            5 => GridColumn::number("pods", 8),
+            6 => GridColumn::prose("taints", 16).from_tier(Tier::Standard),
+            _ => GridColumn::number("nominated", 9),
         }
     }
 
@@ -109,7 +104,7 @@ impl GridSource for NodesView<'_> {
             5 => ratio("pods", node.pods.len() as i64, all.allowed_pods),
             6 => taints(node).join(", "),
             _ => {
-                out.scope = Verdict::Wait.scope();
+                out.scope = VerdictSign::Wait.scope();
                 match self.0.nominated_to(node.name).count() {
                     0 => String::new(),
                     number => number.to_string(),
@@ -146,7 +141,7 @@ impl GridSource for NodesView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        let open = |n: &Arc<NodeInfo>| state(n).1 == Verdict::Success.scope();
+        let open = |n: &Arc<NodeInfo>| state(n).1 == VerdictSign::Success.scope();
         self.node(row).is_some_and(|n| !open(n) || !taints(n).is_empty())
     }
 
@@ -172,18 +167,18 @@ impl View for NodesView<'_> {
         "The cluster has no node.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(node) = self.node(row) else { return Vec::new() };
         let (text, scope) = state(node);
-        let mut lines = vec![Line::text(format!("{text}: {}", node.name)).scoped(scope)];
+        let mut lines = vec![DetailLine::text(format!("{text}: {}", node.name)).scoped(scope)];
         lines.extend(resource_lines(&node.requested, &node.allocatable));
         lines.extend(nominated_lines(self.0, node));
         let taints = taints(node);
         if !taints.is_empty() {
-            lines.push(Line::field("taints", taints.join(", ")));
+            lines.push(DetailLine::field("taints", taints.join(", ")));
         }
-        lines.extend(labels(node).map(|l| Line::field("labels", super::pods::labels_text(l))));
-        lines.push(Line::field("pods", pods_text(node)));
+        lines.extend(labels(node).map(|l| DetailLine::field("labels", shared::labels_text(l))));
+        lines.push(DetailLine::field("pods", pods_text(node)));
         lines
     }
 
@@ -194,20 +189,20 @@ impl View for NodesView<'_> {
 }
 
 /// Each resource: requested, allocatable, free.
-fn resource_lines(used: &Resource, all: &Resource) -> Vec<Line> {
+fn resource_lines(used: &Resource, all: &Resource) -> Vec<DetailLine> {
     let mut lines = Vec::new();
     for (name, allocatable) in amount::parts(all) {
         let requested = used.amount(name.into());
         let show = |amount| amount::of(name, amount);
         let free = show(allocatable.saturating_sub(requested));
         let text = format!("{} requested of {}, {free} free", show(requested), show(allocatable));
-        lines.push(Line::field(name, text));
+        lines.push(DetailLine::field(name, text));
     }
     lines
 }
 
 /// For whom room is kept, and what that leaves to pods of a lower priority.
-fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<Line> {
+fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<DetailLine> {
     let mut free = node.allocatable.clone();
     free.accumulate(&node.requested, -1);
     let mut lines = Vec::new();
@@ -216,11 +211,11 @@ fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<Line> {
         free.accumulate(request, -1);
         let (key, priority) = (pod.key(), pod.priority());
         let text = format!("{key} (priority {priority}): {} reserved", amount::resources(request));
-        lines.push(Line::field("nominated", text).scoped(Verdict::Wait.scope()));
+        lines.push(DetailLine::field("nominated", text).scoped(VerdictSign::Wait.scope()));
     }
     if !lines.is_empty() {
         let text = format!("{} for pods of a lower priority", amount::resources(&free));
-        lines.push(Line::field("then free", text));
+        lines.push(DetailLine::field("then free", text));
     }
     lines
 }

@@ -3,17 +3,17 @@
 use super::{OnEnter, View};
 use crate::report::outline::{Item, To, Tone};
 use crate::tui::command::Command;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, FoldedOutline, Model, OutlineKind};
 use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_framework::pod::NamespacedName;
 
-/// See the module.
+/// The rows of an outline.
 pub struct OutlineView<'a> {
     model: &'a Model,
     folding: Option<&'a FoldedOutline>,
@@ -73,8 +73,8 @@ impl GridSource for OutlineView<'_> {
         1
     }
 
-    fn column(&self, _column: usize) -> Column {
-        Column::prose("Enter folds, unfolds, or goes there", 40)
+    fn column(&self, _column: usize) -> GridColumn {
+        GridColumn::prose("Enter folds, unfolds, or goes there", 40)
     }
 
     fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
@@ -119,9 +119,9 @@ impl View for OutlineView<'_> {
         }
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(item) = self.item(row) else { return Vec::new() };
-        let mut lines = vec![Line::text(&item.text).scoped(scope(item.tone))];
+        let mut lines = vec![DetailLine::text(&item.text).scoped(scope(item.tone))];
         lines.extend(item.to.map(|to| {
             let where_to = match to {
                 To::Verdict(_, node, Some(plugin)) => format!("what {plugin} said of {node}"),
@@ -130,7 +130,7 @@ impl View for OutlineView<'_> {
                 To::Pod(pod) => format!("why {pod} is where it is"),
                 To::Search(pod) => format!("the smallest changes that would make {pod} fit"),
             };
-            Line::field("Enter", where_to)
+            DetailLine::field("Enter", where_to)
         }));
         lines
     }

@@ -2,47 +2,30 @@
 
 use std::fmt::Write as _;
 
-use super::cycle::outcome_lines;
-use super::{OnEnter, RunTarget, View, ViewId};
-use crate::tui::amount;
-use crate::tui::glyph::Verdict;
+use super::shared::outcome_lines;
+use super::{OnEnter, RunTarget, View, ViewId, shared};
+use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, PodPlace, PodRow};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
-use kubestep_api::{Labels, Pod};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Pod;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod::requests::requested;
+use kubestep_framework::resource::amount;
 
-/// See the module.
+/// The rows of the pods.
 pub struct PodsView<'a>(pub &'a Model);
 
-/// A number that stands for a pod while the interface runs.
-pub(super) fn key_of(pod: NamespacedName) -> u64 {
-    key_of_text(&pod.namespace).rotate_left(17) ^ key_of_text(&pod.name)
-}
-
-/// A number that stands for a text while the interface runs (FNV-1a).
-pub(super) fn key_of_text(text: &str) -> u64 {
-    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
-}
-
-/// Labels as `key=value, …`.
-pub(super) fn labels_text(labels: &Labels) -> String {
-    let all: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    if all.is_empty() { "none".into() } else { all.join(", ") }
-}
-
 /// A sign for a place.
-fn sign(place: PodPlace) -> Verdict {
+fn sign(place: PodPlace) -> VerdictSign {
     match place {
-        PodPlace::Node(_) => Verdict::Success,
-        PodPlace::Waiting(_) => Verdict::Wait,
-        PodPlace::Queue(queue) => super::queues::sign(queue),
-        PodPlace::Ended => Verdict::Skip,
-        PodPlace::NobodyServes => Verdict::Unresolvable,
+        PodPlace::Node(_) => VerdictSign::Success,
+        PodPlace::Waiting(_) => VerdictSign::Wait,
+        PodPlace::Queue(queue) => shared::queue_sign(queue),
+        PodPlace::Ended => VerdictSign::Skip,
+        PodPlace::NobodyServes => VerdictSign::Unresolvable,
     }
 }
 
@@ -70,13 +53,13 @@ impl GridSource for PodsView<'_> {
         5
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::name("pod", 22, 44),
-            1 => Column::name("place", 22, 30),
-            2 => Column::number("prio", 8),
-            3 => Column::prose("requests", 20),
-            _ => Column::prose("labels", 16).from_tier(Tier::Standard),
+            0 => GridColumn::name("pod", 22, 44),
+            1 => GridColumn::name("place", 22, 30),
+            2 => GridColumn::number("prio", 8),
+            3 => GridColumn::prose("requests", 20),
+            _ => GridColumn::prose("labels", 16).from_tier(Tier::Standard),
         }
     }
 
@@ -93,7 +76,7 @@ impl GridSource for PodsView<'_> {
             2 => write!(out, "{}", row.pod.spec.priority.unwrap_or_default()),
             3 => out.write_str(&self.requests(&row.pod)),
             _ => {
-                out.set(&labels_text(&row.pod.metadata.labels), Scope::TextDim);
+                out.set(&shared::labels_text(&row.pod.metadata.labels), Scope::TextDim);
                 Ok(())
             }
         };
@@ -110,7 +93,7 @@ impl GridSource for PodsView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.pod(row).map_or(0, |p| key_of(name(&p.pod)))
+        self.pod(row).map_or(0, |p| shared::key_of(name(&p.pod)))
     }
 
     fn is_current(&self, row: usize) -> bool {
@@ -144,25 +127,28 @@ impl View for PodsView<'_> {
         "The cluster has no pod.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(row) = self.pod(row) else { return Vec::new() };
         let (key, sign) = (name(&row.pod), sign(row.place));
         let heading = format!("{} {key}: {}", sign.glyph(), row.place.words());
-        let mut lines = vec![Line::text(heading).scoped(sign.scope())];
+        let mut lines = vec![DetailLine::text(heading).scoped(sign.scope())];
         if let Some(node) = self.0.nomination_of(key) {
-            lines.push(Line::field("nominated", format!("room is reserved on {node}; 5 shows it")));
+            lines.push(DetailLine::field(
+                "nominated",
+                format!("room is reserved on {node}; 5 shows it"),
+            ));
         }
         if row.place == PodPlace::NobodyServes {
             let scheduler = row.pod.spec.scheduler_name;
             let text = format!("no profile of the configuration is called {scheduler:?}");
-            lines.push(Line::field("why", text));
+            lines.push(DetailLine::field("why", text));
         }
         if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.extend(outcome_lines(cycle));
             lines.extend(super::live_decision_lines(self.0, cycle.cycle));
         }
-        lines.push(Line::field("labels", labels_text(&row.pod.metadata.labels)));
-        lines.push(Line::heading("What the scheduler reads of its spec"));
+        lines.push(DetailLine::field("labels", shared::labels_text(&row.pod.metadata.labels)));
+        lines.push(DetailLine::heading("What the scheduler reads of its spec"));
         lines.extend(spec_lines(&row.pod));
         lines
     }
@@ -188,7 +174,7 @@ impl View for PodsView<'_> {
 }
 
 /// The spec as YAML, without what is not set.
-fn spec_lines(pod: &Pod) -> Vec<Line> {
+fn spec_lines(pod: &Pod) -> Vec<DetailLine> {
     let yaml = serde_yaml::to_string(&pod.spec).unwrap_or_else(|problem| problem.to_string());
-    yaml.lines().map(Line::text).collect()
+    yaml.lines().map(DetailLine::text).collect()
 }

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{OnEnter, View, verdict};
+use super::{OnEnter, View, shared, verdict};
 use crate::tui::command::Command;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -18,7 +18,7 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{Candidate, CycleRecord, PluginStatus};
 use kubestep_framework::status::Code;
 
-/// See the module.
+/// The rows of preemption: candidates first, then the other nodes.
 pub struct PreemptionView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
@@ -69,22 +69,22 @@ impl<'a> PreemptionView<'a> {
         }
     }
 
-    fn other_detail(&self, row: usize) -> Vec<Line> {
+    fn other_detail(&self, row: usize) -> Vec<DetailLine> {
         let Some((cycle, node)) = self.cycle.zip(self.other(row)) else { return Vec::new() };
         let (code, words) = found(cycle, node);
         let name = cycle.nodes.name(node);
-        let mut lines = vec![Line::heading(format!("{name} is no candidate"))];
+        let mut lines = vec![DetailLine::heading(format!("{name} is no candidate"))];
         let scope = verdict::of_code(code).scope();
-        lines.push(Line::field("dry run", status_words(code, &words)).scoped(scope));
+        lines.push(DetailLine::field("dry run", status_words(code, &words)).scoped(scope));
         lines.extend(self.answers());
         lines
     }
 
     /// What PostFilter answered.
-    fn answers(&self) -> Vec<Line> {
+    fn answers(&self) -> Vec<DetailLine> {
         let answers = self.cycle.map_or(&[][..], |c| c.post_filter.as_slice());
         let said = answers.iter().filter(|a| !a.status.message().is_empty());
-        said.map(|a| Line::field(&a.plugin, a.status.message())).collect()
+        said.map(|a| DetailLine::field(&a.plugin, a.status.message())).collect()
     }
 
     fn is_taken(&self, candidate: &Candidate) -> bool {
@@ -146,13 +146,13 @@ impl GridSource for PreemptionView<'_> {
         5
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::name("node", 16, 36),
-            1 => Column::text("dry run", 9),
-            2 => Column::number("victims", 8),
-            3 => Column::number("budgets", 8),
-            _ => Column::prose("status: victims, or why it is no candidate", 20),
+            0 => GridColumn::name("node", 16, 36),
+            1 => GridColumn::text("dry run", 9),
+            2 => GridColumn::number("victims", 8),
+            3 => GridColumn::number("budgets", 8),
+            _ => GridColumn::prose("status: victims, or why it is no candidate", 20),
         }
     }
 
@@ -189,7 +189,7 @@ impl GridSource for PreemptionView<'_> {
     }
 
     fn label(&self, row: usize, key: &str) -> Option<&str> {
-        super::nodes::label_of(self.model, self.node(row)?, key)
+        shared::label_of(self.model, self.node(row)?, key)
     }
 }
 
@@ -211,16 +211,19 @@ impl View for PreemptionView<'_> {
         format!("No candidate node; gw explains each. PostFilter said:{answers}")
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(candidate) = self.candidate(row) else { return self.other_detail(row) };
         let taken = if self.is_taken(candidate) { ", taken" } else { "" };
         let mut lines = vec![
-            Line::heading(format!("Candidate {}{taken}", candidate.node)),
-            Line::field("evicted", victims(candidate)),
-            Line::field("budgets", format!("{} violated", candidate.pdb_violations)),
+            DetailLine::heading(format!("Candidate {}{taken}", candidate.node)),
+            DetailLine::field("evicted", victims(candidate)),
+            DetailLine::field("budgets", format!("{} violated", candidate.pdb_violations)),
         ];
         lines.extend(self.answers());
-        lines.push(Line::field("Enter", "how a candidate is chosen, and why other nodes are none"));
+        lines.push(DetailLine::field(
+            "Enter",
+            "how a candidate is chosen, and why other nodes are none",
+        ));
         lines
     }
     /// What decides between the candidates, and why other nodes are none.

@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-use super::cycle::outcome_lines;
-use super::{OnEnter, RunTarget, View, ViewId};
-use crate::tui::glyph::Verdict;
+use super::shared::outcome_lines;
+use super::{OnEnter, RunTarget, View, ViewId, shared};
+use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_framework::record::QueueName;
 
 /// Most columns for the plugins that rejected a pod: what they said needs the rest.
 const REJECTED_BY: usize = 50;
 
-/// See the module.
+/// The rows of the queues.
 pub struct QueuesView<'a>(pub &'a Model);
 
 impl QueuesView<'_> {
@@ -33,24 +33,12 @@ impl QueuesView<'_> {
     }
 }
 
-/// A sign for a queue, so that it is told apart before its name is read.
-pub(super) fn sign(queue: QueueName) -> Verdict {
-    match queue {
-        QueueName::Active => Verdict::Success,
-        QueueName::Backoff => Verdict::Wait,
-        QueueName::Unschedulable => Verdict::Unschedulable,
-        QueueName::Gated => Verdict::Unresolvable,
-        QueueName::InFlight => Verdict::Pending,
-        QueueName::None => Verdict::NotEvaluated,
-    }
-}
-
 /// A queue's sign and name as they stand in the list: who is in none is there because no profile
 /// serves it.
-fn shown(queue: QueueName) -> (Verdict, &'static str) {
+fn shown(queue: QueueName) -> (VerdictSign, &'static str) {
     match queue {
-        QueueName::None => (Verdict::Error, "not served"),
-        queue => (sign(queue), queue.as_str()),
+        QueueName::None => (VerdictSign::Error, "not served"),
+        queue => (shared::queue_sign(queue), queue.as_str()),
     }
 }
 
@@ -63,22 +51,22 @@ impl GridSource for QueuesView<'_> {
         8
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => {
                 let pods = self.0.queued.iter().map(|pod| pod.info.key());
-                Column::fitted("pod", 20, super::timeline::widest(pods))
+                GridColumn::fitted("pod", 20, shared::widest(pods))
             }
-            1 => Column::text("queue", 15),
-            2 => Column::number("prio", 6),
-            3 => Column::number("tries", 5),
-            4 => Column::number("since", 7).from_tier(Tier::Standard),
-            5 => Column::number("left", 7),
+            1 => GridColumn::text("queue", 15),
+            2 => GridColumn::number("prio", 6),
+            3 => GridColumn::number("tries", 5),
+            4 => GridColumn::number("since", 7).from_tier(Tier::Standard),
+            5 => GridColumn::number("left", 7),
             6 => {
                 let widest = self.0.queued.iter().map(|pod| names(pod).len()).max();
-                Column::fitted("rejected by", 14, widest.unwrap_or(0).min(REJECTED_BY))
+                GridColumn::fitted("rejected by", 14, widest.unwrap_or(0).min(REJECTED_BY))
             }
-            _ => Column::prose("why", 20).from_tier(Tier::Standard),
+            _ => GridColumn::prose("why", 20).from_tier(Tier::Standard),
         }
     }
 
@@ -118,7 +106,7 @@ impl GridSource for QueuesView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.pod(row).map_or(0, |p| super::pods::key_of(p.info.key()))
+        self.pod(row).map_or(0, |p| shared::key_of(p.info.key()))
     }
 
     fn is_current(&self, row: usize) -> bool {
@@ -161,32 +149,35 @@ impl View for QueuesView<'_> {
         "No pod waits to be scheduled; 6 shows all pods.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(pod) = self.pod(row) else { return Vec::new() };
         let (sign, queue) = shown(pod.queue);
         let key = pod.info.key();
         let within = if pod.queue == QueueName::Backoff { "in " } else { "" };
         let text = format!("{} {key} is {within}{queue}", sign.glyph());
-        let mut lines = vec![Line::text(text).scoped(sign.scope())];
+        let mut lines = vec![DetailLine::text(text).scoped(sign.scope())];
         if let Some(left) = self.left(pod) {
             // A cluster's own time passes by itself.
             let hint = match self.0.followed() {
                 Some(_) => "",
                 None => "; + advances to the next timer",
             };
-            lines.push(Line::field("leaves in", format!("{left}{hint}")));
+            lines.push(DetailLine::field("leaves in", format!("{left}{hint}")));
         }
         if let Some(node) = self.0.nomination_of(key) {
-            lines.push(Line::field("nominated", format!("room is reserved on {node}; 5 shows it")));
+            lines.push(DetailLine::field(
+                "nominated",
+                format!("room is reserved on {node}; 5 shows it"),
+            ));
         }
         if !pod.rejected_by.is_empty() {
-            lines.push(Line::field("rejected by", names(pod)));
+            lines.push(DetailLine::field("rejected by", names(pod)));
         }
         if !pod.reason.is_empty() {
-            lines.push(Line::field("why", &pod.reason));
+            lines.push(DetailLine::field("why", &pod.reason));
         }
         if let Some(cycle) = self.0.last_cycle_of(key) {
-            lines.push(Line::heading(format!("Last cycle, {}", cycle.cycle)));
+            lines.push(DetailLine::heading(format!("Last cycle, {}", cycle.cycle)));
             lines.extend(outcome_lines(cycle));
             lines.extend(super::live_decision_lines(self.0, cycle.cycle));
         }

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::cycle::tie_break_words;
-use super::{OnEnter, View};
+use super::shared::{NAMES, tie_break_words};
+use super::{OnEnter, View, shared};
 use crate::tui::command::Command;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -22,7 +22,7 @@ use kubestep_framework::record::{CycleRecord, ScoreColumn};
 /// Columns before the plugins: node, rank, total, mark.
 const FIXED: usize = 4;
 
-/// See the module.
+/// The rows of the score table.
 pub struct ScoresView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
@@ -136,9 +136,6 @@ fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
     Some((plugin, node))
 }
 
-/// Most columns that the names of nodes keep where there is no room for all of them.
-pub(super) const NAMES: u16 = 18;
-
 impl GridSource for ScoresView<'_> {
     fn rows(&self) -> usize {
         self.order.len()
@@ -148,19 +145,21 @@ impl GridSource for ScoresView<'_> {
         FIXED + self.scored.len()
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match (column, self.plugin(column)) {
-            (0, _) => Column::fitted("node", NAMES, self.model.node_names.widest().into()),
-            (1, _) => Column::number("rank", 5),
-            (2, _) if !self.model.weights.is_empty() => Column::number("total", 11),
-            (2, _) => Column::number("total", 6),
-            (_, Some(plugin)) => {
-                Column { align: Align::Right, cut: Cut::Middle, ..Column::text(&plugin.plugin, 16) }
-                    .with_note(format!("raw→norm→×{}", self.weight(plugin)))
+            (0, _) => GridColumn::fitted("node", NAMES, self.model.node_names.widest().into()),
+            (1, _) => GridColumn::number("rank", 5),
+            (2, _) if !self.model.weights.is_empty() => GridColumn::number("total", 11),
+            (2, _) => GridColumn::number("total", 6),
+            (_, Some(plugin)) => GridColumn {
+                align: Align::Right,
+                cut: Cut::Middle,
+                ..GridColumn::text(&plugin.plugin, 16)
             }
+            .with_note(format!("raw→norm→×{}", self.weight(plugin))),
             // "chosen", and "of tie" only where there is one.
-            _ if self.cycle.is_some_and(|cycle| cycle.tie.len() > 1) => Column::text("", 15),
-            _ => Column::text("", 8),
+            _ if self.cycle.is_some_and(|cycle| cycle.tie.len() > 1) => GridColumn::text("", 15),
+            _ => GridColumn::text("", 8),
         }
     }
 
@@ -235,7 +234,7 @@ impl GridSource for ScoresView<'_> {
     }
 
     fn label(&self, row: usize, key: &str) -> Option<&str> {
-        super::nodes::label_of(self.model, self.node_name(row)?, key)
+        shared::label_of(self.model, self.node_name(row)?, key)
     }
 }
 
@@ -264,7 +263,7 @@ impl View for ScoresView<'_> {
         }
     }
 
-    fn detail(&self, row: usize, column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, column: usize) -> Vec<DetailLine> {
         let (Some(cycle), Some(node)) = (self.cycle, self.node_name(row)) else {
             return Vec::new();
         };
@@ -272,15 +271,19 @@ impl View for ScoresView<'_> {
         let mark = self.mark(row).map(|(text, _)| format!(", {text}")).unwrap_or_default();
         let (rank, total) = (self.ranks[row], self.total(row));
         let of = self.order.len();
-        let mut lines: Vec<Line> = self.margin(at).map(Line::heading).into_iter().collect();
-        lines.push(Line::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}")));
+        let mut lines: Vec<DetailLine> =
+            self.margin(at).map(DetailLine::heading).into_iter().collect();
+        lines
+            .push(DetailLine::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}")));
         let chosen = self.plugin(column);
-        lines.extend(chosen.map(|plugin| Line::text(arithmetic(plugin, at, self.weight(plugin)))));
+        lines.extend(
+            chosen.map(|plugin| DetailLine::text(arithmetic(plugin, at, self.weight(plugin)))),
+        );
         let scored = self.scored.iter();
         let sum: Vec<String> = scored.map(|p| term(p, at, self.weight(p))).collect();
-        lines.push(Line::field("total", format!("{} = {total}", sum.join(" + "))));
+        lines.push(DetailLine::field("total", format!("{} = {total}", sum.join(" + "))));
         lines.extend(tie_line(cycle));
-        lines.push(Line::field(
+        lines.push(DetailLine::field(
             "Enter",
             "each score's inputs and formula, beside the chosen node's",
         ));
@@ -323,11 +326,11 @@ fn term(plugin: &ScoreColumn, at: usize, weight: i64) -> String {
     format!("{} {}", plugin.plugin, normalized * weight)
 }
 
-fn tie_line(cycle: &CycleRecord) -> Option<Line> {
+fn tie_line(cycle: &CycleRecord) -> Option<DetailLine> {
     if cycle.tie.len() < 2 {
         return None;
     }
     let names: Vec<String> = cycle.tie.iter().map(|n| cycle.nodes.name(*n).to_string()).collect();
     let words = names.join(", ") + &tie_break_words(cycle);
-    Some(Line::field("tie", words).scoped(Scope::ScoreTie))
+    Some(DetailLine::field("tie", words).scoped(Scope::ScoreTie))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::tui::color::Depth;
+use crate::tui::color::ColorDepth;
 use crate::tui::command::Command;
 use crate::tui::glyph::Charset;
 use crate::tui::model::{CyclePosition, LiveModel, Model};
@@ -19,7 +19,7 @@ use kubestep_framework::status::{Code, Status};
 use kubestep_live::{Decision, Outage, Verdict};
 
 fn at(size: (u16, u16)) -> Story {
-    Story::with(model(), size, "dark", Depth::Rgb, Charset::Unicode)
+    Story::with(model(), size, "dark", ColorDepth::Rgb, Charset::Unicode)
 }
 
 /// Standing at the end of the second cycle, the one with scores.
@@ -134,9 +134,10 @@ fn hostile_names_reach_no_terminal() {
     pod.spec.scheduler_name = "\x1b[31m\tred".into();
     hostile.queued[0].reason = "\x1b[31mred".into();
     for keys in ["6", "6d", "2d", "26<Ctrl-w>"] {
-        let buffer = Story::with(hostile.clone(), (160, 40), "dark", Depth::Rgb, Charset::Unicode)
-            .keys(keys)
-            .draw();
+        let buffer =
+            Story::with(hostile.clone(), (160, 40), "dark", ColorDepth::Rgb, Charset::Unicode)
+                .keys(keys)
+                .draw();
         for cell in &buffer.content {
             assert!(cell.symbol().chars().all(sanitize::is_safe), "{:?}", cell.symbol());
         }
@@ -150,14 +151,14 @@ fn ascii_mode_draws_no_byte_beyond_it() {
     for view in ViewId::all() {
         let keys = format!("{}{}", view.key(), if view == ViewId::Pods { "d" } else { "" });
         let mut story =
-            Story::with(model(), (200, 50), "dark", Depth::Rgb, Charset::Ascii).keys(&keys);
+            Story::with(model(), (200, 50), "dark", ColorDepth::Rgb, Charset::Ascii).keys(&keys);
         assert!(story.text().is_ascii(), "{}", story.text());
     }
 }
 
 #[test]
 fn without_colours_the_selection_still_shows() {
-    Story::with(model(), (80, 24), "dark", Depth::None, Charset::Unicode)
+    Story::with(model(), (80, 24), "dark", ColorDepth::None, Charset::Unicode)
         .keys("3j")
         .golden_with_styles("filter-no-color-80x24");
 }
@@ -302,7 +303,7 @@ fn nominated_pods_and_the_room_kept_for_them_are_shown_on_their_node() {
     assert!(!live.text().contains("nominated"), "it has its node: {}", live.text());
     let mut dump = Live::demo("preemption-budget").resized(120, 40).keys("nK");
     assert!(dump.text().contains("nominated: default/payment"), "{}", dump.text());
-    assert!(dump.text().contains("the cache is what the API server has"), "{}", dump.text());
+    assert!(dump.text().contains("the cache matches the API server"), "{}", dump.text());
 }
 
 #[test]
@@ -324,7 +325,7 @@ fn all_marked_waiting_pods_are_decided_about_at_once() {
 fn with_cycle(change: impl FnOnce(&mut CycleRecord)) -> Story {
     let mut model = second_cycle();
     change(Arc::make_mut(model.cycles.last_mut().unwrap()));
-    Story::with(model, (200, 50), "dark", Depth::Rgb, Charset::Unicode)
+    Story::with(model, (200, 50), "dark", ColorDepth::Rgb, Charset::Unicode)
 }
 
 /// The rows and details of a story's screen.

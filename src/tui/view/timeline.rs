@@ -3,20 +3,18 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::cycle::{outcome_lines, since_start};
-use super::{OnEnter, View, ViewId};
-use crate::tui::glyph::Verdict;
+use super::shared::{outcome_lines, since_start};
+use super::{OnEnter, View, ViewId, shared};
+use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
-use crate::tui::text::width;
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_debug::Position as Frame;
-use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
-/// See the module.
+/// The rows of the timeline.
 pub struct TimelineView<'a>(pub &'a Model);
 
 impl TimelineView<'_> {
@@ -30,19 +28,14 @@ impl TimelineView<'_> {
     }
 }
 
-/// Columns of the longest of some pods' names.
-pub(super) fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
-    pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
-}
-
 /// The sign of an outcome.
-pub(super) fn of_outcome(outcome: Outcome) -> Verdict {
+pub(super) fn of_outcome(outcome: Outcome) -> VerdictSign {
     match outcome {
-        Outcome::Scheduled => Verdict::Success,
-        Outcome::Waiting => Verdict::Wait,
-        Outcome::Unschedulable => Verdict::Unschedulable,
-        Outcome::SchedulerError => Verdict::Error,
-        Outcome::Dropped => Verdict::Skip,
+        Outcome::Scheduled => VerdictSign::Success,
+        Outcome::Waiting => VerdictSign::Wait,
+        Outcome::Unschedulable => VerdictSign::Unschedulable,
+        Outcome::SchedulerError => VerdictSign::Error,
+        Outcome::Dropped => VerdictSign::Skip,
     }
 }
 
@@ -55,17 +48,21 @@ impl GridSource for TimelineView<'_> {
         8
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::fitted("pod", 24, widest(self.0.cycles.iter().map(|cycle| cycle.pod))),
-            1 => Column::number("cycle", 6),
-            2 => Column::number("time", 8),
-            3 => Column::number("try", 4).from_tier(Tier::Standard),
-            4 => Column::text("outcome", 15),
+            0 => GridColumn::fitted(
+                "pod",
+                24,
+                shared::widest(self.0.cycles.iter().map(|cycle| cycle.pod)),
+            ),
+            1 => GridColumn::number("cycle", 6),
+            2 => GridColumn::number("time", 8),
+            3 => GridColumn::number("try", 4).from_tier(Tier::Standard),
+            4 => GridColumn::text("outcome", 15),
             // With parentheses around one that is only nominated.
-            5 => Column::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
-            6 => Column::number("passed", 11).from_tier(Tier::Standard),
-            _ => Column::prose("message", 20).from_tier(Tier::Standard),
+            5 => GridColumn::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
+            6 => GridColumn::number("passed", 11).from_tier(Tier::Standard),
+            _ => GridColumn::prose("message", 20).from_tier(Tier::Standard),
         }
     }
 
@@ -80,7 +77,7 @@ impl GridSource for TimelineView<'_> {
             2 => write!(out, "{}", since_start(self.0, cycle.time)),
             3 => write!(out, "{}", cycle.attempt),
             4 if under_way => {
-                out.set(Verdict::Pending.glyph(), Verdict::Pending.scope());
+                out.set(VerdictSign::Pending.glyph(), VerdictSign::Pending.scope());
                 out.write_str(" under way")
             }
             // What the rest of the cycle did is not known yet.
@@ -142,9 +139,10 @@ impl View for TimelineView<'_> {
         "No cycle yet: n runs the next one, c all of them.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(cycle) = self.cycle(row) else { return Vec::new() };
-        let mut lines = vec![Line::heading(format!("Cycle {} of {}", cycle.cycle, cycle.pod))];
+        let mut lines =
+            vec![DetailLine::heading(format!("Cycle {} of {}", cycle.cycle, cycle.pod))];
         if !self.is_under_way(row) {
             lines.extend(outcome_lines(cycle));
         }

@@ -1,29 +1,29 @@
 //! From the engine's statuses and verdict numbers to signs and words.
 
-use crate::tui::glyph::Verdict;
+use crate::tui::glyph::VerdictSign;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::status::{Code, Status};
 
 /// The sign of a status code.
-pub fn of_code(code: Code) -> Verdict {
+pub fn of_code(code: Code) -> VerdictSign {
     match code {
-        Code::Success => Verdict::Success,
-        Code::Error => Verdict::Error,
-        Code::Unschedulable => Verdict::Unschedulable,
-        Code::UnschedulableAndUnresolvable => Verdict::Unresolvable,
-        Code::Wait => Verdict::Wait,
-        Code::Skip => Verdict::Skip,
-        Code::Pending => Verdict::Pending,
+        Code::Success => VerdictSign::Success,
+        Code::Error => VerdictSign::Error,
+        Code::Unschedulable => VerdictSign::Unschedulable,
+        Code::UnschedulableAndUnresolvable => VerdictSign::Unresolvable,
+        Code::Wait => VerdictSign::Wait,
+        Code::Skip => VerdictSign::Skip,
+        Code::Pending => VerdictSign::Pending,
     }
 }
 
 /// The sign of a filter verdict.
-pub fn of_id(cycle: &CycleRecord, id: VerdictId) -> Verdict {
+pub fn of_id(cycle: &CycleRecord, id: VerdictId) -> VerdictSign {
     match cycle.verdicts.get(id) {
         Some(status) => of_code(status.code()),
-        None if id == VerdictId::PASS => Verdict::Success,
-        None if id == VerdictId::SKIPPED => Verdict::Skip,
-        None => Verdict::NotEvaluated,
+        None if id == VerdictId::PASS => VerdictSign::Success,
+        None if id == VerdictId::SKIPPED => VerdictSign::Skip,
+        None => VerdictSign::NotEvaluated,
     }
 }
 

@@ -177,6 +177,8 @@ switches! {
         "PreEnqueue does not run for a pod that leaves the backoff queue, in whatever way; before, only not at the end of its backoff."
     LastVictimChecked 35 preemption Read [134294 134730]
         "PreEnqueue lets the preemptor pass if its last victim is already deleted."
+    TerminatingVictimSkipped 35 preemption Read []
+        "A victim that is already being deleted is not deleted again."
     BindingIsNoDeletion 35 events Recorded []
         "The binding of a pod that was nominated is an update; before, the queue sees a deletion, which requeues pods of at most its priority."
     DeletedAssumedPodForgotten 35 events Read []
@@ -201,8 +203,6 @@ switches! {
     DynamicResourcesArgsValidated 34 configuration Recorded []
         "The arguments of DynamicResources are known and validated."
 
-    AlignedBackoff 33 queue Recorded [130772]
-        "Backoffs end at whole seconds, and pods of the same second leave by priority."
     ErrorBackoffQueue 33 queue Recorded [130772]
         "Pods that failed by an error wait in a backoff queue of their own and are not popped ahead of time."
     BalancedAllocationSkips 33 NodeResourcesBalancedAllocation Recorded [130260]
@@ -227,8 +227,8 @@ switches! {
         "Updates of CSINodes and deletions of VolumeAttachments have hints."
     ScoredAsFiltered 33 extenders Recorded [130537]
         "Nodes are scored as filtering handed them on: those of an extender without a node cache, without their pods."
-    CapacityShapeAscending 33 VolumeBinding Read []
-        "The default shape scores nodes with much free capacity higher; before, those with little."
+    CapacityShapeDescending 33 VolumeBinding Read []
+        "By default, nodes with more free capacity score higher; before, those with less."
 
     LeftOutIsUnresolvable 32 cycle Recorded []
         "Nodes that PreFilter leaves out count as rejected, and preemption skips them."

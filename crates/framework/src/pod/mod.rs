@@ -172,7 +172,7 @@ impl PodInfo {
         PodInfo {
             class: PodClass::of(&pod, parsed.terms.clone()),
             resource: requests::accounted(&pod, features),
-            host_ports: container_host_ports(&pod),
+            host_ports: container_host_ports(&pod, features),
             images: images(&pod),
             parsed: (!parsed.errors.is_empty()).then(|| Arc::new(parsed)),
             pod,
@@ -189,7 +189,7 @@ impl PodInfo {
         }
         let class = PodClass::of(&pod, self.class.terms.clone());
         let resource = requests::accounted(&pod, features);
-        let host_ports = container_host_ports(&pod);
+        let host_ports = container_host_ports(&pod, features);
         let parsed = match self.pod.spec.affinity == pod.spec.affinity {
             true => self.parsed.clone(),
             false => Some(Arc::new(ParsedTerms::of(&pod))),

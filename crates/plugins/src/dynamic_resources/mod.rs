@@ -60,6 +60,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     args: Some(ArgsType::of::<DynamicResourcesArgs>()),
     default_profile: DefaultProfile::Gated(Feature::DynamicResourceAllocation),
     history: &[
+        PluginChange::TakesArguments(Switch::DynamicResourcesArgsValidated),
         PluginChange::Weighs(Switch::DynamicResourcesScore),
         PluginChange::Implements(
             Switch::DynamicResourcesScore,

@@ -108,12 +108,12 @@ impl Plugin for InterPodAffinity {
 
     fn hint(
         &self,
-        _cx: &QueueContext<'_>,
+        cx: &QueueContext<'_>,
         pod: &PodInfo,
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
-        Ok(Hint::queue_if(hints::helps(pod, objects)?))
+        Ok(Hint::queue_if(hints::helps(cx.features, pod, objects)?))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{CsiNode, CsiNodeDriver, VolumeAttachment};
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
@@ -46,10 +47,11 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 };
 
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(NodeVolumeLimits {
         name: "NodeVolumeLimits".into(),
         exceeded: refusal(&Reason::OverLimit(Vec::new())),
+        hints_attachments: features.has(Switch::VolumeLimitsHints),
     }))
 }
 
@@ -57,6 +59,8 @@ struct NodeVolumeLimits {
     name: Symbol,
     /// Built once, as every full node gets it.
     exceeded: Status,
+    /// Whether updates of CSINodes and deletions of VolumeAttachments have hints.
+    hints_attachments: bool,
 }
 
 /// A driver that must be installed on the node (`preventPodSchedulingIfMissing`) and is not.
@@ -159,23 +163,29 @@ impl Plugin for NodeVolumeLimits {
     }
 
     fn events(&self) -> Option<Vec<Registration>> {
-        Some(vec![
+        let mut events = vec![
             Registration::always(EventResource::CsiNode, Action::ADD),
-            Registration::hinted(EventResource::CsiNode, Action::UPDATE),
             Registration::hinted(EventResource::Pod, Action::DELETE),
             Registration::hinted(EventResource::PersistentVolumeClaim, Action::ADD),
-            Registration::hinted(EventResource::VolumeAttachment, Action::DELETE),
-        ])
+        ];
+        events.extend(match self.hints_attachments {
+            true => vec![
+                Registration::hinted(EventResource::CsiNode, Action::UPDATE),
+                Registration::hinted(EventResource::VolumeAttachment, Action::DELETE),
+            ],
+            false => vec![Registration::always(EventResource::VolumeAttachment, Action::DELETE)],
+        });
+        Some(events)
     }
 
     fn hint(
         &self,
-        _cx: &QueueContext<'_>,
+        cx: &QueueContext<'_>,
         pod: &PodInfo,
         event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
-        let helps = hints::helps(&pod.pod, event.resource, objects)?;
+        let helps = hints::helps(cx.features, &pod.pod, event.resource, objects)?;
         Ok(Hint::queue_if(helps))
     }
 

@@ -115,7 +115,7 @@ impl Plugin for PodTopologySpread {
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
-        let helps = hints::helps(&pod.pod, objects, || {
+        let helps = hints::helps(cx.features, &pod.pod, objects, || {
             Constraints::hard(&pod.pod, cx.objects, &self.defaults)
         })?;
         Ok(Hint::queue_if(helps))

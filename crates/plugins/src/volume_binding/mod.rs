@@ -16,7 +16,7 @@ use crate::volumes;
 use kubestep_api::Node;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{
-    ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    ArgsType, DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
@@ -79,7 +79,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 
 /// Builds the plugin.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
-    let scores = features.enabled(Feature::StorageCapacityScoring);
+    let scores = args::scores_capacity(features);
     let name = PLUGIN.name.into();
     let own: VolumeBindingArgs = args.of();
     Ok(Arc::new(VolumeBinding {

@@ -16,6 +16,7 @@ use crate::profiles::Profiles;
 use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
+use kubestep_config::versions::Switch;
 use kubestep_framework::extender;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{VerdictId, VerdictTable};
@@ -223,11 +224,13 @@ impl SchedulePod<'_> {
 
     /// The nodes with these names, in node order; all others get one status.
     fn narrow(&mut self, names: &[Symbol], diagnosis: &mut Diagnosis) -> Vec<NodeId> {
-        let mut plugins: Vec<&str> =
-            diagnosis.unschedulable_plugins.iter().map(|name| name.as_str()).collect();
-        plugins.sort_unstable();
-        let text = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
-        diagnosis.statuses.set_absent(Status::unresolvable(&text));
+        if self.cluster.features.has(Switch::LeftOutIsUnresolvable) {
+            let mut plugins: Vec<&str> =
+                diagnosis.unschedulable_plugins.iter().map(|name| name.as_str()).collect();
+            plugins.sort_unstable();
+            let text = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
+            diagnosis.statuses.set_absent(Status::unresolvable(&text));
+        }
         let Cycle { record, verdicts, .. } = &mut *self.cycle;
         let mut nodes = Vec::new();
         for id in self.cluster.snapshot.placement().iter() {
@@ -340,6 +343,7 @@ impl SchedulePod<'_> {
         if self.profiles.extenders.is_empty() {
             return Ok(feasible);
         }
+        let appends = !self.cluster.features.has(Switch::ExtenderReasonReplaces);
         let pod = self.cycle.queued.info.pod.clone();
         let mut nodes = extender::infos(&self.cluster.snapshot, &feasible);
         for (index, extender) in self.profiles.extenders.iter().enumerate() {
@@ -364,6 +368,8 @@ impl SchedulePod<'_> {
                     continue;
                 };
                 self.cycle.record.filter.extender.push((node, status.clone().by(own_name)));
+                let before = diagnosis.statuses.own(node).filter(|_| appends);
+                let status = before.map_or(status.clone(), |before| appended(before, &status));
                 diagnosis.statuses.set(node, status);
             }
             nodes = filtered.nodes;
@@ -376,6 +382,15 @@ impl SchedulePod<'_> {
         self.cycle.returned = nodes;
         Ok(left)
     }
+}
+
+/// The status of a node with an extender's reason after its own, as up to 1.31.
+fn appended(before: &Status, status: &Status) -> Status {
+    let code = match status.code() {
+        Code::UnschedulableAndUnresolvable => status.code(),
+        _ => before.code(),
+    };
+    Status::with_reasons(code, [before.reasons(), status.reasons()].concat())
 }
 
 /// Adds the name of a node that is not in the snapshot to the record: upstream binds to any name

@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 
 use crate::queue::QueueSettings;
 use crate::queue::signing;
+use crate::queue::without_hints;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::events::{Action, ClusterEvent, EventResource, Registration};
@@ -110,7 +111,10 @@ impl QueuePlugins {
             register(&mut entries, EXTENDER.into(), None, &every_event(settings));
         }
         for plugin in requeueing {
-            let events = plugin.events().unwrap_or_else(|| every_event(settings));
+            let mut events = plugin.events().unwrap_or_else(|| every_event(settings));
+            if !settings.hints {
+                events = without_hints::registrations(plugin.name(), events);
+            }
             register(&mut entries, plugin.name(), Some(plugin), &events);
         }
         self.gates.insert(profile, gates.to_vec());

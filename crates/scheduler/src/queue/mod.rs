@@ -25,6 +25,7 @@ use crate::queue::nominator::Nominator;
 use crate::queue::unschedulable::UnschedulablePods;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::{Behaviour, Switch};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
@@ -49,6 +50,7 @@ mod tests;
 mod unschedulable;
 mod updating;
 mod views;
+mod without_hints;
 
 pub use hints::EXTENDER;
 
@@ -67,6 +69,10 @@ pub struct QueueSettings {
     pub has_extenders: bool,
     /// Whether pods of a group are retried by backoff alone (gate GenericWorkload).
     pub generic_workload: bool,
+    /// Whether hints decide which events requeue a pod (gate SchedulerQueueingHints).
+    pub hints: bool,
+    /// What the version of kube-scheduler changed.
+    pub behaviour: Behaviour,
     /// Whether pods are signed (gate OpportunisticBatching; not with extenders, which cannot sign).
     pub signs: bool,
 }
@@ -80,6 +86,8 @@ impl Default for QueueSettings {
             pop_from_backoff: true,
             has_extenders: false,
             generic_workload: false,
+            hints: true,
+            behaviour: Behaviour::default(),
             signs: false,
         }
     }
@@ -96,6 +104,8 @@ pub struct SchedulingQueue {
     in_flight: Arc<InFlight>,
     nominator: Arc<Nominator>,
     cycle: u64,
+    /// The number of pods popped when an event last moved pods.
+    moved_in_cycle: Option<u64>,
     now: Time,
     moves: Vec<QueueMove>,
     asked: HintLog,
@@ -129,7 +139,8 @@ macro_rules! with_orders {
         let sort = queue_sort(&plugins);
         let $less: $crate::queue::heap::Less<'_> = &sort;
         let tie = $queue.settings.pop_from_backoff.then_some($less);
-        let $order = BackoffOrder { tie };
+        let errors_apart = $queue.settings.behaviour.has(Switch::ErrorBackoffQueue);
+        let $order = BackoffOrder { tie, errors_apart };
         $do
     }};
 }
@@ -155,6 +166,7 @@ impl SchedulingQueue {
             in_flight: Arc::default(),
             nominator: Arc::default(),
             cycle: 0,
+            moved_in_cycle: None,
             now: Time::default(),
             moves: Vec::new(),
             asked: HintLog::default(),
@@ -195,6 +207,10 @@ impl SchedulingQueue {
     ) -> Option<QueuedPod> {
         let mut pod = Arc::unwrap_or_clone(pod);
         pod.attempts += 1;
+        if !self.settings.behaviour.has(Switch::RejectorsKeptWhilePopped) {
+            pod.unschedulable_plugins.clear();
+            pod.pending_plugins.clear();
+        }
         if !Arc::make_mut(&mut self.in_flight).push_pod(Arc::new(pod.clone())) {
             self.record(pod.key(), from, QueueName::None, cause);
             return None;

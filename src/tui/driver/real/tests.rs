@@ -296,7 +296,7 @@ fn without_the_lease_or_the_connection_nothing_is_decided_wherever_one_stands() 
 fn frozen_is_frozen_and_time_is_the_clusters() {
     let (live, server) = start(&["a"]);
     let mut live = live.keys("Zn").turn();
-    assert!(status(&mut live).contains("frozen: Z goes on"), "{}", status(&mut live));
+    assert!(status(&mut live).contains("frozen: Z resumes updates"), "{}", status(&mut live));
     assert_chip(&mut live, "HELD: 0 updates queued");
     let mut live = live.keys("Z+").turn();
     assert!(status(&mut live).contains("time passes by itself"), "{}", status(&mut live));

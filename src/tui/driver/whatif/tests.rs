@@ -43,6 +43,26 @@ fn the_menu_offers_what_fits_and_does_it_in_a_branch() {
 }
 
 #[test]
+fn commands_edits_and_objects_complete_while_one_types() {
+    let mut live = Live::demo("cordoned").keys(":uncor");
+    let text = live.text();
+    assert!(text.contains("uncordon node NAME: make it schedulable again"), "{text}");
+    assert_eq!(live.lines()[22], ":uncordon", "the rest in ghost text");
+    let mut live = live.keys("<Tab> node n");
+    let text = live.text();
+    assert!(text.contains("uncordon node node-0") && text.contains("node-1"), "{text}");
+    let mut live = live.keys("<Tab><Enter>");
+    assert!(status(&mut live).contains("uncordon node node-0"), "{}", status(&mut live));
+    let mut live = live.keys("Ela");
+    assert!(live.text().contains("label KIND NAME KEY=VALUE"), "{}", live.text());
+    assert_eq!(live.lines()[22], "what-if edit: label");
+    let mut live = live.keys("<Tab> n<Tab> <Tab>");
+    assert_eq!(live.lines()[22], "what-if edit: label node node-0");
+    let mut live = live.keys("<Esc>:branch w");
+    assert!(live.text().contains("branch what-if-1"), "{}", live.text());
+}
+
+#[test]
 fn edits_in_words_are_done_or_explained() {
     let mut live = Live::demo("cordoned").keys(":what-if cordn node a<Enter>");
     assert_eq!(status(&mut live), "error: \"cordn\" is not an edit, did you mean \"cordon\"?");

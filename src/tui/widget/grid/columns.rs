@@ -1,7 +1,7 @@
 //! Which columns fit, and where they stand.
 
 use super::state::Hidden;
-use super::{Column, GridSource, Width};
+use super::{GridColumn, GridSource, Width};
 use crate::tui::layout::Tier;
 use crate::tui::text::Align;
 
@@ -20,7 +20,7 @@ pub struct PlacedColumn {
     /// Width in terminal columns.
     pub width: u16,
     /// How it looks.
-    pub column: Column,
+    pub column: GridColumn,
 }
 
 /// The columns on screen and whether some are out of sight on either side.
@@ -34,7 +34,7 @@ pub struct ColumnLayout {
 
 /// Places the frozen first column and as many others from `first` on as fit into `width`.
 pub fn place(source: &dyn GridSource, first: usize, width: u16, tier: Tier) -> ColumnLayout {
-    let shown: Vec<(usize, Column)> = (0..source.columns())
+    let shown: Vec<(usize, GridColumn)> = (0..source.columns())
         .map(|i| (i, source.column(i)))
         .filter(|(i, column)| *i == 0 || column.from <= tier)
         .collect();
@@ -64,7 +64,7 @@ pub fn place(source: &dyn GridSource, first: usize, width: u16, tier: Tier) -> C
     placement
 }
 
-fn least_width(column: &Column) -> u16 {
+fn least_width(column: &GridColumn) -> u16 {
     match column.width {
         Width::Fixed(width) | Width::Between(width, _) => width,
     }

@@ -15,7 +15,7 @@ use std::fmt;
 pub use draw::draw;
 pub use state::{GridState, Hidden, Hit, Sort};
 
-use crate::tui::glyph::Verdict;
+use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::Tier;
 use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
@@ -27,7 +27,7 @@ pub trait GridSource: Sync {
     /// Number of columns, at least one; the first is the row's name.
     fn columns(&self) -> usize;
     /// How a column looks.
-    fn column(&self, column: usize) -> Column;
+    fn column(&self, column: usize) -> GridColumn;
     /// Writes one cell.
     fn cell(&self, row: usize, column: usize, out: &mut CellOut);
 
@@ -122,7 +122,7 @@ fn in_order(number: f64) -> i64 {
 
 /// How a column looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Column {
+pub struct GridColumn {
     /// Header; its lines stand under each other.
     pub title: String,
     /// Last header line, as a count.
@@ -152,50 +152,50 @@ impl Default for Width {
     }
 }
 
-impl Column {
+impl GridColumn {
     /// A column of names, cut in the middle.
-    pub fn name(title: &str, least: u16, most: u16) -> Column {
-        Column {
+    pub fn name(title: &str, least: u16, most: u16) -> GridColumn {
+        GridColumn {
             title: title.to_owned(),
             width: Width::Between(least, most.max(least)),
             cut: Cut::Middle,
-            ..Column::default()
+            ..GridColumn::default()
         }
     }
 
     /// A column of names as wide as the widest of them where there is room, else cut in the middle.
-    pub fn fitted(title: &str, least: u16, widest: usize) -> Column {
+    pub fn fitted(title: &str, least: u16, widest: usize) -> GridColumn {
         let most = u16::try_from(widest.max(title.len())).unwrap_or(u16::MAX);
-        Column::name(title, least.min(most), most)
+        GridColumn::name(title, least.min(most), most)
     }
 
     /// A column of short text.
-    pub fn text(title: &str, width: u16) -> Column {
-        Column { title: title.to_owned(), width: Width::Fixed(width), ..Column::default() }
+    pub fn text(title: &str, width: u16) -> GridColumn {
+        GridColumn { title: title.to_owned(), width: Width::Fixed(width), ..GridColumn::default() }
     }
 
     /// A column of prose that takes what room is left.
-    pub fn prose(title: &str, least: u16) -> Column {
-        Column {
+    pub fn prose(title: &str, least: u16) -> GridColumn {
+        GridColumn {
             title: title.to_owned(),
             width: Width::Between(least, u16::MAX),
-            ..Column::default()
+            ..GridColumn::default()
         }
     }
 
     /// A column of numbers.
-    pub fn number(title: &str, width: u16) -> Column {
-        Column { align: Align::Right, ..Column::text(title, width) }
+    pub fn number(title: &str, width: u16) -> GridColumn {
+        GridColumn { align: Align::Right, ..GridColumn::text(title, width) }
     }
 
     /// The same, with a second header line.
-    pub fn with_note(self, note: String) -> Column {
-        Column { note, ..self }
+    pub fn with_note(self, note: String) -> GridColumn {
+        GridColumn { note, ..self }
     }
 
     /// The same, shown from this class of terminal on.
-    pub fn from_tier(self, from: Tier) -> Column {
-        Column { from, ..self }
+    pub fn from_tier(self, from: Tier) -> GridColumn {
+        GridColumn { from, ..self }
     }
 }
 
@@ -222,7 +222,7 @@ impl CellOut {
     }
 
     /// A verdict's sign and word.
-    pub fn verdict(&mut self, verdict: Verdict) {
+    pub fn verdict(&mut self, verdict: VerdictSign) {
         self.set(verdict.glyph(), verdict.scope());
         self.text.push(' ');
         self.text.push_str(verdict.word());

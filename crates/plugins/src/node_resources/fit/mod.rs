@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::keys;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
@@ -74,6 +75,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
         exempt: exempt(&args),
         strategy: Strategy::new(scoring_strategy)?,
         scorer: Scorer::new(&scoring_strategy.resources, Reading::NonZero),
+        distinguishes: features.has(Switch::RequestAboveAllocatableUnresolvable),
         features: *features,
     }))
 }
@@ -106,6 +108,8 @@ struct Fit {
     exempt: Exempt,
     strategy: Strategy,
     scorer: Scorer,
+    /// Whether a request above the allocatable amount of a node is unresolvable.
+    distinguishes: bool,
     features: FeatureGates,
 }
 
@@ -164,10 +168,14 @@ impl Plugin for Fit {
         }
     }
 
+    fn admits(&self, cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
+        Demand::new(cx, pod, &Exempt::default()).lacking(node).is_none()
+    }
+
     /// Never skips: even a pod without requests needs room for one more pod.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let demand = Demand::new(&cx.queue(), cx.pod, &self.exempt);
-        let refusals = Arc::new(Refusals::new(self.name, &demand));
+        let refusals = Arc::new(Refusals::new(self.name, self.distinguishes, &demand));
         state.write(FitState { demand, refusals });
         PreFilterAnswer::default()
     }
