@@ -44,7 +44,7 @@ impl Timer {
         };
         match self.kind {
             TimerKind::Backoff => format!("the backoff of {pod} ends"),
-            TimerKind::Flush => format!("the periodic flush requeues {pod}"),
+            TimerKind::Flush => format!("flush requeues {pod}"),
             TimerKind::Permit(plugin) => format!("{plugin} rejects {pod} at Permit, on timeout"),
             TimerKind::PreBind(plugin) => format!("{plugin} checks {pod} again in PreBind"),
             TimerKind::Eviction => format!("the eviction of {pod} is tried again"),

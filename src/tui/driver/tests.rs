@@ -289,7 +289,7 @@ fn time_that_passes_at_once_says_what_it_went_over() {
 fn the_timer_that_comes_next_is_named() {
     let mut live = Live::demo("tainted").keys("c");
     let said = live.lines()[22].clone();
-    assert!(said.contains("the periodic flush requeues default/train"), "{said}");
+    assert!(said.contains("flush requeues default/train"), "{said}");
     let mut live = Live::demo("held-at-permit").keys("c");
     let mut said = Vec::new();
     for _ in 0..8 {

@@ -286,7 +286,7 @@ mod tests {
         let sort = priority_sort::build(&Default::default(), &Default::default()).unwrap();
         let less = |a: &QueuedPod, b: &QueuedPod| Plugin::less(&*sort, a, b);
         let tie: Option<Less<'_>> = if pop_from_backoff { Some(&less) } else { None };
-        let order = BackoffOrder { tie };
+        let order = BackoffOrder { tie, errors_apart: true };
         let mut queue = BackoffQueue::default();
         for (name, priority, timestamp, counts) in pods {
             let mut pod = queued(name, *priority, *timestamp, *counts);
@@ -338,7 +338,7 @@ mod tests {
     /// Adding to one heap removes the pod from the other.
     #[test]
     fn a_pod_is_in_one_heap_only() {
-        let order = BackoffOrder { tie: None };
+        let order = BackoffOrder { tie: None, errors_apart: true };
         let mut queue = BackoffQueue::default();
         queue.add(Arc::new(queued("a", 0, 0, (1, 0))), order);
         queue.add(Arc::new(queued("a", 0, 0, (0, 1))), order);

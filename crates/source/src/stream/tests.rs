@@ -23,7 +23,9 @@ impl Read for Slow<'_> {
 }
 
 fn read(text: &str, limits: Limits, step: usize) -> Result<Input, Box<SourceError>> {
-    let (filter, progress) = (Filter::default(), Progress::default());
+    // Else the fields of large JSON are not checked.
+    let filter = Filter { strict: true, ..Filter::default() };
+    let progress = Progress::default();
     let mut reading = Reading::new(&filter, &progress, limits);
     let slow = Slow { rest: text.as_bytes(), step };
     reading.file(Reader::new("in.json".into(), slow, &progress)?)?;
