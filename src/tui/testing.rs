@@ -1,7 +1,8 @@
 //! Keystroke stories and golden frames: the interface used as a person uses it, on a backend in memory.
 //!
-//! A golden file has three parts, glyphs, one letter per cell for its style, and what the letters mean,
-//! because a frame without styles does not show where the selection is. `UPDATE_GOLDEN=1` rewrites them.
+//! A golden file has the glyphs of a frame. One frame of each view, and one without colours, has two
+//! more parts, one letter per cell for its style and what the letters mean: a changed colour concerns
+//! these files only. `UPDATE_GOLDEN=1` rewrites them.
 
 mod live;
 mod sample;
@@ -114,16 +115,27 @@ impl Story {
         self.effects.iter().filter_map(request).collect()
     }
 
-    /// Compares the frame with `tests/golden/NAME.txt`.
+    /// Compares the frame's glyphs with `tests/golden/NAME.txt`.
     pub fn golden(&mut self, name: &str) {
         golden(&self.draw(), name);
     }
+
+    /// Compares the frame's glyphs and styles with `tests/golden/NAME.txt`.
+    pub fn golden_with_styles(&mut self, name: &str) {
+        let buffer = self.draw();
+        let glyphs = glyphs(&buffer);
+        compare(name, &format!("== glyphs ==\n{glyphs}== styles ==\n{}", styles(&buffer)));
+    }
 }
 
-/// Compares a frame with `tests/golden/NAME.txt`.
+/// Compares a frame's glyphs with `tests/golden/NAME.txt`.
 pub fn golden(buffer: &Buffer, name: &str) {
+    compare(name, &glyphs(buffer));
+}
+
+fn compare(name: &str, text: &str) {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
-    kubestep_output::golden::compare(&file, &describe(buffer));
+    kubestep_output::golden::compare(&file, text);
 }
 
 /// Built-in themes.
@@ -158,23 +170,24 @@ pub fn parse_keys(text: &str) -> Vec<KeyPress> {
     keys
 }
 
-/// A frame as text: glyphs, styles, legend.
-fn describe(buffer: &Buffer) -> String {
+/// A frame's lines, without blanks at their ends.
+fn glyphs(buffer: &Buffer) -> String {
+    lines_of(buffer).iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// A frame's styles, a letter per cell, and what the letters mean.
+fn styles(buffer: &Buffer) -> String {
     let mut legend: BTreeMap<String, char> = BTreeMap::new();
     let letters: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
-    let (mut glyphs, mut styles) = (String::new(), String::new());
+    let mut out = String::new();
     for cells in buffer.content.chunks(usize::from(buffer.area.width)) {
-        let mut line = String::new();
         for cell in cells {
-            line.push_str(cell.symbol());
             let next = letters[legend.len() % letters.len()];
-            styles.push(*legend.entry(style_of(cell)).or_insert(next));
+            out.push(*legend.entry(style_of(cell)).or_insert(next));
         }
-        glyphs.push_str(line.trim_end());
-        glyphs.push('\n');
-        styles.push('\n');
+        out.push('\n');
     }
-    let mut out = format!("== glyphs ==\n{glyphs}== styles ==\n{styles}== legend ==\n");
+    out.push_str("== legend ==\n");
     let mut by_letter: Vec<_> = legend.iter().map(|(style, letter)| (letter, style)).collect();
     by_letter.sort_by_key(|(letter, _)| letters.iter().position(|l| l == *letter));
     for (letter, style) in by_letter {

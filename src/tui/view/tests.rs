@@ -32,7 +32,7 @@ fn second_cycle() -> Model {
 fn every_view_in_eighty_columns() {
     for view in ViewId::all() {
         let name = format!("{}-80x24", view.title().to_lowercase());
-        at((80, 24)).keys(&view.key()).golden(&name);
+        at((80, 24)).keys(&view.key()).golden_with_styles(&name);
     }
 }
 
@@ -160,7 +160,7 @@ fn ascii_mode_draws_no_byte_beyond_it() {
 fn without_colours_the_selection_still_shows() {
     Story::with(model(), (80, 24), "dark", ColorDepth::None, Charset::Unicode)
         .keys("3j")
-        .golden("filter-no-color-80x24");
+        .golden_with_styles("filter-no-color-80x24");
 }
 
 #[test]
