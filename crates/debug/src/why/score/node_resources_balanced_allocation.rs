@@ -2,6 +2,7 @@
 //! balanced they are.
 
 use super::{Case, Input};
+use kubestep_config::versions::Switch;
 use kubestep_plugins::node_resources::balanced_allocation::balances;
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
@@ -16,6 +17,8 @@ pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     });
     let mut inputs: Vec<Input> = shares.collect();
     inputs.push(Input::new("balance with the pod", with_pod));
-    inputs.push(Input::new("balance without it", without));
+    if cx.features.has(Switch::BalancedAllocationGain) {
+        inputs.push(Input::new("balance without it", without));
+    }
     inputs
 }
