@@ -18,10 +18,12 @@ mod rendered;
 mod scenario;
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
+use kubestep_config::KubeVersion;
 use kubestep_framework::tie_break::TieBreak;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -95,6 +97,15 @@ fn every_required_category_is_there() {
     let missing: Vec<_> =
         COMPLETE.iter().filter(|name| !there.iter().any(|t| t == *name)).collect();
     assert!(missing.is_empty(), "not in the corpus: {missing:?}");
+}
+
+#[test]
+fn every_version_before_is_there() {
+    let folders = corpus::with_subfolders(&corpus::own_folder());
+    let read = folders.iter().flat_map(|folder| corpus::read_folder(folder)).flatten();
+    let there: BTreeSet<KubeVersion> = corpus::by_version(read.collect()).into_keys().collect();
+    let proved: BTreeSet<KubeVersion> = KubeVersion::all().filter(|v| v.is_proved()).collect();
+    assert_eq!(there, proved);
 }
 
 #[test]

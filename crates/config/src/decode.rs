@@ -40,8 +40,7 @@ pub(super) struct Context<'a> {
 pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, ConfigError> {
     let parsed = parse(text).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
     let Parsed { root, yaml, more } = parsed;
-    check_kind(&root, context.plugins)
-        .map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
+    check_kind(&root, context).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
     let mut reader = Reader { problems: Vec::new(), yaml };
     find_repeated(&root, &FieldPath::root(), text, &mut reader.problems);
     let document = configuration(&mut reader, &root, context);
@@ -54,7 +53,7 @@ pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, Confi
 }
 
 /// A document must say what it is.
-fn check_kind(root: &Node, plugins: &[PluginDescriptor]) -> Result<(), Problem> {
+fn check_kind(root: &Node, context: &Context<'_>) -> Result<(), Problem> {
     let here = FieldPath::root();
     if !matches!(root, Node::Map(_) | Node::Null) {
         let message = format!("expected a map of fields, got {}", root.describe());
@@ -71,10 +70,12 @@ fn check_kind(root: &Node, plugins: &[PluginDescriptor]) -> Result<(), Problem> 
     }
     if version != API_VERSION {
         let problem = Problem::new(&here.field("apiVersion"), format!("{version:?} is not served"));
-        return Err(problem.help(format!("kube-scheduler 1.36 takes {API_VERSION}")));
+        return Err(
+            problem.help(format!("kube-scheduler {} takes {API_VERSION}", context.gates.version()))
+        );
     }
     if kind != KIND {
-        let message = match has_args_kind(kind, plugins) {
+        let message = match has_args_kind(kind, context.plugins) {
             true => format!("{kind:?} holds the arguments of a plugin, not a configuration"),
             false => format!("there is no kind {kind:?} in {API_VERSION}"),
         };

@@ -16,6 +16,7 @@ use kubestep_api::{
     Node, NodeSelector, NodeSelectorOperator, NodeSelectorTerm, Pod, PreferredSchedulingTerm,
 };
 use kubestep_config::validation::Findings;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     ArgsType, Arguments, DefaultProfile, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor,
     ProfileArgs, arguments,
@@ -232,6 +233,7 @@ fn named_nodes(terms: &[NodeSelectorTerm]) -> Option<BTreeSet<Symbol>> {
 impl NodeAffinity {
     fn after_node_change(
         &self,
+        features: &FeatureGates,
         pod: &PodInfo,
         old: Option<&Node>,
         new: &Node,
@@ -244,6 +246,7 @@ impl NodeAffinity {
             let answer = required.matches(&node.metadata.labels, node.metadata.name);
             answer.map_err(|errors| errors.to_string())
         };
+        let old = old.filter(|_| features.has(Switch::NodeAffinityHintComparesNode));
         let opens = matches(new)? && !old.map_or(Ok(false), matches)?;
         Ok(Hint::queue_if(opens))
     }
@@ -269,13 +272,13 @@ impl Plugin for NodeAffinity {
 
     fn hint(
         &self,
-        _cx: &QueueContext<'_>,
+        cx: &QueueContext<'_>,
         pod: &PodInfo,
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
         match objects.nodes()? {
-            (old, Some(new)) => self.after_node_change(pod, old, new),
+            (old, Some(new)) => self.after_node_change(cx.features, pod, old, new),
             _ => Ok(Hint::Skip),
         }
     }

@@ -78,6 +78,16 @@ impl FeatureSet {
         self.0 == 0
     }
 
+    /// The status of a node that declares these features, as up to 1.35.
+    fn lacking_in(self, declared: FeatureSet) -> Status {
+        let lacks = |at: &usize| (self.0 & !declared.0) & (1 << at) != 0;
+        let names: Vec<&str> = (0..REGISTRY.len()).filter(lacks).map(|at| REGISTRY[at].0).collect();
+        Status::unresolvable(&format!(
+            "node declared features check failed - unsatisfied requirements: {}",
+            names.join(", ")
+        ))
+    }
+
     fn is_subset_of(self, other: FeatureSet) -> bool {
         self.0 & !other.0 == 0
     }
@@ -112,14 +122,17 @@ pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(NodeDeclaredFeatures {
         name,
         enabled: features.enabled(Feature::NodeDeclaredFeatures),
-        lacking: Status::unresolvable("node(s) didn't match Pod's required features").by(name),
+        lacking: features
+            .has(Switch::DeclaredFeaturesFixedMessage)
+            .then(|| Status::unresolvable("node(s) didn't match Pod's required features").by(name)),
     }))
 }
 
 struct NodeDeclaredFeatures {
     name: Symbol,
     enabled: bool,
-    lacking: Status,
+    /// The status of every rejected node; `None` where the reason lists the features.
+    lacking: Option<Status>,
 }
 
 impl Plugin for NodeDeclaredFeatures {
@@ -181,9 +194,11 @@ impl Plugin for NodeDeclaredFeatures {
             return Status::error(text);
         };
         let declared = node.node.as_ref().map_or(&[][..], |node| &node.status.declared_features);
-        match needed.is_subset_of(FeatureSet::declared(declared)) {
-            true => Status::SUCCESS,
-            false => self.lacking.clone(),
+        let declared = FeatureSet::declared(declared);
+        match &self.lacking {
+            _ if needed.is_subset_of(declared) => Status::SUCCESS,
+            Some(fixed) => fixed.clone(),
+            None => needed.lacking_in(declared).by(self.name),
         }
     }
 

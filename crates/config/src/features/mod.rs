@@ -119,10 +119,18 @@ impl FeatureGates {
         self.behaviour
     }
 
-    /// A copy with `feature` set, without checking locks and dependencies.
-    pub const fn with(self, feature: Feature, on: bool) -> FeatureGates {
-        let bit = 1 << feature as u8;
-        FeatureGates { on: if on { self.on | bit } else { self.on & !bit }, ..self }
+    /// A copy with `feature` set, without checking locks and dependencies. A gate that a version
+    /// merged into another one follows it.
+    pub fn with(self, feature: Feature, on: bool) -> FeatureGates {
+        let merged = table::MERGED.iter().filter(|(_, into)| *into == feature);
+        let followers = merged.filter(|(gate, _)| self.is_merged(*gate));
+        let bits = followers.fold(1 << feature as u8, |bits, (gate, _)| bits | 1 << *gate as u8);
+        FeatureGates { on: if on { self.on | bits } else { self.on & !bits }, ..self }
+    }
+
+    /// Whether the version no longer has the gate.
+    fn is_merged(self, gate: Feature) -> bool {
+        self.spec(gate).is_none() && gate.versions().all(|version| version < self.emulated)
     }
 
     /// A copy with one change of behaviour present or absent.
@@ -143,7 +151,8 @@ impl FeatureGates {
     /// The gates that differ from the version's defaults, in the order of the enum.
     pub fn changed(self) -> impl Iterator<Item = (Feature, bool)> {
         let default = FeatureGates::emulating(self.version, self.emulated);
-        Feature::all()
+        self.known()
+            .map(|(feature, _)| feature)
             .filter(move |feature| self.enabled(*feature) != default.enabled(*feature))
             .map(move |feature| (feature, self.enabled(feature)))
     }
@@ -401,6 +410,9 @@ mod tests {
             error(37, "GangScheduling=true"),
             "Kubernetes 1.37 has no feature gate GangScheduling: 1.36 was the last to have it"
         );
+        let merged = gates(37).parsed("GenericWorkload=true").unwrap();
+        assert!(merged.enabled(Feature::GangScheduling));
+        assert_eq!(merged.to_string(), "GenericWorkload=true");
         // Dependencies are checked since 1.35.
         assert!(
             gates(34).parsed("DRAPrioritizedList=true,DynamicResourceAllocation=false").is_ok()

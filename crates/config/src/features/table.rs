@@ -67,6 +67,12 @@ impl Gate {
     }
 }
 
+/// Gates that a version merged into another one, each with that one.
+pub(super) const MERGED: &[(Feature, Feature)] = &[
+    (Feature::GangScheduling, Feature::GenericWorkload),
+    (Feature::WorkloadAwarePreemption, Feature::GenericWorkload),
+];
+
 macro_rules! spec {
     (Gone) => { None };
     ($stage:ident on locked) => { spec!($stage true true) };

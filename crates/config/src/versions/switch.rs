@@ -14,6 +14,9 @@ pub enum Evidence {
     Recorded,
     /// It was read in the source of both versions; no recorded decision shows it.
     Read,
+    /// It was read in the source of both versions and is listed only: kubestep decides as the newer
+    /// version in both.
+    Listed,
     /// It is announced for a version whose source is not public as a whole.
     Announced,
 }
@@ -24,6 +27,7 @@ impl Evidence {
         match self {
             Evidence::Recorded => "recorded",
             Evidence::Read => "read",
+            Evidence::Listed => "listed",
             Evidence::Announced => "announced",
         }
     }
@@ -142,30 +146,30 @@ switches! {
         "The deletion of a pod whose own anti-affinity matches the pending pod requeues it."
     SpreadHintCountsNominated 36 PodTopologySpread Read []
         "For requeueing, a pod that is nominated to a node counts as placed."
-    InTreeVolumesAlwaysMigrated 36 NodeVolumeLimits Read []
+    InTreeVolumesAlwaysMigrated 36 NodeVolumeLimits Listed []
         "Every in-tree volume counts for its CSI driver; before, the annotation of the CSINode decides."
     VolumeLimitScalingOptIn 36 NodeVolumeLimits Read []
         "With VolumeLimitScaling, a node without the driver is rejected only if the CSIDriver asks for it."
-    WaitingVictimRequeued 36 preemption Read [135719]
+    WaitingVictimRequeued 36 preemption Listed [135719]
         "A victim that waits for its binding returns to the backoff queue; before, it is rejected or deleted."
     FailedVictimEndsPreemption 36 preemption Read [135502]
         "The last victim is not deleted if another one could not be deleted."
     RejectorsKeptWhilePopped 36 queue Read []
         "The plugins that rejected a pod are forgotten at its next failure; before, when it is popped."
-    PodsSignedWhenQueued 36 batching Read []
+    PodsSignedWhenQueued 36 batching Listed []
         "The signature of a pod is computed when it is queued; before, in its cycle."
     SignaturesWithExtendedResources 36 batching Read []
         "With DRAExtendedResource, only pods that request such a resource cannot be batched; before, no pod can."
-    PodGroupCycles 36 groups Read []
+    PodGroupCycles 36 groups Listed []
         "The pods of a PodGroup are scheduled in one cycle; before, one by one, and Permit holds them."
     PlacementPoints 36 configuration Recorded []
         "The extension points placementGenerate and placementScore exist."
     ShapeValidated 36 configuration Recorded [132120]
         "RequestedToCapacityRatio without a shape is invalid, as is a shape for another strategy; before, it fails when the plugin is built."
 
-    FirstOfEqualTotals 35 cycle Read []
-        "Of nodes with the same total score, the first of the heap is taken; before, one is drawn."
-    ExtenderTieKey 35 cycle Read []
+    FirstOfEqualTotals 35 cycle Listed []
+        "Of nodes with the same total score, the first of the heap is taken; before, one is drawn at random."
+    ExtenderTieKey 35 cycle Listed []
         "Where extenders score, a random second key orders nodes with the same total score."
     DynamicResourcesScore 35 DynamicResources Recorded []
         "The plugin scores nodes, with weight 2."
@@ -246,7 +250,7 @@ switches! {
         "The plugin takes part in PreEnqueue."
     StructuredParametersOnly 32 DynamicResources Recorded []
         "Controllers do not allocate claims any more, and the plugin has no PreScore."
-    InTreeVolumeLimitsRemoved 32 configuration Read []
+    InTreeVolumeLimitsRemoved 32 configuration Listed []
         "EBSLimits, GCEPDLimits, AzureDiskLimits and CinderLimits do not exist any more."
 }
 
@@ -298,6 +302,11 @@ impl Switch {
     /// What it changes, in one sentence.
     pub const fn sentence(self) -> &'static str {
         self.row().sentence
+    }
+
+    /// Whether kubestep decides otherwise with the switch than without it.
+    pub fn is_decided(self) -> bool {
+        matches!(self.evidence(), Evidence::Recorded | Evidence::Read)
     }
 }
 

@@ -65,14 +65,17 @@ struct NodeVolumeLimits {
 
 /// A driver that must be installed on the node (`preventPodSchedulingIfMissing`) and is not.
 fn missing_driver(
-    objects: &Objects,
+    cx: &CycleContext<'_>,
     new: &Attachable,
     csi_node: Option<&CsiNode>,
 ) -> Option<Symbol> {
+    // Up to 1.35 every known driver must be installed.
+    let opts_in = cx.features.has(Switch::VolumeLimitScalingOptIn);
     new.drivers().find(|driver| {
-        let known = objects.csi_drivers.get(&NamespacedName::new(Symbol::EMPTY, *driver));
-        let insists =
-            known.is_some_and(|known| known.spec.prevent_pod_scheduling_if_missing == Some(true));
+        let known = cx.objects.csi_drivers.get(&NamespacedName::new(Symbol::EMPTY, *driver));
+        let insists = known.is_some_and(|known| {
+            !opts_in || known.spec.prevent_pod_scheduling_if_missing == Some(true)
+        });
         let drivers = csi_node.map_or(&[][..], |csi_node| &csi_node.spec.drivers);
         insists && !drivers.iter().any(|present| present.name == *driver)
     })
@@ -108,7 +111,7 @@ pub fn reason(
 ) -> Result<Option<Reason>, Status> {
     let new = over::new_volumes(cx, node)?;
     if cx.features.enabled(Feature::VolumeLimitScaling)
-        && let Some(driver) = missing_driver(cx.objects, &new, over::csi_node(cx, node))
+        && let Some(driver) = missing_driver(cx, &new, over::csi_node(cx, node))
     {
         return Ok(Some(Reason::MissingDriver(driver)));
     }

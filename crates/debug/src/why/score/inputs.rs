@@ -8,6 +8,7 @@ use kubestep_plugins::dynamic_resources::found_devices;
 use kubestep_plugins::image_locality::held_images;
 use kubestep_plugins::inter_pod_affinity::Weights;
 use kubestep_plugins::node_affinity::{NodeAffinityArgs, preferred_terms};
+use kubestep_config::versions::Switch;
 use kubestep_plugins::node_resources::balanced_allocation::{
     NodeResourcesBalancedAllocationArgs, balances,
 };
@@ -90,7 +91,9 @@ pub(super) fn node_resources_balanced_allocation(case: &Case<'_>) -> Vec<Input> 
     });
     let mut inputs: Vec<Input> = shares.collect();
     inputs.push(Input::new("balance with the pod", with_pod));
-    inputs.push(Input::new("balance without it", without));
+    if cx.features.has(Switch::BalancedAllocationGain) {
+        inputs.push(Input::new("balance without it", without));
+    }
     inputs
 }
 
