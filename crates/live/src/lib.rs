@@ -32,6 +32,7 @@ pub mod feed;
 pub mod follow;
 pub mod kinds;
 pub mod lease;
+pub mod leases;
 mod lines;
 pub mod link;
 pub mod list;
