@@ -73,6 +73,8 @@ impl Subcommand for Capture {
 /// Pseudonymizes the snapshot and the settings.
 fn redact(snapshot: &mut Snapshot, settings: &mut Settings) {
     let mut redactor = Redactor::new(snapshot.objects());
+    // Holders are names of machines.
+    snapshot.leases = None;
     let parts = snapshot.parts.iter_mut().flat_map(|part| &mut part.listed.objects);
     parts.for_each(|object| *object = redactor.object(object));
     settings.scheduler_config =

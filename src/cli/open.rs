@@ -26,6 +26,8 @@ use crate::tui::loading::Waited;
 use crate::tui::settings::{self, InterfaceOptions, InterfaceSettings};
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
+use kubestep_api::{Object, Time};
+use kubestep_cluster::schedulers::{PodReports, Schedulers};
 use kubestep_cluster::{World, workload};
 use kubestep_config as config;
 use kubestep_config::{FeatureGates, ResolvedConfig};
@@ -330,6 +332,7 @@ pub(super) fn world(
         // Before anything is loaded: objects keep the versions that they have there.
         world.write_elsewhere();
     }
+    world.set_schedulers(schedulers(&read));
     let objects = read.objects.into_iter().map(|loaded| loaded.object);
     if let Some(now) = read.listed_at {
         world.begin_at(now, objects.len());
@@ -339,6 +342,18 @@ pub(super) fn world(
         notices.extend(kubestep_cluster::load(&mut world, objects));
     }
     Ok(Built { world, notices, idle_workload })
+}
+
+/// What the input shows of the cluster's own schedulers, if it says when it was read.
+fn schedulers(read: &kubestep_source::Input) -> Schedulers {
+    let Ok(at) = Time::parse(&read.captured.at) else { return Schedulers::default() };
+    let mut reports = PodReports::default();
+    for loaded in &read.objects {
+        if let Object::Pod(pod) = &loaded.object {
+            reports.see(pod);
+        }
+    }
+    Schedulers::new(&read.captured.leases, &reports, at)
 }
 
 /// Enables calls to the configured extenders if requested. Returns a notice about it.

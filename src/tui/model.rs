@@ -228,6 +228,8 @@ pub struct LiveModel {
     pub frozen: bool,
     /// What is not followed at the moment.
     pub outage: Option<Outage>,
+    /// Why no scheduler of the cluster is at work, if that is so.
+    pub no_scheduler: Option<String>,
     /// Events that wait to be taken in.
     pub waiting: usize,
     /// The decisions of the cluster's scheduler beside ours, the oldest first.

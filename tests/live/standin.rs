@@ -282,7 +282,7 @@ impl StandIn {
         if let Some(object) = writes::find(&state, &request.path) {
             return (200, object);
         }
-        if !is_served(&request.path) {
+        if !is_served(&request.path) && !state.objects.contains_key(&request.path) {
             return status(404, "the server could not find the requested resource");
         }
         list(&mut state, request)

@@ -10,6 +10,7 @@ use crate::disruption::Disruptions;
 use crate::faults::Faults;
 use crate::moments::Moments;
 use crate::remote::{Answer, Outgoing, Question, Remote, Written};
+use crate::schedulers::Schedulers;
 use kubestep_api::admission::identify;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, Object, ObjectKey, Pod, Time, defaults};
@@ -52,6 +53,8 @@ pub struct ApiServer {
     pub(super) moments: Moments,
     /// Drained and lost nodes, and the controllers that react to them; `None` before the first.
     pub(super) disruptions: Option<Arc<Disruptions>>,
+    /// What is known of the schedulers of the real cluster.
+    pub(super) schedulers: Arc<Schedulers>,
 }
 
 impl ApiServer {

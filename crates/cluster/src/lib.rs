@@ -14,6 +14,7 @@ pub mod moments;
 mod outside;
 mod reconfigure;
 pub mod remote;
+pub mod schedulers;
 mod volume_controller;
 pub mod workload;
 mod world;

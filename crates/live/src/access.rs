@@ -62,6 +62,15 @@ pub fn notices(missing: &[Missing]) -> Vec<String> {
 const EVENTS: &str =
     "  - events  # optional: without it, recordings lack the events of the cluster's schedulers\n";
 
+/// Leases, which no decision depends on.
+const LEASES: &str = "\
+- apiGroups: [\"coordination.k8s.io\"]
+  resources:
+  - leases  # may be left out: whether a scheduler is at work is not shown
+  - leasecandidates  # may be left out: versions of its replicas are not shown
+  verbs: [list, watch]
+";
+
 /// The reviews that the scheduler's HTTP port creates; they are not stored.
 const REVIEWS: &str = "\
 # authenticates callers of the port, with --authentication-kubeconfig; optional
@@ -109,7 +118,7 @@ fn role(name: &str, what: &str, more: &[&str]) -> String {
         more.iter().filter(|_| group.is_empty()).for_each(|line| yaml += line);
         yaml += "  verbs: [list, watch]\n";
     }
-    yaml
+    yaml + LEASES
 }
 
 #[cfg(test)]
@@ -147,6 +156,6 @@ mod tests {
             assert_eq!(serde_yaml::to_string(&rule["verbs"]).unwrap(), "- list\n- watch\n");
             resources += rule["resources"].as_sequence().unwrap().len();
         }
-        assert_eq!(resources, Kind::all().count() + 1, "all kinds and events");
+        assert_eq!(resources, Kind::all().count() + 3, "all kinds, events and leases");
     }
 }

@@ -31,6 +31,7 @@ pub mod feed;
 pub mod follow;
 pub mod kinds;
 pub mod lease;
+pub mod leases;
 mod lines;
 pub mod link;
 pub mod list;

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::kinds;
 use crate::link::{Link, LinkError};
 use crate::list::{Listed, Place, TRIES};
-use kubestep_api::{Kind, Object, Time};
+use kubestep_api::{Kind, Leases, Object, Time};
 
 /// What part of a cluster to read.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,8 @@ pub struct Snapshot {
     pub parts: Vec<Part>,
     /// The kinds that could not be read.
     pub missing: Vec<Missing>,
+    /// The leases, if they were read.
+    pub leases: Option<Leases>,
     /// Warnings about the connection, one sentence each.
     pub warnings: Vec<String>,
 }

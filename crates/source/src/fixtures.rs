@@ -49,6 +49,7 @@ stories! {
     "device-taken": "the GPU that is large enough is allocated to another claim",
     "gang-short": "all or nothing, and not enough capacity for all",
     "cordoned": "every node is cordoned",
+    "zone-loss": "which zone or node can be lost, and which budget delays a drain",
 }
 
 /// The built-in cluster with that name.

@@ -71,6 +71,8 @@ pub(super) enum Note {
     ServerVersion,
     Missing,
     FeatureGates,
+    Leases,
+    LeaseCandidates,
 }
 
 /// The text of an item, or its value.
@@ -145,6 +147,8 @@ impl Expected {
             "serverVersion" => Expected::Note(Note::ServerVersion),
             "missing" => Expected::Note(Note::Missing),
             "featureGates" => Expected::Note(Note::FeatureGates),
+            "leases" => Expected::Note(Note::Leases),
+            "leaseCandidates" => Expected::Note(Note::LeaseCandidates),
             _ => return None,
         })
     }

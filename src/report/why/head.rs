@@ -2,7 +2,7 @@
 
 use super::{names, placement};
 use kubestep_api::words::count;
-use kubestep_debug::why::{Ahead, Basis, Place, Why};
+use kubestep_debug::why::{Ahead, Basis, Place, Problem, ProblemKind, Why};
 use kubestep_framework::record::QueueName;
 
 /// The head of the answer.
@@ -10,8 +10,11 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
     let placed = matches!(why.place, Place::Bound { .. } | Place::Waiting { .. });
     let margin = why.placement.as_ref().filter(|_| placed).and_then(placement::margin);
     let margin = margin.map(|margin| format!(": {margin}")).unwrap_or_default();
-    let mut lines = vec![format!("{} {}{margin}", why.pod, place(why))];
-    for problem in why.problems.iter().filter(|problem| problem.blocking) {
+    let absence = |problem: &&Problem| problem.kind == ProblemKind::NoScheduler;
+    let mut lines: Vec<String> = why.problems.iter().filter(absence).map(first).collect();
+    lines.push(format!("{} {}{margin}", why.pod, place(why)));
+    let blocking = why.problems.iter().filter(|problem| problem.blocking && !absence(problem));
+    for problem in blocking {
         lines.push(format!("  {}", problem.text));
         lines.push(format!("    {}", problem.advice));
     }
@@ -24,6 +27,11 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
         lines.push(format!("  note: {}: {}", problem.text, problem.advice));
     }
     lines
+}
+
+/// The cause that comes before all others.
+fn first(problem: &Problem) -> String {
+    format!("{}; {}", problem.text, problem.advice)
 }
 
 fn place(why: &Why) -> String {

@@ -20,6 +20,13 @@ pub(super) fn of_followed(live: &LiveModel, room: usize) -> (Cow<'static, str>, 
             (of_outage(word, outage, room).into(), Scope::ChipReplay)
         }
         (None, true) => ("LIVE (frozen)".into(), Scope::ChipReplay),
+        (None, false) if live.no_scheduler.is_some() => {
+            let reason = live.no_scheduler.as_deref().unwrap_or_default();
+            let text = format!("LIVE: {reason}");
+            let short = "LIVE: no scheduler at work";
+            let text = if width(&text) <= room { text } else { short.to_owned() };
+            (text.into(), Scope::ChipReplay)
+        }
         (None, false) => ("LIVE (shadow)".into(), Scope::ChipRunning),
     }
 }

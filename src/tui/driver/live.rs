@@ -182,11 +182,18 @@ impl Driver {
         }
     }
 
+    /// Why no scheduler of the cluster is at work, in a sentence.
+    fn no_scheduler(&self) -> Option<String> {
+        let world = self.session.world();
+        world.schedulers().first_absence(world.now())
+    }
+
     pub(super) fn live_changed(&mut self) {
         self.model.live = match (&self.live.following, &self.live.attended) {
             (Some(following), _) => Some(LiveModel {
                 frozen: following.is_frozen(),
                 outage: following.outage(),
+                no_scheduler: self.no_scheduler(),
                 waiting: following.waiting(),
                 decisions: following.shadow().decisions().to_vec(),
                 ..LiveModel::default()

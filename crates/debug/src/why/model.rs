@@ -243,6 +243,10 @@ pub struct Problem {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProblemKind {
+    /// No scheduler of the real cluster is at work.
+    NoScheduler,
+    /// The replicas of the real scheduler have different versions.
+    MixedVersions,
     /// No profile has the pod's scheduler name.
     NoProfile,
     /// A scheduling gate.

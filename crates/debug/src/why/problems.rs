@@ -26,6 +26,7 @@ pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
         _ => {}
     }
     let mut problems = Vec::new();
+    problems.extend(no_scheduler(world, pod));
     problems.extend(no_profile(world, pod));
     problems.extend(terminating(pod));
     problems.extend(gated(world, pod));
@@ -68,6 +69,26 @@ fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<Problem> {
         blocking: false,
         text: "static pod".to_owned(),
         advice: format!("the kubelet of {node} runs it from a file, without a scheduler"),
+    })
+}
+
+/// Nobody schedules the pod in the real cluster.
+fn no_scheduler(world: &World, pod: &Pod) -> Option<Problem> {
+    let schedulers = world.schedulers();
+    if let Some(text) = schedulers.absence(pod.spec.scheduler_name, schedulers.as_of) {
+        return Some(Problem {
+            kind: ProblemKind::NoScheduler,
+            blocking: true,
+            text,
+            advice: "what follows is what a scheduler would decide; look at its pods and their logs"
+                .into(),
+        });
+    }
+    Some(Problem {
+        kind: ProblemKind::MixedVersions,
+        blocking: false,
+        text: schedulers.version_words()?,
+        advice: "decisions may differ after a change of the leader".into(),
     })
 }
 
