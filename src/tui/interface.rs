@@ -117,14 +117,16 @@ impl Interface {
     /// A key was pressed.
     pub fn key(&mut self, key: KeyPress) -> Turn {
         self.ask_for(Redraw::Now);
+        if !self.app.is_playing() {
+            // The clock runs only from when playing begins.
+            self.last_tick = Instant::now();
+        }
         let effect = self.input.key(&mut self.app, key, self.driver.model());
         if !self.app.is_searching() {
             self.driver.stop_search();
         }
         if !self.app.is_playing() {
-            // The clock runs only from when playing began, and stays where it is when it ends.
             self.driver.pause();
-            self.last_tick = Instant::now();
         }
         self.end(effect)
     }

@@ -17,6 +17,7 @@ pub mod command_result;
 pub mod compare;
 pub mod data_source;
 pub mod driver;
+mod edit_forms;
 mod editor;
 pub mod event_loop;
 pub mod filter;

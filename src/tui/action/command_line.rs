@@ -2,6 +2,7 @@
 
 use super::completion::Completion;
 use super::{Action, Argument, Invocation, all};
+use crate::tui::edit_forms;
 use crate::tui::view::ViewId;
 use kubestep_config::suggest;
 use kubestep_debug::edit::{FORMS, Form};
@@ -49,7 +50,7 @@ pub fn parse(line: &str, view: ViewId) -> Result<Option<Invocation>, CommandErro
     let (action, argument) = match find(name) {
         Ok(action) => (action, argument.trim()),
         // An edit needs no `what-if` before it.
-        Err(_) if is_edit(name) => (find("what-if")?, line),
+        Err(_) if edit_forms::is_verb(name) => (find("what-if")?, line),
         Err(error) => return Err(error),
     };
     match action.argument {
@@ -88,11 +89,6 @@ fn find(name: &str) -> Result<&'static Action, CommandError> {
     }
 }
 
-/// Whether an edit begins with this word.
-fn is_edit(word: &str) -> bool {
-    FORMS.iter().any(|form| form.verb() == word)
-}
-
 /// Whole lines that `line` can be completed to, in table order: commands, edits, or arguments.
 pub fn completions(line: &str, values: &Completion) -> Vec<String> {
     let start = line.trim_start();
@@ -108,7 +104,7 @@ pub fn completions(line: &str, values: &Completion) -> Vec<String> {
             lines.dedup();
             lines
         }
-        Some((name, _)) if find(name).is_err() && is_edit(name) => values.edits(start),
+        Some((name, _)) if find(name).is_err() && edit_forms::is_verb(name) => values.edits(start),
         Some((name, typed)) => {
             let Ok(action) = find(name) else { return Vec::new() };
             let values = values.values(action, typed.trim_start()).into_iter();
@@ -122,7 +118,7 @@ pub fn names_objects(line: &str) -> bool {
     let Some((name, _)) = line.trim_start().split_once(char::is_whitespace) else { return false };
     match find(name) {
         Ok(action) => ["what-if", "edit", "branch", "differences"].contains(&action.name),
-        Err(_) => is_edit(name),
+        Err(_) => edit_forms::is_verb(name),
     }
 }
 
@@ -141,23 +137,7 @@ fn shown_keys(action: &Action) -> String {
 }
 
 fn about_edit(line: &str) -> String {
-    let form = FORMS.iter().find(|form| fits_form(form.usage, line));
-    let form = form.or_else(|| FORMS.iter().find(|form| line.starts_with(form.verb())));
-    form.map(|form| format!("{}: {}", form.usage, form.about)).unwrap_or_default()
-}
-
-/// Whether a line begins as a form is written: its words in small letters stand for themselves.
-pub fn fits_form(usage: &str, line: &str) -> bool {
-    let mut usage = usage.split_whitespace();
-    line.split_whitespace().all(|word| match usage.next() {
-        Some(literal) if is_literal(literal) => literal == word,
-        other => other.is_some(),
-    })
-}
-
-/// Whether a word of a form is written as it stands.
-pub fn is_literal(word: &str) -> bool {
-    word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+    edit_forms::find(line).map(|form| format!("{}: {}", form.usage, form.about)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -190,10 +170,6 @@ mod tests {
         assert_eq!(parsed("uncordon node a"), ("what-if", "uncordon node a".into()));
         assert!(about("uncordon").contains("uncordon node NAME: make it schedulable again"));
         assert!(about("what-if resize pod x").contains("what a pod, or one container, requests"));
-        assert!(
-            fits_form("cordon node NAME", "cordon node")
-                && !fits_form("cordon node NAME", "cordon x")
-        );
     }
 
     #[test]

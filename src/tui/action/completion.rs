@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
-use super::command_line::{fits_form, is_literal};
 use super::{Action, Preset};
 use crate::tui::app::App;
+use crate::tui::edit_forms::{fits, is_literal};
 use crate::tui::model::{ArgumentNames, Model};
 use kubestep_debug::edit::FORMS;
 use kubestep_framework::pod::NamespacedName;
@@ -63,7 +63,7 @@ impl Completion {
         let before = typed.rfind(' ').map_or("", |at| &typed[..=at]);
         let (last, index) = (&typed[before.len()..], before.split_whitespace().count());
         let mut found = Vec::new();
-        for form in FORMS.iter().filter(|form| fits_form(form.usage, before)) {
+        for form in FORMS.iter().filter(|form| fits(form.usage, before)) {
             let Some(word) = form.usage.split_whitespace().nth(index) else { continue };
             let kind = before.split_whitespace().last().unwrap_or_default();
             match word {

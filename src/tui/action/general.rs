@@ -1,6 +1,6 @@
 //! Leaving, asking, and how the interface looks.
 
-use super::{Action, Argument};
+use super::{Action, Argument, change};
 use crate::tui::app::{App, Effect};
 use crate::tui::command::Command;
 use crate::tui::model::Model;
@@ -13,24 +13,24 @@ pub const INTERRUPTED: i32 = 130;
 #[rustfmt::skip]
 pub const ACTIONS: &[Action] = &[
     Action::new("command", &[":"], "Type a command; Tab completes, Up recalls",
-        |app, _, _| done(app.ask(Purpose::Command, ""))).hint("command"),
+        |app, _, _| change(app, |app| app.ask(Purpose::Command, ""))).hint("command"),
     Action::new("filter", &["/"], "Keep rows with TEXT; ! inverts, * is anything, -l takes labels",
-        |app, _, text| done(app.filter(text))).hint("filter").takes(Argument::Optional("TEXT"))
+        |app, _, text| change(app, |app| app.filter(text))).hint("filter").takes(Argument::Optional("TEXT"))
         .search("search find grep selector"),
     Action::new("help", &["?", "f1"], "All keys and commands; / filters them, Enter runs one",
         |_, _, _| Ok(Effect::Help { palette: false })).search("keys manual shortcuts"),
     Action::new("palette", &["ctrl-p"], "Find a command by typing part of it",
         |_, _, _| Ok(Effect::Help { palette: true })),
     Action::new("theme", &["T"], "Use a theme; without a name, the next one",
-        |app, _, text| done(app.set_theme(text.trim()))).takes(Argument::Optional("NAME"))
+        |app, _, text| change(app, |app| app.set_theme(text.trim()))).takes(Argument::Optional("NAME"))
         .search("color colour dark light"),
     Action::new("keys", &[], "Use the keys of vi, vim, emacs or plain; without a name, show them",
         |_, _, text| Ok(Effect::Keys(text.trim().to_owned()))).takes(Argument::Optional("PRESET"))
         .search("bindings shortcuts"),
     Action::new("wide", &["ctrl-w"], "Show or hide the columns meant for wide terminals",
-        |app, _, _| done(app.toggle_wide())),
+        |app, _, _| change(app, App::toggle_wide)),
     Action::new("breadcrumbs", &["ctrl-g"], "Show or hide the line with the position",
-        |app, _, _| done(app.toggle_breadcrumbs())),
+        |app, _, _| change(app, App::toggle_breadcrumbs)),
     Action::new("save", &["ctrl-s"], "Save the screen to FILE: .svg as a picture, else text",
         |_, _, text| Ok(Effect::Save(text.trim().to_owned()))).takes(Argument::Required("FILE"))
         .search("screenshot export"),
@@ -47,10 +47,6 @@ pub const ACTIONS: &[Action] = &[
     Action::new("interrupt", &["ctrl-c"], "Leave at once",
         |_, _, _| Ok(Effect::Quit(INTERRUPTED))).search("exit quit"),
 ];
-
-fn done((): ()) -> Result<Effect, String> {
-    Ok(Effect::None)
-}
 
 fn escape(app: &mut App, model: &Model) -> Effect {
     match model.going_back {

@@ -139,7 +139,7 @@ impl Keymap {
 
     /// Whether the user replaced this action's keys.
     pub fn is_overridden(&self, action: &Action) -> bool {
-        self.overridden.iter().any(|own| *own == action)
+        self.overridden.contains(&action)
     }
 }
 

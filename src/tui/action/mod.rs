@@ -71,6 +71,12 @@ impl Argument {
     }
 }
 
+/// Changes the interface's state, and nothing else.
+fn change(app: &mut App, change: impl FnOnce(&mut App)) -> Result<Effect, String> {
+    change(app);
+    Ok(Effect::None)
+}
+
 /// The argument of actions that a count before their key repeats.
 const COUNT: Argument = Argument::Optional("COUNT");
 

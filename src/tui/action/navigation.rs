@@ -1,6 +1,6 @@
 //! Moving within a view: rows, columns, panes, order and filter of what is shown.
 
-use super::{Action, COUNT, Kind, Run, count};
+use super::{Action, COUNT, Kind, Run, change, count};
 use crate::tui::app::{App, Effect};
 use crate::tui::model::Model;
 
@@ -29,9 +29,9 @@ pub const ACTIONS: &[Action] = &[
     counted("down", &["j", "down"], "Next row", |app, model, text| rows(app, model, 1, text)),
     counted("up", &["k", "up"], "Previous row", |app, model, text| rows(app, model, -1, text)),
     counted("left", &["h", "left", "<", "shift-left"], "Select the column to the left",
-        |app, model, text| done(app.choose_column(model, -times(text)?))),
+        |app, model, text| columns(app, model, -1, text)),
     counted("right", &["l", "right", ">", "shift-right"], "Select the column to the right",
-        |app, model, text| done(app.choose_column(model, times(text)?))),
+        |app, model, text| columns(app, model, 1, text)),
     look("top", &["g g", "home"], "First row", |app, model, _| rows(app, model, isize::MIN, "")),
     look("bottom", &["G", "end"], "Last row", |app, model, _| rows(app, model, isize::MAX, "")),
     counted("half-down", &["ctrl-d"], "Half a screen down",
@@ -43,22 +43,24 @@ pub const ACTIONS: &[Action] = &[
     counted("page-up", &["ctrl-b", "pageup"], "One screen up",
         |app, model, text| rows(app, model, -app.page_lines(), text)),
     look("next-pane", &["tab", "backtab"], "Move the focus to the detail pane, or back to the rows",
-        |app, _, _| done(app.switch_pane())),
+        |app, _, _| change(app, App::switch_pane)),
     look("sort", &["o"], "Sort by the chosen column: up, down, off",
-        |app, _, _| done(app.change_grid(|grid| grid.cycle_sort()))).search("order"),
+        |app, _, _| change(app, |app| app.change_grid(|grid| grid.cycle_sort()))).search("order"),
     look("invert", &["i"], "Reverse the order of the rows",
-        |app, _, _| done(app.change_grid(|grid| grid.invert()))),
+        |app, _, _| change(app, |app| app.change_grid(|grid| grid.invert()))),
     look("failures", &["z"], "Show only rows with a failure, or all again",
-        |app, _, _| done(app.change_grid(|grid| grid.failures_only = !grid.failures_only)))
+        |app, _, _| change(app, |app| app.change_grid(|grid| grid.failures_only ^= true)))
         .hint("failures"),
 ];
 
-fn done((): ()) -> Result<Effect, String> {
-    Ok(Effect::None)
+fn rows(app: &mut App, model: &Model, lines: isize, text: &str) -> Result<Effect, String> {
+    let lines = lines.saturating_mul(times(text)?);
+    change(app, |app| app.move_or_say(model, lines))
 }
 
-fn rows(app: &mut App, model: &Model, lines: isize, text: &str) -> Result<Effect, String> {
-    done(app.move_or_say(model, lines.saturating_mul(times(text)?)))
+fn columns(app: &mut App, model: &Model, by: isize, text: &str) -> Result<Effect, String> {
+    let by = by * times(text)?;
+    change(app, |app| app.choose_column(model, by))
 }
 
 fn times(text: &str) -> Result<isize, String> {

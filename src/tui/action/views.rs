@@ -1,6 +1,6 @@
 //! Choosing a view, and going back through those seen. A view's row is made from the table of views.
 
-use super::{Action, Does, Kind, inspect};
+use super::{Action, Does, Kind, change, inspect};
 use crate::tui::app::{App, Effect};
 use crate::tui::command::Command;
 use crate::tui::model::Model;
@@ -8,18 +8,15 @@ use crate::tui::view::{VIEWS, ViewId};
 
 const HISTORY: [Action; 3] = [
     Action::new("last-view", &["-"], "Back to the previous view", |app, _, _| {
-        app.show_last();
-        Ok(Effect::None)
+        change(app, App::show_last)
     })
     .kind(Kind::Look),
     Action::new("view-back", &["["], "Back in the history of views", |app, _, _| {
-        app.history_back();
-        Ok(Effect::None)
+        change(app, App::history_back)
     })
     .kind(Kind::Look),
     Action::new("view-forward", &["]"], "Forward in the history of views", |app, _, _| {
-        app.history_forward();
-        Ok(Effect::None)
+        change(app, App::history_forward)
     })
     .kind(Kind::Look),
 ];

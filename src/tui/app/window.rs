@@ -6,9 +6,12 @@ use super::{App, Effect};
 use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::command_result::{Choice, WindowContent};
 use crate::tui::compare::Table;
+use crate::tui::edit_forms;
+use crate::tui::layout::Tier;
 use crate::tui::lines::{DetailLine, LineGrid, Wrapped, wrapped};
 use crate::tui::model::Model;
 use crate::tui::prompt::Purpose;
+use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::view::decision_lines;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource, GridState};
@@ -211,15 +214,27 @@ impl GridSource for OfferGrid {
         self.0.len()
     }
     fn columns(&self) -> usize {
-        1
+        2
     }
-    fn column(&self, _column: usize) -> GridColumn {
-        GridColumn::prose("edit", 20)
+    fn column(&self, column: usize) -> GridColumn {
+        match column {
+            0 => {
+                let longest = self.0.iter().map(|offer| width(&offer.words) + width(offer.missing));
+                GridColumn::fitted("edit", 30, longest.max().unwrap_or(0))
+            }
+            _ => GridColumn::prose("what it does", 20).from_tier(Tier::Standard),
+        }
     }
-    fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(offer) = self.0.get(row) else { return };
-        let more = if offer.missing.is_empty() { "" } else { "…" };
-        out.set(&format!("{}{more}", offer.words), Scope::Text);
+        let text = format!("{}{}", offer.words, offer.missing);
+        match column {
+            0 => out.set(&text, Scope::Text),
+            _ => {
+                let about = edit_forms::find(&text).map(|form| form.about);
+                out.set(about.unwrap_or_default(), Scope::TextDim);
+            }
+        }
     }
 }
 
@@ -286,7 +301,7 @@ impl App {
         Ok(Effect::Copy(write(&view.title(), &lines)))
     }
 
-    /// The whole line of help of the action selected in the open window.
+    /// The whole line of help of the action or edit selected in the open window.
     pub(in crate::tui) fn selected_help(&self) -> Option<&str> {
         let window = self.windows.last()?;
         match &window.content {
@@ -294,9 +309,11 @@ impl App {
                 let help = &rows.get(window.grid.selected_row()?)?.help;
                 Some(help.as_str()).filter(|help| !help.is_empty())
             }
-            Content::Lines(_) | Content::Offers(_) | Content::Choices(_) | Content::Table(_) => {
-                None
+            Content::Offers(offers) => {
+                let offer = offers.get(window.grid.selected_row()?)?;
+                edit_forms::find(&offer.words).map(|form| form.about)
             }
+            Content::Lines(_) | Content::Choices(_) | Content::Table(_) => None,
         }
     }
 
