@@ -12,7 +12,8 @@ pub(super) fn lose(world: &mut World, nodes: NodeSet) -> Result<Applied, EditErr
     let before = departures(world).len();
     world.lose_nodes(&names);
     let lost = &departures(world)[before..];
-    let mut notes = vec![format!("{} deleted with {}", count(lost.len(), "pod"), them(names.len()))];
+    let mut notes =
+        vec![format!("{} deleted with {}", count(lost.len(), "pod"), them(names.len()))];
     notes.extend(replaced(lost));
     Ok(Applied { notes })
 }

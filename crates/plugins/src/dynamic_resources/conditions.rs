@@ -10,8 +10,8 @@ use kubestep_api::{
 };
 use kubestep_framework::host::ApiEvent;
 use kubestep_framework::plugin::BindContext;
-use kubestep_framework::stopwatch::Work;
 use kubestep_framework::status::Status;
+use kubestep_framework::stopwatch::Work;
 
 use super::post_filter::key;
 use super::state::ClaimState;

@@ -3,12 +3,12 @@
 use super::{Case, Input};
 use kubestep_api::PreferredSchedulingTerm;
 use kubestep_api::selector::PreferredTerms;
+use kubestep_config::versions::Switch;
 use kubestep_framework::resource::amount;
 use kubestep_plugins::dynamic_resources::found_devices;
 use kubestep_plugins::image_locality::held_images;
 use kubestep_plugins::inter_pod_affinity::Weights;
 use kubestep_plugins::node_affinity::{NodeAffinityArgs, preferred_terms};
-use kubestep_config::versions::Switch;
 use kubestep_plugins::node_resources::balanced_allocation::{
     NodeResourcesBalancedAllocationArgs, balances,
 };
