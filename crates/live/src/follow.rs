@@ -12,6 +12,7 @@ use crate::shadow::Shadow;
 use kubestep_api::{Kind, Object, Time};
 use kubestep_cluster::World;
 use kubestep_cluster::schedulers::{PodReports, Schedulers};
+use kubestep_debug::edit::EditError;
 use kubestep_debug::{Change, Input, Session};
 use kubestep_source::Filter;
 
@@ -186,7 +187,7 @@ impl Change for Observed {
         true
     }
 
-    fn apply(&self, world: &mut World) -> Result<(), String> {
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
         world.set_schedulers(self.0.clone());
         Ok(())
     }

@@ -26,7 +26,7 @@ use crate::scheduling::{Lead, Report};
 use crate::traffic;
 use kubestep_api::Time;
 use kubestep_cluster::World;
-use kubestep_config::FeatureGates;
+use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus, QueueMove, QueueName};
 use kubestep_framework::status::Code;
