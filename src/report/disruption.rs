@@ -207,9 +207,9 @@ pub fn json(report: &DisruptionReport) -> Value {
         let after = drained.done.map(|at| report.seconds(at).max(0));
         json!({"node": drained.node.as_str(), "afterSeconds": after})
     });
-    let kept = report.kept.iter().map(|kept| {
-        json!({"pod": kept.pod.to_string(), "node": kept.node.as_str(), "reason": kept.why})
-    });
+    let kept = report.kept.iter().map(
+        |kept| json!({"pod": kept.pod.to_string(), "node": kept.node.as_str(), "reason": kept.why}),
+    );
     let blocked = report.blocked.iter().map(|blocked| {
         json!({
             "pod": blocked.pod.to_string(),

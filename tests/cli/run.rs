@@ -166,5 +166,8 @@ fn drains_and_losses_say_which_pods_find_no_place() {
     }
     call.says("disrupt/survive-unknown", "run --demo zone-loss --survive rack");
     call.says("disrupt/drain-refused", "run --demo tour --edit 'drain node b-0'");
-    call.says("disrupt/drain-forced", "run --demo preemption-budget --edit 'drain node node-0 force'");
+    call.says(
+        "disrupt/drain-forced",
+        "run --demo preemption-budget --edit 'drain node node-0 force'",
+    );
 }

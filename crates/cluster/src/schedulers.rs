@@ -190,7 +190,11 @@ impl Schedulers {
         let of_lease = self.versions.iter().filter(|one| one.lease == first.lease);
         let words = of_lease.map(|one| format!("{} runs {}", one.replica, one.version));
         let words: Vec<String> = words.collect();
-        Some(format!("the replicas of {} have different versions: {}", first.lease, words.join(", ")))
+        Some(format!(
+            "the replicas of {} have different versions: {}",
+            first.lease,
+            words.join(", ")
+        ))
     }
 
     /// The lease of the replicas that serve a scheduler name. kube-scheduler's own replicas share
@@ -254,8 +258,8 @@ fn versions(leases: &Leases) -> Vec<ReplicaVersion> {
         .iter()
         .map(|candidate| {
             let spec = &candidate.spec;
-            let emulates = !spec.emulation_version.is_empty()
-                && spec.emulation_version != spec.binary_version;
+            let emulates =
+                !spec.emulation_version.is_empty() && spec.emulation_version != spec.binary_version;
             let version = match emulates {
                 true => format!("{} as {}", spec.binary_version, spec.emulation_version),
                 false => spec.binary_version.clone(),

@@ -175,7 +175,11 @@ impl Session {
 
     /// Runs as [`Session::run_until_idle`], and lets time pass while a drain is under way, until it
     /// ends or another attempt changes nothing.
-    pub fn run_to_end(&mut self, limit: usize, mut stop: impl FnMut(&CycleRecord) -> bool) -> usize {
+    pub fn run_to_end(
+        &mut self,
+        limit: usize,
+        mut stop: impl FnMut(&CycleRecord) -> bool,
+    ) -> usize {
         let mut ran = self.run_until_idle(limit, &mut stop);
         while ran < limit && self.record().is_none_or(|record| !stop(record)) && self.retry_drain()
         {

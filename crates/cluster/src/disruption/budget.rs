@@ -214,10 +214,7 @@ impl ApiServer {
 }
 
 /// The status with other counts.
-fn with_counts(
-    status: &PodDisruptionBudgetStatus,
-    counts: &Counts,
-) -> PodDisruptionBudgetStatus {
+fn with_counts(status: &PodDisruptionBudgetStatus, counts: &Counts) -> PodDisruptionBudgetStatus {
     PodDisruptionBudgetStatus {
         disruptions_allowed: counts.allowed,
         current_healthy: counts.healthy,
@@ -296,7 +293,8 @@ impl Budget {
         let allowed = if expected <= 0 { 0 } else { (healthy - needed).max(0) };
         let is_breached = healthy < needed && healthy < self.healthy_at_first;
         if is_breached && self.breach.is_none() {
-            self.breach = Some(Breach { budget: key, needed, lowest: healthy, healthy, since: now });
+            self.breach =
+                Some(Breach { budget: key, needed, lowest: healthy, healthy, since: now });
         }
         if let Some(breach) = &mut self.breach {
             (breach.lowest, breach.healthy) = (breach.lowest.min(healthy), healthy);

@@ -142,7 +142,9 @@ impl World {
     }
 
     fn cordon(&mut self, name: Symbol) {
-        let Some(node) = self.api.node(name).filter(|node| !node.spec.unschedulable) else { return };
+        let Some(node) = self.api.node(name).filter(|node| !node.spec.unschedulable) else {
+            return;
+        };
         let mut node = node.as_ref().clone();
         node.spec.unschedulable = true;
         let (key, effect) = (Symbol::new(UNSCHEDULABLE), TaintEffect::NoSchedule);
@@ -233,7 +235,8 @@ impl Drain {
         if self.open.iter().any(|open| open.node == node) {
             return;
         }
-        let drained = self.nodes.iter_mut().find(|other| other.node == node && other.done.is_none());
+        let drained =
+            self.nodes.iter_mut().find(|other| other.node == node && other.done.is_none());
         if let Some(drained) = drained {
             drained.done = Some(now);
         }

@@ -28,6 +28,7 @@ use kubestep_scheduler::Change;
 
 pub use budget::Breach;
 pub use drain::{Blocked, DrainRefused, Drained, Refusal};
+pub use replace::NO_CONTROLLER;
 
 /// Everything about the disruptions of a cluster so far.
 #[derive(Clone, Default, Debug)]
@@ -244,8 +245,7 @@ impl ApiServer {
     /// The pods on these nodes that have not ended.
     fn pods_on(&self, nodes: &[Symbol]) -> Vec<Arc<Pod>> {
         let nodes: HashSet<Symbol> = nodes.iter().copied().collect();
-        let on_them =
-            |pod: &&Arc<Pod>| nodes.contains(&pod.spec.node_name) && !pod.is_terminal();
+        let on_them = |pod: &&Arc<Pod>| nodes.contains(&pod.spec.node_name) && !pod.is_terminal();
         self.objects.pods.values().filter(on_them).cloned().collect()
     }
 

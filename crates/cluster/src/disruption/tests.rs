@@ -193,11 +193,8 @@ fn victims_of_preemption_are_recreated_once_there_are_disruptions() {
     let mut urgent = pod("urgent", "a", "ReplicaSet urgent");
     urgent["spec"]["priority"] = json!(1000);
     urgent["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!("4");
-    let mut world = world([
-        urgent,
-        pod("web-1", "b", "ReplicaSet web"),
-        pod("web-2", "c", "ReplicaSet web"),
-    ]);
+    let mut world =
+        world([urgent, pod("web-1", "b", "ReplicaSet web"), pod("web-2", "c", "ReplicaSet web")]);
     world.lose_nodes(&["a".into()]);
     world.run(20);
     let left = left(&world);

@@ -32,7 +32,9 @@ pub(super) fn drain(world: &mut World, nodes: NodeSet, force: bool) -> Result<Ap
         Some(format!("{} is not evicted: {}", blocked.pod, blocked.refusal.as_ref()?))
     }));
     let kept = disruptions.kept().len();
-    notes.extend((kept > 0).then(|| format!("{} stay: --ignore-daemonsets", count(kept, "pod"))));
+    notes.extend(
+        (kept > 0).then(|| format!("left in place (--ignore-daemonsets): {}", count(kept, "pod"))),
+    );
     notes.extend((storage > 0).then(|| {
         format!("kubectl drain needs --delete-emptydir-data for {}", count(storage, "pod"))
     }));
@@ -49,9 +51,7 @@ fn them(nodes: usize) -> String {
 
 /// How many of the pods were recreated, if any.
 fn replaced(departures: &[Departure]) -> Option<String> {
-    let is_replaced = |departure: &&Departure| {
-        matches!(departure.replacement, Replacement::Pod(_))
-    };
+    let is_replaced = |departure: &&Departure| matches!(departure.replacement, Replacement::Pod(_));
     let replaced = departures.iter().filter(is_replaced).count();
     match (replaced, departures.len()) {
         (0, _) => None,

@@ -7,8 +7,8 @@
 
 mod change;
 mod companions;
-mod disrupt;
 pub mod configuration;
+mod disrupt;
 mod fields;
 mod fixed;
 mod hand;

@@ -10,8 +10,7 @@ use kubestep_api::{Kind, ObjectKey};
 use kubestep_cluster::World;
 
 /// The namespaces of well-known labels, the preferred one first.
-const WELL_KNOWN: [&str; 3] =
-    ["topology.kubernetes.io/", "kubernetes.io/", "node.kubernetes.io/"];
+const WELL_KNOWN: [&str; 3] = ["topology.kubernetes.io/", "kubernetes.io/", "node.kubernetes.io/"];
 
 /// Nodes of a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +51,8 @@ impl NodeSet {
                 let domains = domains(world, key);
                 let found = domains.iter().find(|(other, _)| *other == value);
                 found.map(|(_, nodes)| nodes.clone()).ok_or_else(|| {
-                    let values: Vec<&str> = domains.iter().map(|(value, _)| value.as_str()).collect();
+                    let values: Vec<&str> =
+                        domains.iter().map(|(value, _)| value.as_str()).collect();
                     EditError(format!(
                         "no node has the label {key}={value}; there is {}",
                         values.join(", ")
@@ -85,9 +85,9 @@ pub fn label_key(world: &World, text: &str) -> Result<Symbol, EditError> {
     }
     let named = |key: &&Symbol| key.rsplit_once('/').is_some_and(|(_, name)| name == text);
     let found: Vec<Symbol> = keys.iter().filter(named).copied().collect();
-    let preferred = WELL_KNOWN.iter().find_map(|namespace| {
-        found.iter().find(|key| key.strip_prefix(namespace) == Some(text))
-    });
+    let preferred = WELL_KNOWN
+        .iter()
+        .find_map(|namespace| found.iter().find(|key| key.strip_prefix(namespace) == Some(text)));
     match (preferred, found.as_slice()) {
         (Some(key), _) | (None, [key]) => Ok(*key),
         (None, []) => {

@@ -80,8 +80,9 @@ fn no_scheduler(world: &World, pod: &Pod) -> Option<Problem> {
             kind: ProblemKind::NoScheduler,
             blocking: true,
             text,
-            advice: "what follows is what a scheduler would decide; look at its pods and their logs"
-                .into(),
+            advice:
+                "what follows is what a scheduler would decide; look at its pods and their logs"
+                    .into(),
         });
     }
     Some(Problem {
