@@ -7,6 +7,7 @@ mod attach;
 mod bundle;
 mod capture;
 mod cluster;
+mod complete;
 mod completions;
 mod config;
 mod demo;
@@ -48,6 +49,7 @@ use registry::SUBCOMMANDS;
 /// Runs the program on the process's arguments and gives its exit code.
 pub fn main() -> Exit {
     kubestep_output::report_panics();
+    complete::answer_shell(command);
     let matches = match as_called(command()).try_get_matches() {
         Ok(matches) => matches,
         Err(error) => {

@@ -149,6 +149,16 @@ impl StandIn {
         self.changed.notify_all();
     }
 
+    /// Creates a lease of the control plane.
+    pub fn put_lease(&self, name: &str, spec: Value) {
+        let list = "/apis/coordination.k8s.io/v1/leases";
+        let key = format!("kube-system/{name}");
+        let metadata = json!({"name": name, "namespace": "kube-system"});
+        let mut state = self.state.lock().unwrap();
+        let lease = json!({"metadata": metadata, "spec": spec});
+        state.objects.entry(list.to_owned()).or_default().insert(key, lease);
+    }
+
     /// Creates or replaces an object; `object` contains `spec` and other fields besides the
     /// metadata.
     pub fn put(&self, kind: Kind, name: &str, mut object: Value) {

@@ -8,7 +8,7 @@ pub mod text;
 use crate::report::disruption::{DisruptionReport, End, Left};
 use crate::report::outcome::{self, Pending};
 use kubestep_api::intern::Symbol;
-use kubestep_cluster::disruption::Departure;
+use kubestep_cluster::disruption::{Departure, NO_CONTROLLER};
 use kubestep_debug::Session;
 use kubestep_framework::pod::NamespacedName;
 
@@ -81,12 +81,10 @@ impl Domain {
         }
     }
 
-    /// The pods that are lost for good, as nothing recreates them on another node.
-    pub fn not_recreated(&self) -> impl Iterator<Item = (&Left, &'static str)> {
-        self.disruption.left.iter().filter_map(|left| match left.end {
-            End::Nothing(why) => Some((left, why)),
-            _ => None,
-        })
+    /// The pods that are lost for good, as they have no controller.
+    pub fn not_recreated(&self) -> impl Iterator<Item = &Left> {
+        let left = self.disruption.left.iter();
+        left.filter(|left| left.end == End::Nothing(NO_CONTROLLER))
     }
 
     /// How many replacements have a node.

@@ -36,7 +36,7 @@ pub fn text(report: &SurviveReport) -> String {
 
 fn table(report: &SurviveReport) -> String {
     let head =
-        [report.key.as_str(), "nodes", "pods lost", "placed", "without a node", "not recreated"];
+        [report.key.as_str(), "nodes", "pods lost", "placed", "without a node", "no controller"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(report.domains.iter().map(|domain| {
         let numbers = [

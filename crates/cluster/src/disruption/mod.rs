@@ -28,6 +28,7 @@ use kubestep_scheduler::Change;
 
 pub use budget::Breach;
 pub use drain::{Blocked, DrainRefused, Drained, Refusal};
+pub use replace::NO_CONTROLLER;
 
 /// Everything about the disruptions of a cluster so far.
 #[derive(Clone, Default, Debug)]

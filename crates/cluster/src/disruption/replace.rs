@@ -17,7 +17,9 @@ use kubestep_framework::pod::NamespacedName;
 
 /// The annotation on the mirror pod of a static pod (`v1.MirrorPodAnnotationKey`).
 const MIRROR: &str = "kubernetes.io/config.mirror";
-/// The prefix of the annotations of the persistent volume controller.
+/// Why a pod without a controller is not recreated.
+pub const NO_CONTROLLER: &str = "no controller recreates it";
+/// Annotations of the persistent volume controller begin like this.
 const BINDING: [&str; 2] = ["pv.kubernetes.io/", "volume.kubernetes.io/selected-node"];
 
 /// Whether the pod is the mirror of a static pod.
@@ -54,7 +56,7 @@ impl World {
         if is_mirror(pod) {
             return Err("a static pod, which runs only on its node");
         }
-        let owner = pod.metadata.controller().ok_or("no controller recreates it")?;
+        let owner = pod.metadata.controller().ok_or(NO_CONTROLLER)?;
         if pod.is_terminal() {
             return Err("it had ended");
         }

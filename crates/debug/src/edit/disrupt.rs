@@ -33,7 +33,9 @@ pub(super) fn drain(world: &mut World, nodes: NodeSet, force: bool) -> Result<Ap
         Some(format!("{} is not evicted: {}", blocked.pod, blocked.refusal.as_ref()?))
     }));
     let kept = disruptions.kept().len();
-    notes.extend((kept > 0).then(|| format!("{} stay: --ignore-daemonsets", count(kept, "pod"))));
+    notes.extend(
+        (kept > 0).then(|| format!("left in place (--ignore-daemonsets): {}", count(kept, "pod"))),
+    );
     notes.extend((storage > 0).then(|| {
         format!("kubectl drain needs --delete-emptydir-data for {}", count(storage, "pod"))
     }));
