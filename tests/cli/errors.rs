@@ -213,4 +213,5 @@ fn a_trace_that_cannot_be_written() {
 fn two_files_behind_diff() {
     let call = Call::new().file("a.yaml", NODE).file("b.yaml", NODE);
     call.says("errors/diff-files", "diff a.yaml b.yaml");
+    call.says("errors/diff-one-file", "diff a.yaml");
 }

@@ -307,5 +307,5 @@ fn take_apart(mut value: serde_json::Value) -> Result<Parts, &'static str> {
         }
         _ => {}
     }
-    Err("is neither a Kubernetes object nor a list of them")
+    Err("is not a Kubernetes object or a list of objects")
 }

@@ -173,15 +173,20 @@ impl GridSource for OfferGrid {
         self.0.len()
     }
     fn columns(&self) -> usize {
-        1
+        2
     }
-    fn column(&self, _column: usize) -> Column {
-        Column::prose("edit", 20)
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::name("edit", 20, 52),
+            _ => Column::prose("what it does", 20),
+        }
     }
-    fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(offer) = self.0.get(row) else { return };
-        let more = if offer.missing.is_empty() { "" } else { "…" };
-        out.set(&format!("{}{more}", offer.words), Scope::Text);
+        match column {
+            0 => out.set(&offer.label(), Scope::Text),
+            _ => out.set(offer.about(), Scope::TextDim),
+        }
     }
 }
 

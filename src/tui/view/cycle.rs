@@ -411,7 +411,7 @@ pub(super) fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<Line> {
     lines.push(Line::field("attempt", cycle.attempt));
     lines.push(Line::field("profile", cycle.profile));
     let evaluated = format!(
-        "{} of {} nodes, from place {}",
+        "{} of {} nodes, starting at node {}",
         cycle.evaluated_nodes,
         cycle.nodes.order.len(),
         cycle.start_index
