@@ -22,6 +22,7 @@ use kubestep_debug::Session;
 use kubestep_debug::fix::{self, Fixes, Limits};
 use kubestep_debug::why::{Why, ask};
 use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::QueueName;
 
 /// Explain why a pod is pending, or why it is on its node and not on another
 #[derive(Args, Debug)]
@@ -119,7 +120,8 @@ impl Explain {
 
     /// The notice that the pod had no attempt yet, and how to get there.
     fn not_reached(&self, why: &Why, ran: usize) -> Option<String> {
-        let number = why.queue.as_ref()?.position.filter(|_| ran >= self.max_cycles)?;
+        let queue = why.queue.as_ref().filter(|queue| queue.queue.0 == QueueName::Active)?;
+        let number = queue.position.filter(|_| ran >= self.max_cycles)?;
         Some(format!(
             "{} were run, and {} is number {number} in the queue: --max-cycles {} reaches it",
             count(ran, "cycle"),

@@ -41,7 +41,8 @@ impl CommandResult {
 
     /// A breakpoint stopped the debugger.
     pub fn stopped(text: impl Into<String>) -> CommandResult {
-        CommandResult { stopped: true, ..CommandResult::of(Severity::Warning, text) }
+        let text = format!("stopped: {}", text.into());
+        CommandResult { stopped: true, ..CommandResult::of(Severity::Info, text) }
     }
 
     /// A message of any severity.

@@ -66,6 +66,8 @@ pub struct Model {
     /// Queue moves, hints and events for people, oldest first, each with its place in the
     /// history; no cycles.
     pub events: Vec<(u32, Arc<Entry>)>,
+    /// How many entries of the history have happened at the debugger's position.
+    pub entries_reached: Option<usize>,
     /// What goes on, for the status line: a run, or playing.
     pub progress: Option<String>,
     /// How far the search for a change is, for the status line.

@@ -57,7 +57,7 @@ impl Offscreen {
         screenshot::of(&mut self.interface, format)
     }
 
-    /// Ends what a key has begun, but for searches and a clock that plays.
+    /// Ends what a key has begun, except searches and a clock that plays.
     fn finish(&mut self) {
         let interface = &mut self.interface;
         while interface.app.is_running() || interface.driver.is_working() {

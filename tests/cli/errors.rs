@@ -214,6 +214,7 @@ fn a_trace_that_cannot_be_written() {
 fn two_files_behind_diff() {
     let call = Call::new().file("a.yaml", NODE).file("b.yaml", NODE);
     call.says("errors/diff-files", "diff a.yaml b.yaml");
+    call.says("errors/diff-one-file", "diff a.yaml");
 }
 
 const KUBECONFIG: &str = "

@@ -168,10 +168,10 @@ impl Candidate {
     /// all.
     async fn attempt(&mut self) -> Result<bool, Failure> {
         self.tries += 1;
-        if let Some(valid) = self.valid().filter(|_| self.leads) {
-            if self.write(Some(&valid)).await.is_ok() {
-                return Ok(true);
-            }
+        if let Some(valid) = self.valid().filter(|_| self.leads)
+            && self.write(Some(&valid)).await.is_ok()
+        {
+            return Ok(true);
         }
         let half = self.half();
         let current = timeout(half, self.calls.get(&self.path())).await.map_err(|_| late(half))?;

@@ -277,7 +277,7 @@ fn take_apart(value: serde_json::Value) -> Result<Parts, &'static str> {
         Value::Null => return Ok(Parts::new()),
         Value::Array(_) => return Ok(each(value, Expected::Anything)),
         Value::Object(fields) => fields,
-        _ => return Err("is neither a Kubernetes object nor a list of them"),
+        _ => return Err("is not a Kubernetes object or a list of objects"),
     };
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let has_items = fields.get("items").is_some_and(Value::is_array);

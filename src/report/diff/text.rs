@@ -115,6 +115,11 @@ fn verdict(difference: &VerdictDifference) -> String {
 }
 
 fn score_lines(score: &ScoreDifference) -> Vec<String> {
+    if let Some((side, total)) =
+        score.total.a.map(|a| ("a", a)).xor(score.total.b.map(|b| ("b", b)))
+    {
+        return vec![format!("{} was scored on side {side} only: {total}", score.node)];
+    }
     let mut lines = vec![format!("score of {}: {}", score.node, change(score.total))];
     lines.extend(score.plugins.iter().map(|plugin| format!("  {}", plugin_score(plugin))));
     lines

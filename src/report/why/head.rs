@@ -7,9 +7,7 @@ use kubestep_framework::record::QueueName;
 
 /// The head of the answer.
 pub(super) fn lines(why: &Why) -> Vec<String> {
-    let placed = matches!(why.place, Place::Bound { .. } | Place::Waiting { .. });
-    let margin = why.placement.as_ref().filter(|_| placed).and_then(placement::margin);
-    let margin = margin.map(|margin| format!(": {margin}")).unwrap_or_default();
+    let margin = margin(why, false).unwrap_or_default();
     let absence = |problem: &&Problem| problem.kind == ProblemKind::NoScheduler;
     let mut lines: Vec<String> = why.problems.iter().filter(absence).map(first).collect();
     lines.push(format!("{} {}{margin}", why.pod, place(why)));
@@ -32,6 +30,14 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
 /// The cause that comes before all others.
 fn first(problem: &Problem) -> String {
     format!("{}; {}", problem.text, problem.advice)
+}
+
+/// By how much the pod's node won in its cycle, or would win now if no cycle is recorded.
+fn margin(why: &Why, now: bool) -> Option<String> {
+    let placed = matches!(why.place, Place::Bound { .. } | Place::Waiting { .. });
+    let on_that_basis = placed && (why.basis == Basis::Now) == now;
+    let placement = why.placement.as_ref().filter(|_| on_that_basis)?;
+    placement::margin(placement, now).map(|margin| format!(": {margin}"))
 }
 
 fn place(why: &Why) -> String {
@@ -86,7 +92,12 @@ fn verdict(why: &Why) -> String {
             format!("In cycle {cycle} it fit {}; {node} was selected.", of(fits, all))
         }
         (Place::Bound { .. } | Place::Ended { .. }, Basis::Now) => {
-            format!("Rescheduled now, without spec.nodeName, it would fit {}.", of(fits, all))
+            let margin = margin(why, true);
+            let margin = margin.unwrap_or_else(|| ".".to_owned());
+            format!(
+                "Rescheduled now, without spec.nodeName, it would fit {}{margin}",
+                of(fits, all)
+            )
         }
         _ if refused => "No node is evaluated until that changes.".to_owned(),
         _ if blocked && fits > 0 => format!("Otherwise it would fit {}.", of(fits, all)),

@@ -89,7 +89,8 @@ fn differences(app: &App, argument: &str) -> Result<Effect, String> {
 fn weigh(app: &App, model: &Model, by: i64) -> Result<Effect, String> {
     let column = app.selected_column();
     let plugin = column.and_then(|column| view::scores_plugin(model, column));
-    let plugin = plugin.ok_or("choose a plugin's column first, with l or →")?;
+    let plugin = plugin.or_else(|| view::decisive_plugin(model));
+    let plugin = plugin.ok_or("no plugin scored the nodes of this cycle")?;
     session(WhatIfCommand::Weigh(plugin, by))
 }
 

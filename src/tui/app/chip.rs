@@ -34,7 +34,10 @@ pub(super) fn of_followed(live: &LiveModel, room: usize) -> (Cow<'static, str>, 
 /// As much of it as there is room for.
 fn of_outage(word: &str, outage: &Outage, room: usize) -> String {
     let Outage { what, reason, retry_in } = outage;
-    let retry = format!("retry in {retry_in}s");
+    let retry = match retry_in {
+        0 => "retrying".to_owned(),
+        seconds => format!("retry in {seconds}s"),
+    };
     let texts =
         [format!("{word} ({what}: {reason}, {retry})"), format!("{word} ({reason}, {retry})")];
     let fits = texts.into_iter().find(|text| width(text) <= room);

@@ -206,7 +206,7 @@ fn the_detail_pane_takes_the_keys_and_scrolls() {
     assert!(story.lines()[16].contains("Details ─ 4 more lines ─"), "{}", story.lines()[16]);
     let mut story = story.keys("G");
     assert!(
-        story.lines()[21].contains("5 of 5 nodes, starting at index 0"),
+        story.lines()[21].contains("5 of 5 nodes, starting at node 0"),
         "{}",
         story.lines()[20]
     );

@@ -276,6 +276,7 @@ impl Driver {
         let frame = self.session.position();
         self.model.position = index.map(|cycle| CyclePosition { cycle, frame });
         self.model.aside = aside(&self.session);
+        self.model.entries_reached = self.session.entries_reached();
         self.refresh_breakpoints();
         self.model.under_way =
             number.is_some_and(|number| number > self.session.newest_known_cycle());

@@ -496,5 +496,5 @@ fn failures_only_leaves_rejections_and_warnings_among_the_events() {
     let mut live = Live::demo("affinity-typo").keys("c9z");
     let text = live.text();
     assert!(text.contains("FailedScheduling") && text.contains("unschedulable"), "{text}");
-    assert!(!text.contains("none → active") && !text.contains("→ in flight"), "{text}");
+    assert!(!text.contains("created → active") && !text.contains("→ in flight"), "{text}");
 }

@@ -178,10 +178,9 @@ impl Driver {
         let best = best.map(|id| record.nodes.name(*id)).unwrap_or_default();
         let how = match (weight == real, weight) {
             (true, _) => "as configured".to_owned(),
-            (false, 0) => format!(":what-if disable {plugin} at Score runs with it"),
-            (false, _) => format!(":what-if weight {plugin}={weight} runs with it"),
+            (false, _) => "Enter runs with it".to_owned(),
         };
-        Ok(CommandResult::info(format!("weight {weight}: the best is {best}; {how}")))
+        Ok(CommandResult::info(format!("{plugin} weight {weight}: the best is {best}; {how}")))
     }
 }
 

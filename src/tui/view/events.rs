@@ -22,6 +22,12 @@ impl EventsView<'_> {
         self.0.events.get(row).map(|(at, _)| EntryId(*at))
     }
 
+    /// Whether the entry comes after the debugger's position.
+    fn is_future(&self, row: usize) -> bool {
+        let reached = self.0.entries_reached.filter(|_| self.0.inspected.is_none());
+        reached.zip(self.at(row)).is_some_and(|(reached, at)| at.0 as usize >= reached)
+    }
+
     fn entry(&self, row: usize) -> Option<&Entry> {
         self.0.events.get(row).map(|(_, entry)| entry.as_ref())
     }
@@ -44,7 +50,7 @@ fn kind(entry: &Entry) -> &'static str {
 fn what(entry: &Entry) -> String {
     match entry {
         Entry::Cycle(record) => record.outcome.as_str().to_owned(),
-        Entry::Move(moved) => format!("{} → {}", moved.from.as_str(), moved.to.as_str()),
+        Entry::Move(moved) => moved.words(),
         Entry::Hint(hint) => format!("{}: {}", hint.plugin, hint.answer),
         Entry::Event(_, event) => format!("{}: {}", event.reason, event.note),
     }
@@ -88,7 +94,11 @@ impl GridSource for EventsView<'_> {
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(entry) = self.entry(row) else { return };
         let dim = matches!(entry, Entry::Hint(_));
-        out.scope = if dim { Scope::TextDim } else { Scope::Text };
+        out.scope = match (self.is_future(row), dim) {
+            (true, _) => Scope::Future,
+            (false, true) => Scope::TextDim,
+            (false, false) => Scope::Text,
+        };
         // Writing into a cell cannot fail.
         let _ = match (column, entry) {
             (0, _) => write!(out, "{}", entry.pod()),

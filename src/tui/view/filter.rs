@@ -291,7 +291,8 @@ impl View for FilterView<'_> {
         match self.cycle {
             Some(cycle) => {
                 let nodes = self.model.node_names.note();
-                format!("Filter of {} in cycle {}{nodes}", cycle.pod, cycle.cycle)
+                let evaluated = super::evaluated(cycle);
+                format!("Filter of {} in cycle {}{evaluated}{nodes}", cycle.pod, cycle.cycle)
             }
             None => "Filter".into(),
         }

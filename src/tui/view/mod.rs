@@ -32,6 +32,7 @@ use super::theme::Scope;
 use super::widget::grid::GridSource;
 use super::widget::tabs::{Tab, Tabs};
 use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::CycleRecord;
 use kubestep_live::{Decision, Verdict};
 
 /// A view: rows, and what is to be said about them.
@@ -272,9 +273,26 @@ fn live_decision_lines(model: &Model, cycle: u64) -> Vec<DetailLine> {
 
 pub(super) use nodes::taints;
 
+/// `, evaluated 581 of 1000 nodes`, if a cycle did not evaluate all of them.
+fn evaluated(cycle: &CycleRecord) -> String {
+    match (cycle.evaluated_nodes, cycle.nodes.order.len()) {
+        (evaluated, all) if evaluated < all => format!(", evaluated {evaluated} of {all}"),
+        _ => String::new(),
+    }
+}
+
 /// The plugin of a column of the score table.
 pub fn scores_plugin(model: &Model, column: usize) -> Option<kubestep_api::intern::Symbol> {
     scores::ScoresView::new(model).plugin_of(column)
+}
+
+/// The plugin whose scores differ the most between the chosen node and the next best; the one that
+/// is tried already, if one is.
+pub fn decisive_plugin(model: &Model) -> Option<kubestep_api::intern::Symbol> {
+    if let Some((tried, _)) = model.weights.last() {
+        return Some(*tried);
+    }
+    scores::ScoresView::new(model).decisive_plugin()
 }
 
 #[cfg(test)]

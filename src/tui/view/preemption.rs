@@ -47,7 +47,7 @@ impl<'a> PreemptionView<'a> {
         self.cycle?.candidates.get(row)
     }
 
-    /// The last cycle up to the position in which a pod pushed others out.
+    /// The last cycle up to the position in which a pod preempted others.
     fn elsewhere(&self) -> String {
         let cycles = self.model.position.map_or(0, |position| position.cycle + 1);
         let mut cycles = self.model.cycles.iter().take(cycles).rev();
@@ -56,6 +56,38 @@ impl<'a> PreemptionView<'a> {
             let (number, pod) = (cycle.cycle, cycle.pod);
             format!(" It did in cycle {number} of {pod}; :cycle {number} goes there.")
         })
+    }
+
+    /// Whether PostFilter comes after the debugger's position.
+    fn is_future(&self) -> bool {
+        match self.model.stepped_frame().map(|frame| frame.point) {
+            Some(Some(point)) => point < ExtensionPoint::PostFilter,
+            _ => self.model.is_under_way(),
+        }
+    }
+
+    fn present_cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(candidate) = self.candidate(row) else {
+            return self.other_cell(row, column, out);
+        };
+        // Writing into a cell cannot fail.
+        let _ = match column {
+            0 => out.write_str(&candidate.node),
+            1 => {
+                match self.is_taken(candidate) {
+                    true => out.set("★ taken", Scope::ScoreWinner),
+                    false => out.set("candidate", Scope::Text),
+                }
+                Ok(())
+            }
+            2 => write!(out, "{}", candidate.victims.len()),
+            3 => {
+                let violated = candidate.pdb_violations > 0;
+                out.scope = if violated { Scope::VerdictFail } else { Scope::Text };
+                write!(out, "{}", candidate.pdb_violations)
+            }
+            _ => write!(out, "{}: {}", Code::Success.as_str(), victims(candidate)),
+        };
     }
 
     fn other_cell(&self, row: usize, column: usize, out: &mut CellOut) {
@@ -157,27 +189,10 @@ impl GridSource for PreemptionView<'_> {
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
-        let Some(candidate) = self.candidate(row) else {
-            return self.other_cell(row, column, out);
-        };
-        // Writing into a cell cannot fail.
-        let _ = match column {
-            0 => out.write_str(&candidate.node),
-            1 => {
-                match self.is_taken(candidate) {
-                    true => out.set("★ taken", Scope::ScoreWinner),
-                    false => out.set("candidate", Scope::Text),
-                }
-                Ok(())
-            }
-            2 => write!(out, "{}", candidate.victims.len()),
-            3 => {
-                let violated = candidate.pdb_violations > 0;
-                out.scope = if violated { Scope::VerdictFail } else { Scope::Text };
-                write!(out, "{}", candidate.pdb_violations)
-            }
-            _ => write!(out, "{}: {}", Code::Success.as_str(), victims(candidate)),
-        };
+        self.present_cell(row, column, out);
+        if self.is_future() {
+            out.scope = Scope::Future;
+        }
     }
 
     fn is_failure(&self, row: usize) -> bool {

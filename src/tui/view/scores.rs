@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::shared::{NAMES, tie_break_words};
 use super::{OnEnter, View, shared};
-use crate::tui::command::Command;
+use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::{Align, Cut};
@@ -74,6 +74,20 @@ impl<'a> ScoresView<'a> {
     pub fn plugin_of(&self, column: usize) -> Option<Symbol> {
         let plugins = &self.cycle?.score.plugins;
         plugins.get(column.checked_sub(FIXED)?).map(|plugin| plugin.plugin)
+    }
+
+    /// The plugin with the largest difference between the best node and the next one.
+    pub fn decisive_plugin(&self) -> Option<Symbol> {
+        let plugins = &self.cycle?.score.plugins;
+        let (best, next) = (*self.order.first()?, self.order.get(1));
+        let weighted = |plugin: &ScoreColumn, at: usize| {
+            plugin.normalized.get(at).unwrap_or_default() * plugin.weight
+        };
+        let margin = |plugin: &&ScoreColumn| {
+            next.map_or(0, |next| (weighted(plugin, best) - weighted(plugin, *next)).abs())
+        };
+        // Of equal margins the first.
+        plugins.iter().rev().max_by_key(margin).map(|plugin| plugin.plugin)
     }
 
     /// The weight that a plugin has, or that is tried.
@@ -248,7 +262,8 @@ impl View for ScoresView<'_> {
         match self.cycle {
             Some(cycle) => {
                 let nodes = self.model.node_names.note();
-                format!("Scores of {} in cycle {}{nodes}", cycle.pod, cycle.cycle)
+                let evaluated = super::evaluated(cycle);
+                format!("Scores of {} in cycle {}{evaluated}{nodes}", cycle.pod, cycle.cycle)
             }
             None => "Scores".into(),
         }
@@ -291,6 +306,15 @@ impl View for ScoresView<'_> {
     }
 
     fn open(&self, row: usize, _column: usize) -> OnEnter {
+        // Enter on weights that are tried keeps them.
+        if !self.model.weights.is_empty() {
+            let edits = self.model.weights.iter().map(|(plugin, weight)| match weight {
+                0 => format!("disable {plugin} at Score"),
+                _ => format!("weight {plugin}={weight}"),
+            });
+            let line = edits.collect::<Vec<_>>().join(", and ");
+            return OnEnter::Run(Command::WhatIf(WhatIfCommand::EditLine(line)));
+        }
         let node = self.cycle.map(|c| c.cycle).zip(self.node_name(row));
         node.map_or(OnEnter::Describe, |(cycle, node)| {
             OnEnter::Run(Command::ExplainNode(cycle, node))

@@ -87,7 +87,7 @@ pub fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<DetailLine> {
     lines.push(DetailLine::field("attempt", cycle.attempt));
     lines.push(DetailLine::field("profile", cycle.profile));
     let evaluated = format!(
-        "{} of {} nodes, starting at index {}",
+        "{} of {} nodes, starting at node {}",
         cycle.evaluated_nodes,
         cycle.nodes.order.len(),
         cycle.start_index

@@ -13,8 +13,9 @@ pub fn hit(recording: &Recording<'_>, breakpoints: &Breakpoints, hit: &Hit) -> S
     let Some(item) = breakpoints.get(hit.id) else { return place(recording, hit) };
     let kind = if item.definition.is_watch() { "watch" } else { "breakpoint" };
     let place = place(recording, hit);
-    let change = change(item, hit).map(|change| format!("; {change}")).unwrap_or_default();
-    format!("{kind} {} ({}), hit {}: {place}{change}", hit.id, item.definition, hit.number)
+    // What a watch saw comes first: the rest may be cut.
+    let change = change(item, hit).map(|change| format!("{change}, ")).unwrap_or_default();
+    format!("{change}{kind} {} ({}), hit {}: {place}", hit.id, item.definition, hit.number)
 }
 
 /// When and where a hit is, and the message there.

@@ -45,7 +45,9 @@ pub use node_set::NodeSet;
 pub(crate) use object::value;
 pub use parse::{FORMS, Form};
 pub(crate) use resize::asks;
+pub(crate) use term::affinity_change;
 pub use term::{Term, TermList};
+pub(crate) use words::new_class;
 pub use words::yaml;
 
 /// A change of the cluster.
@@ -267,8 +269,8 @@ impl Edit {
         }
     }
 
-    /// Parses a line into edits. `put` and `config` also take a file, which `read` reads, as in
-    /// `put @web.yaml`.
+    /// Parses a line into edits; `, and ` joins several, as proposals are printed. `put` and
+    /// `config` also take a file, which `read` reads, as in `put @web.yaml`.
     ///
     /// # Errors
     /// The line is not an edit, or the file is not valid; nothing was changed.
@@ -291,8 +293,17 @@ impl Edit {
             Some(name) if !name.is_empty() && !name.contains([':', '{', '\n']) => {
                 Err(EditError(format!("to load a file write config @{name}")))
             }
-            _ => Ok(vec![line.parse()?]),
+            _ => Edit::joined(line),
         }
+    }
+
+    /// The edits of a line. The text of an object may itself contain `, and `.
+    fn joined(line: &str) -> Result<Vec<Edit>, EditError> {
+        let parts: Result<Vec<Edit>, EditError> = line.split(", and ").map(str::parse).collect();
+        parts.or_else(|error| match line.parse() {
+            Ok(edit) => Ok(vec![edit]),
+            Err(_) => Err(error),
+        })
     }
 
     /// The edits that put each object of a text (YAML or JSON, any number of documents).

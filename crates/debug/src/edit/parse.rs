@@ -7,11 +7,11 @@ use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 
-use crate::edit::{Edit, EditError, HostPort, NodeEdit, PodEdit, parse_scheduler};
+use crate::edit::{Edit, EditError, HostPort, NodeEdit, PodEdit, new_class, parse_scheduler};
 use kubestep_api::intern::Symbol;
 use kubestep_api::yaml;
 use kubestep_api::{
-    Kind, ObjectKey, Protocol, Quantity, Taint, TaintEffect, Toleration, TolerationOperator,
+    Kind, Object, ObjectKey, Protocol, Quantity, Taint, TaintEffect, Toleration, TolerationOperator,
 };
 use kubestep_config::suggest;
 use kubestep_framework::pod::NamespacedName;
@@ -56,6 +56,7 @@ forms! {
     "ungate pod NAME GATE": "remove a scheduling gate",
     "priority pod NAME NUMBER|CLASS": "set the priority, or the PriorityClass",
     "put YAML": "create or replace an object",
+    "put priorityclass NAME with value NUMBER": "create a PriorityClass",
     "delete KIND NAME": "delete an object",
     "set KIND NAME PATH=YAML": "set any field of an object",
     "unset KIND NAME PATH": "remove any field of an object",
@@ -243,7 +244,14 @@ fn pod(verb: &str, words: &mut Words<'_>) -> Parsed<PodEdit> {
     })
 }
 
+/// An object, or the name and value of a PriorityClass.
 fn put(text: &str) -> Parsed<Edit> {
+    if let ["priorityclass", name, "with", "value", value] =
+        *text.split_whitespace().collect::<Vec<_>>()
+    {
+        let value = value.parse().map_err(|_| format!("{value:?} is not a whole number"))?;
+        return Ok(Edit::Put(Object::from(new_class(name.into(), value))));
+    }
     let mut edits = Edit::put_all("", text).map_err(|error| error.to_string())?;
     match (edits.pop(), edits.len()) {
         (Some(edit), 0) => Ok(edit),

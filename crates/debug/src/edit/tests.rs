@@ -8,6 +8,7 @@ use kubestep_api::Kind;
 use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
+use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::testing::key;
 use kubestep_source::Filter;
 
@@ -366,8 +367,37 @@ fn words_are_read_as_they_are_written() {
     }
     let put =
         edit("put {kind: DeviceClass, apiVersion: resource.k8s.io/v1, metadata: {name: gpu}}");
-    assert_eq!(put.to_string(), "put deviceclass gpu");
+    assert_eq!(put.to_string(), "edited deviceclass gpu");
     assert_eq!(edit(&put.line()), put);
+    let class = edit("put priorityclass high with value 7");
+    assert_eq!(class.to_string(), "put priorityclass high with value 7");
+    assert_eq!(edit(&class.line()), class);
+}
+
+#[test]
+fn every_proposal_can_be_typed_as_it_is_printed() {
+    let mut proposed = 0;
+    for story in kubestep_source::fixtures::STORIES {
+        let start = world(story.cluster);
+        let mut world = start.clone();
+        world.run(20);
+        let pending = |pod: &&std::sync::Arc<kubestep_api::Pod>| pod.spec.node_name.is_empty();
+        let objects = world.api().objects();
+        let pods: Vec<_> = objects.pods.values().filter(pending).take(3).collect();
+        for pod in pods {
+            let pod = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
+            let limits = crate::fix::Limits { trials: 40, ..Default::default() };
+            let fixes = crate::fix::fixes(&world, &start, pod, limits, &mut |_, _| true);
+            for fix in fixes.found {
+                let words: Vec<String> = fix.edits.iter().map(Edit::to_string).collect();
+                let line = words.join(", and ");
+                let read = Edit::read_line(&line, |_| Err("a file is read".into()));
+                assert_eq!(read.as_ref(), Ok(&fix.edits), "{line}");
+                proposed += 1;
+            }
+        }
+    }
+    assert!(proposed > 20, "{proposed}");
 }
 
 #[test]
@@ -416,6 +446,7 @@ fn every_form_is_read() {
             .replace("AMOUNT", "1")
             .replace("TERM", "podAffinity.required[0]")
             .replace("PORT[/PROTOCOL][@IP]", "80")
+            .replace("with value NUMBER", "with value 1")
             .replace(" NUMBER", " 1")
             .replace("add N", "add 2")
             .replace("put YAML", "put {kind: Node, metadata: {name: a}}")

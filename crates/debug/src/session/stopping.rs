@@ -77,13 +77,26 @@ impl Session {
         if let Some(entry) = self.position.entry {
             return Some(Moment::new(&recording, entry, self.position));
         }
-        // A cycle that reached no extension point has only its beginning.
-        let stands_at_end = self.position == Position::START
-            && self.record().is_none_or(|record| frames::beginning(record) != Position::START);
-        match stop.cycle_entry.filter(|_| !stands_at_end) {
+        match stop.cycle_entry.filter(|_| !self.stands_at_end()) {
             Some(entry) => Some(Moment::new(&recording, entry, self.position)),
             None => Moment::after(stop.entries.end as usize),
         }
+    }
+
+    /// How many entries of the history have happened at the position: all those behind are still to
+    /// come. `None` before the first stop.
+    pub fn entries_reached(&self) -> Option<usize> {
+        let stop = self.stop()?;
+        let within = stop.cycle_entry.filter(|_| !self.stands_at_end());
+        let reached = self.position.entry.or(within).map(|entry| entry.0 as usize + 1);
+        Some(reached.unwrap_or(stop.entries.end as usize))
+    }
+
+    /// Whether the position is the end of a cycle. One that reached no extension point has only its
+    /// beginning.
+    fn stands_at_end(&self) -> bool {
+        self.position == Position::START
+            && self.record().is_none_or(|record| frames::beginning(record) != Position::START)
     }
 
     /// The number of history entries that are past at the position: those up to the current entry,

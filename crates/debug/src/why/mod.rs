@@ -54,7 +54,7 @@ pub struct Question<'a> {
     /// The cluster before the pod's cycle that is to be explained, where that is at hand: then
     /// nodes, scores and preemption are told as that cycle found them.
     pub before: Option<(&'a World, &'a CycleRecord)>,
-    /// The same for the cycle in which the pod pushed others out.
+    /// The same for the cycle in which the pod preempted others.
     pub preempting: Option<(&'a World, &'a CycleRecord)>,
     /// Nodes whose scores are explained in any case.
     pub nodes: &'a [Symbol],

@@ -26,7 +26,7 @@ pub struct QueueWhy {
     /// The latest time at which a timer moves it: its backoff ends, or the flush of unschedulable
     /// pods takes it. `None` if no timer does.
     pub until: Option<Time>,
-    /// Its position in the active queue, from 1.
+    /// Its position in the active queue, or among the pods in backoff by when that ends, from 1.
     pub position: Option<usize>,
     /// The number of attempts.
     pub attempts: u32,
@@ -94,12 +94,17 @@ pub(super) fn of(world: &World, pod: NamespacedName) -> Option<QueueWhy> {
         }
         _ => None,
     };
-    let position = || queue.active().iter().position(|other| other.key() == pod);
+    let ends_earlier = |other: &&QueuedPod| other.backoff_expiration < queued.backoff_expiration;
+    let before = match place {
+        QueueName::Active => queue.active().iter().position(|other| other.key() == pod),
+        QueueName::Backoff => Some(queue.backoff().into_iter().filter(ends_earlier).count()),
+        _ => None,
+    };
     Some(QueueWhy {
         queue: QueuePlace(place),
         since: queued.timestamp,
         until,
-        position: (place == QueueName::Active).then(position).flatten().map(|at| at + 1),
+        position: before.map(|before| before + 1),
         attempts: queued.attempts,
         rejected_by: rejectors(queued),
         gated_by: queued.gating_plugin,

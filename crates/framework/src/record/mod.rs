@@ -500,6 +500,29 @@ pub struct QueueMove {
     pub order: Option<TieBreak>,
 }
 
+impl QueueMove {
+    /// Where the pod was and where it is now: `created → active`, `in flight → done`.
+    pub fn words(&self) -> String {
+        QueueMove::between(self.from, self.to, self.event)
+    }
+
+    /// Those words for a pod that `event` moved.
+    pub fn between(from: QueueName, to: QueueName, event: Symbol) -> String {
+        let from = match from {
+            QueueName::None => "created",
+            queue => queue.as_str(),
+        };
+        let to = match (to, event.as_str()) {
+            (QueueName::None, "Done") => "done",
+            // As upstream, the label does not tell a deleted pod from a bound one.
+            (QueueName::None, "UnschedulablePodDelete") => "deleted or bound",
+            (QueueName::None, _) => "dropped",
+            (queue, _) => queue.as_str(),
+        };
+        format!("{from} → {to}")
+    }
+}
+
 /// The answer of one queueing hint about a cluster event and a pod.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HintRecord {

@@ -114,6 +114,15 @@ impl State {
     }
 }
 
+fn after_flush(make: &MetricsBuilder<'_>) -> prometheus::Result<IntCounter> {
+    let help = "Pods bound after a timeout, not an event, requeued them";
+    make.counter("pod_scheduled_after_flush_total", help)
+}
+
+fn victims(make: &MetricsBuilder<'_>) -> prometheus::Result<Histogram> {
+    make.histogram("preemption_victims", "Victims selected per preemption", (1.0, 2.0, 7))
+}
+
 impl Metrics {
     /// All counters at zero. `lease` is the name of the lease, a label of the leader metric. Some
     /// metrics exist only with their feature gate.
@@ -162,16 +171,9 @@ impl Metrics {
                 &["attempts"],
                 (0.01, 2.0, 20),
             )?,
-            after_flush: make.counter(
-                "pod_scheduled_after_flush_total",
-                "Pods bound after a timeout, not an event, requeued them",
-            )?,
+            after_flush: after_flush(&make)?,
             preemptions: make.counter("preemption_attempts_total", "Preemption attempts")?,
-            victims: make.histogram(
-                "preemption_victims",
-                "Victims selected per preemption",
-                (1.0, 2.0, 7),
-            )?,
+            victims: victims(&make)?,
             permit_seconds: make.histograms(
                 "permit_wait_duration_seconds",
                 "Time that pods waited at Permit, by result",

@@ -87,22 +87,50 @@ fn an_offer_that_lacks_something_asks_for_it() {
     assert!(status(&mut live).contains("x=y:NoSchedule; in branch what-if-1"), "{}", live.text());
 }
 
-#[test]
-fn another_weight_moves_the_ranking_at_once() {
+/// The scores of the first cycle in which several nodes were scored.
+fn scored() -> Live {
     let mut live = Live::demo("tour").keys("c4");
-    // The first cycle of which several nodes were scored.
     for number in 1..9 {
         live = live.keys(&format!(":cycle {number}<Enter>"));
         if !live.lines()[2].contains("0/0") {
             break;
         }
     }
-    let mut live = live.keys("llll*****");
+    live
+}
+
+#[test]
+fn another_weight_moves_the_ranking_at_once() {
+    let mut live = scored().keys("llll*****");
     assert!(status(&mut live).contains("the best is"), "{}", live.text());
     assert!(status(&mut live).contains("runs with it"), "{}", live.text());
     assert!(live.text().contains('→'));
     let mut live = live.keys("%%%%%");
     assert!(status(&mut live).contains("as configured"), "{}", live.text());
+}
+
+#[test]
+fn the_decisive_plugin_is_weighed_without_a_column_and_enter_keeps_the_weight() {
+    let mut live = scored().keys("*");
+    let first = status(&mut live);
+    let (plugin, rest) = first.trim().split_once(" weight ").unwrap();
+    let weight: i64 = rest.split(':').next().unwrap().parse().unwrap();
+    let mut live = live.keys("*");
+    let more = format!("{plugin} weight {}:", weight + 1);
+    assert!(status(&mut live).contains(&more), "{more}: {}", live.text());
+    let mut live = live.keys("<Enter>");
+    assert!(live.text().contains("what-if-1"), "{}", live.text());
+    let kept = format!("weight {plugin}={}", weight + 1);
+    let text = live.keys("M").text();
+    assert!(text.contains(&kept), "{kept}: {text}");
+}
+
+#[test]
+fn the_menu_says_what_each_change_does() {
+    let mut live = Live::wide("tour").keys("1m");
+    let text = live.text();
+    assert!(text.contains("make a plugin return an error"), "{text}");
+    assert!(text.contains(" …") && text.contains("take an extender down"), "{text}");
 }
 
 #[test]

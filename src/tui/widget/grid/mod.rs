@@ -83,8 +83,8 @@ pub trait GridSource: Sync {
 pub enum SortKey {
     /// A number. Within a column all are made in the same way.
     Number(i64),
-    /// Another text, by letters.
-    Text(String),
+    /// Another text: by letters, and the numbers in it by value.
+    Text(Vec<(String, u64)>),
     /// Nothing.
     Empty,
 }
@@ -108,9 +108,25 @@ impl SortKey {
         match text.parse::<f64>() {
             Ok(number) => SortKey::Number(in_order(number)),
             Err(_) if text.is_empty() => SortKey::Empty,
-            Err(_) => SortKey::Text(text.to_owned()),
+            Err(_) => SortKey::Text(natural(text)),
         }
     }
+}
+
+/// The parts of a text before each of its numbers, with the number: `ip-10-0` comes after `ip-9`.
+fn natural(text: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (letters, behind) =
+            rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+        let end = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+        let (digits, behind) = behind.split_at(end);
+        let number = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(u64::MAX) };
+        parts.push((letters.to_owned(), number));
+        rest = behind;
+    }
+    parts
 }
 
 /// A number that stands among others as `number` does by `f64::total_cmp`: the bits, those below

@@ -224,5 +224,8 @@ fn text_sorts_numbers_by_value_and_blanks_last() {
     let key = SortKey::of_text;
     let sorted = ["-7", "-0.5", "0", "5", "9", "10", "a", "b", ""];
     assert!(sorted.is_sorted_by_key(|text| key(text)));
+    let names =
+        ["a-2", "a-10", "ip-10-0-0-18", "ip-10-0-0-179", "ip-10-0-0-180", "n", "n1-b", "n2-a"];
+    assert!(names.is_sorted_by_key(|text| key(text)));
     assert!(key("9") < key("10") && key("-7") < key("-0.5") && key("b") < key(""));
 }

@@ -35,6 +35,7 @@ pub use node_declared_features::UndeclaredFeatures;
 pub use node_name::OtherNode;
 pub use node_ports::PortTaken;
 pub use node_resources_fit::Shortage;
+pub(crate) use node_terms::notation;
 pub use node_terms::{Hint, Unmet};
 pub use node_unschedulable::Cordoned;
 pub use node_volume_limits::{VolumeCount, VolumeLimit};

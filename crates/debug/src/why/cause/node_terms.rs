@@ -239,7 +239,7 @@ fn is_comparison(operator: NodeSelectorOperator) -> bool {
 }
 
 /// The expression in kubectl's notation.
-fn notation(written: &NodeSelectorRequirement) -> String {
+pub(crate) fn notation(written: &NodeSelectorRequirement) -> String {
     let NodeSelectorRequirement { key, operator, values } = written;
     let list: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
     let list = list.join(",");
