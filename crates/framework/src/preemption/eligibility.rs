@@ -36,9 +36,7 @@ pub fn refusal(cx: &CycleContext<'_>, statuses: &NodeStatuses) -> Option<&'stati
 }
 
 /// The pods on the pod's nominated node that it preempted and that are still terminating.
-pub fn terminating_victims<'a>(
-    cx: &'a CycleContext<'_>,
-) -> impl Iterator<Item = &'a PodInfo> {
+pub fn terminating_victims<'a>(cx: &'a CycleContext<'_>) -> impl Iterator<Item = &'a PodInfo> {
     let node = cx.snapshot.by_name(cx.pod.pod.status.nominated_node_name);
     let pods = node.into_iter().flat_map(|node| node.pods.iter()).map(|pod| &**pod);
     pods.filter(move |victim: &&PodInfo| {
