@@ -67,5 +67,5 @@ fn enter_on_a_cell_names_its_cause_and_on_a_score_its_formula() {
 fn evictions_that_were_made_are_told_as_made() {
     let mut live = Live::wide("tour").keys("nW");
     assert!(live.text().contains("Preemption: it preempted on b-0"), "{}", live.text());
-    assert!(live.keys("G").text().contains("In backoff for 1.9s more."));
+    assert!(live.keys("G").text().contains("In backoff for 1.9s more"));
 }
