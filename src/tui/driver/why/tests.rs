@@ -35,7 +35,7 @@ fn one_key_tells_the_true_cause() {
 fn another_key_tells_what_would_help() {
     let mut live = Live::demo("fragmented").keys("c2X");
     assert!(live.text().contains("What would make default/report fit?"), "{}", live.text());
-    assert!(live.text().contains("resize pod default/report cpu=1500m"), "{}", live.text());
+    assert!(live.text().contains("resize pod default/report cpu=1.5"), "{}", live.text());
     let mut live = Live::demo("tour").keys("nX");
     assert!(live.text().contains("No change is needed"), "{}", live.text());
 }
