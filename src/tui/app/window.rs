@@ -6,7 +6,6 @@ use super::{App, Effect};
 use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::command_result::{Choice, WindowContent};
 use crate::tui::compare::Table;
-use crate::tui::edit_forms;
 use crate::tui::layout::Tier;
 use crate::tui::lines::{DetailLine, LineGrid, Wrapped, wrapped};
 use crate::tui::model::Model;
