@@ -83,7 +83,7 @@ fn a_recording_is_what_the_server_had() {
         change(&server);
         // The recording is still running: the file is flushed every second.
         let before = wait(&output, |input| contents(input) == server.contents());
-        assert!(before.warnings.iter().any(|text| text.contains("was cut off")));
+        assert!(before.warnings.iter().any(|text| text.contains("is truncated")));
         let told = interrupt(child);
         assert!(told.contains("4 changes, 1 decision of the scheduler in"), "{told}");
         let after = wait(&output, |input| contents(input) == server.contents());
