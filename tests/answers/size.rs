@@ -38,7 +38,8 @@ fn of_one(documents: &[Value], change: &Change) -> u32 {
 /// The size of a change of one field.
 fn each(change: &Change) -> u32 {
     let in_place = |path: &str| {
-        let fields = ["/metadata/annotations/", "/container/", "/spec/schedulingGates", "/spec/tolerations"];
+        let fields =
+            ["/metadata/annotations/", "/container/", "/spec/schedulingGates", "/spec/tolerations"];
         fields.iter().any(|field| path.starts_with(field)) || path.contains("/resources/")
     };
     let is_in_place = match &change.what {

@@ -69,10 +69,7 @@ fn recreates_pod(edit: &Edit) -> bool {
     match edit {
         Edit::Pod(_, edit) => !matches!(
             edit,
-            PodEdit::Resize { .. }
-                | PodEdit::Tolerate(_)
-                | PodEdit::Gate(_)
-                | PodEdit::Ungate(_)
+            PodEdit::Resize { .. } | PodEdit::Tolerate(_) | PodEdit::Gate(_) | PodEdit::Ungate(_)
         ),
         Edit::Set { object, path, .. } => object.kind == Kind::Pod && path.starts_with("spec."),
         _ => false,
