@@ -65,7 +65,7 @@ fn plugins_are_switched_off_and_on() {
 fn what_cannot_be_changed_is_told() {
     for (plugin, switch, part) in [
         ("NodeAfinity", Switch::Off(None), "no such plugin, did you mean \"NodeAffinity\"?"),
-        ("NodeName", Switch::Weight(2), "it gives no scores"),
+        ("NodeName", Switch::Weight(2), "it does not score, so a weight has no effect"),
         ("ImageLocality", Switch::Weight(0), "a weight is at least 1"),
         ("NodeName", Switch::On(Some(ExtensionPoint::Score)), "it does not run at Score"),
         ("ImageLocality", Switch::Weight(i32::MAX), ""),

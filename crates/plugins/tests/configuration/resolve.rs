@@ -218,7 +218,7 @@ fn what_cannot_be_built_is_refused_in_upstreams_words() {
         format!(
             "{start}extenders[0].tlsConfig.insecure (line 5, column 15): couldn't build extenders: \
              specifying a root certificates file with the insecure flag is not allowed; remove \
-             it, or the authority"
+             it, or the CA"
         )
     );
 }
@@ -344,7 +344,7 @@ fn settings_without_effect_are_warned_about() {
          has no effect: there is no such plugin; did you mean \"ImageLocality\"?",
             "profiles[0].plugins.filter.disabled[0] (line 6, column 65): disabling \"ImageLocality\" \
          has no effect: it does not run at Filter",
-            "profiles[0].plugins.filter.enabled[0].weight (line 6, column 41): weight 3 means nothing \
+            "profiles[0].plugins.filter.enabled[0].weight (line 6, column 41): weight 3 has no effect \
          at Filter",
             "profiles[0].pluginConfig[0] (line 8, column 5): arguments for ManualPermit, which is not \
          enabled",

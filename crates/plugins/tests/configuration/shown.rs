@@ -85,27 +85,27 @@ fn a_plugin_is_told_whole() {
         text(plugin, &FeatureGates::default(), 72),
         "InterPodAffinity: pods that attract or repel other pods
 
-Required affinity and anti-affinity, of the pod and of the pods already
-placed, refuse nodes; preferred terms score, and so do the required
-affinity terms of placed pods with hardPodAffinityWeight.
+Nodes are rejected by required affinity and anti-affinity, of the pod
+and of the pods on the nodes. Preferred terms score, and so do the
+required affinity terms of pods on the nodes, with
+hardPodAffinityWeight.
 
 For example: Required anti-affinity to its own label over
-kubernetes.io/hostname: each replica gets a node for itself, and one
-replica more than nodes stays pending.
+kubernetes.io/hostname: each replica gets a node of its own, and with
+more replicas than nodes the rest stay pending.
 
   Runs at     PreFilter Filter PreScore Score
   Weight      2
   By default  enabled
 
 Arguments
-  hardPodAffinityWeight               0 to 100; default: 1. Weight with
-                                      which required affinity terms of
-                                      pods already placed attract the
-                                      new pod.
+  hardPodAffinityWeight               0 to 100; default: 1. Weight of
+                                      the required affinity terms of
+                                      pods on the nodes in the score.
   ignorePreferredTermsOfExistingPods  true or false; default: false.
-                                      Leaves preferred terms of pods
-                                      already placed out of the score,
-                                      which is faster.
+                                      Ignores preferred terms of pods on
+                                      the nodes in the score, which is
+                                      faster.
 "
     );
 }
