@@ -1,4 +1,4 @@
-//! Preemption of one cycle: what the dry run found on each node, whom the pod would evict on the
+//! Preemption of one cycle: what the dry run found on each node, which pods it would evict on the
 //! candidates, and which was taken.
 
 use std::collections::HashSet;

@@ -68,8 +68,6 @@ pub enum Cause {
     Lost,
     /// Another pod preempted it.
     Preempted,
-    /// A rollout deleted it.
-    RolledOut,
 }
 
 impl Cause {
@@ -79,7 +77,6 @@ impl Cause {
             Cause::Drained => "drained",
             Cause::Lost => "lost",
             Cause::Preempted => "preempted",
-            Cause::RolledOut => "rolledOut",
         }
     }
 
@@ -89,7 +86,6 @@ impl Cause {
             Cause::Drained => "evicted",
             Cause::Lost => "lost",
             Cause::Preempted => "preempted",
-            Cause::RolledOut => "rolled out",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Drains and losses: who leaves when, what replaces whom, and what budgets allow.
+//! Drains and losses: the order in which pods leave, their replacements, and what budgets allow.
 
 use serde_json::{Value, json};
 
