@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::World;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_api::{Leases, Pod, Time};
+use kubestep_api::{Lease, Leases, Pod, Time};
 use kubestep_framework::pod::NamespacedName;
 
 /// How long a scheduler may be silent before that is reported, in microseconds.
@@ -134,7 +134,14 @@ impl Schedulers {
         let named = |name: Symbol| {
             name == DEFAULT.1 || reports.last.contains_key(&name) || name.contains("scheduler")
         };
-        let of_scheduler = leases.leases.iter().filter(|lease| named(lease.metadata.name));
+        // One that reported after its lease ended runs without leader election.
+        let is_in_use = |lease: &&Lease| {
+            let end = |at: Time| at.0 + lease.spec.lease_duration_seconds * 1_000_000;
+            let report = reports.last.get(&scheduler_of(lease.metadata.name));
+            report.zip(lease.spec.renew_time).is_none_or(|(report, at)| report.0 <= end(at))
+        };
+        let of_scheduler =
+            leases.leases.iter().filter(|lease| named(lease.metadata.name)).filter(is_in_use);
         let mut leases_found: Vec<SchedulerLease> = of_scheduler
             .map(|lease| {
                 let (metadata, spec) = (&lease.metadata, &lease.spec);
@@ -251,6 +258,11 @@ impl Silence {
     }
 }
 
+/// The scheduler name that the replicas of a lease serve.
+fn scheduler_of(lease: Symbol) -> Symbol {
+    if lease == DEFAULT.1 { DEFAULT.0.into() } else { lease }
+}
+
 /// The versions of the candidates of each lease whose candidates differ.
 fn versions(leases: &Leases) -> Vec<ReplicaVersion> {
     let mut all: Vec<ReplicaVersion> = leases
@@ -343,6 +355,20 @@ mod tests {
         free.leases[0].spec.holder_identity.clear();
         assert!(of(&free).unwrap().ends_with("nobody holds the lease kube-system/kube-scheduler"));
         assert_eq!(of(&Leases::default()), None, "what is not known is not reported");
+    }
+
+    #[test]
+    fn a_scheduler_that_reports_without_its_lease_is_not_absent() {
+        let expired = leases("2025-12-31T23:52:00.000000Z");
+        let of = |reported: &str| {
+            let mut other = waiting("a", "", 30);
+            let condition = json!([{"type": "PodScheduled", "status": "True",
+                "lastTransitionTime": reported}]);
+            other.status.conditions = serde_json::from_value(condition).unwrap();
+            Schedulers::new(&expired, &reports(&[other]), NOW).first_absence(NOW)
+        };
+        assert_eq!(of("2025-12-31T23:59:00.000000Z"), None);
+        assert!(of("2025-12-31T23:51:00.000000Z").unwrap().starts_with("no scheduler runs"));
     }
 
     #[test]
