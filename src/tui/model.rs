@@ -6,12 +6,14 @@ use std::collections::BTreeSet;
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use super::lines::Line;
 use crate::report::outline::{Item, Outline};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, Time};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::trace::Entry;
+use kubestep_debug::why::preemption::Budget;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, QueueName};
@@ -73,6 +75,10 @@ pub struct Model {
     pub why: Option<Folding>,
     /// The pod groups.
     pub groups: Option<Folding>,
+    /// Why a pod is where it is, for the pane beside the rows.
+    pub answer: Option<Answer>,
+    /// The candidates of a cycle before it preempted.
+    pub before_preemption: Option<Arc<BeforePreemption>>,
     /// Breakpoints and watches.
     pub breakpoints: Vec<BreakpointRow>,
     /// The branch that is worked on; "" for the original.
@@ -85,6 +91,26 @@ pub struct Model {
     pub times: TimesModel,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
+}
+
+/// Why a pod is where it is at the position.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// The verdict first; empty if there is no such pod.
+    pub lines: Vec<Line>,
+}
+
+/// The candidate nodes of a cycle before it preempted.
+#[derive(Clone, Debug, Default)]
+pub struct BeforePreemption {
+    /// The cycle, by its number.
+    pub cycle: u64,
+    /// The nodes with their pods.
+    pub nodes: Vec<Arc<NodeInfo>>,
+    /// The disruption budgets of each victim that has any.
+    pub budgets: Vec<(NamespacedName, Budget)>,
 }
 
 /// What the scheduler runs with.

@@ -78,6 +78,11 @@ impl Offscreen {
             self.driver.work_slice(SLICE);
             self.sync();
         }
+        let model = self.driver.model(self.app.view());
+        if let Some(pod) = self.app.wanted_answer(model) {
+            self.driver.answer(pod);
+            self.sync();
+        }
     }
 
     fn sync(&mut self) {

@@ -29,6 +29,7 @@ use super::terminal::Screen;
 use super::widget::status_line::Severity;
 use kubestep_debug::Session;
 use kubestep_debug::edit::Edit;
+use kubestep_framework::pod::NamespacedName;
 use kubestep_live::Notice;
 use kubestep_live::attended::Arrival;
 use kubestep_output::file::replace;
@@ -41,6 +42,8 @@ const SLICE: Duration = Duration::from_millis(20);
 const PLAY_TICK: Duration = Duration::from_millis(40);
 /// Between two looks at how far a search is.
 const SEARCH_TICK: Duration = Duration::from_millis(50);
+/// How long the keys rest before the answer beside the rows is worked out.
+const ANSWER_REST: Duration = Duration::from_millis(120);
 /// Events taken in before a frame is drawn all the same.
 const BATCH: usize = 256;
 
@@ -170,6 +173,8 @@ impl Loop {
     /// Waits for one thing to happen and does it; the exit code when it was the last.
     async fn wait(&mut self) -> io::Result<Option<i32>> {
         let draw_at = self.last_frame + RUN_FRAME;
+        let answer_at = self.last_frame + ANSWER_REST;
+        let wanted = self.app.wanted_answer(self.driver.model(self.app.view()));
         tokio::select! {
             biased;
             code = self.signals.exit_code() => return Ok(Some(code)),
@@ -190,6 +195,7 @@ impl Loop {
             () = tokio::task::yield_now(), if self.live_more => self.live_slice(),
             arrival = self.driver.next_arrival(), if self.driver.follows() => self.live_arrival(arrival),
             () = sleep_until(self.live_tick_at), if self.driver.is_live() => self.live_tick(),
+            () = sleep_until(answer_at), if wanted.is_some() => self.answer(wanted),
         }
         Ok(None)
     }
@@ -401,6 +407,13 @@ impl Loop {
     /// Whether the clock is played: a real scheduler's time passes by itself.
     fn plays(&self) -> bool {
         self.app.is_playing() && !self.driver.is_real()
+    }
+
+    /// Why the selected pod is where it is, beside the rows.
+    fn answer(&mut self, wanted: Option<NamespacedName>) {
+        wanted.into_iter().for_each(|pod| self.driver.answer(pod));
+        self.sync();
+        self.ask_for(Redraw::Now);
     }
 
     fn live_arrival(&mut self, arrival: Option<Arrival>) {

@@ -41,10 +41,10 @@ const fn spec(
 #[rustfmt::skip]
 pub const SPECS: &[Spec] = &[
     spec(Inspect::Open, "open", &["enter"], "open", "Look into the selected row; Esc returns, t goes there"),
-    spec(Inspect::Describe, "describe", &["d"], "describe", "Everything about the selected row, in one window"),
     spec(Inspect::Why, "why", &["W"], "why", "Why the pod is pending, or on its node: everything that blocks it"),
+    spec(Inspect::Fixes, "fix", &["X"], "fix", "The smallest changes that would make the pod fit, each tried on a copy"),
+    spec(Inspect::Describe, "describe", &["d"], "describe", "Everything about the selected row, in one window"),
     spec(Inspect::WhyView, "why-view", &["g w"], "", "Why, as a view with folds; Enter goes to the node or cycle"),
-    spec(Inspect::Fixes, "fix", &["X"], "", "The smallest changes that would make the pod fit, each tried on a copy"),
     spec(Inspect::Copy, "copy", &["y"], "", "Copy the details of the selected row, as text"),
     spec(Inspect::CopyMarkdown, "copy-markdown", &["Y"], "", "The same as Markdown, for an issue or a chat"),
 ];

@@ -14,6 +14,7 @@ pub mod live;
 pub mod marks;
 pub mod navigation;
 pub mod presets;
+pub mod shapes;
 pub mod views;
 pub mod waiting;
 pub mod whatif;
@@ -28,6 +29,7 @@ pub use live::Live;
 pub use marks::Marks;
 pub use navigation::Navigation;
 pub use presets::Preset;
+pub use shapes::Shapes;
 pub use views::Views;
 pub use waiting::Waiting;
 pub use whatif::WhatIf;
@@ -43,6 +45,8 @@ pub enum Action {
     Navigation(Navigation),
     /// Choose a view.
     Views(Views),
+    /// Fold and group its rows, or draw them as a map.
+    Shapes(Shapes),
     /// Move the debugger.
     Execution(Execution),
     /// Look closer.
@@ -177,7 +181,7 @@ pub struct Group {
 }
 
 /// The table.
-pub const GROUPS: [Group; 10] = [
+pub const GROUPS: [Group; 11] = [
     Group { title: "Debugger", specs: execution::SPECS },
     Group { title: "Breakpoints and watches", specs: breakpoints::SPECS },
     Group { title: "Look closer", specs: inspect::SPECS },
@@ -186,6 +190,7 @@ pub const GROUPS: [Group; 10] = [
     Group { title: "Live cluster", specs: live::SPECS },
     Group { title: "What if", specs: whatif::SPECS },
     Group { title: "Views", specs: views::SPECS },
+    Group { title: "Fold, group, map", specs: shapes::SPECS },
     Group { title: "Move", specs: navigation::SPECS },
     Group { title: "General", specs: general::SPECS },
 ];

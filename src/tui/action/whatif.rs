@@ -4,12 +4,11 @@
 use super::{Action, Argument, Place, Spec};
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::Model;
-use crate::tui::view::{self, ViewId};
+use crate::tui::view::ViewId;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ObjectKey};
 use kubestep_debug::edit::configuration;
 use kubestep_debug::edit::offers::Offer;
-use kubestep_framework::node::NodeId;
 use kubestep_framework::pod::NamespacedName;
 
 /// Actions that change something, in a branch.
@@ -133,14 +132,14 @@ pub fn apply(action: WhatIf, app: &mut App, model: &Model, argument: &str) -> Ef
 
 /// Changes the weight of the plugin whose column is selected.
 fn weigh(app: &mut App, model: &Model, by: i64) -> Effect {
-    match app.selected_column().and_then(|column| view::scores_plugin(model, column)) {
+    match app.selected_column().and_then(|column| app.source(model).plugin_of(column)) {
         Some(plugin) => Effect::Session(Request::WhatIf(Wish::Weigh(plugin, by))),
         None => app.fail("choose a plugin's column first, with l or →".into()),
     }
 }
 
 /// The object that the selected row is about.
-pub(super) fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
+pub(in crate::tui) fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
     let row = app.selected_row();
     let pod = |key: NamespacedName| ObjectKey {
         kind: Kind::Pod,
@@ -154,11 +153,8 @@ pub(super) fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
             let metadata = &model.pods.get(row?)?.pod.metadata;
             Some(pod(NamespacedName::new(metadata.namespace, metadata.name)))
         }
-        ViewId::Nodes => Some(node(model.nodes.get(row?)?.name)),
-        ViewId::Filter | ViewId::Scores => {
-            // The rows of both are nodes, known by their slots.
-            let slot = app.source(model).key(row?);
-            let name = model.cycle()?.nodes.name(NodeId(u32::try_from(slot).ok()?));
+        ViewId::Nodes | ViewId::Filter | ViewId::Scores => {
+            let name = app.source(model).node_of(row?, app.selected_column()?)?;
             (!name.is_empty()).then(|| node(name))
         }
         ViewId::Timeline => Some(pod(model.cycles.get(row?)?.pod)),

@@ -13,6 +13,7 @@ use crate::tui::theme::{Scope, Theme};
 use crate::tui::widget::hints::Hint;
 use crate::tui::widget::status_line::Severity;
 use crate::tui::widget::tabs;
+use kubestep_framework::record::{CycleRecord, Outcome};
 
 impl App {
     /// Uses the theme called `name`, or the next one.
@@ -138,7 +139,7 @@ impl App {
         } else if !model.at_end {
             ("REPLAY", Scope::ChipReplay)
         } else if model.idle {
-            ("IDLE", Scope::Chip)
+            ("IDLE", Scope::ChipIdle)
         } else {
             ("PAUSED", Scope::Chip)
         }
@@ -150,8 +151,11 @@ impl App {
     }
 
     /// The hints of the last line, and help, which always fits.
-    pub(in crate::tui) fn hints(&self) -> (Vec<Hint>, Hint) {
+    pub(in crate::tui) fn hints(&self, model: &Model) -> (Vec<Hint>, Hint) {
+        let fix = action::Action::Inspect(action::Inspect::Fixes);
+        let is_shown = |s: &&action::Spec| s.action != fix || is_pending(model);
         let valid = action::all().filter(|s| !s.hint.is_empty() && s.place.holds(self.view));
+        let valid = valid.filter(is_shown);
         // What works only here is least known, so it comes first.
         let (here, everywhere): (Vec<_>, Vec<_>) =
             valid.partition(|s| s.place != action::Place::ANY);
@@ -182,4 +186,12 @@ impl App {
     pub(in crate::tui) fn pending_text(&self) -> String {
         key::show_sequence(&self.pending)
     }
+}
+
+/// Whether some pod is known to be pending.
+fn is_pending(model: &Model) -> bool {
+    let unschedulable = |cycle: &std::sync::Arc<CycleRecord>| {
+        !model.is_under_way() && cycle.outcome == Outcome::Unschedulable
+    };
+    !model.queued.is_empty() || model.cycle().is_some_and(unschedulable)
 }

@@ -109,7 +109,7 @@ impl App {
 
     /// The rows of the view on screen.
     pub fn source<'a>(&self, model: &'a Model) -> Box<dyn View + 'a> {
-        view::source(self.view, model, &self.messages, self.room())
+        view::source(self.view, model, &self.messages, self.room(), self.current_shape())
     }
 
     /// Terminal columns that the view may fill: as many as it likes where wide columns are wanted.
@@ -125,7 +125,7 @@ impl App {
     pub(super) fn revision(&self, model: &Model) -> u64 {
         match self.view {
             ViewId::Messages => self.messages.said,
-            _ => model.revision,
+            _ => model.revision.wrapping_add(self.current_shape().revision() << 40),
         }
     }
 

@@ -15,6 +15,7 @@ mod popup;
 #[cfg(test)]
 mod random_tests;
 mod select;
+mod shape;
 #[cfg(test)]
 mod silent_tests;
 #[cfg(test)]
@@ -32,7 +33,7 @@ use super::model::{Model, Position};
 use super::prompt::Prompt;
 use super::speed::Speed;
 use super::theme::{Library, Theme, ThemeError};
-use super::view::ViewId;
+use super::view::{Shape, ViewId};
 use super::widget::grid::GridState;
 use super::widget::status_line::Severity;
 use kubestep_api::intern::Symbol;
@@ -194,6 +195,7 @@ pub struct App {
     history: Vec<ViewId>,
     history_at: usize,
     grids: BTreeMap<ViewId, GridState>,
+    shapes: BTreeMap<ViewId, Shape>,
     /// Position each view's selection has followed to, and what was inspected.
     followed: BTreeMap<ViewId, Followed>,
     /// The view from which a cycle was inspected.
@@ -248,6 +250,7 @@ impl App {
             history: vec![ViewId::default()],
             history_at: 0,
             grids: BTreeMap::new(),
+            shapes: BTreeMap::new(),
             followed: BTreeMap::new(),
             inspected_from: None,
             detail_scroll: 0,
@@ -355,6 +358,7 @@ impl App {
             Action::Waiting(a) => action::waiting::apply(a, self, model, argument),
             Action::Live(a) => action::live::apply(a, self, model),
             Action::Breakpoints(a) => action::breakpoints::apply(a, self, model, argument),
+            Action::Shapes(a) => action::shapes::apply(a, self, argument),
             Action::Marks(a) => action::marks::apply(a, self, model),
             Action::WhatIf(a) => action::whatif::apply(a, self, model, argument),
         }

@@ -295,6 +295,9 @@ impl App {
                 let lines = lines.iter().map(Line::text).collect();
                 self.push_popup(Popup::new(&title, "/ filter  Esc close", Content::Lines(lines)));
             }
+            Open::Answer(title, lines) => {
+                self.push_popup(Popup::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+            }
             Open::Branches(title, lines) => {
                 let footer = "Enter go to the branch  / filter  Esc close";
                 self.push_popup(Popup::new(&title, footer, Content::Choices(lines)));

@@ -122,6 +122,10 @@ impl App {
                 self.ask(Purpose::Command, &command);
                 Effect::None
             }
+            Open::Fold(key) => {
+                self.shape(self.view).toggle(key);
+                Effect::None
+            }
             Open::Ask(request) => {
                 if matches!(request, Request::Outline(_)) {
                     self.show(ViewId::Why);

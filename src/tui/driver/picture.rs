@@ -117,6 +117,9 @@ impl Driver {
         if view == ViewId::Breakpoints && std::mem::take(&mut self.picture.old_watches) {
             return self.draw_up_breakpoints();
         }
+        if view == ViewId::Preemption {
+            self.draw_up_preemption();
+        }
         // The node views of a cycle show labels, if the cluster there is known.
         let shows = view.shows_cluster()
             || matches!(view, ViewId::Filter | ViewId::Scores | ViewId::Preemption);
@@ -244,6 +247,7 @@ impl Driver {
             (picture.old_queues, picture.old_pods, picture.old_rest) = (true, true, true);
             (picture.old_groups, picture.old_watches) = (true, true);
             picture.state = state;
+            self.model.answer = None;
         }
     }
 }

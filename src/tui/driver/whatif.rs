@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::{Done, Driver, Goal};
 use crate::tui::action::whatif::{Choice, Wish};
+use crate::tui::lines::Line;
 use crate::tui::widget::status_line::Severity;
 use kubestep_api::ObjectKey;
 use kubestep_api::intern::Symbol;
@@ -19,6 +20,8 @@ use kubestep_framework::pod::NamespacedName;
 pub enum Open {
     /// Lines to read, under a title.
     Lines(String, Vec<String>),
+    /// Why a pod is where it is, under a title.
+    Answer(String, Vec<Line>),
     /// Changes that would make a pod fit, under a title: each line with the change it is about.
     Fixes(String, Vec<Choice>),
     /// The branches, under a title.

@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Done, Driver, Open};
-use crate::report::why::{Detail, of_node, text};
+use super::{Done, Driver, Open, answer};
+use crate::report::why::of_node;
 use crate::tui::widget::status_line::Severity;
 use kubestep_api::intern::Symbol;
 use kubestep_debug::why::{ask, ask_of_cycle};
@@ -14,7 +14,10 @@ impl Driver {
     /// Why the pod is where it is, at the position.
     pub(super) fn why(&mut self, pod: NamespacedName) -> Done {
         match ask(&mut self.session, pod, &[]) {
-            Some(why) => window(format!("Why {pod}?"), &text(&why, &Detail::default())),
+            Some(why) => {
+                let open = Open::Answer(format!("Why {pod}?"), answer::lines(&why));
+                Done { open: Some(open), ..Done::default() }
+            }
             None => gone(pod),
         }
     }
@@ -27,11 +30,6 @@ impl Driver {
         let title = format!("{} on {node} in cycle {cycle}", why.pod);
         Done { open: Some(Open::Lines(title, of_node(&why, node))), ..Done::default() }
     }
-}
-
-fn window(title: String, text: &str) -> Done {
-    let lines = text.lines().map(str::to_owned).collect();
-    Done { open: Some(Open::Lines(title, lines)), ..Done::default() }
 }
 
 pub(super) fn gone(pod: NamespacedName) -> Done {

@@ -13,6 +13,7 @@ use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_debug::Position as Frame;
 use kubestep_debug::breakpoint::location;
 use kubestep_debug::trace::{Entry, EntryId};
+use kubestep_framework::record::{QueueMove, QueueName};
 
 /// See the module.
 pub struct EventsView<'a>(pub &'a Model);
@@ -44,9 +45,23 @@ fn kind(entry: &Entry) -> &'static str {
 fn what(entry: &Entry) -> String {
     match entry {
         Entry::Cycle(record) => record.outcome.as_str().to_owned(),
-        Entry::Move(moved) => format!("{} → {}", moved.from.as_str(), moved.to.as_str()),
+        Entry::Move(moved) => format!("{} → {}", came_from(moved.from), went_to(moved)),
         Entry::Hint(hint) => format!("{}: {}", hint.plugin, hint.answer),
         Entry::Event(_, event) => format!("{}: {}", event.reason, event.note),
+    }
+}
+
+/// The queue a pod left; one in none was new.
+fn came_from(queue: QueueName) -> &'static str {
+    if queue == QueueName::None { "created" } else { queue.as_str() }
+}
+
+/// The queue a pod went to; one that leaves the cycle for none was bound.
+fn went_to(moved: &QueueMove) -> &'static str {
+    match (moved.from, moved.to) {
+        (QueueName::InFlight, QueueName::None) => "bound",
+        (_, QueueName::None) => "deleted",
+        (_, queue) => queue.as_str(),
     }
 }
 

@@ -8,13 +8,17 @@ mod configuration;
 mod cycle;
 pub(super) mod events;
 mod filter;
+mod funnel;
+mod heat;
 mod messages;
 mod nodes;
 mod outline;
 mod pods;
 mod preemption;
+mod preemption_bars;
 mod queues;
 mod scores;
+mod shape;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -25,8 +29,13 @@ mod waiting;
 use super::app::{Messages, Request, decision_lines};
 use super::lines::Line;
 use super::model::{Model, Position};
+use super::theme::Scope;
+use super::widget::bar::Parts;
 use super::widget::grid::GridSource;
+use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
+
+pub use shape::Shape;
 
 /// A view: rows, and what is to be said about them.
 pub trait View: GridSource {
@@ -34,6 +43,11 @@ pub trait View: GridSource {
     fn title(&self) -> String;
     /// What to say when there is no row, with what to do about it.
     fn empty(&self) -> String;
+    /// A drawing of the whole above the rows, in so many columns; line by line.
+    fn banner(&self, _width: u16) -> Vec<Parts> {
+        Vec::new()
+    }
+
     /// Everything about a cell.
     fn detail(&self, row: usize, column: usize) -> Vec<Line>;
 
@@ -45,6 +59,26 @@ pub trait View: GridSource {
     /// Row, and where it matters column, of the debugger's position.
     fn current(&self) -> Option<(usize, Option<usize>)> {
         None
+    }
+
+    /// The node that a cell stands for.
+    fn node_of(&self, _row: usize, _column: usize) -> Option<Symbol> {
+        None
+    }
+
+    /// The plugin whose scores a column shows.
+    fn plugin_of(&self, _column: usize) -> Option<Symbol> {
+        None
+    }
+
+    /// A row as one cell of the view's heat map with that number.
+    fn map_cell(&self, _row: usize, _map: usize) -> (&'static str, Scope) {
+        (" ", Scope::Text)
+    }
+
+    /// What the signs of that heat map mean.
+    fn map_legend(&self, _map: usize) -> Parts {
+        Vec::new()
     }
 
     /// The moment of the recording that a cell stands for.
@@ -90,6 +124,8 @@ pub enum Open {
     Ask(Request),
     /// The command line, with this typed already.
     Type(String),
+    /// The same view with what belongs to the row folded or unfolded: the row's key.
+    Fold(u64),
 }
 
 /// A full-screen view, chosen by its digit.
@@ -219,20 +255,26 @@ impl ViewId {
     }
 }
 
-/// The rows of a view over `model` and what was `said` so far, in `room` terminal columns.
+/// The rows of a view over `model` and what was `said` so far, in `room` terminal columns, folded and
+/// grouped as `shape` says.
 pub fn source<'a>(
     view: ViewId,
     model: &'a Model,
     said: &Messages,
     room: u16,
+    shape: Shape,
 ) -> Box<dyn View + 'a> {
+    if let Some(map) = shape.map.filter(|map| *map < maps(view).len()) {
+        let rows = source(view, model, said, room, shape.plain());
+        return Box::new(heat::HeatView::new(model, rows, map, room));
+    }
     match view {
-        ViewId::Cycle => Box::new(cycle::CycleView::new(model)),
+        ViewId::Cycle => Box::new(cycle::CycleView::new(model, &shape)),
         ViewId::Timeline => Box::new(timeline::TimelineView(model)),
         ViewId::Queues => Box::new(queues::QueuesView(model)),
-        ViewId::Filter => Box::new(filter::FilterView::new(model, room)),
-        ViewId::Scores => Box::new(scores::ScoresView::new(model)),
-        ViewId::Nodes => Box::new(nodes::NodesView(model)),
+        ViewId::Filter => Box::new(filter::FilterView::new(model, room, shape)),
+        ViewId::Scores => Box::new(scores::ScoresView::new(model, &shape, room)),
+        ViewId::Nodes => Box::new(nodes::NodesView::new(model, shape, room)),
         ViewId::Pods => Box::new(pods::PodsView(model)),
         ViewId::Waiting => Box::new(waiting::WaitingView(model)),
         ViewId::Preemption => Box::new(preemption::PreemptionView::new(model)),
@@ -252,9 +294,26 @@ fn beside(model: &Model, cycle: u64) -> Vec<Line> {
 
 pub(super) use nodes::taints;
 
-/// The plugin of a column of the score table.
-pub fn scores_plugin(model: &Model, column: usize) -> Option<kubestep_api::intern::Symbol> {
-    scores::ScoresView::new(model).plugin_of(column)
+/// The names of a view's heat maps.
+pub fn maps(view: ViewId) -> &'static [&'static str] {
+    match view {
+        ViewId::Nodes => &["cpu", "memory", "pods"],
+        ViewId::Filter => &["verdict"],
+        ViewId::Scores => &["score"],
+        _ => &[],
+    }
+}
+
+/// The key of a node label that has a short name; without any name, that of the zone.
+pub fn label_key(name: &str) -> &str {
+    match name {
+        "" | "zone" => "topology.kubernetes.io/zone",
+        "region" => "topology.kubernetes.io/region",
+        "type" => "node.kubernetes.io/instance-type",
+        "pool" => "node.kubernetes.io/pool",
+        "arch" => "kubernetes.io/arch",
+        key => key,
+    }
 }
 
 /// The view that encloses another, where Esc leads.

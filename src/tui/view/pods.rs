@@ -36,13 +36,14 @@ pub(super) fn labels_text(labels: &Labels) -> String {
 }
 
 /// A sign for a place.
-fn sign(place: Place) -> Verdict {
+fn sign(place: Place) -> (&'static str, Scope) {
+    let of = |verdict: Verdict| (verdict.glyph(), verdict.scope());
     match place {
-        Place::Node(_) => Verdict::Success,
-        Place::Waiting(_) => Verdict::Wait,
+        Place::Node(_) => of(Verdict::Success),
+        Place::Waiting(_) => of(Verdict::Wait),
         Place::Queue(queue) => super::queues::sign(queue),
-        Place::Ended => Verdict::Skip,
-        Place::NobodyServes => Verdict::Unresolvable,
+        Place::Ended => of(Verdict::Skip),
+        Place::NobodyServes => of(Verdict::Error),
     }
 }
 
@@ -72,8 +73,11 @@ impl GridSource for PodsView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::name("pod", 22, 44),
-            1 => Column::name("place", 22, 30),
+            0 => {
+                let pods = self.0.pods.iter().map(|row| name(&row.pod));
+                Column::fitted("pod", 22, super::timeline::widest(pods))
+            }
+            1 => Column::fitted("place", 22, usize::from(self.0.node_names.widest()).clamp(22, 40)),
             2 => Column::number("prio", 8),
             3 => Column::prose("requests", 20),
             _ => Column::prose("labels", 16).from_tier(Tier::Standard),
@@ -82,13 +86,13 @@ impl GridSource for PodsView<'_> {
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(row) = self.pod(row) else { return };
-        let sign = sign(row.place);
+        let (sign, scope) = sign(row.place);
         // Writing into a cell cannot fail.
         let _ = match column {
             0 => write!(out, "{}", name(&row.pod)),
             1 => {
-                out.scope = sign.scope();
-                write!(out, "{} {}", sign.glyph(), row.place.words())
+                out.scope = scope;
+                write!(out, "{sign} {}", row.place.words())
             }
             2 => write!(out, "{}", row.pod.spec.priority.unwrap_or_default()),
             3 => out.write_str(&self.requests(&row.pod)),
@@ -146,11 +150,11 @@ impl View for PodsView<'_> {
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
         let Some(row) = self.pod(row) else { return Vec::new() };
-        let (key, sign) = (name(&row.pod), sign(row.place));
-        let heading = format!("{} {key}: {}", sign.glyph(), row.place.words());
-        let mut lines = vec![Line::text(heading).scoped(sign.scope())];
+        let (key, (sign, scope)) = (name(&row.pod), sign(row.place));
+        let heading = format!("{sign} {key}: {}", row.place.words());
+        let mut lines = vec![Line::text(heading).scoped(scope)];
         if let Some(node) = self.0.nomination_of(key) {
-            lines.push(Line::field("nominated", format!("{node} keeps room for it; 5 shows it")));
+            lines.push(Line::field("nominated", format!("{node}: its requests are reserved there; 5 shows it")));
         }
         if row.place == Place::NobodyServes {
             let scheduler = row.pod.spec.scheduler_name;

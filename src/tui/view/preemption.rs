@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Open, View, verdict};
+use super::{Open, View, preemption_bars, verdict};
 use crate::tui::app::Request;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
@@ -47,7 +47,7 @@ impl<'a> PreemptionView<'a> {
         self.cycle?.candidates.get(row)
     }
 
-    /// The last cycle up to the position in which a pod pushed others out.
+    /// The last cycle up to the position in which a pod preempted.
     fn elsewhere(&self) -> String {
         let cycles = self.model.position.map_or(0, |position| position.cycle + 1);
         let mut cycles = self.model.cycles.iter().take(cycles).rev();
@@ -62,7 +62,10 @@ impl<'a> PreemptionView<'a> {
         let Some((cycle, node)) = self.cycle.zip(self.other(row)) else { return };
         let (code, words) = found(cycle, node);
         match column {
-            0 => out.set(&cycle.nodes.name(node), Scope::Text),
+            0 => {
+                let name = cycle.nodes.name(node);
+                out.set(self.model.node_names.short(&name), Scope::Text);
+            }
             1 => out.verdict(verdict::of_code(code)),
             2 | 3 => {}
             _ => out.set(&status_words(code, &words), Scope::Text),
@@ -148,7 +151,7 @@ impl GridSource for PreemptionView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::name("node", 16, 36),
+            0 => Column::fitted("node", 16, self.model.node_names.widest().into()),
             1 => Column::text("dry run", 9),
             2 => Column::number("victims", 8),
             3 => Column::number("budgets", 8),
@@ -162,7 +165,7 @@ impl GridSource for PreemptionView<'_> {
         };
         // Writing into a cell cannot fail.
         let _ = match column {
-            0 => out.write_str(&candidate.node),
+            0 => out.write_str(self.model.node_names.short(&candidate.node)),
             1 => {
                 match self.is_taken(candidate) {
                     true => out.set("★ taken", Scope::ScoreWinner),
@@ -219,6 +222,10 @@ impl View for PreemptionView<'_> {
             Line::field("evicted", victims(candidate)),
             Line::field("budgets", format!("{} violated", candidate.pdb_violations)),
         ];
+        let before = self.model.before_preemption.as_ref().zip(self.cycle);
+        if let Some((before, cycle)) = before.filter(|(before, cycle)| before.cycle == cycle.cycle) {
+            lines.extend(preemption_bars::lines(cycle, candidate, before));
+        }
         lines.extend(self.answers());
         lines.push(Line::field("Enter", "what decides between them, and why other nodes are none"));
         lines
