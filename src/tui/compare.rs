@@ -101,7 +101,7 @@ fn filters(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
         None => (Verdict::NotEvaluated.glyph().to_owned(), Verdict::NotEvaluated.scope()),
     };
     let official = &cycle.filter.official;
-    table.pair("official verdict", cell(official.get(a)), cell(official.get(b)));
+    table.pair("verdict", cell(official.get(a)), cell(official.get(b)));
     for column in &cycle.filter.plugins {
         let (a, b) = (column.verdicts.get(a), column.verdicts.get(b));
         table.pair(column.plugin.as_str(), cell(a), cell(b));

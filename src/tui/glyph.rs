@@ -247,7 +247,8 @@ mod tests {
             BAR,
             "★┌µ→×−÷∞",
         ];
-        let drawn = [EIGHTHS.as_slice(), &HEIGHTS, &FILLS, &SHADES, &FOLDS, &[TRACK, HATCH, DOT, GATED]];
+        let drawn =
+            [EIGHTHS.as_slice(), &HEIGHTS, &FILLS, &SHADES, &FOLDS, &[TRACK, HATCH, DOT, GATED]];
         let drawn = drawn.concat();
         let verdicts = Verdict::ALL.map(Verdict::glyph);
         for text in ours.into_iter().chain(verdicts).chain(drawn) {

@@ -94,7 +94,10 @@ impl Wrapped {
     /// Label, text and drawing, each with its style; in an indented text, the names of plugins
     /// stand out.
     pub fn parts(&self) -> impl Iterator<Item = (&str, Scope)> {
-        let (name, rest) = leading_name(&self.text);
+        let (name, rest) = match self.label.is_empty() {
+            true => leading_name(&self.text),
+            false => ("", self.text.as_str()),
+        };
         let name = [(name, if self.scope == Scope::Text { Scope::Name } else { self.scope })];
         let label = [(self.label.as_str(), Scope::TextDim)];
         let drawing = self.drawing.iter().map(|(text, scope)| (text.as_str(), *scope));
@@ -110,7 +113,8 @@ fn leading_name(text: &str) -> (&str, &str) {
     let end = word.map_or(text.len(), |at| indent + at);
     let word = &text[indent..end];
     let capitals = word.chars().filter(char::is_ascii_uppercase).count();
-    let is_name = word.starts_with(|c: char| c.is_ascii_uppercase())
+    let is_name = indent > 1
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
         && (2..word.len()).contains(&capitals)
         && text[end..].starts_with([':', ' ']);
     text.split_at(if is_name { end } else { 0 })

@@ -67,6 +67,8 @@ pub struct Model {
     /// Queue moves, hints and events for people, oldest first, each with its place in the
     /// history; no cycles.
     pub events: Vec<(u32, Arc<Entry>)>,
+    /// The place in the history up to which events had happened at the position.
+    pub events_until: u32,
     /// What goes on, for the status line: a run, or playing.
     pub progress: Option<String>,
     /// How far the search for a change is, for the status line.
@@ -402,7 +404,7 @@ impl Model {
     }
 
     /// The cycles up to the position.
-    fn past_cycles(&self) -> &[Arc<CycleRecord>] {
+    pub fn past_cycles(&self) -> &[Arc<CycleRecord>] {
         let count = self.position.map_or(0, |position| position.cycle + 1);
         self.cycles.get(..count).unwrap_or(&self.cycles)
     }

@@ -82,6 +82,7 @@ fn draw_view(
     let mut cursor = grid::draw(buffer, inner, &*source, grid, paint, !detail_focused);
     let mut notes = title_notes(&*source, grid);
     notes.extend(as_of(id, model));
+    notes.extend(source.note());
     let room = usize::from(rows.width).saturating_sub(3 * notes.len() + 2);
     let room = room.saturating_sub(notes.iter().map(|note| width(note)).sum());
     notes.extend(hidden_columns(grid).filter(|note| width(note) + 3 <= room));

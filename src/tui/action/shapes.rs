@@ -16,8 +16,7 @@ pub enum Shapes {
 }
 
 /// The views with something folded.
-const FOLDED: Place =
-    Place::views(&[ViewId::Cycle, ViewId::Filter, ViewId::Scores, ViewId::Nodes]);
+const FOLDED: Place = Place::views(&[ViewId::Cycle, ViewId::Filter, ViewId::Scores, ViewId::Nodes]);
 /// The views whose rows are nodes.
 const NODES: Place = Place::views(&[ViewId::Filter, ViewId::Scores, ViewId::Nodes]);
 
@@ -42,7 +41,14 @@ const fn spec(
 pub fn apply(action: Shapes, app: &mut App, argument: &str) -> Effect {
     let view = app.view();
     match action {
-        Shapes::Unfold => app.shape(view).toggle_all(),
+        Shapes::Unfold => {
+            app.shape(view).toggle_all();
+            let words = match app.shape(view).unfolded {
+                true => "everything is shown; O folds skipped plugins, equal scores and groups",
+                false => "skipped plugins, equal scores and groups are folded",
+            };
+            app.tell(words);
+        }
         Shapes::Group => {
             let shape = app.shape(view);
             let key = match (argument, &shape.group_by) {
@@ -50,7 +56,9 @@ pub fn apply(action: Shapes, app: &mut App, argument: &str) -> Effect {
                 (name, _) => Some(view::label_key(name).to_owned()),
             };
             let words = match &key {
-                Some(key) => format!("nodes by {key}; Enter unfolds a group, :group-by none ends it"),
+                Some(key) => {
+                    format!("nodes by {key}; Enter unfolds a group, :group-by none ends it")
+                }
                 None => "nodes one by one".to_owned(),
             };
             shape.group(key);
@@ -60,13 +68,23 @@ pub fn apply(action: Shapes, app: &mut App, argument: &str) -> Effect {
             let maps = view::maps(view);
             let named = maps.iter().position(|name| *name == argument);
             if !argument.is_empty() && named.is_none() && argument != "none" {
-                return app.fail(format!("there is no map {argument:?}; there are {}", maps.join(", ")));
+                return app
+                    .fail(format!("there is no map {argument:?}; there are {}", maps.join(", ")));
             }
             let shape = app.shape(view);
             match (argument, named) {
                 ("", _) => shape.next_map(maps.len()),
                 (_, named) => shape.set_map(named),
             }
+            // The columns of a map are nodes: the first one, and no order of rows.
+            let column = usize::from(shape.map.is_some());
+            let words = match shape.map.and_then(|map| maps.get(map)) {
+                Some(name) => format!("map of {name}: h j k l choose a node"),
+                None => "rows again".to_owned(),
+            };
+            let grid = app.grid(view);
+            (grid.column, grid.sort) = (column, None);
+            app.tell(words);
         }
     }
     Effect::None

@@ -1,6 +1,7 @@
 //! How the interface looks: theme, width, what the first and last lines say.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::{App, Effect, Request, chip};
 use crate::tui::action::keymap::Match;
@@ -13,7 +14,7 @@ use crate::tui::theme::{Scope, Theme};
 use crate::tui::widget::hints::Hint;
 use crate::tui::widget::status_line::Severity;
 use crate::tui::widget::tabs;
-use kubestep_framework::record::{CycleRecord, Outcome};
+use kubestep_framework::record::Outcome;
 
 impl App {
     /// Uses the theme called `name`, or the next one.
@@ -188,10 +189,13 @@ impl App {
     }
 }
 
-/// Whether some pod is known to be pending.
+/// Newest cycles whose pods are looked at.
+const RECENT: usize = 200;
+
+/// Whether some pod is known to be pending: in a queue, or rejected by the last of its recent cycles.
 fn is_pending(model: &Model) -> bool {
-    let unschedulable = |cycle: &std::sync::Arc<CycleRecord>| {
-        !model.is_under_way() && cycle.outcome == Outcome::Unschedulable
-    };
-    !model.queued.is_empty() || model.cycle().is_some_and(unschedulable)
+    let mut seen = HashSet::new();
+    let mut last = model.past_cycles().iter().rev().take(RECENT).filter(|c| seen.insert(c.pod));
+    let under_way = model.is_under_way() || !model.idle;
+    under_way || !model.queued.is_empty() || last.any(|c| c.outcome == Outcome::Unschedulable)
 }

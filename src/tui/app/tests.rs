@@ -174,7 +174,11 @@ fn the_detail_pane_takes_the_keys_and_scrolls() {
     let mut story = story.keys("jj");
     assert!(story.lines()[16].contains("Details ─ 4 more lines ─"), "{}", story.lines()[16]);
     let mut story = story.keys("G");
-    assert!(story.lines()[21].contains("5 of 5 nodes, from place 0"), "{}", story.lines()[20]);
+    assert!(
+        story.lines()[21].contains("5 of 5 nodes, starting at node 0"),
+        "{}",
+        story.lines()[20]
+    );
     assert!(story.keys("<Tab>j").lines()[2].contains("9/16"));
 }
 

@@ -16,6 +16,7 @@ use crate::tui::view::{ViewId, events};
 use kubestep_cluster::moments::Target;
 use kubestep_config as config;
 use kubestep_config::ResolvedConfig;
+use kubestep_debug::timeline::Stop;
 use kubestep_debug::{Input, Session};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::NodeNames;
@@ -235,6 +236,9 @@ impl Driver {
         self.draw_up_breakpoints();
         self.model.under_way =
             number.is_some_and(|number| number > self.session.newest_known_cycle());
+        let within = self.session.is_within();
+        let until = |stop: &Stop| if within { stop.entries.start } else { stop.entries.end };
+        self.model.events_until = self.session.stop().map_or(0, until);
         self.model.at_end = self.session.is_at_newest();
         let idle = || self.session.world().scheduler().queue().is_idle();
         self.model.idle = !self.session.is_within() && (idle() || self.session.circle().is_some());

@@ -470,10 +470,10 @@ fn amounts_and_times_sort_by_what_they_stand_for() {
     assert_eq!(pods[..2], ["default/gated", "default/stray"], "{}", live.text());
     assert_eq!(pods[6], "default/database", "{}", live.text());
     assert_eq!(pods[11], "default/train", "{}", live.text());
-    // Requested are 0 of 4 and of 16, 1750m of 2 and of 4, 3 of 4, and 3.5 of 4.
-    let mut live = live.keys("5lllo");
+    // Requested are 0 of 4 and of 16, 1.75 of 4, 3 of 4, 3.5 of 4 and 1.75 of 2, in bars: the share counts.
+    let mut live = live.keys("5llo");
     let nodes = names(&mut live, 6);
-    assert_eq!(nodes, ["b-1", "gpu-0", "a-0", "c-0", "a-1", "b-0"], "{}", live.text());
+    assert_eq!(nodes, ["b-1", "gpu-0", "a-0", "a-1", "b-0", "c-0"], "{}", live.text());
     // Twelve seconds are less than five minutes, which are less than fifteen.
     let mut live = Live::wide("tour").keys(":hold app=web for 12s<Enter>:hold web-1 for 5m<Enter>");
     live = live.keys("c7llo");
@@ -492,5 +492,5 @@ fn failures_only_leaves_rejections_and_warnings_among_the_events() {
     let mut live = Live::demo("affinity-typo").keys("c9z");
     let text = live.text();
     assert!(text.contains("FailedScheduling") && text.contains("unschedulable"), "{text}");
-    assert!(!text.contains("none → active") && !text.contains("→ in flight"), "{text}");
+    assert!(!text.contains("created → active") && !text.contains("→ in flight"), "{text}");
 }

@@ -80,18 +80,15 @@ impl<'a> CycleView<'a> {
     /// The plugin that decided why the pod has no node: at Filter that which fewest nodes pass.
     fn decisive(&self) -> Option<usize> {
         use Verdict::{Error, Unresolvable, Unschedulable, Wait};
-        let rejects = |row: &Row| matches!(row.verdict, Unschedulable | Unresolvable | Error | Wait);
+        let rejects =
+            |row: &Row| matches!(row.verdict, Unschedulable | Unresolvable | Error | Wait);
         let cycle = self.model.cycle()?;
-        let at_filter = cycle.feasible.is_empty();
         let rows = self.rows.iter().enumerate();
-        let mut failing = rows.filter(|(_, row)| row.plugin.is_some() && rejects(row));
-        match at_filter {
-            true => {
-                let share = |(_, row): &(usize, &Row)| row.share.map_or(0, |(pass, _)| pass);
-                failing.min_by_key(share).map(|(at, _)| at)
-            }
-            false => failing.find(|(_, row)| row.share.is_none()).map(|(at, _)| at),
-        }
+        let failing = || rows.clone().filter(|(_, row)| row.plugin.is_some() && rejects(row));
+        let at_filter = failing().filter(|_| cycle.feasible.is_empty());
+        let passing = at_filter.filter_map(|(at, row)| Some((row.share?.0, at)));
+        let elsewhere = || failing().find(|(_, row)| row.share.is_none()).map(|(at, _)| at);
+        passing.min().map(|(_, at)| at).or_else(elsewhere)
     }
 }
 
@@ -127,9 +124,9 @@ fn folded(rows: Vec<Row>, are_open: impl Fn(&Row) -> bool) -> Vec<Row> {
 /// The line of a frame: of its plugin, else of its point.
 fn row_of(rows: &[Row], frame: Frame) -> Option<usize> {
     let point = frame.point?;
-    let exact = rows.iter().position(|r| {
-        r.point == point && r.plugin == frame.plugin && r.skipped.is_none()
-    });
+    let exact = rows
+        .iter()
+        .position(|r| r.point == point && r.plugin == frame.plugin && r.skipped.is_none());
     exact.or_else(|| rows.iter().position(|r| r.point == point))
 }
 
@@ -429,7 +426,10 @@ impl View for CycleView<'_> {
         };
         if row.skipped.is_some() {
             return vec![
-                Line::heading(format!("Skipped at {}: nothing to check for this pod", row.point.name())),
+                Line::heading(format!(
+                    "Skipped at {}: nothing to check for this pod",
+                    row.point.name()
+                )),
                 Line::text(&row.words),
                 Line::field("Enter", "shows a line for each, or folds them"),
             ];

@@ -80,7 +80,9 @@ pub fn end(cycle: &CycleRecord) -> (String, Scope) {
 /// Which pods the cycle preempts, and on which node.
 pub fn preempting(cycle: &CycleRecord) -> Option<String> {
     let taken = cycle.preemption.as_ref()?;
-    let name = |pod: &kubestep_framework::pod::NamespacedName| match pod.namespace == cycle.pod.namespace {
+    let name = |pod: &kubestep_framework::pod::NamespacedName| match pod.namespace
+        == cycle.pod.namespace
+    {
         true => pod.name.to_string(),
         false => pod.to_string(),
     };

@@ -12,6 +12,7 @@ use crate::tui::widget::bar::Parts;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
+use kubestep_framework::node::NodeInfo;
 
 /// Most columns for the names of zones.
 const ZONES: usize = 20;
@@ -40,12 +41,7 @@ struct MapLine {
 
 impl<'a> HeatView<'a> {
     /// The rows of a view as its heat map with that number, in `room` terminal columns.
-    pub fn new(
-        model: &'a Model,
-        inner: Box<dyn View + 'a>,
-        map: usize,
-        room: u16,
-    ) -> HeatView<'a> {
+    pub fn new(model: &'a Model, inner: Box<dyn View + 'a>, map: usize, room: u16) -> HeatView<'a> {
         let zones = by_zone(model, &*inner);
         let widest = zones.keys().map(|zone| width(zone)).max().unwrap_or(0);
         let zone_width = widest.clamp(4, ZONES);
@@ -61,17 +57,17 @@ impl<'a> HeatView<'a> {
 }
 
 /// The rows of each zone, in their order.
-fn by_zone(model: &Model, inner: &dyn View) -> BTreeMap<String, Vec<usize>> {
-    let zone_of = |node: &kubestep_framework::node::NodeInfo| {
+fn by_zone<'a>(model: &'a Model, inner: &dyn View) -> BTreeMap<String, Vec<usize>> {
+    let zone_of = |node: &'a NodeInfo| {
         let labels = &node.node.as_ref()?.metadata.labels;
-        labels.get_str(label_key("zone")).map(|zone| zone.as_str().to_owned())
+        labels.get_str(label_key("zone")).map(|zone| zone.as_str())
     };
     let nodes = model.nodes.iter().filter_map(|node| Some((node.name, zone_of(node)?)));
-    let zones: HashMap<Symbol, String> = nodes.collect();
+    let zones: HashMap<Symbol, &str> = nodes.collect();
     let mut rows: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for row in 0..inner.rows() {
         let zone = inner.node_of(row, 0).and_then(|node| zones.get(&node));
-        let zone = zone.map_or(NO_ZONE, String::as_str);
+        let zone = zone.copied().unwrap_or(NO_ZONE);
         match rows.get_mut(zone) {
             Some(rows) => rows.push(row),
             None => drop(rows.insert(zone.to_owned(), vec![row])),
@@ -130,9 +126,9 @@ impl GridSource for HeatView<'_> {
     }
 
     fn key(&self, line: usize) -> u64 {
-        self.lines.get(line).map_or(0, |line| {
-            super::pods::key_of_text(&line.zone).wrapping_add(line.number as u64)
-        })
+        self.lines
+            .get(line)
+            .map_or(0, |line| super::pods::key_of_text(&line.zone).wrapping_add(line.number as u64))
     }
 
     fn is_current(&self, line: usize) -> bool {
@@ -144,7 +140,11 @@ impl GridSource for HeatView<'_> {
 
 impl View for HeatView<'_> {
     fn title(&self) -> String {
-        format!("{}, as a map", self.inner.title())
+        self.inner.title()
+    }
+
+    fn note(&self) -> Option<String> {
+        Some("map (H)".to_owned())
     }
 
     fn empty(&self) -> String {

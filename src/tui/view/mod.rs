@@ -6,6 +6,8 @@
 mod breakpoints;
 mod configuration;
 mod cycle;
+#[cfg(test)]
+mod drawn_tests;
 pub(super) mod events;
 mod filter;
 mod funnel;
@@ -43,6 +45,11 @@ pub trait View: GridSource {
     fn title(&self) -> String;
     /// What to say when there is no row, with what to do about it.
     fn empty(&self) -> String;
+    /// What is folded, to stand behind the title.
+    fn note(&self) -> Option<String> {
+        None
+    }
+
     /// A drawing of the whole above the rows, in so many columns; line by line.
     fn banner(&self, _width: u16) -> Vec<Parts> {
         Vec::new()

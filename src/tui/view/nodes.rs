@@ -61,8 +61,10 @@ impl Use {
     }
 }
 
-/// The resources with a bar, in the order of their columns and of the maps.
+/// The resources that are drawn, in the order of their columns and of the maps.
 const DRAWN: [&str; 3] = ["cpu", "memory", "pods"];
+/// That which is a number only: a node is rarely full of pods.
+const PODS: usize = 2;
 /// The column of the first of them.
 const FIRST_DRAWN: usize = 2;
 
@@ -205,6 +207,9 @@ impl<'a> NodesView<'a> {
     /// A bar with the share in percent where there is room, and the amounts.
     fn draw_use(&self, row: usize, at: usize, out: &mut CellOut) {
         let Some(of) = self.uses(row).map(|uses| uses.0[at]) else { return };
+        if at == PODS {
+            return out.set(&of.ratio(DRAWN[at]), Scope::Text);
+        }
         let load = of.load();
         load.draw(self.bar, out);
         let percent = match self.bar {
@@ -247,21 +252,20 @@ fn groups(model: &Model, key: &str) -> Vec<Group> {
     groups.into_values().collect()
 }
 
-/// Nodes whose amounts are measured; of more the columns are as wide as they may have to be.
-const MEASURED: usize = 300;
+/// Nodes whose amounts are measured; of more, so many of them in even steps.
+const MEASURED: usize = 500;
 
 fn ratio_widths(model: &Model, groups: &[Group]) -> [usize; 3] {
-    if model.nodes.len() > MEASURED {
-        return [13, 15, 9];
-    }
-    let nodes = model.nodes.iter().map(|node| Uses::of(model, node));
+    let step = model.nodes.len().div_ceil(MEASURED).max(1);
+    let nodes = model.nodes.iter().step_by(step).map(|node| Uses::of(model, node));
     let mut widest = [0; 3];
     for uses in nodes.chain(groups.iter().map(|group| group.uses)) {
         for (at, widest) in widest.iter_mut().enumerate() {
             *widest = (*widest).max(uses.0[at].ratio(DRAWN[at]).len());
         }
     }
-    widest
+    // Those between the steps may have more digits.
+    if step > 1 { widest.map(|width| width + 1) } else { widest }
 }
 
 impl GridSource for NodesView<'_> {
@@ -283,7 +287,8 @@ impl GridSource for NodesView<'_> {
                 Column::fitted("node", NAMES, (names + indent).max(groups.unwrap_or(0)))
             }
             1 => Column::text("state", 11),
-            2..=4 => {
+            4 => Column::number(DRAWN[2], self.ratios[2].max(4) as u16),
+            2..4 => {
                 let percent = if self.bar > 6 { 5 } else { 0 };
                 let all = self.bar + percent + 1 + self.ratios[column - FIRST_DRAWN];
                 Column::text(DRAWN[column - FIRST_DRAWN], u16::try_from(all).unwrap_or(u16::MAX))
@@ -421,11 +426,17 @@ fn shade(thousandths: i64) -> (&'static str, Scope) {
 }
 
 fn group_lines(group: &Group) -> Vec<Line> {
-    let mut lines = vec![Line::heading(format!("{}: {}", group.value, count(group.nodes.len(), "node")))];
+    let mut lines =
+        vec![Line::heading(format!("{}: {}", group.value, count(group.nodes.len(), "node")))];
     for (name, of) in DRAWN.iter().zip(group.uses.0) {
         let show = |value| amount::of(name, value);
         let free = of.allocatable.saturating_sub(of.requested);
-        let text = format!("{} requested of {}, {} free", show(of.requested), show(of.allocatable), show(free));
+        let text = format!(
+            "{} requested of {}, {} free",
+            show(of.requested),
+            show(of.allocatable),
+            show(free)
+        );
         lines.push(Line::field(name, text));
     }
     lines.push(Line::field("Enter", "shows its nodes, or folds them; O shows those of all"));
@@ -454,7 +465,8 @@ fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<Line> {
         let request = &pod.resource.resource;
         free.accumulate(request, -1);
         let (key, priority) = (pod.key(), pod.priority());
-        let text = format!("{key} (priority {priority}): {} is reserved", amount::resources(request));
+        let text =
+            format!("{key} (priority {priority}): {} is reserved", amount::resources(request));
         lines.push(Line::field("nominated", text).scoped(Verdict::Wait.scope()));
     }
     if !lines.is_empty() {

@@ -154,7 +154,10 @@ impl View for PodsView<'_> {
         let heading = format!("{sign} {key}: {}", row.place.words());
         let mut lines = vec![Line::text(heading).scoped(scope)];
         if let Some(node) = self.0.nomination_of(key) {
-            lines.push(Line::field("nominated", format!("{node}: its requests are reserved there; 5 shows it")));
+            lines.push(Line::field(
+                "nominated",
+                format!("{node}: its requests are reserved there; 5 shows it"),
+            ));
         }
         if row.place == Place::NobodyServes {
             let scheduler = row.pod.spec.scheduler_name;

@@ -217,19 +217,30 @@ impl View for PreemptionView<'_> {
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
         let Some(candidate) = self.candidate(row) else { return self.other_detail(row) };
         let taken = if self.is_taken(candidate) { ", taken" } else { "" };
-        let mut lines = vec![
-            Line::heading(format!("Candidate {}{taken}", candidate.node)),
-            Line::field("evicted", victims(candidate)),
-            Line::field("budgets", format!("{} violated", candidate.pdb_violations)),
-        ];
+        let mut lines = vec![Line::heading(format!("Candidate {}{taken}", candidate.node))];
         let before = self.model.before_preemption.as_ref().zip(self.cycle);
-        if let Some((before, cycle)) = before.filter(|(before, cycle)| before.cycle == cycle.cycle) {
+        if let Some((before, cycle)) = before.filter(|(before, cycle)| before.cycle == cycle.cycle)
+        {
             lines.extend(preemption_bars::lines(cycle, candidate, before));
         }
+        if lines.len() == 1 {
+            lines.push(Line::field("evicted", victims(candidate)));
+        }
+        lines.push(Line::field("budgets", format!("{} violated", candidate.pdb_violations)));
         lines.extend(self.answers());
         lines.push(Line::field("Enter", "what decides between them, and why other nodes are none"));
         lines
     }
+    /// The node that was taken.
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let candidates = &self.cycle?.candidates;
+        candidates.iter().position(|candidate| self.is_taken(candidate)).map(|row| (row, None))
+    }
+
+    fn node_of(&self, row: usize, _column: usize) -> Option<Symbol> {
+        self.node(row)
+    }
+
     /// What decides between the candidates, and why other nodes are none.
     fn open(&self, _row: usize, _column: usize) -> Open {
         let asked = self.cycle.map(|cycle| Open::Ask(Request::Outline(cycle.pod)));

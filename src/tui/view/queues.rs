@@ -15,12 +15,21 @@ use kubestep_api::words::count;
 use kubestep_debug::trace::Entry;
 use kubestep_framework::record::QueueName;
 
+/// Pods that columns are measured by, and moves that are drawn: no frame waits for more.
+const MEASURED: usize = 2_000;
+const MOVES: usize = 20_000;
+
 /// See the module.
 pub struct QueuesView<'a>(pub &'a Model);
 
 impl QueuesView<'_> {
     fn pod(&self, row: usize) -> Option<&QueuedPod> {
         self.0.queued.get(row)
+    }
+
+    /// The pods that columns are measured by.
+    fn measured(&self) -> impl Iterator<Item = &QueuedPod> {
+        self.0.queued.iter().take(MEASURED)
     }
 
     /// Time until the pod leaves by itself.
@@ -60,11 +69,9 @@ const WIDEST: usize = 30;
 fn lengths(model: &Model) -> [Vec<usize>; 3] {
     let mut now = [0_i64; 3];
     let mut all: [Vec<i64>; 3] = Default::default();
-    for (_, entry) in &model.events {
+    let past = model.events.partition_point(|(place, _)| *place < model.events_until);
+    for (_, entry) in &model.events[past.saturating_sub(MOVES)..past] {
         let Entry::Move(moved) = entry.as_ref() else { continue };
-        if moved.time > model.now {
-            break;
-        }
         for (at, queue) in DRAWN.iter().enumerate() {
             now[at] += i64::from(moved.to == *queue) - i64::from(moved.from == *queue);
             all[at].push(now[at]);
@@ -93,18 +100,18 @@ impl GridSource for QueuesView<'_> {
                 Column::fitted("pod", 20, super::timeline::widest(pods))
             }
             1 => {
-                let widest = self.0.queued.iter().map(|pod| name(pod.queue).len() + 2).max();
+                let widest = self.measured().map(|pod| name(pod.queue).len() + 2).max();
                 Column::text("queue", widest.unwrap_or(0).max(8) as u16)
             }
             2 => {
-                let widest = self.0.queued.iter().map(|pod| pod.info.priority().to_string().len());
+                let widest = self.measured().map(|pod| pod.info.priority().to_string().len());
                 Column::number("prio", widest.max().unwrap_or(0).max(4) as u16)
             }
             3 => Column::number("tries", 5),
             4 => Column::number("since", 7).from_tier(Tier::Standard),
             5 => Column::number("left", 7),
             6 => {
-                let widest = self.0.queued.iter().map(|pod| first_name(pod).len()).max();
+                let widest = self.measured().map(|pod| first_name(pod).len()).max();
                 Column::fitted("rejected by", 14, widest.unwrap_or(0))
             }
             _ => Column::prose("why", 20).from_tier(Tier::Standard),
@@ -241,7 +248,10 @@ impl View for QueuesView<'_> {
             lines.push(Line::field("leaves in", format!("{left}{hint}")));
         }
         if let Some(node) = self.0.nomination_of(key) {
-            lines.push(Line::field("nominated", format!("{node}: its requests are reserved there; 5 shows it")));
+            lines.push(Line::field(
+                "nominated",
+                format!("{node}: its requests are reserved there; 5 shows it"),
+            ));
         }
         if !pod.rejected_by.is_empty() {
             lines.push(Line::field("rejected by", names(pod)));

@@ -74,21 +74,32 @@ impl<'a> ScoresView<'a> {
             _ => 30,
         };
         let mut view = ScoresView {
-            model, cycle, scored, shown, differing, most: 0, bar, totals, order, ranks, front,
+            model,
+            cycle,
+            scored,
+            shown,
+            differing,
+            most: 0,
+            bar,
+            totals,
+            order,
+            ranks,
+            front,
         };
-        let sum = |at: usize| view.segments(at).iter().map(|(amount, _)| amount.max(&0)).sum::<i64>();
+        let sum =
+            |at: usize| view.segments(at).iter().map(|(amount, _)| amount.max(&0)).sum::<i64>();
         view.most = view.order.iter().map(|at| sum(*at)).max().unwrap_or(0);
         view
     }
 
     /// What each plugin that makes a difference gave the node at that position in `feasible`.
     fn segments(&self, at: usize) -> Vec<Segment> {
-        let segment = |place: &usize| {
+        let segment = |(series, place): (usize, &usize)| {
             let plugin = self.scored.get(*place)?;
             let normalized = plugin.normalized.get(at).unwrap_or_default();
-            Some((normalized.saturating_mul(self.weight(plugin)), *place))
+            Some((normalized.saturating_mul(self.weight(plugin)), series))
         };
-        self.differing.iter().filter_map(segment).collect()
+        self.differing.iter().enumerate().filter_map(segment).collect()
     }
 
     /// The place of the plugin or extender of a column.
@@ -131,14 +142,17 @@ impl<'a> ScoresView<'a> {
     /// A plugin's column, as wide as its widest score.
     fn plugin_column(&self, plugin: &ScoreColumn) -> Column {
         let weight = self.weight(plugin);
-        let cells = self.order.iter().map(|at| {
-            let normalized = plugin.normalized.get(*at).unwrap_or_default();
-            let raw = plugin.raw.get(*at).unwrap_or_default();
-            steps(raw, normalized, normalized * weight).chars().count()
-        });
-        let widest = cells.max().unwrap_or(0).max(plugin.plugin.len().min(NAME_WIDTH)) as u16;
         let same = plugin.raw.iter().eq(plugin.normalized.iter());
         let raw = if same { "" } else { "raw→norm→" };
+        let (raws, normalized) = (digits(plugin.raw.iter()), digits(plugin.normalized.iter()));
+        let weighted = digits(plugin.normalized.iter().map(|score| score * weight));
+        let steps = match (same, weight == 1) {
+            (true, true) => weighted,
+            (true, false) => normalized + 1 + weighted,
+            (false, true) => raws + 1 + normalized,
+            (false, false) => raws + 1 + normalized + 1 + weighted,
+        };
+        let widest = steps.max(plugin.plugin.len().min(NAME_WIDTH)) as u16;
         let note = if same && weight == 1 { String::new() } else { format!("{raw}×{weight}") };
         let width = widest.max(note.chars().count() as u16);
         Column { align: Align::Right, cut: Cut::Middle, ..Column::text(&plugin.plugin, width) }
@@ -173,9 +187,9 @@ impl<'a> ScoresView<'a> {
     /// What the fills and colours of the bars mean, and what every node got.
     fn legend(&self) -> Parts {
         let mut parts = Parts::new();
-        for place in &self.differing {
+        for (series, place) in self.differing.iter().enumerate() {
             let name = self.scored.get(*place).map(|column| column.plugin).unwrap_or_default();
-            parts.push((bar::fill(*place).repeat(2), Scope::of_series(*place)));
+            parts.push((bar::fill(series).repeat(2), Scope::of_series(series)));
             parts.push((format!(" {name}  "), Scope::Text));
         }
         let equal = self.scored.iter().enumerate().filter(|(at, _)| !self.differing.contains(at));
@@ -209,6 +223,12 @@ fn is_equal(column: &ScoreColumn) -> bool {
     let mut values = column.normalized.iter();
     let first = values.next();
     values.all(|value| Some(value) == first)
+}
+
+/// Columns of the widest of some numbers.
+fn digits(numbers: impl Iterator<Item = i64>) -> usize {
+    let (low, high) = numbers.fold((0, 0), |(low, high), n| (n.min(low), n.max(high)));
+    low.to_string().len().max(high.to_string().len())
 }
 
 /// A score as far as its steps differ: `94`, `94→188`, `62→94`, `3200→94→188`.
@@ -261,7 +281,8 @@ impl GridSource for ScoresView<'_> {
     }
 
     fn header_lines(&self) -> u16 {
-        2
+        let mut columns = (FIXED..self.columns()).map(|column| self.column(column));
+        1 + u16::from(columns.any(|column| !column.note.is_empty()))
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {

@@ -83,8 +83,12 @@ impl TimelineView<'_> {
     }
 }
 
+/// Names that are measured for the width of a column: of more, longer ones are cut.
+const NAMES: usize = 2_000;
+
 /// Columns of the longest of some pods' names.
 pub(super) fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
+    let pods = pods.take(NAMES);
     pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
 }
 
@@ -110,7 +114,9 @@ impl GridSource for TimelineView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::fitted("pod", 24, widest(self.0.cycles.iter().map(|cycle| cycle.pod))),
+            0 => {
+                Column::fitted("pod", 24, widest(self.0.cycles.iter().rev().map(|cycle| cycle.pod)))
+            }
             1 => Column::number("cycle", 6),
             2 => Column::number("time", 8),
             3 => Column::number("try", 4).from_tier(Tier::Standard),

@@ -77,7 +77,7 @@ fn another_weight_moves_the_ranking_at_once() {
             break;
         }
     }
-    let mut live = live.keys("llll*****");
+    let mut live = live.keys("llllll*****");
     assert!(status(&mut live).contains("the best is"), "{}", live.text());
     assert!(status(&mut live).contains("runs with it"), "{}", live.text());
     assert!(live.text().contains('→'));

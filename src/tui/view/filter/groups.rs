@@ -17,9 +17,11 @@ pub struct Group {
 }
 
 /// Nodes by what every plugin and the scheduler said of them: those that pass first, then the most.
-pub fn groups_of(cycle: &CycleRecord) -> Vec<Group> {
+/// Only the columns `shown` can differ from node to node.
+pub fn groups_of(cycle: &CycleRecord, shown: &[usize]) -> Vec<Group> {
     let filter = &cycle.filter;
-    let columns = filter.plugins.iter().map(|plugin| &plugin.verdicts).chain([&filter.official]);
+    let plugins = shown.iter().filter_map(|at| filter.plugins.get(*at));
+    let columns = plugins.map(|plugin| &plugin.verdicts).chain([&filter.official]);
     let columns: Vec<&Verdicts<VerdictId>> = columns.collect();
     let mut places: HashMap<u64, usize> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();

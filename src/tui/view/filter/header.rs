@@ -73,7 +73,8 @@ fn words_of(plugin: &str) -> Vec<String> {
 pub fn notes(cycle: &CycleRecord) -> Vec<Note> {
     let filter = &cycle.filter;
     let count = |column: &Verdicts<VerdictId>| column.iter().filter(|id| id.is_status()).count();
-    let official = Note { rejected: count(&filter.official) + filter.extender.len(), skipped: false };
+    let official =
+        Note { rejected: count(&filter.official) + filter.extender.len(), skipped: false };
     let plugins = filter.plugins.iter().map(|plugin| {
         let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
         let rejected = count(&plugin.verdicts);

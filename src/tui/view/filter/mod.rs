@@ -111,7 +111,9 @@ impl<'a> FilterView<'a> {
         let front = cycle.zip(model.stepped_frame()).and_then(|(c, frame)| Front::new(c, frame));
         let stands_on = front.as_ref().map(|front| front.plugin);
         let is_shown = |at: &usize| {
-            shape.unfolded || stands_on == Some(*at) || notes.get(*at + 1).is_none_or(|n| !n.skipped)
+            shape.unfolded
+                || stands_on == Some(*at)
+                || notes.get(*at + 1).is_none_or(|n| !n.skipped)
         };
         let places = cycle.map_or(0, |c| c.filter.plugins.len() + c.filter.extenders.len());
         let shown: Vec<usize> = (0..places).filter(is_shown).collect();
@@ -120,7 +122,7 @@ impl<'a> FilterView<'a> {
         // Beside marks, names and the verdict, each column with a blank before it.
         let headers = headers(names.collect(), room.saturating_sub(3 + name_width + VERDICT));
         let groups = cycle.filter(|c| !shape.flat && c.nodes.order.len() > GROUPED_ABOVE);
-        let groups = groups.map(|c| groups_of(c)).unwrap_or_default();
+        let groups = groups.map(|c| groups_of(c, &shown)).unwrap_or_default();
         let mut rows = Vec::new();
         for (at, group) in groups.iter().enumerate() {
             rows.push(Row::Group(at));
@@ -155,7 +157,8 @@ impl<'a> FilterView<'a> {
         }
         let exact = self.rows.iter().position(|row| matches!(row, Row::Node(n) if *n == node));
         let group = self.groups.iter().position(|group| group.nodes.contains(&node))?;
-        let folded = || self.rows.iter().position(|row| matches!(row, Row::Group(g) if *g == group));
+        let folded =
+            || self.rows.iter().position(|row| matches!(row, Row::Group(g) if *g == group));
         exact.or_else(folded)
     }
 
@@ -212,11 +215,18 @@ impl<'a> FilterView<'a> {
 
     fn group_lines(&self, group: &Group, row: usize) -> Vec<Line> {
         let Some(cycle) = self.cycle else { return Vec::new() };
-        let mut lines =
-            vec![Line::heading(format!("{} with the same verdicts", count(group.nodes.len(), "node")))];
+        let mut lines = vec![Line::heading(format!(
+            "{} with the same verdicts",
+            count(group.nodes.len(), "node")
+        ))];
         lines.extend(self.id(row, 1).map(|id| official(cycle, id)));
         lines.extend(group.nodes.first().into_iter().flat_map(|node| all_failures(cycle, *node)));
-        let names: Vec<String> = group.nodes.iter().take(NAMED).map(|n| cycle.nodes.name(*n).to_string()).collect();
+        let names: Vec<String> = group
+            .nodes
+            .iter()
+            .take(NAMED)
+            .map(|node| self.model.node_names.short(&cycle.nodes.name(*node)).to_owned())
+            .collect();
         let more = match group.nodes.len().saturating_sub(NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -278,14 +288,15 @@ impl GridSource for FilterView<'_> {
     }
 
     fn column(&self, column: usize) -> Column {
-        let note = |at: usize, words| {
-            self.notes.get(at).map(|note| note.text(words)).unwrap_or_default()
-        };
+        let note =
+            |at: usize, words| self.notes.get(at).map(|note| note.text(words)).unwrap_or_default();
         match (column, column.checked_sub(FIXED).and_then(|at| self.headers.get(at))) {
             (0, _) => {
                 let names = usize::from(self.model.node_names.widest());
-                let indent = if self.groups.is_empty() { 0 } else { 2 };
-                Column::fitted("node", NAMES, (names + indent).max(14))
+                match self.groups.is_empty() {
+                    true => Column::fitted("node", NAMES, names),
+                    false => Column::fitted("node", NAMES, (names + 2).max(14)),
+                }
             }
             (1, _) => Column::text("verdict", VERDICT).with_note(note(0, true)),
             (_, Some((name, width))) => {
@@ -377,7 +388,8 @@ impl View for FilterView<'_> {
         if self.group(row).is_some() {
             return None;
         }
-        let plugin = self.plugin(column).map(|column| format!("/{}", column.plugin)).unwrap_or_default();
+        let plugin =
+            self.plugin(column).map(|column| format!("/{}", column.plugin)).unwrap_or_default();
         Some(format!("Filter{plugin} node:{}", cycle.nodes.name(self.node(row)?)))
     }
 
@@ -385,14 +397,15 @@ impl View for FilterView<'_> {
         match self.cycle {
             Some(cycle) => {
                 let nodes = self.model.node_names.note();
-                let folded = match self.folded() {
-                    0 => String::new(),
-                    n => format!(", {} folded (O)", count(n, "skipped plugin")),
-                };
-                format!("Filter of {} in cycle {}{folded}{nodes}", cycle.pod, cycle.cycle)
+                format!("Filter of {} in cycle {}{nodes}", cycle.pod, cycle.cycle)
             }
             None => "Filter".into(),
         }
+    }
+
+    fn note(&self) -> Option<String> {
+        let folded = self.folded();
+        (folded > 0).then(|| format!("{folded} skipped (O)"))
     }
 
     fn empty(&self) -> String {
@@ -501,7 +514,10 @@ fn legend() -> Line {
     let signs = [Success, Unschedulable, Unresolvable, Skip];
     let signs = signs.map(|verdict| format!("{} {}", verdict.glyph(), verdict.word()));
     let unasked = Verdict::NotEvaluated.glyph();
-    Line::field("signs", format!("{}, {unasked} not evaluated; Ctrl-w shows words", signs.join(", ")))
+    Line::field(
+        "signs",
+        format!("{}, {unasked} not evaluated; Ctrl-w shows words", signs.join(", ")),
+    )
 }
 
 /// The scheduler's own verdict with the plugin that gave it.
