@@ -342,7 +342,7 @@ fn extenders_that_score_have_a_column_and_are_in_the_sum() {
         record.score.totals = vec![812, 412, 91];
         record.tie = Vec::new();
     };
-    let text = screen(&mut with_cycle(extended).keys("4llllll"));
+    let text = screen(&mut with_cycle(extended).keys("4llllllll"));
     assert!(text.contains("9→90→450") && text.contains("1→10→50"), "{text}");
     // The details wrap the sum.
     assert!(text.contains(" = 812"), "{text}");
