@@ -12,12 +12,10 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use kubestep::tui::action::Key;
-use kubestep::tui::app::{App, Effect};
-use kubestep::tui::driver::Driver;
+use kubestep::tui::interface::Interface;
+use kubestep::tui::key::KeyPress;
 use kubestep::tui::offscreen::parse_keys;
-use kubestep::tui::render::render;
-use kubestep::tui::settings::{self, Options};
+use kubestep::tui::settings::{self, InterfaceOptions};
 use kubestep_cluster::{World, load};
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
@@ -94,9 +92,8 @@ const TRIED: &[(&str, &str)] = &[
 ];
 
 /// The interface, as the program runs it.
-struct Shown {
-    app: App,
-    driver: Driver,
+struct Bench {
+    interface: Interface,
     terminal: Terminal<TestBackend>,
     keys: Vec<Duration>,
     frames: Vec<Duration>,
@@ -129,51 +126,32 @@ fn measured<R>(times: &mut Vec<Duration>, run: impl FnOnce() -> R) -> R {
     result
 }
 
-impl Shown {
-    fn press(&mut self, key: Key) {
-        let Shown { app, driver, keys, .. } = self;
-        measured(keys, || {
-            let effect = app.key(key, driver.model(app.view()));
-            app.sync(driver.model(app.view()));
-            if let Effect::Session(request) = effect {
-                let done = driver.perform(&request);
-                app.done(done);
-                app.sync(driver.model(app.view()));
-            }
-        });
+impl Bench {
+    fn press(&mut self, key: KeyPress) {
+        let Bench { interface, keys, .. } = self;
+        measured(keys, || interface.key(key));
         self.draw();
         self.finish();
     }
 
     fn draw(&mut self) {
-        let Shown { app, driver, terminal, frames, .. } = self;
-        measured(frames, || {
-            let model = driver.model(app.view());
-            let drawn = terminal.draw(|frame| render(frame, app, model));
-            drawn.map(drop)
-        })
-        .unwrap_or_default();
+        let Bench { interface, terminal, frames, .. } = self;
+        measured(frames, || terminal.draw(|frame| interface.draw(frame)).map(drop))
+            .unwrap_or_default();
     }
 
     /// Completes the work that a key started, slice by slice.
     fn finish(&mut self) {
-        while self.app.is_running() || self.driver.is_working() || self.driver.is_searching() {
-            let Shown { app, driver, slices, .. } = self;
+        loop {
+            let (app, driver) = (&self.interface.app, &self.interface.driver);
             if driver.is_searching() {
                 // Background work does not block keys.
                 thread::sleep(SLICE);
+            } else if !app.is_running() && !driver.is_working() {
+                return;
             }
-            measured(slices, || {
-                if let Some(done) = driver.search_tick() {
-                    app.done_searching(done);
-                } else if driver.is_working() {
-                    driver.work_slice(SLICE);
-                } else if let Some(done) = driver.run_slice(SLICE) {
-                    app.set_running(false);
-                    app.done(done);
-                }
-                app.sync(driver.model(app.view()));
-            });
+            let Bench { interface, slices, .. } = self;
+            measured(slices, || interface.work());
             self.draw();
         }
     }
@@ -219,13 +197,14 @@ fn main() -> Result<(), String> {
     let only = arguments.get(2);
     let session = session(file, cycles)?;
     println!("{} cycles, {} MiB", session.history().cycle_count(), resident());
-    let settings = settings::load(&Options::default(), |_| None);
-    let mut app = App::new(settings.appearance, settings.keymap).map_err(|e| e.to_string())?;
-    app.resize(160, 50);
-    let driver = Driver::new(session, "bench".into());
+    let settings = settings::load(&InterfaceOptions::default(), |_| None);
+    let (appearance, keymap) = (settings.appearance, settings.keymap);
+    let interface = Interface::new(appearance, keymap, session, "bench".into());
+    let mut interface = interface.map_err(|e| e.to_string())?;
+    interface.resize(160, 50);
     let terminal = Terminal::new(TestBackend::new(160, 50)).map_err(|e| e.to_string())?;
     let [keys, frames, slices] = [const { Vec::new() }; 3];
-    let mut shown = Shown { app, driver, terminal, keys, frames, slices };
+    let mut shown = Bench { interface, terminal, keys, frames, slices };
     shown.draw();
     for set in SET {
         let typed = format!(":{set}<enter>");

@@ -8,9 +8,11 @@ use crate::cli::cluster;
 use crate::cli::open::{Opened, build_with};
 use crate::cli::options::Input;
 use crate::cli::tries::Tries;
-use kubestep_api::Object;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object};
+use kubestep_cluster::schedulers::PodReports;
 use kubestep_config::ResolvedConfig;
+use kubestep_live::leases::LeaseReader;
 use kubestep_live::{Feed, Following, Pace, Scope};
 use kubestep_source::{Filter, Loaded};
 
@@ -18,9 +20,16 @@ use kubestep_source::{Filter, Loaded};
 pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)> {
     let target = cluster::target(&input.cluster)?;
     let scope = Scope { namespaces: input.namespaces.clone() };
+    let lease_target = target.clone();
     let opened = Feed::open(target, scope, Pace::default());
     let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
     let name = feed.link().name().to_owned();
+    let mut reports = PodReports::default();
+    for object in snapshot.of_kind(Kind::Pod) {
+        if let Object::Pod(pod) = object {
+            reports.see(pod);
+        }
+    }
     let notices = snapshot.notices();
     let mut read = kubestep_source::of_objects(snapshot.take_objects(), &name, &filter);
     read.listed_at = Some(snapshot.taken_at);
@@ -28,7 +37,9 @@ pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)>
     let asked_for = scheduler_names(&read);
     let opened =
         build_with(read, input, &Tries::default(), name, |config| serve_all(config, &asked_for))?;
-    Ok((opened, Following::new(feed, filter)))
+    let mut following = Following::new(feed, filter);
+    following.observe_schedulers(reports, LeaseReader::start(lease_target));
+    Ok((opened, following))
 }
 
 /// The scheduler names of pending pods, each with the number of pods.
@@ -61,7 +72,7 @@ pub(super) fn serve_all(
             .profiles
             .push(kubestep_config::ResolvedProfile { scheduler_name: *name, ..first.clone() });
         notices.push(format!(
-            "{} the scheduler {name}, which decides by its own rules: shown by those of {}",
+            "{} the scheduler {name}, whose rules are unknown: the plugins of {} are used",
             if *pods == 1 {
                 "1 pending pod asks for".to_owned()
             } else {

@@ -21,7 +21,7 @@ use kubestep_debug::expect::{Expect, PodExpect, rejected_by};
 use kubestep_live::record::{Output, Recorder};
 use kubestep_live::redact::Redactor;
 use kubestep_live::replay::event;
-use kubestep_live::told::Told;
+use kubestep_live::scheduler_events::SchedulerEvent;
 use kubestep_live::{Event, Notice};
 use kubestep_source::recording::{Header, Line, Note, Noted, Recorded, SCHEMA};
 use kubestep_source::{Loaded, Progress};
@@ -178,9 +178,8 @@ impl Bundle {
 /// Writes what was recorded besides the changes.
 fn note(recorder: &mut Recorder<Output>, noted: &Noted) -> std::io::Result<()> {
     match noted.note.clone() {
-        Note::Event { pod, uid, reporter, reason, message } => {
-            recorder.told(noted.at, Told { pod, uid, reporter, reason, message })
-        }
+        Note::Event { pod, uid, reporter, reason, message } => recorder
+            .scheduler_event(noted.at, SchedulerEvent { pod, uid, reporter, reason, message }),
         Note::Notice { serious, text } => {
             recorder.take(noted.at, &Event::Notice(Notice { serious, text }))
         }

@@ -27,10 +27,10 @@ pub(super) struct Capture {
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     namespaces: Vec<String>,
-    /// The scheduler's configuration, to be part of the capture
+    /// The scheduler's configuration, to include in the capture
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The scheduler's feature gates, to be part of the capture: Name=true,Name=false
+    /// The scheduler's feature gates, to include in the capture: Name=true,Name=false
     #[arg(long, value_name = "GATES")]
     feature_gates: Option<String>,
     #[command(flatten)]
@@ -73,6 +73,8 @@ impl Subcommand for Capture {
 /// Pseudonymizes the snapshot and the settings.
 fn redact(snapshot: &mut Snapshot, settings: &mut Settings) {
     let mut redactor = Redactor::new(snapshot.objects());
+    // Holders are names of machines.
+    snapshot.leases = None;
     let parts = snapshot.parts.iter_mut().flat_map(|part| &mut part.listed.objects);
     parts.for_each(|object| *object = redactor.object(object));
     settings.scheduler_config =

@@ -2,10 +2,11 @@
 //! cannot be reached.
 
 use anyhow::{Context, Result, anyhow};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 use crate::cli::exit::Unreachable;
 use crate::cli::options::{Cluster, Input};
+use kubestep_live::leases;
 use kubestep_live::record::missing_kinds;
 use kubestep_live::{Link, LinkError, Scope, Snapshot, Target};
 use kubestep_source::Filter;
@@ -27,7 +28,7 @@ pub(super) fn target(options: &Cluster) -> Result<Target> {
 
 /// A runtime for calls to an API server.
 pub(super) fn runtime() -> Result<Runtime> {
-    Builder::new_current_thread().enable_all().build().context("cannot wait for a network")
+    kubestep_live::runtime::new().context("cannot wait for a network")
 }
 
 /// Lists a cluster once.
@@ -36,7 +37,8 @@ pub(super) fn snapshot(options: &Cluster, namespaces: &[String]) -> Result<(Snap
     let scope = Scope { namespaces: namespaces.to_vec() };
     let taken: Result<_, LinkError> = runtime()?.block_on(async {
         let link = Link::new(target).await?;
-        let snapshot = Snapshot::take(&link, &scope).await?;
+        let mut snapshot = Snapshot::take(&link, &scope).await?;
+        snapshot.leases = leases::read(&link).await;
         Ok((snapshot, link.name().to_owned()))
     });
     taken.map_err(explained)
@@ -51,6 +53,7 @@ pub(super) fn read(input: &Input, filter: &Filter) -> Result<(kubestep_source::I
     read.captured.at = snapshot.taken_at.to_string();
     read.captured.server_version.clone_from(&snapshot.server_version);
     read.captured.missing = missing_kinds(&snapshot);
+    read.captured.leases = snapshot.leases.take().unwrap_or_default();
     Ok((read, format!("cluster {name}")))
 }
 

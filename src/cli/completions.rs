@@ -10,7 +10,8 @@ use crate::cli::registry::Subcommand;
 /// Print completions for a shell
 #[derive(Args, Debug)]
 #[command(after_help = "For example: kubestep completions bash > \
-    ~/.local/share/bash-completion/completions/kubestep")]
+    ~/.local/share/bash-completion/completions/kubestep\n\nNames of pods, nodes, namespaces, \
+    contexts and stories are completed too with: source <(COMPLETE=bash kubestep)")]
 pub(super) struct Completions {
     /// The shell
     #[arg(value_name = "SHELL", value_enum)]

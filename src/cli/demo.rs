@@ -1,15 +1,15 @@
 //! `kubestep demo`: the debugger on a built-in cluster.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 
 use crate::cli::exit::Exit;
 use crate::cli::open::{require_screen, session, show};
 use crate::cli::options::{Input, Memory, View};
 use crate::cli::registry::Subcommand;
-use crate::cli::story;
 use crate::cli::tries::Tries;
-use kubestep_source::fixtures;
+use kubestep_config::suggest;
+use kubestep_source::{Filter, fixtures};
 
 /// Open a built-in cluster: no file and no cluster needed
 #[derive(Args, Debug)]
@@ -37,9 +37,29 @@ impl Subcommand for Demo {
             return Ok(Exit::Fine);
         }
         let story = self.story.clone().unwrap_or_else(|| fixtures::TOUR.to_owned());
-        story::find(&story)?;
+        find(&story)?;
         require_screen()?;
         let input = Input { demo: Some(story), memory: self.memory.clone(), ..Input::default() };
         show(session(&input, &Tries::default(), None)?, &self.view)
     }
+}
+
+/// The story of that name.
+///
+/// # Errors
+/// The name is unknown; the error has the nearest one.
+pub(super) fn find(name: &str) -> Result<&'static fixtures::Story> {
+    fixtures::find(name).ok_or_else(|| {
+        let near = suggest::closest(name, fixtures::STORIES.iter().map(|story| story.name));
+        let near = near.map(|near| format!(", did you mean {near:?}? ")).unwrap_or("; ".into());
+        anyhow!("there is no story {name:?}{near}\"kubestep demo --list\" shows them all")
+    })
+}
+
+/// The objects of a story, and its title.
+pub(super) fn read(name: &str, filter: &Filter) -> Result<(kubestep_source::Input, String)> {
+    let story = find(name)?;
+    let mut read = kubestep_source::read_text(story.name, story.cluster.into(), filter)?;
+    read.warnings.clear();
+    Ok((read, format!("demo: {}", story.name)))
 }

@@ -21,8 +21,12 @@ use kubestep_debug::diff::{Pair, Side, compare};
 ///
 /// Side a is given by the usual options. Side b is the same except for the options that end in -b
 /// and the edits.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 pub(super) struct Diff {
+    /// The files of both sides, as -f A --filename-b B
+    #[arg(value_names = ["A", "B"], num_args = 2)]
+    #[arg(conflicts_with_all = ["files", "files_b", "demo"])]
+    pair: Vec<PathBuf>,
     #[command(flatten)]
     input: Input,
     #[command(flatten)]
@@ -39,7 +43,7 @@ pub(super) struct Diff {
 const SIDE_B: &str = "Side b";
 
 /// What is different on side b.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 struct SideB {
     /// Other files; may be repeated
     #[arg(long = "filename-b", value_name = "PATH", help_heading = SIDE_B)]
@@ -60,6 +64,21 @@ impl Subcommand for Diff {
     const NAME: &'static str = "diff";
 
     fn run(&self) -> Result<Exit> {
+        let mut named = self.clone();
+        if let [a, b] = self.pair.as_slice() {
+            named.input.files = vec![a.clone()];
+            named.b.files_b = vec![b.clone()];
+        }
+        named.compare()
+    }
+}
+
+fn side(session: &Session) -> Side<'_> {
+    Side { history: session.history(), world: session.world() }
+}
+
+impl Diff {
+    fn compare(&self) -> Result<Exit> {
         self.check()?;
         let opened = session(&self.input, &Tries::default(), None)?;
         let mut notices = opened.notices;
@@ -77,7 +96,7 @@ impl Subcommand for Diff {
         notices.iter().for_each(kubestep_output::line);
         edits::apply(&mut b, "--edit", &self.b.edits)?;
         for session in [&mut a, &mut b] {
-            session.run_until_idle(self.max_cycles, |_| false);
+            session.run_to_end(self.max_cycles, |_| false);
         }
         let difference = compare(side(&a), side(&b));
         let names = self.names();
@@ -87,13 +106,7 @@ impl Subcommand for Diff {
         ))?;
         Ok(if difference.is_empty() { Exit::Fine } else { Exit::Differs })
     }
-}
 
-fn side(session: &Session) -> Side<'_> {
-    Side { history: session.history(), world: session.world() }
-}
-
-impl Diff {
     /// That there are two sides, and that each can be read.
     fn check(&self) -> Result<()> {
         let b = &self.b;

@@ -23,7 +23,7 @@ pub enum Exit {
 pub const EXITS: [(Exit, &str); 6] = [
     (Exit::Fine, "every pod has a node or would get one, or the debugger was quit"),
     (Exit::Unschedulable, "a pod stays pending"),
-    (Exit::Usage, "wrong usage or wrong input; nothing was done"),
+    (Exit::Usage, "invalid usage or input; nothing was done"),
     (Exit::Differs, "the compared sides differ"),
     (Exit::Unreachable, "a cluster or another source on the network is unreachable"),
     (Exit::Lost, "the lease was lost, and all writes stopped (kubestep schedule)"),

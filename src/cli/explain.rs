@@ -22,6 +22,7 @@ use kubestep_debug::Session;
 use kubestep_debug::fix::{self, Fixes, Limits};
 use kubestep_debug::why::{Why, ask};
 use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::QueueName;
 
 /// Explain why a pod is pending, or why it is on its node and not on another
 #[derive(Args, Debug)]
@@ -86,7 +87,7 @@ impl Subcommand for Explain {
         let pod = named.map_or_else(|| only_pending(&session), Ok)?;
         let nodes = self.nodes(&session)?;
         let why = ask(&mut session, pod, &nodes)
-            .with_context(|| format!("{pod} is gone: it was evicted or deleted in the meantime"))?;
+            .with_context(|| format!("{pod} was evicted or deleted in the meantime"))?;
         self.not_reached(&why, ran).into_iter().for_each(kubestep_output::line);
         let fixes = self.fix.then(|| fixes(&session, &start, pod, &steps));
         self.show(&why, fixes.as_ref())?;
@@ -108,7 +109,7 @@ impl Explain {
                 !steps.go_on(cycles, most)
             })
         });
-        session.circle().into_iter().for_each(kubestep_output::line);
+        session.livelock().into_iter().for_each(kubestep_output::line);
         if steps.is_stopped() {
             kubestep_output::line(format!(
                 "stopped after {ran} of at most {most} cycles; known so far:"
@@ -119,7 +120,8 @@ impl Explain {
 
     /// The notice that the pod had no attempt yet, and how to get there.
     fn not_reached(&self, why: &Why, ran: usize) -> Option<String> {
-        let number = why.queue.as_ref()?.position.filter(|_| ran >= self.max_cycles)?;
+        let queue = why.queue.as_ref().filter(|queue| queue.queue.0 == QueueName::Active)?;
+        let number = queue.position.filter(|_| ran >= self.max_cycles)?;
         Some(format!(
             "{} were run, and {} is number {number} in the queue: --max-cycles {} reaches it",
             count(ran, "cycle"),
@@ -188,7 +190,7 @@ fn is_cheap(session: &Session) -> bool {
 
 /// The answer as JSON.
 fn value(why: &Why, fixes: Option<&Fixes>) -> Value {
-    let mut value = report::json::value(why);
+    let mut value = report::value(why);
     if let (Some(fields), Some(fixes)) = (value.as_object_mut(), fixes) {
         fields.insert("fixes".to_owned(), report_fixes::value(fixes));
     }
@@ -200,7 +202,7 @@ fn only_pending(session: &Session) -> Result<NamespacedName> {
     let pending = outcome::pending(session);
     match pending.as_slice() {
         [only] => Ok(only.pod),
-        [] => bail!("say which pod: none is pending"),
+        [] => bail!("no pod is pending: name the one to explain"),
         several => {
             let named: Vec<String> =
                 several.iter().take(LISTED).map(|pending| pending.pod.to_string()).collect();
@@ -208,7 +210,7 @@ fn only_pending(session: &Session) -> Result<NamespacedName> {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            bail!("say which pod; pending are {}{more}", named.join(", "))
+            bail!("name the pod to explain; pending: {}{more}", named.join(", "))
         }
     }
 }
@@ -237,7 +239,7 @@ fn find(session: &Session, text: &str) -> Result<NamespacedName> {
         }
         several => {
             let several: Vec<String> = several.iter().map(NamespacedName::to_string).collect();
-            bail!("several pods are called {name:?}: say which, as {}", several.join(" or "))
+            bail!("several pods are named {name:?}: write {}", several.join(" or "))
         }
     }
 }

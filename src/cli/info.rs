@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
 use crate::cli::registry::Subcommand;
-use crate::tui::paths::{self, CONFIG_DIR_VARIABLE};
+use crate::tui::settings::{self, CONFIG_DIR_VARIABLE};
 use crate::tui::theme::Library;
 use kubestep_live::SCHEDULER;
 
@@ -58,7 +58,7 @@ fn used() -> Vec<Used> {
         let exists = path.exists();
         found.push(Used { what, path: path.display().to_string(), exists });
     };
-    if let Some(folder) = paths::config_dir(env) {
+    if let Some(folder) = settings::config_dir(env) {
         add("settings and keys", &folder.join("config.yaml"));
         add("own themes", &folder.join("themes"));
     }
@@ -74,7 +74,7 @@ fn used() -> Vec<Used> {
 }
 
 fn themes() -> Vec<String> {
-    let folder = paths::config_dir(|name| std::env::var(name).ok());
+    let folder = settings::config_dir(|name| std::env::var(name).ok());
     Library::new(folder.map(|folder| folder.join("themes"))).names()
 }
 
@@ -85,11 +85,11 @@ fn text() -> String {
         format!("platform           {} {}", std::env::consts::OS, std::env::consts::ARCH),
     ];
     for used in used() {
-        let missing = if used.exists { "" } else { " (not there)" };
+        let missing = if used.exists { "" } else { " (does not exist)" };
         lines.push(format!("{:<18} {}{missing}", used.what, used.path));
     }
     lines.push(format!("themes             {}", themes().join(", ")));
-    lines.push("state              none is kept".to_owned());
+    lines.push("state              none".to_owned());
     for (name, value) in variables() {
         lines.push(format!("{name:<18} {}", value.unwrap_or_else(|| "not set".to_owned())));
     }

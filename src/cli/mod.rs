@@ -7,6 +7,7 @@ mod attach;
 mod bundle;
 mod capture;
 mod cluster;
+mod complete;
 mod completions;
 mod config;
 mod demo;
@@ -30,11 +31,13 @@ mod replay;
 mod run;
 mod schedule;
 mod stops;
-mod story;
+mod survive;
 mod test;
 mod trace_file;
 mod tries;
 mod waiting;
+
+use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
@@ -48,21 +51,13 @@ use registry::SUBCOMMANDS;
 /// Runs the program on the process's arguments and gives its exit code.
 pub fn main() -> Exit {
     kubestep_output::report_panics();
-    let matches = match as_called(command()).try_get_matches() {
+    complete::answer_shell(command);
+    let matches = match matches(std::env::args_os().collect()) {
         Ok(matches) => matches,
         Err(error) => {
             show(&error);
-            let words: Vec<String> = std::env::args_os()
-                .skip(1)
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect();
-            if let Some(line) = comparison(&words).filter(|_| error.use_stderr()) {
-                kubestep_output::line(format!("Two files are compared with: {line}"));
-            } else if let Some(file) = unexpected_file(&error) {
-                kubestep_output::line(format!("A file is named with -f: -f {file}"));
-            }
-            if let Some(line) = option_before_command(&error) {
-                kubestep_output::line(format!("Options stand behind the command: {line}"));
+            if let Some(file) = unexpected_file(&error) {
+                kubestep_output::line(format!("To read a file, use -f: -f {file}"));
             }
             return if error.use_stderr() { Exit::Usage } else { Exit::Fine };
         }
@@ -71,6 +66,14 @@ pub fn main() -> Exit {
         kubestep_output::lines(format!("kubestep: {error:#}"));
         Exit::of_error(&error)
     })
+}
+
+/// The parsed command line. The options of the debugger may also stand before the command that they
+/// are for.
+fn matches(words: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
+    let parsed = as_called(command()).try_get_matches_from(&words);
+    let ordered = parsed.as_ref().err().and_then(|error| command_first(error, words));
+    ordered.map_or(parsed, |ordered| as_called(command()).try_get_matches_from(ordered))
 }
 
 /// Help, the version or an error about the arguments: in clap's colours, unless an argument
@@ -86,17 +89,6 @@ fn show(error: &clap::Error) {
     }
 }
 
-/// The command line for two files behind `diff`, as other programs take them.
-fn comparison(words: &[String]) -> Option<String> {
-    let [command, a, b, rest @ ..] = words else { return None };
-    let is_file = |word: &str| !word.starts_with('-') && std::path::Path::new(word).exists();
-    if command != "diff" || !is_file(a) || !is_file(b) {
-        return None;
-    }
-    let rest: String = rest.iter().map(|word| format!(" {word}")).collect();
-    Some(format!("kubestep diff -f {a} --filename-b {b}{rest}"))
-}
-
 /// The argument that is not expected but would be a file.
 fn unexpected_file(error: &clap::Error) -> Option<String> {
     let of_file = [ErrorKind::UnknownArgument, ErrorKind::InvalidSubcommand];
@@ -109,22 +101,19 @@ fn unexpected_file(error: &clap::Error) -> Option<String> {
     is_file.then_some(word)
 }
 
-/// An option stands before the command that it is for: the command line in the right order.
-fn option_before_command(error: &clap::Error) -> Option<String> {
-    let command = match error.get(ContextKind::InvalidSubcommand)? {
-        ContextValue::String(word) => word.clone(),
-        _ => return None,
+/// The words with the command first, if the error is that an option stands before it.
+fn command_first(error: &clap::Error, mut words: Vec<OsString>) -> Option<Vec<OsString>> {
+    let Some(ContextValue::String(command)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
     };
     let is_known = SUBCOMMANDS.iter().any(|entry| entry.name == command);
     if error.kind() != ErrorKind::ArgumentConflict || !is_known {
         return None;
     }
-    let mut words: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let at = words.iter().position(|word| *word == command)?;
+    let at = words.iter().skip(1).position(|word| word == command.as_str())? + 1;
     let command = words.remove(at);
-    words.insert(0, command);
-    Some(format!("kubestep {}", words.join(" ")))
+    words.insert(1, command);
+    Some(words)
 }
 
 /// The whole command line, as clap and what is made from it take it.

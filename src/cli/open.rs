@@ -14,18 +14,20 @@ use crate::cli::recorded;
 use crate::cli::stops;
 use crate::cli::tries::{self, Added, Tries};
 use crate::cli::waiting::with_progress;
-use crate::cli::{registry, story};
+use crate::cli::{demo, registry};
 use crate::report;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
 use crate::tui;
 use crate::tui::background;
-use crate::tui::behind::Behind;
-use crate::tui::driver::Left;
+use crate::tui::data_source::DataSource;
+use crate::tui::driver::SchedulerExit;
 use crate::tui::loading::Waited;
-use crate::tui::settings::{self, Options, Settings};
+use crate::tui::settings::{self, InterfaceOptions, InterfaceSettings};
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
+use kubestep_api::{Object, Time};
+use kubestep_cluster::schedulers::{PodReports, Schedulers};
 use kubestep_cluster::{World, workload};
 use kubestep_config as config;
 use kubestep_config::{FeatureGates, ResolvedConfig};
@@ -53,7 +55,7 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
     if input.files.is_empty() {
         let (opened, following) = attach::open(input, filter(input)?)?;
         let settings = settings(&view.screen);
-        return debug(opened, &view.screen, settings, Behind::Live(Box::new(following)));
+        return debug(opened, &view.screen, settings, DataSource::Live(Box::new(following)));
     }
     let settings = settings(&view.screen);
     let progress = Arc::new(Progress::with_limit(input.input_limit));
@@ -62,17 +64,17 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
     let work = move || recorded::open(&owned, speed, &telling);
     match tui::loading::run(&name_of(input), &settings.appearance, &progress, work)? {
         Waited::Done(opened) => {
-            let (opened, behind) = opened?;
-            debug(opened, &view.screen, settings, behind)
+            let (opened, data_source) = opened?;
+            debug(opened, &view.screen, settings, data_source)
         }
         Waited::Left(code) => leave(code),
     }
 }
 
-fn settings(view: &Screen) -> Settings {
+fn settings(view: &Screen) -> InterfaceSettings {
     let ask: fn() -> _ = background::ask;
     let (theme, color, ascii) = (view.theme.clone(), Some(view.color), view.ascii);
-    let options = Options { theme, color, ascii, ask: Some(ask) };
+    let options = InterfaceOptions { theme, color, ascii, ask: Some(ask) };
     settings::load(&options, |name| std::env::var(name).ok())
 }
 
@@ -95,7 +97,7 @@ pub(super) fn require_screen() -> Result<()> {
         false => "",
     };
     bail!(
-        "standard output is no terminal, so the debugger cannot be shown: \"kubestep run\" prints \
+        "standard output is not a terminal, so the debugger cannot be shown: \"kubestep run\" prints \
          what becomes of each pod{explain}"
     )
 }
@@ -104,13 +106,18 @@ pub(super) fn require_screen() -> Result<()> {
 pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
     match is_dumb() {
         true => tell(opened),
-        false => debug(opened, &view.screen, settings(&view.screen), Behind::Nothing),
+        false => debug(opened, &view.screen, settings(&view.screen), DataSource::Nothing),
     }
 }
 
-fn debug(opened: Opened, view: &Screen, settings: Settings, behind: Behind) -> Result<Exit> {
+fn debug(
+    opened: Opened,
+    view: &Screen,
+    settings: InterfaceSettings,
+    data_source: DataSource,
+) -> Result<Exit> {
     let Opened { session, name, notices, .. } = opened;
-    let (code, _) = show_with(Shown { session, name, notices }, view, settings, behind)?;
+    let (code, _) = show_with(Shown { session, name, notices }, view, settings, data_source)?;
     leave(code)
 }
 
@@ -125,28 +132,32 @@ pub(super) struct Shown {
 
 /// Opens the debugger until somebody leaves; gives the exit code, and how a real scheduler was
 /// left.
-pub(super) fn screen(shown: Shown, view: &Screen, behind: Behind) -> Result<(i32, Left)> {
-    show_with(shown, view, settings(view), behind)
+pub(super) fn screen(
+    shown: Shown,
+    view: &Screen,
+    data_source: DataSource,
+) -> Result<(i32, SchedulerExit)> {
+    show_with(shown, view, settings(view), data_source)
 }
 
 fn show_with(
     shown: Shown,
     view: &Screen,
-    settings: Settings,
-    behind: Behind,
-) -> Result<(i32, Left)> {
+    settings: InterfaceSettings,
+    data_source: DataSource,
+) -> Result<(i32, SchedulerExit)> {
     let Shown { mut session, name, mut notices } = shown;
     if let Some(path) = &view.breakpoints {
         match path.exists() {
             true => stops::set(&mut session, &[], Some(path))?,
             false => notices.push(format!(
-                "{} is not there yet: breakpoints are written to it when you leave",
+                "{} does not exist yet: breakpoints are written to it when you leave",
                 path.display()
             )),
         }
     }
-    let shown = tui::run::Shown { session, source: name, behind };
-    tui::run::run(shown, settings, notices, view.breakpoints.as_deref())
+    let shown = tui::event_loop::Debugged { session, source: name, data_source };
+    tui::event_loop::run(shown, settings, notices, view.breakpoints.as_deref())
 }
 
 pub(super) fn leave(code: i32) -> Result<Exit> {
@@ -197,7 +208,7 @@ fn load(
 /// What the options name, and what to call it: a story, files, or a live cluster.
 pub(super) fn read(input: &Input, progress: &Progress) -> Result<(kubestep_source::Input, String)> {
     if let Some(story) = &input.demo {
-        return story::read(story, &filter(input)?);
+        return demo::read(story, &filter(input)?);
     }
     if input.files.is_empty() {
         return cluster::read(input, &filter(input)?);
@@ -234,7 +245,7 @@ pub(super) fn build(
     })
 }
 
-/// The same with a last word on the configuration, which may have to be told about.
+/// The same with a notice about the configuration, if there is one.
 pub(super) fn build_with(
     mut read: kubestep_source::Input,
     input: &Input,
@@ -321,6 +332,7 @@ pub(super) fn world(
         // Before anything is loaded: objects keep the versions that they have there.
         world.write_elsewhere();
     }
+    world.set_schedulers(schedulers(&read));
     let objects = read.objects.into_iter().map(|loaded| loaded.object);
     if let Some(now) = read.listed_at {
         world.begin_at(now, objects.len());
@@ -332,7 +344,19 @@ pub(super) fn world(
     Ok(Built { world, notices, idle_workload })
 }
 
-/// Lets the configured extenders be called if that is wanted. Gives a sentence about it.
+/// What the input shows of the cluster's own schedulers, if it says when it was read.
+fn schedulers(read: &kubestep_source::Input) -> Schedulers {
+    let Ok(at) = Time::parse(&read.captured.at) else { return Schedulers::default() };
+    let mut reports = PodReports::default();
+    for loaded in &read.objects {
+        if let Object::Pod(pod) = &loaded.object {
+            reports.see(pod);
+        }
+    }
+    Schedulers::new(&read.captured.leases, &reports, at)
+}
+
+/// Enables calls to the configured extenders if requested. Returns a notice about it.
 fn reach_extenders(
     config: &ResolvedConfig,
     reach: Reach,
@@ -353,7 +377,7 @@ fn reach_extenders(
     if reach == Reach::Everything {
         return Ok(Some(format!("extenders are called: {urls}")));
     }
-    Ok(Some(format!("extenders are called, but for bind, which is simulated: {urls}")))
+    Ok(Some(format!("extenders are called, except for bind, which is simulated: {urls}")))
 }
 
 /// The text of the configuration and where it is from: `--config`, else the input.

@@ -41,7 +41,7 @@ pub struct Input {
     /// Take only pods that this label selector matches
     #[arg(short = 'l', long = "selector", value_name = "SELECTOR")]
     pub selector: Option<String>,
-    /// Leave out an object: KIND/NAME or KIND/NAMESPACE/NAME, with * as wildcard; may be repeated
+    /// Exclude an object: KIND/NAME or KIND/NAMESPACE/NAME, with * as wildcard; may be repeated
     #[arg(long, value_name = "KIND/NAME")]
     pub exclude: Vec<String>,
     /// Refuse objects with a field that Kubernetes 1.36 does not know, or that stands twice, as
@@ -67,7 +67,7 @@ pub struct Input {
     pub call_extenders: bool,
     #[command(flatten)]
     pub memory: Memory,
-    /// Refuse files with more uncompressed text than this, in MiB; of YAML, which is held as a
+    /// Reject files with more uncompressed text than this, in MiB; of YAML, which is held as a
     /// whole, an eighth of it [default: 8192]
     #[arg(long, value_name = "MIB", help_heading = "Memory")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -142,7 +142,7 @@ impl Destination {
     }
 }
 
-/// Whether names are told.
+/// Whether names are pseudonymized.
 #[derive(Args, Debug, Default, Clone)]
 pub struct Redact {
     /// Replace names, namespaces, labels, images, annotations, hosts and messages with consistent

@@ -18,7 +18,7 @@ use crate::tui::signals::Signals;
 use kubestep_api::words::count;
 use kubestep_live::record::{Counts, Output, Recorder, header};
 use kubestep_live::redact::Redactor;
-use kubestep_live::told::{self, Told};
+use kubestep_live::scheduler_events::{self, SchedulerEvent};
 use kubestep_live::{Event, Feed, Notice, Pace, Scope};
 
 /// How often the file is flushed and progress is shown.
@@ -36,13 +36,13 @@ pub(super) struct Record {
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     namespaces: Vec<String>,
-    /// Stop after this long: 90s, 1h30m; the time of the lists does not count
+    /// Stop after this duration: 90s, 1h30m; the initial lists do not count
     #[arg(long = "for", value_name = "SPAN")]
     span: Option<String>,
-    /// The scheduler's configuration, to be part of the recording
+    /// The scheduler's configuration, to include in the recording
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The scheduler's feature gates, to be part of the recording: Name=true,Name=false
+    /// The scheduler's feature gates, to include in the recording: Name=true,Name=false
     #[arg(long, value_name = "GATES")]
     feature_gates: Option<String>,
     #[command(flatten)]
@@ -93,8 +93,10 @@ impl Subcommand for Record {
 }
 
 fn parse_span(text: &str) -> Result<Duration> {
-    let span: jiff::SignedDuration =
-        text.parse().ok().with_context(|| format!("--for: {text:?} is not a span such as 90s"))?;
+    let span: jiff::SignedDuration = text
+        .parse()
+        .ok()
+        .with_context(|| format!("--for: {text:?} is not a duration such as 90s"))?;
     Duration::try_from(span).ok().with_context(|| format!("--for: {text:?} is in the past"))
 }
 
@@ -112,10 +114,10 @@ impl Recording {
     async fn run(mut self, span: Option<Duration>) -> io::Result<()> {
         let link = self.feed.link().clone();
         // One branch below fills it, the other empties it.
-        let told: RefCell<Vec<Told>> = RefCell::default();
-        let telling = told::follow(&link, |event| told.borrow_mut().push(event));
-        tokio::pin!(telling);
-        let mut is_told = true;
+        let events: RefCell<Vec<SchedulerEvent>> = RefCell::default();
+        let following = scheduler_events::follow(&link, |event| events.borrow_mut().push(event));
+        tokio::pin!(following);
+        let mut is_followed = true;
         let mut signals = Signals::new()?;
         let mut steps = interval(STEP);
         steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -125,10 +127,10 @@ impl Recording {
                 biased;
                 _ = signals.exit_code() => break,
                 () = sleep_until(end) => break,
-                failure = &mut telling, if is_told => {
-                    is_told = false;
-                    let text = format!("events cannot be read ({failure}): what the cluster's \
-                                        scheduler says in them is not recorded");
+                failure = &mut following, if is_followed => {
+                    is_followed = false;
+                    let text = format!("events cannot be read ({failure}): events of the \
+                                        cluster's scheduler are not recorded");
                     self.take(&Event::Notice(Notice { serious: false, text }))?;
                 }
                 event = self.feed.next() => match event {
@@ -136,7 +138,7 @@ impl Recording {
                     None => break,
                 },
                 _ = steps.tick() => {
-                    self.write_told(&mut told.borrow_mut())?;
+                    self.write_events(&mut events.borrow_mut())?;
                     self.recorder.out().publish()?;
                     self.show();
                 }
@@ -145,7 +147,7 @@ impl Recording {
         while let Some(event) = self.feed.try_next() {
             self.take(&event)?;
         }
-        self.write_told(&mut told.borrow_mut())?;
+        self.write_events(&mut events.borrow_mut())?;
         self.end()
     }
 
@@ -161,14 +163,14 @@ impl Recording {
         }
     }
 
-    fn write_told(&mut self, told: &mut Vec<Told>) -> io::Result<()> {
+    fn write_events(&mut self, events: &mut Vec<SchedulerEvent>) -> io::Result<()> {
         let now = self.feed.link().now();
-        told.drain(..).try_for_each(|told| {
-            let told = match &mut self.redactor {
-                Some(redactor) => redactor.told(&told),
-                None => told,
+        events.drain(..).try_for_each(|event| {
+            let event = match &mut self.redactor {
+                Some(redactor) => redactor.scheduler_event(&event),
+                None => event,
             };
-            self.recorder.told(now, told)
+            self.recorder.scheduler_event(now, event)
         })
     }
 

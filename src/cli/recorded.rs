@@ -9,7 +9,7 @@ use crate::cli::attach::{scheduler_names, serve_all};
 use crate::cli::open::{Opened, build_with, read};
 use crate::cli::options::Input;
 use crate::cli::tries::Tries;
-use crate::tui::behind::Behind;
+use crate::tui::data_source::DataSource;
 use crate::tui::speed::Speed;
 use kubestep_api::Time;
 use kubestep_live::replay::{Compared, replay};
@@ -41,7 +41,7 @@ impl Played {
 pub(super) fn until(input: &Input, recording: Option<&Recording>) -> Result<Option<Time>> {
     let Some(text) = &input.until else { return Ok(None) };
     let recording = recording.ok_or_else(|| {
-        anyhow!("--until: the input is no recording: \"kubestep record\" makes one")
+        anyhow!("--until: the input is not a recording: \"kubestep record\" makes one")
     })?;
     recording.moment(text).map(Some).map_err(anyhow::Error::msg).context("--until")
 }
@@ -51,19 +51,19 @@ pub(super) fn open(
     input: &Input,
     speed: Option<Speed>,
     progress: &Progress,
-) -> Result<(Opened, Behind)> {
+) -> Result<(Opened, DataSource)> {
     let (read, name) = read(input, progress)?;
     if read.recording.is_none() {
         until(input, None)?;
         let opened = build_with(read, input, &Tries::default(), name, |_| Vec::new())?;
-        return Ok((opened, Behind::Nothing));
+        return Ok((opened, DataSource::Nothing));
     }
     let played = play(read, name, input, progress, |_| {})?;
     let Played { mut opened, decisions, .. } = played;
     opened.session.go_to_stop(0);
     let start = opened.session.now();
     let decisions = decisions.into_iter().map(|compared| compared.decision).collect();
-    Ok((opened, Behind::Recording { start, decisions, speed }))
+    Ok((opened, DataSource::Recording { start, decisions, speed }))
 }
 
 /// Replays a recording up to the time that the options name. `prepare` is called with the session

@@ -32,7 +32,6 @@ pub(super) struct Entry {
     pub run: fn(&ArgMatches) -> Result<Exit>,
 }
 
-/// All subcommands.
 pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<demo::Demo>(),
     entry::<run::Run>(),

@@ -12,8 +12,8 @@ use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::tui::color::ColorChoice;
 use crate::tui::offscreen::{Offscreen, parse_keys};
-use crate::tui::picture::Format;
-use crate::tui::settings::{self, Options};
+use crate::tui::screenshot::ScreenFormat;
+use crate::tui::settings::{self, InterfaceOptions};
 use crate::tui::view::ViewId;
 use kubestep_config::suggest;
 
@@ -62,7 +62,7 @@ impl Subcommand for Render {
         let keys = parse_keys(&self.keys).context("--keys")?;
         let opened = session(&self.input, &self.tries, None)?;
         opened.notices.iter().for_each(kubestep_output::line);
-        let options = Options {
+        let options = InterfaceOptions {
             theme: self.look.theme.clone(),
             color: Some(self.look.color),
             ascii: self.look.ascii,
@@ -77,10 +77,10 @@ impl Subcommand for Render {
             screen.show(view);
         }
         kubestep_output::print_colored(&screen.picture(match self.output {
-            Output::Txt => Format::Text,
-            Output::Ansi => Format::Ansi,
-            Output::Svg => Format::Svg,
-            Output::Html => Format::Html,
+            Output::Txt => ScreenFormat::Text,
+            Output::Ansi => ScreenFormat::Ansi,
+            Output::Svg => ScreenFormat::Svg,
+            Output::Html => ScreenFormat::Html,
         }))?;
         Ok(Exit::Fine)
     }
@@ -107,10 +107,10 @@ impl FromStr for Shown {
 
     fn from_str(text: &str) -> Result<Shown, String> {
         let is_named =
-            |view: &ViewId| view.title().eq_ignore_ascii_case(text) || text == view.keys();
-        let found = ViewId::every().find(is_named).map(Shown);
+            |view: &ViewId| view.title().eq_ignore_ascii_case(text) || text == view.key();
+        let found = ViewId::all().find(is_named).map(Shown);
         found.ok_or_else(|| {
-            let titles = ViewId::every().map(ViewId::title);
+            let titles = ViewId::all().map(ViewId::title);
             let near = suggest::closest(text, titles.clone());
             let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
             let all: Vec<&str> = titles.collect();

@@ -34,7 +34,7 @@ pub(super) struct Replay {
     #[arg(long, value_name = "GATES")]
     feature_gates: Option<String>,
     /// How ties between the best nodes are broken: upstream, first or seed:N. A tie that the
-    /// recorded scheduler broke otherwise is always counted as a tie
+    /// recorded scheduler broke differently is always counted as a tie
     #[arg(long, value_name = "HOW", default_value = "upstream")]
     tie_break: TieBreak,
     /// Output format
@@ -73,7 +73,9 @@ impl Subcommand for Replay {
         let played = with_progress(&progress, || {
             let (read, name) = read(&input, &progress)?;
             if read.recording.is_none() {
-                bail!("{name}: is no recording: \"kubestep record\" makes one of a live cluster");
+                bail!(
+                    "{name}: is not a recording: \"kubestep record\" makes one of a live cluster"
+                );
             }
             recorded::play(read, name, &input, &progress, |opened| opened.session.only_forward())
         })?;

@@ -13,8 +13,10 @@ use crate::cli::open::{exit_of, session};
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::stops;
+use crate::cli::survive;
 use crate::cli::trace_file::TraceFile;
 use crate::cli::tries::{Added, HEADING, Tries};
+use crate::report;
 use crate::report::run::{self, RunReport};
 use crate::report::timings::Timings;
 use crate::report::usage::Usage;
@@ -70,6 +72,10 @@ pub(super) struct Run {
     /// The same with the breakpoints and watches of a file, as :break save writes it
     #[arg(long, value_name = "FILE", help_heading = "Breakpoints")]
     breakpoints: Option<PathBuf>,
+    /// Lose each value of this node label in turn, such as topology.kubernetes.io/zone or zone, and
+    /// print what becomes of the pods; exit code 1 if some then have no node
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["capacity", "timings", "trace", "breaks"])]
+    survive: Option<String>,
     #[command(flatten)]
     tries: Tries,
     /// Report how many more pods of each workload in --pod would fit after the run, and what stops
@@ -111,12 +117,15 @@ impl Subcommand for Run {
         edits::apply(&mut session, "--edit", &self.edits)?;
         let holds: Vec<String> = self.holds.iter().map(|pods| format!("hold {pods}")).collect();
         edits::apply(&mut session, "--hold", &holds)?;
+        if let Some(key) = &self.survive {
+            return self.survive(&mut session, key, opened.notices);
+        }
         stops::set(&mut session, &self.breaks, self.breakpoints.as_deref())?;
         let before = Usage::of(session.world());
         let started = Instant::now();
         self.cycles(&mut session, trace.as_mut())?;
         let cycle_s = started.elapsed().as_secs_f64();
-        let mut notices: Vec<String> = session.circle().iter().map(ToString::to_string).collect();
+        let mut notices: Vec<String> = session.livelock().iter().map(ToString::to_string).collect();
         if let Some(trace) = trace {
             notices.extend(trace.finish(session.history()).context("--trace")?);
         }
@@ -145,7 +154,13 @@ impl Run {
             return words.iter().try_for_each(|line| self.say(line));
         }
         let mut left = self.max_cycles;
-        while left > 0 && session.circle().is_none() && session.run_cycle() == Ran::NewCycle {
+        while left > 0 && session.livelock().is_none() {
+            if session.run_cycle() != Ran::NewCycle {
+                match session.retry_drain() {
+                    true => continue,
+                    false => break,
+                }
+            }
             left -= 1;
             if let Some(record) = session.record().filter(|_| stream) {
                 kubestep_output::print(&json_line(&run::json::cycle(record)))?;
@@ -155,6 +170,23 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// Loses each domain of a label in turn and prints what becomes of the pods.
+    fn survive(&self, session: &mut Session, key: &str, notices: Vec<String>) -> Result<Exit> {
+        if matches!(self.output, Output::Csv | Output::Stream) {
+            bail!("--survive prints text, json, yaml or junit");
+        }
+        let mut report = survive::survive(session, key, self.max_cycles)?;
+        self.tell(&report.notices);
+        report.notices.splice(..0, notices);
+        kubestep_output::print(&match self.output {
+            Output::Json => format::json(&report::survive::json::json(&report)),
+            Output::Yaml => format::yaml(&report::survive::json::json(&report)),
+            Output::Junit => report::survive::junit::junit(&report),
+            _ => report::survive::text::text(&report),
+        })?;
+        Ok(if report.survives() { Exit::Fine } else { Exit::Unschedulable })
     }
 
     /// Prints notices, unless they are part of the output.
@@ -187,7 +219,10 @@ impl Run {
             return Ok(Vec::new());
         }
         if let Some(fixed) = added.workloads.iter().find(|workload| !workload.can_grow) {
-            bail!("--capacity: {}: its pods are one for each node, not any number", fixed.name);
+            bail!(
+                "--capacity: {}: it has one pod for each node, so capacity does not apply",
+                fixed.name
+            );
         }
         let of = |workload| capacity(session.world(), workload, workload.replicas, self.max_cycles);
         Ok(added.workloads.iter().map(of).collect())

@@ -58,7 +58,7 @@ pub(super) fn run(session: &mut Session, limit: usize) -> Vec<String> {
     for item in session.breakpoints().items() {
         let problem = item
             .problem()
-            .map(|problem| format!("the condition of {item} could not be worked out: {problem}"));
+            .map(|problem| format!("the condition of {item} could not be evaluated: {problem}"));
         lines.extend(problem);
     }
     lines

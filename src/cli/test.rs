@@ -14,7 +14,7 @@ use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::{edits, format};
-use crate::report::tested::{Outcome, TestReport, Tested, json, junit, text};
+use crate::report::tested::{self, Outcome, TestReport, Tested};
 use kubestep_api::glob::glob;
 use kubestep_debug::Session;
 use kubestep_debug::expect::{Failure, Test, check};
@@ -78,9 +78,9 @@ impl Subcommand for TestCommand {
         }
         let report = TestReport { tests: cases.iter().map(|case| self.tested(case)).collect() };
         match self.output {
-            Output::Text => kubestep_output::print(&text::text(&report))?,
-            Output::Json => kubestep_output::print(&format::json(&json::json(&report)))?,
-            Output::Junit => kubestep_output::print(&junit::junit(&report))?,
+            Output::Text => kubestep_output::print(&tested::text(&report))?,
+            Output::Json => kubestep_output::print(&format::json(&tested::json(&report)))?,
+            Output::Junit => kubestep_output::print(&tested::junit(&report))?,
         }
         Ok(match report.counts() {
             [_, 0, 0] => Exit::Fine,
@@ -114,7 +114,7 @@ impl TestCommand {
             ..Input::default()
         };
         if input.files.is_empty() {
-            bail!("input: no file is named");
+            bail!("input: no file is given");
         }
         let opened = session(&input, &Tries::default(), None)?;
         let mut session = opened.session;

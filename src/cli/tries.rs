@@ -49,7 +49,7 @@ pub(super) fn add(tries: &Tries, strict: bool, world: &mut World) -> Result<Adde
     added.notices.extend(odd);
     if added.workloads.is_empty() && !tries.pods.is_empty() {
         let kinds: Vec<&str> = workload::kinds().collect();
-        bail!("--pod: there is nothing to try in it; it takes {}", kinds.join(", "));
+        bail!("--pod: the file has nothing to schedule; it can have {}", kinds.join(", "));
     }
     check_names(&objects, world).context("--pod")?;
     added.notices.extend(load::add(world, objects));
@@ -120,7 +120,7 @@ fn check_names(objects: &[Object], world: &World) -> Result<()> {
         let name = kubestep_framework::pod::NamespacedName::of(&object);
         let there = key.kind == Kind::Pod && world.api().get(key.kind, name).is_some();
         if there || !seen.insert(key) {
-            bail!("there is a {key} already; give the one to try another name");
+            bail!("{key} already exists; rename the one to try");
         }
     }
     Ok(())

@@ -72,7 +72,7 @@ fn decision(decision: &Decision) -> Value {
         "outcome": of(&decision.outcome, |outcome| outcome.map(|one| one.as_str())),
         "node": of(&decision.node, |node| node.map(|node| node.as_str())),
         "message": of(&decision.message, Clone::clone),
-        "byHand": of(&decision.by_hand, Clone::clone),
+        "byHand": of(&decision.interventions, Clone::clone),
         "notCompared": decision.not_compared,
         "verdicts": decision.verdicts.iter().map(verdict).collect::<Vec<_>>(),
         "scores": decision.scores.iter().map(score).collect::<Vec<_>>(),

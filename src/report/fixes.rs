@@ -21,7 +21,7 @@ pub fn text(fixes: &Fixes) -> String {
 /// The lines of the text, each with the index of its change.
 pub fn lines(fixes: &Fixes) -> Vec<(Option<usize>, String)> {
     let heading = match (fixes.none_needed, fixes.found.len()) {
-        (true, _) => "It needs no change: it has its node, or gets one.".to_owned(),
+        (true, _) => "No change is needed: the pod has a node or gets one.".to_owned(),
         (_, 0) => {
             format!("No change was found that makes it fit ({} tried).", fixes.tried)
         }
@@ -45,7 +45,7 @@ fn one(number: usize, fix: &Fix) -> Vec<String> {
     let mut add = |text: String| lines.push(format!("     {text}"));
     if !fix.evicted.is_empty() {
         let evicted: Vec<String> = fix.evicted.iter().map(ToString::to_string).collect();
-        add(format!("evicted for it: {}", evicted.join(", ")));
+        add(format!("preempts: {}", evicted.join(", ")));
     }
     if let Some(similar) = similar(fix) {
         add(similar);
@@ -87,7 +87,7 @@ fn difference(edits: &[Edit], main: &[Edit]) -> String {
 fn contended(fix: &Fix) -> String {
     let pods: Vec<String> = fix.taken_by.iter().take(NAMED).map(ToString::to_string).collect();
     match (fix.taken_by.len(), fix.taken_by.len().saturating_sub(NAMED)) {
-        (0, _) => "in the order of the queue it stays pending".to_owned(),
+        (0, _) => "in queue order it stays pending".to_owned(),
         (1, _) => format!("{}, ahead in the queue, gets a node first", pods.join(", ")),
         (_, 0) => format!("{}, ahead in the queue, get nodes first", pods.join(", ")),
         (_, more) => {

@@ -56,7 +56,7 @@ fn of_group(
         _ if pods.len() < needed => {
             let short = needed - pods.len();
             (
-                format!("{} of the {needed} pods it needs are there, {short} short", pods.len()),
+                format!("{} of the {needed} pods it needs exist, {short} missing", pods.len()),
                 Tone::Bad,
             )
         }
@@ -120,7 +120,7 @@ fn placement(placement: &PlacementRecord, chosen: bool) -> Item {
     let score = placement.total.map(|total| format!(", score {total}")).unwrap_or_default();
     let (verdict, tone) = match (chosen, placement.status.is_success()) {
         (true, _) => ("chosen".to_owned(), Tone::Good),
-        (false, true) => ("would do".to_owned(), Tone::Plain),
+        (false, true) => ("feasible".to_owned(), Tone::Plain),
         _ => (placement.status.message(), Tone::Bad),
     };
     let (pods, nodes) = (count(placed, "pod"), count(nodes, "node"));

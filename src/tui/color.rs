@@ -20,7 +20,7 @@ pub enum ColorChoice {
 
 /// How many colours may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
+pub enum ColorDepth {
     /// Attributes only.
     None,
     /// The terminal's sixteen.
@@ -36,43 +36,43 @@ pub fn depth(
     flag: Option<ColorChoice>,
     config: Option<ColorChoice>,
     env: impl Fn(&str) -> Option<String>,
-) -> Depth {
+) -> ColorDepth {
     let said = |choice: Option<ColorChoice>| choice.filter(|c| *c != ColorChoice::Auto);
     match said(flag).or(said(config)).unwrap_or_default() {
-        ColorChoice::Never => Depth::None,
-        ColorChoice::Always => terminal_depth(&env).max(Depth::Ansi16),
+        ColorChoice::Never => ColorDepth::None,
+        ColorChoice::Always => terminal_depth(&env).max(ColorDepth::Ansi16),
         // no-color.org: the variable counts when it is present and not empty.
-        ColorChoice::Auto if env("NO_COLOR").is_some_and(|v| !v.is_empty()) => Depth::None,
+        ColorChoice::Auto if env("NO_COLOR").is_some_and(|v| !v.is_empty()) => ColorDepth::None,
         ColorChoice::Auto => terminal_depth(&env),
     }
 }
 
 /// What the terminal says of itself.
-fn terminal_depth(env: impl Fn(&str) -> Option<String>) -> Depth {
+fn terminal_depth(env: impl Fn(&str) -> Option<String>) -> ColorDepth {
     let term = env("TERM").unwrap_or_default().to_lowercase();
     let colorterm = env("COLORTERM").unwrap_or_default().to_lowercase();
     const RGB_TERMS: [&str; 6] = ["direct", "kitty", "alacritty", "wezterm", "ghostty", "foot"];
     if term == "dumb" {
-        Depth::None
+        ColorDepth::None
     } else if matches!(colorterm.as_str(), "truecolor" | "24bit")
         || RGB_TERMS.iter().any(|name| term.contains(name))
     {
-        Depth::Rgb
+        ColorDepth::Rgb
     } else if term.contains("256") {
-        Depth::Ansi256
+        ColorDepth::Ansi256
     } else {
-        Depth::Ansi16
+        ColorDepth::Ansi16
     }
 }
 
 /// `color` as near as `depth` allows; [`Color::Reset`] without colours.
-pub fn map(color: Color, depth: Depth) -> Color {
+pub fn map(color: Color, depth: ColorDepth) -> Color {
     match (depth, color) {
-        (Depth::None, _) => Color::Reset,
-        (Depth::Rgb, _) | (_, Color::Reset) => color,
-        (Depth::Ansi256, Color::Rgb(r, g, b)) => Color::Indexed(nearest_256(Rgb(r, g, b))),
-        (Depth::Ansi16, Color::Rgb(r, g, b)) => ANSI_16[nearest_16(Rgb(r, g, b))].0,
-        (Depth::Ansi16, Color::Indexed(i)) => ANSI_16[nearest_16(indexed_rgb(i))].0,
+        (ColorDepth::None, _) => Color::Reset,
+        (ColorDepth::Rgb, _) | (_, Color::Reset) => color,
+        (ColorDepth::Ansi256, Color::Rgb(r, g, b)) => Color::Indexed(nearest_256(Rgb(r, g, b))),
+        (ColorDepth::Ansi16, Color::Rgb(r, g, b)) => ANSI_16[nearest_16(Rgb(r, g, b))].0,
+        (ColorDepth::Ansi16, Color::Indexed(i)) => ANSI_16[nearest_16(indexed_rgb(i))].0,
         _ => color,
     }
 }
@@ -145,40 +145,46 @@ mod tests {
 
     #[test]
     fn the_terminal_is_asked_when_nobody_says_anything() {
-        assert_eq!(depth(None, None, env(&[("TERM", "xterm")])), Depth::Ansi16);
-        assert_eq!(depth(None, None, env(&[("TERM", "screen-256color")])), Depth::Ansi256);
-        assert_eq!(depth(None, None, env(&[("TERM", "xterm-kitty")])), Depth::Rgb);
+        assert_eq!(depth(None, None, env(&[("TERM", "xterm")])), ColorDepth::Ansi16);
+        assert_eq!(depth(None, None, env(&[("TERM", "screen-256color")])), ColorDepth::Ansi256);
+        assert_eq!(depth(None, None, env(&[("TERM", "xterm-kitty")])), ColorDepth::Rgb);
         let truecolor = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
-        assert_eq!(depth(None, None, env(&truecolor)), Depth::Rgb);
-        assert_eq!(depth(None, None, env(&[("TERM", "dumb")])), Depth::None);
+        assert_eq!(depth(None, None, env(&truecolor)), ColorDepth::Rgb);
+        assert_eq!(depth(None, None, env(&[("TERM", "dumb")])), ColorDepth::None);
     }
 
     #[test]
     fn no_color_counts_only_when_not_empty() {
-        assert_eq!(depth(None, None, env(&[("TERM", "xterm"), ("NO_COLOR", "1")])), Depth::None);
-        assert_eq!(depth(None, None, env(&[("TERM", "xterm"), ("NO_COLOR", "")])), Depth::Ansi16);
+        assert_eq!(
+            depth(None, None, env(&[("TERM", "xterm"), ("NO_COLOR", "1")])),
+            ColorDepth::None
+        );
+        assert_eq!(
+            depth(None, None, env(&[("TERM", "xterm"), ("NO_COLOR", "")])),
+            ColorDepth::Ansi16
+        );
     }
 
     #[test]
     fn flag_beats_configuration_beats_environment() {
         use ColorChoice::{Always, Auto, Never};
         let no_color = [("TERM", "xterm-256color"), ("NO_COLOR", "1")];
-        assert_eq!(depth(Some(Always), Some(Never), env(&no_color)), Depth::Ansi256);
-        assert_eq!(depth(Some(Auto), Some(Never), env(&[("TERM", "xterm")])), Depth::None);
-        assert_eq!(depth(None, Some(Always), env(&no_color)), Depth::Ansi256);
-        assert_eq!(depth(Some(Always), None, env(&[("TERM", "dumb")])), Depth::Ansi16);
+        assert_eq!(depth(Some(Always), Some(Never), env(&no_color)), ColorDepth::Ansi256);
+        assert_eq!(depth(Some(Auto), Some(Never), env(&[("TERM", "xterm")])), ColorDepth::None);
+        assert_eq!(depth(None, Some(Always), env(&no_color)), ColorDepth::Ansi256);
+        assert_eq!(depth(Some(Always), None, env(&[("TERM", "dumb")])), ColorDepth::Ansi16);
     }
 
     #[test]
     fn colours_map_down_to_the_nearest() {
         let vermillion = Color::Rgb(0xd5, 0x5e, 0x00);
-        assert_eq!(map(vermillion, Depth::Rgb), vermillion);
-        assert_eq!(map(vermillion, Depth::Ansi256), Color::Indexed(166));
-        assert_eq!(map(Color::Rgb(250, 5, 5), Depth::Ansi16), Color::LightRed);
-        assert_eq!(map(Color::Rgb(128, 128, 128), Depth::Ansi256), Color::Indexed(244));
-        assert_eq!(map(Color::Indexed(21), Depth::Ansi16), Color::Blue);
-        assert_eq!(map(vermillion, Depth::None), Color::Reset);
-        assert_eq!(map(Color::Reset, Depth::Ansi16), Color::Reset);
-        assert_eq!(map(Color::Cyan, Depth::Ansi16), Color::Cyan);
+        assert_eq!(map(vermillion, ColorDepth::Rgb), vermillion);
+        assert_eq!(map(vermillion, ColorDepth::Ansi256), Color::Indexed(166));
+        assert_eq!(map(Color::Rgb(250, 5, 5), ColorDepth::Ansi16), Color::LightRed);
+        assert_eq!(map(Color::Rgb(128, 128, 128), ColorDepth::Ansi256), Color::Indexed(244));
+        assert_eq!(map(Color::Indexed(21), ColorDepth::Ansi16), Color::Blue);
+        assert_eq!(map(vermillion, ColorDepth::None), Color::Reset);
+        assert_eq!(map(Color::Reset, ColorDepth::Ansi16), Color::Reset);
+        assert_eq!(map(Color::Cyan, ColorDepth::Ansi16), Color::Cyan);
     }
 }

@@ -1,169 +1,145 @@
-//! The `:` line: names with unique prefixes, arguments, completion.
+//! What the interface asks of the session: the one list of it. Actions and views make commands, the driver does
+//! them.
 
-use super::action::{self, Argument, Invocation, Spec};
-use super::view::ViewId;
-use kubestep_config::suggest;
+use super::model::{CyclePosition, OutlineKind};
+use kubestep_api::ObjectKey;
+use kubestep_api::intern::Symbol;
+use kubestep_debug::decision::Decision;
+use kubestep_debug::edit::Edit;
+use kubestep_debug::edit::offers::Offer;
+use kubestep_framework::pod::NamespacedName;
 
-/// Why a command line was not understood; the message is for people.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CommandError {
-    /// Nothing begins like this.
-    #[error("there is no command {name:?}{}", near.map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
-    Unknown {
-        /// What was typed.
-        name: String,
-        /// The nearest name.
-        near: Option<&'static str>,
+/// A command for the session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// To the next event at any depth, `count` times.
+    Step {
+        /// Number of steps.
+        count: u32,
+        /// Backward.
+        back: bool,
     },
-    /// Several names begin like this.
-    #[error("{name:?} could be {}", candidates.join(", "))]
-    Ambiguous {
-        /// What was typed.
-        name: String,
-        /// The names.
-        candidates: Vec<&'static str>,
+    /// To the next event at this depth.
+    Next {
+        /// Number of steps.
+        count: u32,
+        /// Backward.
+        back: bool,
     },
-    /// The command takes no argument.
-    #[error("{0} takes nothing after its name")]
-    NoArgument(&'static str),
-    /// The command needs an argument.
-    #[error("{0} needs {1}")]
-    Missing(&'static str, &'static str),
-    /// The command belongs to other views.
-    #[error("{0} works in: {1}")]
-    NotHere(&'static str, String),
+    /// To the end (or beginning) of what encloses the position.
+    Finish {
+        /// Number of steps.
+        count: u32,
+        /// To the beginning.
+        back: bool,
+    },
+    /// To the first event of the next cycle.
+    Cycles {
+        /// Number of cycles.
+        count: u32,
+        /// Backward.
+        back: bool,
+    },
+    /// Until nothing is left to schedule, or back to the beginning.
+    Continue {
+        /// Backward.
+        back: bool,
+    },
+    /// To a position in the recording.
+    GoTo(CyclePosition),
+    /// Shows a position; the debugger stays where it is. `None` shows the debugger's own position again.
+    Inspect(Option<CyclePosition>),
+    /// To a cycle by its number.
+    GoToCycle(u64),
+    /// To a time, in microseconds of virtual time since the start.
+    GoToTime(i64),
+    /// To the next cycle of a pod.
+    NextCycleOf(NamespacedName),
+    /// To the next or previous cycle of the pod of this one.
+    Attempt {
+        /// The previous one.
+        back: bool,
+    },
+    /// Stops the replay to an earlier state.
+    CancelReplay,
+    /// Makes a new branch from the position.
+    ContinueHere,
+    /// Freezes the live cluster, or resumes.
+    Freeze,
+    /// Lets a real scheduler decide without stepping.
+    RunScheduler,
+    /// Dumps nodes and queues, and compares the cache with the server's objects.
+    Dump,
+    /// Advances virtual time by microseconds, or to the next timer.
+    Advance(Option<i64>),
+    /// Allows or rejects waiting pods.
+    Decide(Decision, Vec<NamespacedName>),
+    /// Holds pods at Permit, or releases them: the text of an edit.
+    Hold(String),
+    /// Changes breakpoints and watches.
+    Breakpoint(BreakpointCommand),
+    /// Edits the cluster in a branch, or changes branches.
+    WhatIf(WhatIfCommand),
+    /// Explains why a pod is where it is, in a window.
+    Why(NamespacedName),
+    /// The same in a view.
+    WhyView(NamespacedName),
+    /// Searches the smallest changes that would make a pod fit.
+    Fixes(NamespacedName),
+    /// Explains what a cycle found on a node, with causes and formulas.
+    ExplainNode(u64, Symbol),
+    /// Folds or unfolds a line of an outline.
+    Fold(OutlineKind, u64),
 }
 
-/// Understands a command line typed in `view`. An empty line is `None`.
-pub fn parse(line: &str, view: ViewId) -> Result<Option<Invocation>, CommandError> {
-    // The prompt has a colon; who types another one means the same.
-    let line = line.trim().trim_start_matches(':').trim_start();
-    let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    // `:q!` as in vi: nothing has to be forced here.
-    let name = name.strip_suffix('!').unwrap_or(name);
-    if name.is_empty() {
-        return Ok(None);
-    }
-    let spec = find(name)?;
-    let argument = argument.trim();
-    match spec.argument {
-        Argument::None if !argument.is_empty() => return Err(CommandError::NoArgument(spec.name)),
-        Argument::Required(what) if argument.is_empty() => {
-            return Err(CommandError::Missing(spec.name, what));
-        }
-        _ => {}
-    }
-    if !spec.place.holds(view) {
-        return Err(CommandError::NotHere(spec.name, views_of(spec)));
-    }
-    Ok(Some(Invocation { action: spec.action, argument: argument.to_owned() }))
+/// A change of breakpoints and watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BreakpointCommand {
+    /// Sets a breakpoint.
+    Break(String),
+    /// Removes the breakpoint at a location, or sets one.
+    Toggle(String),
+    /// Sets a watch.
+    Watch(String),
+    /// Rewrites one.
+    Edit(u32, String),
+    /// Removes one.
+    Remove(u32),
+    /// Enables or disables one; `None` toggles it.
+    Switch(u32, Option<bool>),
+    /// Removes all.
+    Clear,
+    /// Writes all to a file.
+    Save(String),
+    /// Adds those of a file.
+    Load(String),
 }
 
-/// The names of the views where an action is valid.
-pub fn views_of(spec: &Spec) -> String {
-    let views = ViewId::every().filter(|v| spec.place.holds(*v));
-    let names: Vec<String> = views.map(|v| format!("{} ({})", v.title(), v.keys())).collect();
-    names.join(", ")
-}
-
-/// The row called `name`, or the only one that begins so.
-fn find(name: &str) -> Result<&'static Spec, CommandError> {
-    let lower = name.to_lowercase();
-    let names = |spec: &'static Spec| spec.aliases.iter().chain([&spec.name]).copied();
-    if let Some(exact) = action::all().find(|s| names(s).any(|n| n == lower)) {
-        return Ok(exact);
-    }
-    let found: Vec<_> = action::all().filter(|s| names(s).any(|n| n.starts_with(&lower))).collect();
-    match found.as_slice() {
-        [only] => Ok(only),
-        [] => Err(CommandError::Unknown {
-            name: name.to_owned(),
-            near: suggest::closest(&lower, action::all().flat_map(names)),
-        }),
-        several => Err(CommandError::Ambiguous {
-            name: name.to_owned(),
-            candidates: several.iter().map(|s| s.name).collect(),
-        }),
-    }
-}
-
-/// What an argument may be, by the word that stands for it in the table (`NAME` of `theme [NAME]`).
-pub trait Arguments {
-    /// The possible values for the argument of `spec` that begin with `typed`, best first.
-    fn values(&self, spec: &Spec, typed: &str) -> Vec<String>;
-}
-
-/// Whole lines that `line` can be completed to, in table order.
-pub fn completions(line: &str, arguments: &dyn Arguments) -> Vec<String> {
-    let start = line.trim_start();
-    match start.split_once(char::is_whitespace) {
-        None => {
-            let names = action::all().map(|s| s.name);
-            names.filter(|n| n.starts_with(&start.to_lowercase())).map(str::to_owned).collect()
-        }
-        Some((name, typed)) => {
-            let Ok(spec) = find(name) else { return Vec::new() };
-            let typed = typed.trim_start();
-            let values = arguments.values(spec, typed).into_iter();
-            values.map(|value| format!("{} {value}", spec.name)).collect()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tui::action::{Action, Execution, General, Waiting};
-
-    fn parsed(line: &str) -> (Action, String) {
-        let invocation = parse(line, ViewId::Waiting).unwrap().unwrap();
-        (invocation.action, invocation.argument)
-    }
-
-    #[test]
-    fn names_prefixes_and_arguments() {
-        assert_eq!(parsed("next 5"), (Action::Execution(Execution::Next), "5".into()));
-        assert_eq!(parsed("  th   light "), (Action::General(General::Theme), "light".into()));
-        assert_eq!(parsed("QUIT").0, Action::General(General::Quit));
-        let reject = (Action::Waiting(Waiting::Reject), "too many of them".into());
-        assert_eq!(parsed("reject too many of them"), reject);
-        assert_eq!(parse("   ", ViewId::Cycle), Ok(None));
-    }
-
-    #[test]
-    fn an_exact_name_wins_over_longer_ones() {
-        assert_eq!(parsed("step").0, Action::Execution(Execution::Step));
-        assert_eq!(parsed("filter x").0, Action::General(General::Filter));
-    }
-
-    #[test]
-    fn mistakes_are_explained() {
-        let error = |line: &str| parse(line, ViewId::Cycle).unwrap_err().to_string();
-        assert_eq!(error("theem"), "there is no command \"theem\"; did you mean \"theme\"?");
-        assert_eq!(error(":xyzzy"), error("xyzzy"));
-        assert_eq!(error("xyzzy"), "there is no command \"xyzzy\"");
-        assert!(error("st").starts_with("\"st\" could be step, step-back"));
-        assert_eq!(parse("q!", ViewId::Queues), parse("quit", ViewId::Queues));
-        assert_eq!(error("quit now"), "quit takes nothing after its name");
-        assert_eq!(error("cycle"), "cycle needs NUMBER");
-        assert_eq!(error("allow"), "allow works in: Waiting (7)");
-    }
-
-    #[test]
-    fn completes_names_then_arguments() {
-        struct Themes;
-        impl Arguments for Themes {
-            fn values(&self, spec: &Spec, typed: &str) -> Vec<String> {
-                let themes = spec.action == Action::General(General::Theme);
-                let names = if themes { vec!["dark", "light"] } else { Vec::new() };
-                let fitting = names.into_iter().filter(|name| name.starts_with(typed));
-                fitting.map(str::to_owned).collect()
-            }
-        }
-        assert_eq!(completions("qu", &Themes), ["queues", "quit"]);
-        assert_eq!(completions("theme l", &Themes), ["theme light"]);
-        assert_eq!(completions("th ", &Themes), ["theme dark", "theme light"]);
-        assert_eq!(completions("quit x", &Themes), Vec::<String>::new());
-        assert_eq!(completions("", &Themes).len(), action::all().count());
-    }
+/// An edit, a branch, or a question about them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WhatIfCommand {
+    /// Offers the edits of an object; of a node also the decisions about a pod.
+    Menu(ObjectKey, Option<NamespacedName>),
+    /// Offers these edits, under a title.
+    Offers(String, Vec<Offer>),
+    /// Opens an object as YAML in the editor.
+    OpenEditor(ObjectKey),
+    /// Does an edit that was typed.
+    EditLine(String),
+    /// Does edits, all or none.
+    Edits(Vec<Edit>),
+    /// Does a change that the search found, by its index.
+    Fix(usize),
+    /// Undoes the last edit and everything after it.
+    Undo,
+    /// Redoes what was undone last.
+    Redo,
+    /// Makes a branch from the position.
+    Fork(Option<String>),
+    /// Switches to a branch; `None` lists them.
+    Branch(Option<String>),
+    /// Compares with a branch, or with the original one.
+    Compare(Option<String>),
+    /// Adds to the weight of a plugin in the ranking on screen.
+    Weigh(Symbol, i64),
 }

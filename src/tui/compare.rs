@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use super::amount;
-use super::glyph::{DIFFERS, Verdict};
+use super::glyph::{DIFFERS, VerdictSign};
 use super::model::Model;
 use super::theme::Scope;
 use super::view::verdict;
-use super::widget::grid::{CellOut, Column, GridSource};
+use super::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{CycleRecord, VerdictId};
+use kubestep_framework::resource::amount;
 
 /// A text and its style.
 type Cell = (String, Scope);
@@ -43,17 +43,17 @@ impl GridSource for Table {
     fn columns(&self) -> usize {
         self.headings.len()
     }
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         let title = self.headings.get(column).map(String::as_str).unwrap_or_default();
         match column {
-            0 => Column::name(title, 18, 31),
-            1 => Column::text(title, 1),
+            0 => GridColumn::name(title, 18, 31),
+            1 => GridColumn::text(title, 1),
             // Both values have the same room.
-            2 => Column {
+            2 => GridColumn {
                 width: super::widget::grid::Width::Between(22, 34),
-                ..Column::prose(title, 22)
+                ..GridColumn::prose(title, 22)
             },
-            _ => Column::prose(title, 22),
+            _ => GridColumn::prose(title, 22),
         }
     }
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
@@ -98,9 +98,9 @@ fn filters(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
             };
             (format!("{} {}{why}", verdict.glyph(), verdict.word()), verdict.scope())
         }
-        None => (Verdict::NotEvaluated.glyph().to_owned(), Verdict::NotEvaluated.scope()),
+        None => (VerdictSign::NotEvaluated.glyph().to_owned(), VerdictSign::NotEvaluated.scope()),
     };
-    let official = &cycle.filter.official;
+    let official = &cycle.filter.verdicts;
     table.pair("verdict", cell(official.get(a)), cell(official.get(b)));
     for column in &cycle.filter.plugins {
         let (a, b) = (column.verdicts.get(a), column.verdicts.get(b));

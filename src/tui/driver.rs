@@ -1,10 +1,9 @@
-//! Between the interface and the session: does what is asked, and draws up the picture that views show.
+//! Between the interface and the session: does commands, and keeps the model that views draw.
 //!
-//! The picture is brought up to date part by part, and only the parts that changed and that the view on
-//! screen needs, so that a step costs the same in a small and in a large cluster.
+//! The model is brought up to date part by part, and only the parts that changed and that the view on screen
+//! needs, so that a step costs the same in a small and in a large cluster.
 
 mod answer;
-mod beside;
 #[cfg(test)]
 mod break_tests;
 pub mod breaks;
@@ -16,13 +15,13 @@ mod forget_tests;
 #[cfg(test)]
 mod hour_tests;
 mod live;
-mod outline;
-mod picture;
 mod real;
 #[cfg(test)]
 mod recording_tests;
+mod refresh;
 mod rows;
 mod search;
+mod task;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -34,93 +33,45 @@ mod why;
 
 use std::collections::BTreeMap;
 
-use super::app::Request;
-use super::model::{Model, Position, span};
+use super::command::Command;
+use super::command_result::CommandResult;
+use super::model::{CyclePosition, Model, span};
 use super::view::ViewId;
 use super::widget::status_line::Severity;
-use clock::{Goal, Playing};
+use clock::{Goal, Run};
 use kubestep_api::Time;
-use kubestep_debug::breakpoint::Moment;
-use kubestep_debug::fork::{Branches, Redone};
-use kubestep_debug::{Depth, Position as Frame, Ran, Restoring, Session};
-use kubestep_live::{Attended, Following, Notice};
-use picture::Picture;
-use real::Went;
-pub use real::{DECIDING, Left};
-use walk::Walk;
-pub use whatif::Open;
-
-/// What doing a request led to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Something to say.
-    pub message: Option<(Severity, String)>,
-    /// A long run has begun: call `run_slice` until it ends.
-    pub running: bool,
-    /// The view in which the new position is best seen, after a step into or within a cycle.
-    pub look_at: Option<ViewId>,
-    /// A window to open: its title and lines.
-    pub window: Option<(String, Vec<String>)>,
-    /// A breakpoint stopped it, or there is nothing any more that could go on.
-    pub stopped: bool,
-    /// A search has begun: call `search_tick` now and then.
-    pub searching: bool,
-    /// What logging breakpoints have to say.
-    pub notes: Vec<String>,
-    /// Something to open over the view.
-    pub open: Option<Open>,
-    /// The waiting pods that were marked are decided about: their marks go.
-    pub decided: bool,
-}
+use kubestep_debug::fork::Branches;
+use kubestep_debug::{Depth, Ran, Session};
+use live::Live;
+use real::StepResult;
+pub use real::{DECIDING, SchedulerExit};
+use refresh::{Freshness, Replay};
+use search::Tasks;
+use walk::PendingSteps;
 
 /// How steps are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum StepMode {
     /// Forward, into what is new.
     Into,
     /// Forward, over what is new.
     Over,
-    /// Backward.
+    /// Backward, by any step.
     Back,
 }
 
-/// A session with its picture.
+/// A session and the model of it that views draw.
 pub struct Driver {
     session: Session,
     branches: Branches,
     model: Model,
-    picture: Picture,
-    /// The way to an earlier state, if it is long, and where it began.
-    work: Option<Restoring>,
-    came_from: (usize, Frame),
-    /// What a long run is to reach, and how many cycles there were when it began.
-    goal: Goal,
-    run_from: usize,
-    /// How many recorded cycles it might have to run again.
-    unseen_from: usize,
-    /// Why a real scheduler could not go on with it.
-    refused: Option<String>,
-    playing: Playing,
-    /// Steps that were asked for, and are not all done.
-    walk: Option<Walk>,
-    /// What is done again after an undo, as it was begun.
-    redoing: Option<Redone>,
-    /// The live cluster behind the session.
-    following: Option<Following>,
-    /// The same where the session's scheduler decides for real; what it has to say.
-    attended: Option<Box<Attended>>,
-    unsaid: Vec<Notice>,
-    /// Whether it was told to go on by itself.
-    runs: bool,
-    /// Since when logging breakpoints have not been asked.
-    log_from: Option<Moment>,
+    freshness: Freshness,
+    replay: Replay,
+    run: Run,
+    live: Live,
+    tasks: Tasks,
     /// What each breakpoint's last stop said.
     last_hits: BTreeMap<u32, String>,
-    /// What is looked for beside the keys, and the last change found that helps.
-    searching: Option<search::Searching>,
-    found: Option<search::Answer>,
-    /// What the last comparison of branches came to.
-    compared: Option<difference::Compared>,
     /// How often anything was done to the cluster in any branch.
     changes: u64,
 }
@@ -133,25 +84,12 @@ impl Driver {
             session,
             branches: Branches::default(),
             model,
-            picture: Picture::default(),
-            work: None,
-            came_from: (0, Frame::START),
-            goal: Goal::default(),
-            run_from: 0,
-            unseen_from: 0,
-            refused: None,
-            playing: Playing::default(),
-            walk: None,
-            redoing: None,
-            following: None,
-            attended: None,
-            unsaid: Vec::new(),
-            runs: false,
-            log_from: None,
+            freshness: Freshness::default(),
+            replay: Replay::default(),
+            run: Run::default(),
+            live: Live::default(),
+            tasks: Tasks::default(),
             last_hits: BTreeMap::new(),
-            searching: None,
-            found: None,
-            compared: None,
             changes: 0,
         };
         driver.world_changed();
@@ -159,21 +97,21 @@ impl Driver {
     }
 
     /// Does what the interface asks for.
-    pub fn perform(&mut self, request: &Request) -> Done {
+    pub fn perform(&mut self, command: &Command) -> CommandResult {
         self.pause();
         let before = self.session.timeline().steps().end();
         let place = (self.session.stop_index(), self.session.position());
-        if self.work.take().is_none() {
-            self.came_from = place;
+        if self.replay.work.take().is_none() {
+            self.replay.came_from = place;
         }
         let branch = self.branches.name().to_owned();
-        let mut done = self.dispatch(request);
+        let mut done = self.dispatch(command);
         if (self.session.stop_index(), self.session.position()) != place {
             self.model.inspected = None;
         }
         if branch != self.branches.name() {
             // What was begun in one branch does not go on in another.
-            (done.stopped, self.runs) = (true, false);
+            (done.stopped, self.live.runs) = (true, false);
         }
         match self.session.timeline().steps().end() == before {
             true => self.position_changed(),
@@ -194,67 +132,64 @@ impl Driver {
         self.session.timeline().steps().end()
     }
 
-    fn dispatch(&mut self, request: &Request) -> Done {
-        use Request::{
-            Advance, Attempt, Continue, ContinueHere, Cycles, Dump, Finish, Freeze, GiveUp, GoTo,
-            GoToCycle, LetRun, Next, NextOf, Step,
-        };
-        if let Some(refusal) = self.refused_live(request) {
+    fn dispatch(&mut self, command: &Command) -> CommandResult {
+        use Command::{Continue, Cycles, Finish, Next, Step};
+        if let Some(refusal) = self.refused_live(command) {
             return refusal;
         }
-        match request {
-            Freeze => self.freeze(),
-            LetRun => self.let_run(),
-            Dump => self.dump(),
-            Step { count, back: false } => self.steps(*count, Way::Into, Session::step_into),
-            Step { count, back: true } => self.steps(*count, Way::Back, Session::back_into),
-            Next { count, back: false } => self.steps(*count, Way::Over, Session::step_over),
-            Next { count, back: true } => self.steps(*count, Way::Back, Session::back_over),
-            Finish { count, back: false } => self.steps(*count, Way::Over, Session::step_out),
-            Finish { count, back: true } => self.steps(*count, Way::Back, Session::back_out),
+        match command {
+            Command::Freeze => self.freeze(),
+            Command::RunScheduler => self.let_run(),
+            Command::Dump => self.dump(),
+            Step { count, back: false } => self.steps(*count, StepMode::Into, Session::step_into),
+            Step { count, back: true } => self.steps(*count, StepMode::Back, Session::back_into),
+            Next { count, back: false } => self.steps(*count, StepMode::Over, Session::step_over),
+            Next { count, back: true } => self.steps(*count, StepMode::Back, Session::back_over),
+            Finish { count, back: false } => self.steps(*count, StepMode::Over, Session::step_out),
+            Finish { count, back: true } => self.steps(*count, StepMode::Back, Session::back_out),
             Cycles { count, back } => self.cycles(*count, *back),
             Continue { back: false } if self.is_real() && !self.session.is_at_newest() => {
                 self.begin_run(Goal::End)
             }
             Continue { back: false } => self.begin_run(Goal::Idle),
             Continue { back: true } => self.begin_run(Goal::Back),
-            Request::Breakpoints(request) => self.breakpoints(request),
-            GoTo(position) => self.go_to(*position),
-            Request::Inspect(position) => self.inspect(*position),
-            GoToCycle(number) => self.show_cycle(*number),
-            GiveUp => self.give_up(),
-            ContinueHere => self.continue_here(),
-            Advance(micros) => self.advance(*micros),
-            Request::Moment(micros) => {
+            Command::Breakpoint(command) => self.breakpoints(command),
+            Command::GoTo(position) => self.go_to(*position),
+            Command::Inspect(position) => self.inspect(*position),
+            Command::GoToCycle(number) => self.show_cycle(*number),
+            Command::CancelReplay => self.give_up(),
+            Command::ContinueHere => self.continue_here(),
+            Command::Advance(micros) => self.advance(*micros),
+            Command::GoToTime(micros) => {
                 self.go_to_moment(Time(self.model.start.0.saturating_add(*micros)))
             }
-            NextOf(pod) => self.go_to_next_of(*pod),
-            Attempt { back } => self.attempt(*back),
-            Request::Decide(decision, pods) => self.decide(decision, pods),
-            Request::Hold(line) => self.hold(line),
-            Request::WhatIf(wish) => self.what_if(wish),
-            Request::Why(pod) => self.why(*pod),
-            Request::Node(cycle, node) => self.why_node(*cycle, *node),
-            Request::Fixes(pod) => self.fixes(*pod),
-            Request::Outline(pod) => self.outline(*pod),
-            Request::Fold(view, key) => self.fold(*view, *key),
+            Command::NextCycleOf(pod) => self.go_to_next_of(*pod),
+            Command::Attempt { back } => self.attempt(*back),
+            Command::Decide(decision, pods) => self.decide(decision, pods),
+            Command::Hold(line) => self.hold(line),
+            Command::WhatIf(command) => self.what_if(command),
+            Command::Why(pod) => self.why(*pod),
+            Command::ExplainNode(cycle, node) => self.why_node(*cycle, *node),
+            Command::Fixes(pod) => self.fixes(*pod),
+            Command::WhyView(pod) => self.why_view(*pod),
+            Command::Fold(outline, key) => self.fold(*outline, *key),
         }
     }
 
-    fn steps(&mut self, count: u32, way: Way, step: fn(&mut Session) -> Ran) -> Done {
-        self.walk(Walk { left: count, count, way, step, stays: false, from: None })
+    fn steps(&mut self, count: u32, way: StepMode, step: fn(&mut Session) -> Ran) -> CommandResult {
+        self.walk(PendingSteps { left: count, count, way, step, stays: false, from: None })
     }
 
-    fn cycles(&mut self, count: u32, back: bool) -> Done {
-        let (way, step): (Way, fn(&mut Session) -> Ran) = match back {
-            true => (Way::Back, Session::previous_cycle),
-            false => (Way::Over, Session::next_cycle),
+    fn cycles(&mut self, count: u32, back: bool) -> CommandResult {
+        let (way, step): (StepMode, fn(&mut Session) -> Ran) = match back {
+            true => (StepMode::Back, Session::previous_cycle),
+            false => (StepMode::Over, Session::next_cycle),
         };
-        self.walk(Walk { left: count, count, way, step, stays: true, from: None })
+        self.walk(PendingSteps { left: count, count, way, step, stays: true, from: None })
     }
 
     /// What a move has to say: a new cycle's outcome, or why there was none.
-    pub(super) fn said(&self, ran: Ran) -> Done {
+    pub(super) fn said(&self, ran: Ran) -> CommandResult {
         let message = match ran {
             Ran::Moved => None,
             Ran::AtEnd => Some((Severity::Info, "this is the end of the recording".into())),
@@ -265,7 +200,7 @@ impl Driver {
             Ran::Idle => Some((Severity::Info, self.idle_words())),
             Ran::AtStart => Some((Severity::Info, self.beginning_words())),
         };
-        Done { message, ..Done::default() }
+        CommandResult { message, ..CommandResult::default() }
     }
 
     /// That there is nothing before, and why.
@@ -273,7 +208,7 @@ impl Driver {
         match self.session.forgotten_before() {
             None => "this is the beginning of the recording".into(),
             Some(time) => format!(
-                "what came before +{} was forgotten; a larger --history-memory keeps more",
+                "the history before +{} was dropped; a larger --history-memory keeps more",
                 span(time.0 - self.model.start.0)
             ),
         }
@@ -295,65 +230,55 @@ impl Driver {
     }
 
     /// Back to where the long way began.
-    fn give_up(&mut self) -> Done {
-        let (stop, frame) = self.came_from;
+    fn give_up(&mut self) -> CommandResult {
+        let (stop, frame) = self.replay.came_from;
         self.session.go_to_stop(stop);
         self.session.go_to(frame);
-        Done {
-            message: Some((Severity::Info, "stopped; back where it began".into())),
-            ..Done::default()
-        }
+        CommandResult::info("stopped; back at the position before")
     }
 
-    fn continue_here(&mut self) -> Done {
+    fn continue_here(&mut self) -> CommandResult {
         let steps = self.session.timeline().steps().end();
         let kept = self.branches.cut(&mut self.session);
         let later = steps - self.session.timeline().steps().end();
         let later = if later == 1 { "1 later step".into() } else { format!("{later} later steps") };
         let text = match kept {
-            None => "there is nothing after this; what you do now is the future".to_owned(),
-            Some(name) => format!(
-                "a new future begins here; the {later} are kept: :branch {name} goes back to them"
-            ),
+            None => "there is nothing after this position".to_owned(),
+            Some(name) => format!("new branch from here; :branch {name} returns to the {later}"),
         };
         self.future_forgotten();
         let notes = self.given_up();
-        Done { message: Some((Severity::Info, text)), notes, ..Done::default() }
+        CommandResult { message: Some((Severity::Info, text)), notes, ..CommandResult::default() }
     }
 
-    fn inspect(&mut self, position: Option<Position>) -> Done {
-        let number = |position: Position| {
+    fn inspect(&mut self, position: Option<CyclePosition>) -> CommandResult {
+        let number = |position: CyclePosition| {
             Some((self.model.cycles.get(position.cycle)?.cycle, position.frame))
         };
         self.model.inspected = position.and_then(number);
-        Done::default()
+        CommandResult::default()
     }
 
-    fn go_to(&mut self, position: Position) -> Done {
+    fn go_to(&mut self, position: CyclePosition) -> CommandResult {
         self.model.inspected = None;
         if let Some(entry) = position.frame.entry {
             self.session.go_to_entry(entry);
-            return Done::default();
+            return CommandResult::default();
         }
         if let Some(record) = self.model.cycles.get(position.cycle) {
             self.session.go_to_cycle(record.cycle);
             self.session.go_to(position.frame);
         }
-        Done::default()
+        CommandResult::default()
     }
 
-    fn show_cycle(&mut self, number: u64) -> Done {
+    fn show_cycle(&mut self, number: u64) -> CommandResult {
         let forgotten = self.session.history().has_forgotten(number);
         let message = match self.session.go_to_cycle(number) {
             true => None,
             false if forgotten && number > 0 => Some((Severity::Error, self.beginning_words())),
             false => Some((Severity::Error, format!("no cycle {number} is recorded"))),
         };
-        Done { message, ..Done::default() }
+        CommandResult { message, ..CommandResult::default() }
     }
-}
-
-/// A breakpoint stopped it.
-fn stopped(words: String) -> Done {
-    Done { message: Some((Severity::Warning, words)), stopped: true, ..Done::default() }
 }

@@ -6,7 +6,7 @@
 
 /// A parsed filter. The empty filter keeps everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct RowFilter {
     text: String,
     terms: Vec<Term>,
 }
@@ -52,15 +52,15 @@ pub enum FilterError {
     Selector(String),
 }
 
-impl Filter {
+impl RowFilter {
     /// Understands what was typed.
-    pub fn parse(typed: &str) -> Result<Filter, FilterError> {
+    pub fn parse(typed: &str) -> Result<RowFilter, FilterError> {
         let (text, selector) = split_selector(typed);
         let mut terms: Vec<Term> = text.split_whitespace().filter_map(text_term).collect();
         if let Some(selector) = selector {
             terms.extend(parse_selector(selector)?.into_iter().map(Term::Label));
         }
-        Ok(Filter { text: typed.trim().to_owned(), terms })
+        Ok(RowFilter { text: typed.trim().to_owned(), terms })
     }
 
     /// What was typed.
@@ -79,7 +79,7 @@ impl Filter {
     }
 
     /// Whether it is another one, typed further, that keeps no row which that one did not.
-    pub fn narrows(&self, other: &Filter) -> bool {
+    pub fn narrows(&self, other: &RowFilter) -> bool {
         let is_plain =
             |term: &Term| matches!(term, Term::Text { pieces, keep: true } if pieces.len() == 1);
         self.text.starts_with(&other.text)
@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn keeps(filter: &str, row: &Row) -> bool {
-        Filter::parse(filter).unwrap().keeps(row, &mut String::new())
+        RowFilter::parse(filter).unwrap().keeps(row, &mut String::new())
     }
 
     const GPU: Row = Row("gpu-node-7 NodeResourcesFit", &[("zone", "a"), ("gpu", "")]);
@@ -279,14 +279,14 @@ mod tests {
     #[test]
     fn broken_selectors_say_so() {
         for broken in ["-l", "-l ", "-l =a", "-l zone in a", "-l a b"] {
-            assert!(Filter::parse(broken).is_err(), "{broken}");
+            assert!(RowFilter::parse(broken).is_err(), "{broken}");
         }
     }
 
     #[test]
     fn what_is_typed_further_narrows() {
         let narrows = |now: &str, before: &str| {
-            Filter::parse(now).unwrap().narrows(&Filter::parse(before).unwrap())
+            RowFilter::parse(now).unwrap().narrows(&RowFilter::parse(before).unwrap())
         };
         assert!(narrows("web", "we") && narrows("web a", "web") && narrows("w", ""));
         assert!(!narrows("wb", "we") && !narrows("w", "web"));

@@ -7,10 +7,10 @@ use super::theme::Scope;
 
 /// What a cell of the interface says about a plugin, a point or a node.
 ///
-/// The first seven are the scheduler framework's status codes; [`Verdict::NotEvaluated`] is ours and
+/// The first seven are the scheduler framework's status codes; [`VerdictSign::NotEvaluated`] is ours and
 /// common, because a node's filters stop at the first failure and large clusters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
+pub enum VerdictSign {
     /// The plugin agreed.
     Success,
     /// The pod does not fit now, but might after preemption.
@@ -47,30 +47,30 @@ pub enum Charset {
     Ascii,
 }
 
-impl Verdict {
+impl VerdictSign {
     /// All verdicts, in the order of the legend.
-    pub const ALL: [Verdict; 8] = [
-        Verdict::Success,
-        Verdict::Unschedulable,
-        Verdict::Unresolvable,
-        Verdict::Error,
-        Verdict::Wait,
-        Verdict::Skip,
-        Verdict::Pending,
-        Verdict::NotEvaluated,
+    pub const ALL: [VerdictSign; 8] = [
+        VerdictSign::Success,
+        VerdictSign::Unschedulable,
+        VerdictSign::Unresolvable,
+        VerdictSign::Error,
+        VerdictSign::Wait,
+        VerdictSign::Skip,
+        VerdictSign::Pending,
+        VerdictSign::NotEvaluated,
     ];
 
     #[rustfmt::skip]
     const fn sign(self) -> Sign {
         match self {
-            Verdict::Success => Sign { glyph: "✓", word: "pass", meaning: "Success", scope: Scope::VerdictPass },
-            Verdict::Unschedulable => Sign { glyph: "✗", word: "no", meaning: "Unschedulable", scope: Scope::VerdictFail },
-            Verdict::Unresolvable => Sign { glyph: "⊘", word: "unres", meaning: "UnschedulableAndUnresolvable (preemption can't help)", scope: Scope::VerdictNever },
-            Verdict::Error => Sign { glyph: "!", word: "err", meaning: "Error", scope: Scope::VerdictError },
-            Verdict::Wait => Sign { glyph: "◷", word: "wait", meaning: "Wait", scope: Scope::VerdictWait },
-            Verdict::Skip => Sign { glyph: "–", word: "skip", meaning: "Skip", scope: Scope::VerdictSkip },
-            Verdict::Pending => Sign { glyph: "○", word: "pend", meaning: "Pending", scope: Scope::VerdictPending },
-            Verdict::NotEvaluated => Sign { glyph: "·", word: "—", meaning: "not evaluated", scope: Scope::VerdictNone },
+            VerdictSign::Success => Sign { glyph: "✓", word: "pass", meaning: "Success", scope: Scope::VerdictPass },
+            VerdictSign::Unschedulable => Sign { glyph: "✗", word: "no", meaning: "Unschedulable", scope: Scope::VerdictFail },
+            VerdictSign::Unresolvable => Sign { glyph: "⊘", word: "unres", meaning: "UnschedulableAndUnresolvable (preemption can't help)", scope: Scope::VerdictNever },
+            VerdictSign::Error => Sign { glyph: "!", word: "err", meaning: "Error", scope: Scope::VerdictError },
+            VerdictSign::Wait => Sign { glyph: "◷", word: "wait", meaning: "Wait", scope: Scope::VerdictWait },
+            VerdictSign::Skip => Sign { glyph: "–", word: "skip", meaning: "Skip", scope: Scope::VerdictSkip },
+            VerdictSign::Pending => Sign { glyph: "○", word: "pend", meaning: "Pending", scope: Scope::VerdictPending },
+            VerdictSign::NotEvaluated => Sign { glyph: "·", word: "—", meaning: "not evaluated", scope: Scope::VerdictNone },
         }
     }
 
@@ -215,15 +215,15 @@ mod tests {
     fn every_verdict_differs_without_colour() {
         for charset in [Charset::Unicode, Charset::Ascii] {
             let shown = |text: &'static str| charset.show(text).into_owned();
-            let glyphs: BTreeSet<_> = Verdict::ALL.iter().map(|v| shown(v.glyph())).collect();
-            let words: BTreeSet<_> = Verdict::ALL.iter().map(|v| shown(v.word())).collect();
+            let glyphs: BTreeSet<_> = VerdictSign::ALL.iter().map(|v| shown(v.glyph())).collect();
+            let words: BTreeSet<_> = VerdictSign::ALL.iter().map(|v| shown(v.word())).collect();
             assert_eq!((glyphs.len(), words.len()), (8, 8));
         }
     }
 
     #[test]
     fn glyphs_fill_one_cell_and_words_at_most_five() {
-        for verdict in Verdict::ALL {
+        for verdict in VerdictSign::ALL {
             assert_eq!(text::width(verdict.glyph()), 1);
             assert!(text::width(verdict.word()) <= 5);
             assert!(verdict.glyph().chars().all(sanitize::is_safe));
@@ -250,7 +250,7 @@ mod tests {
         let drawn =
             [EIGHTHS.as_slice(), &HEIGHTS, &FILLS, &SHADES, &FOLDS, &[TRACK, HATCH, DOT, GATED]];
         let drawn = drawn.concat();
-        let verdicts = Verdict::ALL.map(Verdict::glyph);
+        let verdicts = VerdictSign::ALL.map(VerdictSign::glyph);
         for text in ours.into_iter().chain(verdicts).chain(drawn) {
             let shown = Charset::Ascii.show(text);
             assert!(shown.is_ascii() && !shown.contains('?'), "{text}");

@@ -39,7 +39,7 @@ impl Tier {
 
 /// Areas of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Screen {
+pub struct ScreenAreas {
     /// View names and mode.
     pub tabs: Rect,
     /// Breadcrumbs and clock; no height when switched off.
@@ -48,18 +48,18 @@ pub struct Screen {
     pub body: Rect,
     /// Status line or prompt.
     pub status: Rect,
-    /// Hints.
+    /// The keys that matter now.
     pub hints: Rect,
 }
 
 /// Divides `area`; `None` when it is too small for anything but a sentence.
-pub fn screen(area: Rect, crumbs: bool) -> Option<Screen> {
+pub fn screen(area: Rect, crumbs: bool) -> Option<ScreenAreas> {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         return None;
     }
     let line = |y: u16, height: u16| Rect { x: area.x, y: area.y + y, width: area.width, height };
     let top = 1 + u16::from(crumbs);
-    Some(Screen {
+    Some(ScreenAreas {
         tabs: line(0, 1),
         crumbs: line(1, u16::from(crumbs)),
         body: line(top, area.height - top - 2),

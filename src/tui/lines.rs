@@ -6,14 +6,14 @@ use super::sanitize::clean;
 use super::text::{head, width, wrap};
 use super::theme::Scope;
 use super::widget::bar::Parts;
-use super::widget::grid::{CellOut, Column, GridSource, Width};
+use super::widget::grid::{CellOut, GridColumn, GridSource, Width};
 
 /// Labels share this width, so that values stand under each other.
 const LABEL: usize = 13;
 
 /// One line before wrapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct DetailLine {
     /// What the text is; empty for a sentence.
     pub label: String,
     /// The text.
@@ -24,26 +24,26 @@ pub struct Line {
     pub drawing: Parts,
 }
 
-impl Line {
+impl DetailLine {
     /// A labelled value.
-    pub fn field(label: &str, text: impl Display) -> Line {
-        Line { label: label.to_owned(), ..Line::text(text) }
+    pub fn field(label: &str, text: impl Display) -> DetailLine {
+        DetailLine { label: label.to_owned(), ..DetailLine::text(text) }
     }
 
     /// A sentence.
-    pub fn text(text: impl Display) -> Line {
+    pub fn text(text: impl Display) -> DetailLine {
         let (label, drawing) = (String::new(), Parts::new());
-        Line { label, text: text.to_string(), scope: Scope::Text, drawing }
+        DetailLine { label, text: text.to_string(), scope: Scope::Text, drawing }
     }
 
     /// A labelled drawing.
-    pub fn drawn(label: &str, drawing: Parts) -> Line {
-        Line { drawing, ..Line::field(label, "") }
+    pub fn drawn(label: &str, drawing: Parts) -> DetailLine {
+        DetailLine { drawing, ..DetailLine::field(label, "") }
     }
 
     /// A heading.
-    pub fn heading(text: impl Display) -> Line {
-        Line::text(text).scoped(Scope::TextStrong)
+    pub fn heading(text: impl Display) -> DetailLine {
+        DetailLine::text(text).scoped(Scope::TextStrong)
     }
 
     /// The text and the characters of the drawing.
@@ -53,14 +53,14 @@ impl Line {
     }
 
     /// The same in another style.
-    pub fn scoped(self, scope: Scope) -> Line {
-        Line { scope, ..self }
+    pub fn scoped(self, scope: Scope) -> DetailLine {
+        DetailLine { scope, ..self }
     }
 }
 
 /// All of `lines` under a title, as plain text.
-pub fn as_text(title: &str, lines: &[Line]) -> String {
-    let line = |line: &Line| match line.label.is_empty() {
+pub fn as_text(title: &str, lines: &[DetailLine]) -> String {
+    let line = |line: &DetailLine| match line.label.is_empty() {
         true => format!("{}\n", line.words()),
         false => format!("{}: {}\n", line.label, line.words()),
     };
@@ -68,8 +68,8 @@ pub fn as_text(title: &str, lines: &[Line]) -> String {
 }
 
 /// All of `lines` under a title, as Markdown: headings, sentences, and a list of the labelled values.
-pub fn as_markdown(title: &str, lines: &[Line]) -> String {
-    let line = |line: &Line| match (line.label.is_empty(), line.scope) {
+pub fn as_markdown(title: &str, lines: &[DetailLine]) -> String {
+    let line = |line: &DetailLine| match (line.label.is_empty(), line.scope) {
         (false, _) => format!("- **{}**: {}\n", line.label, line.words()),
         (true, Scope::TextStrong) => format!("\n### {}\n\n", line.text),
         (true, _) => format!("{}\n\n", line.words()),
@@ -121,7 +121,7 @@ fn leading_name(text: &str) -> (&str, &str) {
 }
 
 /// `lines` in `columns` terminal columns.
-pub fn wrapped(lines: &[Line], columns: usize) -> Vec<Wrapped> {
+pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
     let mut out = Vec::new();
     for line in lines {
         let label =
@@ -170,8 +170,8 @@ impl GridSource for LineGrid {
     fn header_lines(&self) -> u16 {
         0
     }
-    fn column(&self, _column: usize) -> Column {
-        Column { width: Width::Between(10, u16::MAX), ..Column::default() }
+    fn column(&self, _column: usize) -> GridColumn {
+        GridColumn { width: Width::Between(10, u16::MAX), ..GridColumn::default() }
     }
     fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
         for (text, scope) in self.0.get(row).into_iter().flat_map(Wrapped::parts) {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_decision_copies_as_text_and_as_markdown() {
-        let lines = [Line::heading("Last cycle, 3"), Line::field("node", "a-0")];
+        let lines = [DetailLine::heading("Last cycle, 3"), DetailLine::field("node", "a-0")];
         assert_eq!(as_text("web", &lines), "web\nLast cycle, 3\nnode: a-0\n");
         assert_eq!(
             as_markdown("web", &lines),
@@ -201,7 +201,7 @@ mod tests {
             "  NodeResourcesFit   94    73",
             "  total             468   447",
         ];
-        let lines = rows.map(Line::text);
+        let lines = rows.map(DetailLine::text);
         let shown = |columns| -> Vec<String> {
             wrapped(&lines, columns).into_iter().map(|line| line.text).collect()
         };
@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn values_stand_under_each_other_when_wrapped() {
-        let lines = [Line::field("message", "0/3 nodes are available"), Line::text("end")];
+        let lines =
+            [DetailLine::field("message", "0/3 nodes are available"), DetailLine::text("end")];
         let shown: Vec<String> =
             wrapped(&lines, 30).into_iter().map(|line| line.label + &line.text).collect();
         assert_eq!(shown, ["message       0/3 nodes are", "              available", "end"]);

@@ -5,7 +5,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -17,7 +16,7 @@ use ratatui::layout::Rect;
 use super::app::Appearance;
 use super::layout::Tier;
 use super::signals::Signals;
-use super::terminal::Screen;
+use super::terminal::TerminalScreen;
 use super::text::{Cut, fit};
 use super::theme::{Scope, Theme};
 use super::widget::Paint;
@@ -27,8 +26,6 @@ use kubestep_source::Progress;
 const PATIENCE: Duration = Duration::from_millis(150);
 /// Between two frames.
 const FRAME: Duration = Duration::from_millis(50);
-/// As of a program's first thread.
-const STACK: usize = 8 << 20;
 /// Longest bar, in columns.
 const BAR: u16 = 60;
 /// The exit code of Ctrl-C: 128 and the signal's number.
@@ -58,14 +55,14 @@ pub fn run<T: Send + 'static>(
         // Nobody waits any more for what was stopped.
         let _sent = sender.send(work());
     };
-    thread::Builder::new().stack_size(STACK).spawn(work).context("cannot start a thread")?;
+    kubestep_live::runtime::thread("reading", work).context("cannot start a thread")?;
     match done.recv_timeout(PATIENCE) {
         Ok(value) => return Ok(Waited::Done(value)),
         Err(RecvTimeoutError::Timeout) => {}
         Err(RecvTimeoutError::Disconnected) => bail!("reading ended without a result"),
     }
     let theme = Theme::load(&appearance.library, &appearance.theme, appearance.depth)?.0;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = kubestep_live::runtime::new()?;
     let draw = |frame: &mut Frame| {
         let tier = Tier::of(frame.area().width);
         render(
@@ -84,7 +81,7 @@ pub fn run<T: Send + 'static>(
 
 async fn wait<T>(done: &Receiver<T>, draw: impl Fn(&mut Frame)) -> anyhow::Result<Waited<T>> {
     let mut signals = Signals::new()?;
-    let mut screen = Screen::enter()?;
+    let mut screen = TerminalScreen::enter()?;
     let mut events = EventStream::new();
     loop {
         match done.try_recv() {

@@ -1,14 +1,15 @@
-//! The picture of the session that views draw: immutable, cheap to share, made anew after each change.
+//! The model of the session that views draw: immutable, cheap to share, brought up to date after each change.
 //!
 //! Views never see the session itself, so a frame cannot wait for it or change it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use super::lines::Line;
+use super::lines::DetailLine;
 use crate::report::outline::{Item, Outline};
 use kubestep_api::intern::Symbol;
+pub use kubestep_api::words::span;
 use kubestep_api::{Pod, Time};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Position as Frame;
@@ -16,9 +17,9 @@ use kubestep_debug::trace::Entry;
 use kubestep_debug::why::preemption::Budget;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
-use kubestep_framework::record::{CycleRecord, QueueName};
-use kubestep_framework::runtime::stopwatch::Spent;
-use kubestep_live::attended::Standing;
+use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
+use kubestep_framework::stopwatch::Spent;
+use kubestep_live::scheduling::LeaderStatus;
 use kubestep_live::{Decision, Outage};
 
 /// Everything a view can show.
@@ -37,7 +38,7 @@ pub struct Model {
     /// Recorded cycles, oldest first.
     pub cycles: Vec<Arc<CycleRecord>>,
     /// Where the debugger stands; `None` before the first cycle.
-    pub position: Option<Position>,
+    pub position: Option<CyclePosition>,
     /// A cycle, by its number, and a frame of it that are looked at while the debugger stands
     /// elsewhere.
     pub inspected: Option<(u64, Frame)>,
@@ -59,7 +60,7 @@ pub struct Model {
     /// Nodes with their pods, in the cache's order.
     pub nodes: Vec<Arc<NodeInfo>>,
     /// What the names of the nodes share.
-    pub node_names: super::names::CommonParts,
+    pub node_names: super::names::CommonNameParts,
     /// Nominated pods with the node that keeps room for each, node by node.
     pub nominated: Vec<(Symbol, Arc<PodInfo>)>,
     /// Pods by name.
@@ -67,16 +68,16 @@ pub struct Model {
     /// Queue moves, hints and events for people, oldest first, each with its place in the
     /// history; no cycles.
     pub events: Vec<(u32, Arc<Entry>)>,
-    /// The place in the history up to which events had happened at the position.
-    pub events_until: u32,
+    /// How many entries of the history have happened at the debugger's position.
+    pub entries_reached: Option<usize>,
     /// What goes on, for the status line: a run, or playing.
     pub progress: Option<String>,
     /// How far the search for a change is, for the status line.
     pub searching: Option<String>,
     /// Why a pod is where it is.
-    pub why: Option<Folding>,
+    pub why: Option<FoldedOutline>,
     /// The pod groups.
-    pub groups: Option<Folding>,
+    pub groups: Option<FoldedOutline>,
     /// Why a pod is where it is, for the pane beside the rows.
     pub answer: Option<Answer>,
     /// The candidates of a cycle before it preempted.
@@ -91,6 +92,8 @@ pub struct Model {
     pub configuration: Configuration,
     /// What plugins take.
     pub times: TimesModel,
+    /// What arguments can name, as of when something was typed that completes.
+    pub names: Arc<ArgumentNames>,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
 }
@@ -101,7 +104,7 @@ pub struct Answer {
     /// The pod.
     pub pod: NamespacedName,
     /// The verdict first; empty if there is no such pod.
-    pub lines: Vec<Line>,
+    pub lines: Vec<DetailLine>,
 }
 
 /// The candidate nodes of a cycle before it preempted.
@@ -115,6 +118,17 @@ pub struct BeforePreemption {
     pub budgets: Vec<(NamespacedName, Budget)>,
 }
 
+/// What the arguments of commands can name.
+#[derive(Clone, Debug, Default)]
+pub struct ArgumentNames {
+    /// The nodes.
+    pub nodes: Vec<String>,
+    /// The pods with their namespaces.
+    pub pods: Vec<String>,
+    /// The branches.
+    pub branches: Vec<String>,
+}
+
 /// What the scheduler runs with.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
@@ -124,9 +138,51 @@ pub struct Configuration {
     pub rows: Arc<Vec<kubestep_config::rows::Row>>,
 }
 
+/// A part of the model that a view draws, besides the recorded cycles and events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelPart {
+    /// Nothing else.
+    Recording,
+    /// The labels of the cycle's nodes, where the cluster at the position is known without a replay.
+    CycleNodes,
+    /// The same, and the candidates before the cycle preempted.
+    Preemption,
+    /// Nodes, nominations and pods at Permit.
+    Nodes,
+    /// Pods in queues.
+    Queues,
+    /// All pods.
+    Pods,
+    /// Pod groups.
+    Groups,
+    /// The scheduler's configuration.
+    Configuration,
+    /// Breakpoints with the watched values.
+    Breakpoints,
+    /// Time spent by plugins.
+    Times,
+}
+
+impl ModelPart {
+    /// Whether it shows the cluster as it is at the debugger's position.
+    pub fn shows_cluster(self) -> bool {
+        use ModelPart::{CycleNodes, Preemption, Recording, Times};
+        !matches!(self, Recording | CycleNodes | Preemption | Times)
+    }
+}
+
+/// An outline of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutlineKind {
+    /// Why a pod is where it is.
+    Why,
+    /// The pod groups.
+    Groups,
+}
+
 /// An outline with what is folded away.
 #[derive(Clone, Debug, Default)]
-pub struct Folding {
+pub struct FoldedOutline {
     /// The lines.
     pub outline: Outline,
     /// The pod that it is about.
@@ -135,10 +191,18 @@ pub struct Folding {
     changed: BTreeSet<u64>,
 }
 
-impl Folding {
+impl FoldedOutline {
     /// An outline, folded as the one `before` it was.
-    pub fn new(outline: Outline, before: Option<Folding>, pod: Option<NamespacedName>) -> Folding {
-        Folding { outline, pod, changed: before.map(|before| before.changed).unwrap_or_default() }
+    pub fn new(
+        outline: Outline,
+        before: Option<FoldedOutline>,
+        pod: Option<NamespacedName>,
+    ) -> FoldedOutline {
+        FoldedOutline {
+            outline,
+            pod,
+            changed: before.map(|before| before.changed).unwrap_or_default(),
+        }
     }
 
     /// A number for a line, the same in later outlines of the same thing.
@@ -150,7 +214,7 @@ impl Folding {
 
     /// Whether what belongs to a line is folded away.
     pub fn is_folded(&self, item: &Item) -> bool {
-        item.folded != self.changed.contains(&Folding::key(item))
+        item.folded != self.changed.contains(&FoldedOutline::key(item))
     }
 
     /// Folds the line of that number, or unfolds it.
@@ -195,6 +259,8 @@ pub struct LiveModel {
     pub frozen: bool,
     /// What is not followed at the moment.
     pub outage: Option<Outage>,
+    /// Why no scheduler of the cluster is at work, if that is so.
+    pub no_scheduler: Option<String>,
     /// Events that wait to be taken in.
     pub waiting: usize,
     /// The decisions of the cluster's scheduler beside ours, the oldest first.
@@ -213,14 +279,14 @@ pub struct RealModel {
     /// Whether the server only tries.
     pub dry_run: bool,
     /// Whether writes are allowed.
-    pub standing: Standing,
+    pub standing: LeaderStatus,
     /// Why nothing is decided and no news are taken in.
-    pub held: Option<Held>,
+    pub held: Option<HoldReason>,
 }
 
 /// Why a real scheduler is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum HoldReason {
     /// A cycle is decided and what it wants written is not sent.
     Cycle,
     /// Somebody looks at the past.
@@ -233,7 +299,7 @@ pub enum Held {
 
 /// Where the debugger stands: a frame of a recorded cycle, or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct CyclePosition {
     /// Index into `Model::cycles`.
     pub cycle: usize,
     /// The frame in that cycle.
@@ -307,15 +373,15 @@ pub struct PodRow {
     /// The pod.
     pub pod: Arc<Pod>,
     /// Where it is.
-    pub place: Place,
+    pub place: PodPlace,
 }
 
 /// Where a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PodPlace {
     /// Bound to a node.
     Node(Symbol),
-    /// Held at Permit, with room kept on a node.
+    /// HoldReason at Permit, with room kept on a node.
     Waiting(Symbol),
     /// In a queue.
     Queue(QueueName),
@@ -325,23 +391,26 @@ pub enum Place {
     NobodyServes,
 }
 
-impl Place {
+impl PodPlace {
     /// The place in words.
     pub fn words(self) -> String {
         match self {
-            Place::Node(node) => format!("on {node}"),
-            Place::Waiting(node) => format!("waits for {node}"),
-            Place::Queue(queue) => queue.as_str().to_owned(),
-            Place::Ended => "ended".into(),
-            Place::NobodyServes => "no profile serves it".into(),
+            PodPlace::Node(node) => format!("on {node}"),
+            PodPlace::Waiting(node) => format!("waits for {node}"),
+            PodPlace::Queue(queue) => queue.as_str().to_owned(),
+            PodPlace::Ended => "ended".into(),
+            PodPlace::NobodyServes => "no profile serves it".into(),
         }
     }
 
     /// Whether the pod still has to be scheduled.
     pub fn is_pending(self) -> bool {
-        !matches!(self, Place::Node(_) | Place::Ended)
+        !matches!(self, PodPlace::Node(_) | PodPlace::Ended)
     }
 }
+
+/// Newest cycles whose pods are looked at.
+const RECENT: usize = 200;
 
 impl Model {
     /// The cycle on show: one that is inspected, or the newest up to the debugger's position.
@@ -373,6 +442,23 @@ impl Model {
         self.followed()?.real.as_ref()
     }
 
+    /// What stands at the right of the breadcrumbs: input, branch, virtual time since the start.
+    pub fn clock(&self) -> String {
+        let branch = match self.branch.as_str() {
+            "" => String::new(),
+            name => format!(" [{name}]"),
+        };
+        format!("{}{branch} +{}", self.source, span(self.now.0 - self.start.0))
+    }
+
+    /// One of the outlines, if it was made.
+    pub fn outline(&self, kind: OutlineKind) -> Option<&FoldedOutline> {
+        match kind {
+            OutlineKind::Why => self.why.as_ref(),
+            OutlineKind::Groups => self.groups.as_ref(),
+        }
+    }
+
     /// What the cluster's own scheduler decided beside a cycle of ours.
     pub fn decision_beside(&self, cycle: u64) -> Option<&Decision> {
         let decisions = &self.live.as_ref()?.decisions;
@@ -401,6 +487,16 @@ impl Model {
         let past = self.past_cycles();
         let over = past.len() - usize::from(self.under_way && !past.is_empty());
         past[..over].iter().rev().find(|c| c.pod == pod)
+    }
+
+    /// Whether some pod is known to be pending: in a queue, or rejected by the last of its recent cycles.
+    pub fn has_pending(&self) -> bool {
+        let mut seen = HashSet::new();
+        let recent = self.past_cycles().iter().rev().take(RECENT);
+        let mut last = recent.filter(|cycle| seen.insert(cycle.pod));
+        let under_way = self.is_under_way() || !self.idle;
+        let rejected = |cycle: &Arc<CycleRecord>| cycle.outcome == Outcome::Unschedulable;
+        under_way || !self.queued.is_empty() || last.any(rejected)
     }
 
     /// The cycles up to the position.
@@ -449,42 +545,27 @@ impl Model {
     }
 
     /// A frame of the cycle on show, as a position.
-    pub fn at(&self, frame: Frame) -> Option<Position> {
+    pub fn at(&self, frame: Frame) -> Option<CyclePosition> {
         let newest = || self.cycles.len().checked_sub(1);
         let cycle = self.shown_cycle().or_else(newest)?;
-        Some(Position { cycle, frame })
+        Some(CyclePosition { cycle, frame })
     }
 
     /// The start of the newest cycle of a pod up to the position.
-    pub fn start_of_last_cycle(&self, pod: NamespacedName) -> Option<Position> {
+    pub fn start_of_last_cycle(&self, pod: NamespacedName) -> Option<CyclePosition> {
         let cycle = self.past_cycles().iter().rposition(|c| c.pod == pod)?;
-        Some(Position { cycle, frame: Frame::START })
+        Some(CyclePosition { cycle, frame: Frame::START })
     }
 
     /// The start of the newest cycle up to the position that chose a node.
-    pub fn start_of_last_cycle_on(&self, node: Symbol) -> Option<Position> {
+    pub fn start_of_last_cycle_on(&self, node: Symbol) -> Option<CyclePosition> {
         let cycle = self.past_cycles().iter().rposition(|c| c.node == Some(node))?;
-        Some(Position { cycle, frame: Frame::START })
+        Some(CyclePosition { cycle, frame: Frame::START })
     }
 
     /// Whether `pod` is the one of the cycle the debugger stands in.
     pub fn is_current_pod(&self, pod: NamespacedName) -> bool {
         self.position.and_then(|p| self.cycles.get(p.cycle)).is_some_and(|c| c.pod == pod)
-    }
-}
-
-/// A span of virtual time as people say it: `850ms`, `12.5s`, `4m05s`, `1h03m`.
-pub fn span(microseconds: i64) -> String {
-    let sign = if microseconds < 0 { "-" } else { "" };
-    let micros = microseconds.unsigned_abs();
-    let (seconds, millis) = (micros / 1_000_000, micros / 1_000 % 1_000);
-    match seconds {
-        0 if millis == 0 && micros > 0 => format!("{sign}{micros}µs"),
-        0 if millis > 0 => format!("{sign}{millis}ms"),
-        0..60 if millis >= 100 => format!("{sign}{seconds}.{}s", millis / 100),
-        0..60 => format!("{sign}{seconds}s"),
-        60..3_600 => format!("{sign}{}m{:02}s", seconds / 60, seconds % 60),
-        _ => format!("{sign}{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
     }
 }
 
@@ -494,31 +575,13 @@ mod tests {
     use kubestep_config::ExtensionPoint;
 
     #[test]
-    fn spans_read_like_speech() {
-        let cases = [
-            (0, "0s"),
-            (7, "7µs"),
-            (1_000, "1ms"),
-            (850_000, "850ms"),
-            (12_500_000, "12.5s"),
-            (12_030_000, "12s"),
-            (245_000_000, "4m05s"),
-            (3_780_000_000, "1h03m"),
-            (-2_000_000, "-2s"),
-        ];
-        for (micros, text) in cases {
-            assert_eq!(span(micros), text);
-        }
-    }
-
-    #[test]
     fn crumbs_name_the_position_from_the_outside_in() {
         let mut model = Model { source: "demo".into(), ..Model::default() };
         assert_eq!(model.crumbs(), ["demo", "before the first cycle"]);
         let pod = NamespacedName::new("default".into(), "web".into());
         model.cycles.push(Arc::new(CycleRecord { cycle: 3, pod, ..CycleRecord::default() }));
         let frame = Frame::new(ExtensionPoint::Filter, Some("NodeName".into()), None);
-        model.position = Some(Position { cycle: 0, frame });
+        model.position = Some(CyclePosition { cycle: 0, frame });
         assert_eq!(model.crumbs(), ["cycle 3 default/web", "Filter", "NodeName"]);
     }
 }

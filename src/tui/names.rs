@@ -12,19 +12,19 @@ const USUAL: u16 = 36;
 
 /// The beginning and the end that all names share.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
-pub struct CommonParts {
+pub struct CommonNameParts {
     prefix: String,
     suffix: String,
     /// Columns of the longest name without them.
     widest: usize,
 }
 
-impl CommonParts {
+impl CommonNameParts {
     /// Those of some names; empty ones are left out. The end begins at a dot, the beginning ends with a
     /// dash, and something is left of every name.
-    pub fn of<'a>(names: impl Iterator<Item = &'a str> + Clone) -> CommonParts {
+    pub fn of<'a>(names: impl Iterator<Item = &'a str> + Clone) -> CommonNameParts {
         let names = names.filter(|name| !name.is_empty());
-        let mut parts = CommonParts::default();
+        let mut parts = CommonNameParts::default();
         if names.clone().nth(1).is_some() {
             parts.suffix = common_suffix(names.clone());
             let longest = names.clone().map(|name| parts.short(name).len()).max().unwrap_or(0);
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn shown(names: &[&str]) -> (Vec<String>, String) {
-        let parts = CommonParts::of(names.iter().copied());
+        let parts = CommonNameParts::of(names.iter().copied());
         let short = names.iter().map(|name| parts.short(name).to_owned()).collect();
         (short, parts.note())
     }
@@ -106,7 +106,7 @@ mod tests {
         let (short, note) = shown(&names);
         assert_eq!(short, ["ip-10-0-2-17", "ip-10-0-13-2"]);
         assert_eq!(note, " (nodes: *.eu-west-1.compute.internal)");
-        assert_eq!(CommonParts::of(names.into_iter()).short("other"), "other");
+        assert_eq!(CommonNameParts::of(names.into_iter()).short("other"), "other");
     }
 
     #[test]

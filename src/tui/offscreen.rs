@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::action::{Key, NotAKey};
-use super::app::{App, Effect};
-use super::driver::{Done, Driver};
-use super::picture::{self, Format};
-use super::settings::Settings;
+use super::app::Effect;
+use super::interface::Interface;
+use super::key::{KeyPress, NotAKey};
+use super::screenshot::{self, ScreenFormat};
+use super::settings::InterfaceSettings;
 use super::view::ViewId;
 use kubestep_debug::Session;
 
@@ -15,8 +15,7 @@ const SLICE: Duration = Duration::from_secs(3600);
 
 /// An interface over a session, drawn into memory.
 pub struct Offscreen {
-    app: App,
-    driver: Driver,
+    interface: Interface,
 }
 
 impl Offscreen {
@@ -27,27 +26,20 @@ impl Offscreen {
     pub fn new(
         session: Session,
         source: String,
-        settings: Settings,
+        settings: InterfaceSettings,
         size: (u16, u16),
     ) -> anyhow::Result<Offscreen> {
-        let mut app = App::new(settings.appearance, settings.keymap)?;
-        app.resize(size.0, size.1);
-        let mut offscreen = Offscreen { app, driver: Driver::new(session, source) };
-        offscreen.sync();
-        Ok(offscreen)
+        let mut interface = Interface::new(settings.appearance, settings.keymap, session, source)?;
+        interface.set_slice(SLICE);
+        interface.resize(size.0, size.1);
+        Ok(Offscreen { interface })
     }
 
     /// Presses keys, as far as they do not leave. What they would write or copy is not done.
-    pub fn press(&mut self, keys: &[Key]) {
+    pub fn press(&mut self, keys: &[KeyPress]) {
         for key in keys {
-            let model = self.driver.model(self.app.view());
-            match self.app.key(*key, model) {
-                Effect::Quit(_) => return,
-                Effect::Session(request) => {
-                    let done = self.driver.perform(&request);
-                    self.app.done(done);
-                }
-                _ => {}
+            if let Some(Effect::Quit(_)) = self.interface.key(*key).effect {
+                return;
             }
             self.finish();
         }
@@ -55,39 +47,23 @@ impl Offscreen {
 
     /// Shows a view.
     pub fn show(&mut self, view: ViewId) {
-        self.app.show(view);
+        self.interface.app.show(view);
+        self.interface.refresh();
         self.finish();
     }
 
     /// What is on the screen.
-    pub fn picture(&mut self, format: Format) -> String {
-        let model = self.driver.model(self.app.view());
-        picture::of(&mut self.app, model, format)
+    pub fn picture(&mut self, format: ScreenFormat) -> String {
+        screenshot::of(&mut self.interface, format)
     }
 
-    /// Ends what a key has begun.
+    /// Ends what a key has begun, except searches and a clock that plays.
     fn finish(&mut self) {
-        while self.app.is_running() {
-            if let Some(_words) = self.driver.run_slice(SLICE) {
-                self.app.set_running(false);
-                self.app.done(Done::default());
-            }
+        let interface = &mut self.interface;
+        while interface.app.is_running() || interface.driver.is_working() {
+            interface.work();
         }
-        self.sync();
-        while self.driver.is_working() {
-            self.driver.work_slice(SLICE);
-            self.sync();
-        }
-        let model = self.driver.model(self.app.view());
-        if let Some(pod) = self.app.wanted_answer(model) {
-            self.driver.answer(pod);
-            self.sync();
-        }
-    }
-
-    fn sync(&mut self) {
-        let model = self.driver.model(self.app.view());
-        self.app.sync(model);
+        interface.answer();
     }
 }
 
@@ -96,7 +72,7 @@ impl Offscreen {
 ///
 /// # Errors
 /// What is between the brackets is no key.
-pub fn parse_keys(text: &str) -> Result<Vec<Key>, NotAKey> {
+pub fn parse_keys(text: &str) -> Result<Vec<KeyPress>, NotAKey> {
     let mut keys = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -107,7 +83,7 @@ pub fn parse_keys(text: &str) -> Result<Vec<Key>, NotAKey> {
                 rest = after;
             }
             None => {
-                keys.push(Key::char(c));
+                keys.push(KeyPress::char(c));
                 rest = &rest[c.len_utf8()..];
             }
         }

@@ -3,7 +3,7 @@
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::action::{Action, Key};
+use super::key::KeyPress;
 
 /// The longest line, in characters. More is no command but a paste gone wrong.
 pub const LONGEST: usize = 4_096;
@@ -16,7 +16,12 @@ pub enum Purpose {
     /// `/` and a filter, applied while typing.
     Filter,
     /// The argument of an action that was invoked by its key.
-    Argument(Action),
+    Argument {
+        /// The action's name.
+        command: &'static str,
+        /// What is asked for.
+        what: &'static str,
+    },
 }
 
 /// A line being typed.
@@ -62,7 +67,7 @@ impl Prompt {
     }
 
     /// Edits the line as a readline would; says whether the text changed.
-    pub fn edit(&mut self, key: Key) -> bool {
+    pub fn edit(&mut self, key: KeyPress) -> bool {
         let before = self.is_full().then(|| self.input.clone());
         let changed = self.input.handle_event(&crossterm::event::Event::Key(key.event()));
         if let Some(before) = before.filter(|_| self.length() > LONGEST) {
@@ -107,6 +112,11 @@ impl Prompt {
             self.set(&text);
             self.completing = Some((list, at));
         }
+    }
+
+    /// The completions being cycled through, and the index of the one shown.
+    pub fn completing(&self) -> Option<(&[String], usize)> {
+        self.completing.as_ref().map(|(list, at)| (list.as_slice(), *at))
     }
 
     /// Recalls an older line, or a newer one; only lines that begin with what was typed.

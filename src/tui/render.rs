@@ -4,24 +4,24 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::action::spec;
+use super::action::{Input, Suggestions};
 use super::app::App;
 use super::glyph::MARKED;
 use super::layout::{self, Tier};
-use super::lines::{Line, wrapped};
-use super::model::{Model, span};
+use super::lines::{DetailLine, wrapped};
+use super::model::Model;
 use super::prompt::{LONGEST, Prompt, Purpose};
 use super::text::{Cut, fit, width};
 use super::theme::Scope;
-use super::view::{View, ViewId};
+use super::view::{self, View, ViewId};
 use super::widget::grid::{self, GridState, Hidden};
 use super::widget::prompt::PromptLine;
 use super::widget::status_line::Severity;
-use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line, tabs};
+use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line};
 use kubestep_api::words::count;
 
 /// Draws everything and places the terminal's cursor on what has the keys, where screen readers look.
-pub fn render(frame: &mut Frame, app: &mut App, model: &Model) {
+pub fn render(frame: &mut Frame, app: &mut App, input: &Input, model: &Model) {
     let area = frame.area();
     let theme = app.theme().clone();
     let paint = Paint { theme: &theme, charset: app.charset(), tier: app.tier() };
@@ -33,9 +33,16 @@ pub fn render(frame: &mut Frame, app: &mut App, model: &Model) {
     };
     draw_top(buffer, &screen, app, model, &paint);
     let mut cursor = draw_view(buffer, screen.body, app, model, &paint);
-    cursor = draw_popup(buffer, screen.body, app, &paint).or(cursor);
-    draw_continuations(buffer, screen.body, app, &paint);
-    cursor = draw_bottom(buffer, &screen, (app, model), &paint).or(cursor);
+    if app.window().is_some() {
+        // What is behind a window steps back.
+        buffer.set_style(screen.body, paint.style(Scope::TextDim));
+    }
+    cursor = draw_window(buffer, screen.body, app, &paint).or(cursor);
+    draw_continuations(buffer, screen.body, (input, app.view()), &paint);
+    let suggestions = input.suggestions(app);
+    draw_suggestions(buffer, screen.body, &suggestions, &paint);
+    let line = (input, suggestions.ghost.as_str());
+    cursor = draw_bottom(buffer, &screen, (app, model), line, &paint).or(cursor);
     if let Some(position) = cursor {
         frame.set_cursor_position(position);
     }
@@ -49,19 +56,16 @@ fn too_small(buffer: &mut Buffer, area: Rect, paint: &Paint) {
     }
 }
 
-fn draw_top(buffer: &mut Buffer, screen: &layout::Screen, app: &App, model: &Model, paint: &Paint) {
+fn draw_top(
+    buffer: &mut Buffer,
+    screen: &layout::ScreenAreas,
+    app: &App,
+    model: &Model,
+    paint: &Paint,
+) {
     let (mode, scope) = app.mode(model);
-    tabs::draw(buffer, screen.tabs, app.view(), (&mode, scope), paint);
-    breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &clock(model), paint);
-}
-
-/// What stands at the right of the breadcrumbs: input, branch, virtual time since the start.
-pub(super) fn clock(model: &Model) -> String {
-    let branch = match model.branch.as_str() {
-        "" => String::new(),
-        name => format!(" [{name}]"),
-    };
-    format!("{}{branch} +{}", model.source, span(model.now.0 - model.start.0))
+    view::tabs(app.view()).draw(buffer, screen.tabs, (&mode, scope), paint);
+    breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &model.clock(), paint);
 }
 
 fn draw_view(
@@ -120,7 +124,7 @@ fn as_of(view: ViewId, model: &Model) -> Option<String> {
     if let Some((done, all)) = model.going_back {
         return Some(format!("going back: {done} of {all} steps"));
     }
-    let past = view.shows_cluster() && !model.at_end;
+    let past = view.spec().part.shows_cluster() && !model.at_end;
     past.then(|| match model.cycle() {
         Some(cycle) => format!("as of cycle {}", cycle.cycle),
         None => "as loaded".into(),
@@ -190,7 +194,7 @@ fn draw_empty(buffer: &mut Buffer, area: Rect, source: &dyn View, grid: &GridSta
 
 /// The details with the answer for the selected row's pod, once it is there: before them where the
 /// row is the pod, behind them where it is a step of its cycle.
-fn with_answer(details: Vec<Line>, app: &App, model: &Model) -> Vec<Line> {
+fn with_answer(details: Vec<DetailLine>, app: &App, model: &Model) -> Vec<DetailLine> {
     let pod = app.answered_pod(model);
     let answer = model.answer.as_ref().filter(|answer| Some(answer.pod) == pod);
     let Some(answer) = answer.filter(|answer| !answer.lines.is_empty()) else { return details };
@@ -198,7 +202,7 @@ fn with_answer(details: Vec<Line>, app: &App, model: &Model) -> Vec<Line> {
         ViewId::Cycle => [details, answer.lines.clone()],
         _ => [answer.lines.clone(), details],
     };
-    parts.join(&Line::text(""))
+    parts.join(&DetailLine::text(""))
 }
 
 /// What is to be said about the selected cell; scrolls when it has the keys.
@@ -206,7 +210,7 @@ fn draw_detail(
     buffer: &mut Buffer,
     area: Rect,
     (app, marked): (&mut App, bool),
-    lines: &[Line],
+    lines: &[DetailLine],
     paint: &Paint,
 ) -> Option<Position> {
     let lines = wrapped(lines, usize::from(area.width.saturating_sub(2)));
@@ -233,9 +237,9 @@ fn draw_detail(
     focused.then(|| Position::new(area.x + 1, (area.y + 1).min(area.bottom().saturating_sub(1))))
 }
 
-fn draw_popup(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) -> Option<Position> {
+fn draw_window(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) -> Option<Position> {
     let screen = (area.width, area.height);
-    let window = app.popup()?;
+    let window = app.window()?;
     let size = window.size(screen);
     let title = match window.grid.filter.is_empty() {
         true => window.title.clone(),
@@ -255,8 +259,13 @@ fn draw_popup(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) -> 
 }
 
 /// After the beginning of a key sequence: what could follow, in the lower right corner.
-fn draw_continuations(buffer: &mut Buffer, area: Rect, app: &App, paint: &Paint) {
-    let next = app.continuations();
+fn draw_continuations(
+    buffer: &mut Buffer,
+    area: Rect,
+    (input, view): (&Input, ViewId),
+    paint: &Paint,
+) {
+    let next = input.continuations(view);
     if next.is_empty() {
         return;
     }
@@ -268,23 +277,49 @@ fn draw_continuations(buffer: &mut Buffer, area: Rect, app: &App, paint: &Paint)
         width: size.0.min(area.width),
         height: size.1.min(area.height),
     };
-    let inner = popup::draw(buffer, corner, size, &app.pending_text(), "", paint);
+    let inner = popup::draw(buffer, corner, size, &input.pending_text(), "", paint);
     for (y, hint) in (inner.top()..inner.bottom()).zip(&next) {
         let x = paint.put(buffer, inner, inner.x, y, &hint.key, Scope::HintKey);
         paint.put(buffer, inner, x + 1, y, &hint.text, Scope::HintText);
     }
 }
 
+/// What the typed line can be completed to, over the prompt.
+fn draw_suggestions(buffer: &mut Buffer, area: Rect, found: &Suggestions, paint: &Paint) {
+    let Some(widest) = found.lines.iter().map(|(text, _)| width(text)).max() else { return };
+    let column = widest.clamp(12, usize::from(area.width / 2)) as u16;
+    let height = (found.lines.len() as u16 + 2).min(area.height);
+    let corner = Rect { y: area.bottom().saturating_sub(height), height, ..area };
+    let footer = "Tab completes";
+    let inner = popup::draw(buffer, corner, (area.width, height), "", footer, paint);
+    let mut before = "";
+    for (at, (y, (text, about))) in (inner.top()..inner.bottom()).zip(&found.lines).enumerate() {
+        let name = Rect { width: column.min(inner.width), ..inner };
+        paint.put(buffer, name, inner.x, y, text, Scope::HintKey);
+        // The form of an edit is said once for all objects that it can be about.
+        let shown = if about == before { "" } else { about };
+        before = about;
+        paint.put(buffer, inner, inner.x + column + 2, y, shown, Scope::TextDim);
+        if found.chosen == Some(at) {
+            let line = Rect { y, height: 1, ..inner };
+            buffer.set_style(line, paint.style(Scope::Selection));
+        }
+    }
+    if found.more > 0 {
+        popup::note(buffer, inner, &count(found.more, "more completion"), paint);
+    }
+}
+
 fn draw_bottom(
     buffer: &mut Buffer,
-    screen: &layout::Screen,
+    screen: &layout::ScreenAreas,
     (app, model): (&mut App, &Model),
+    (input, ghost): (&Input, &str),
     paint: &Paint,
 ) -> Option<Position> {
-    let (list, help) = app.hints(model);
+    let (list, help) = input.hints(app.view(), model);
     hints::draw(buffer, screen.hints, &list, &help, paint);
     let note = prompt_note(app);
-    let ghost = app.ghost();
     let Some(open) = app.prompt() else {
         let said = app.status();
         let goes_on = model.progress.as_deref().or(model.searching.as_deref());
@@ -298,16 +333,10 @@ fn draw_bottom(
     let label = match open.purpose {
         Purpose::Command => ":".to_owned(),
         Purpose::Filter => "/".to_owned(),
-        Purpose::Argument(action) => {
-            format!(
-                "{} {}: ",
-                spec(action).name,
-                super::app::argument_name(spec(action)).to_lowercase()
-            )
-        }
+        Purpose::Argument { command, what } => format!("{command} {}: ", what.to_lowercase()),
     };
     let (before, after) = open.around_cursor();
-    let line = PromptLine { label: &label, before, after, ghost: &ghost, note: &note };
+    let line = PromptLine { label: &label, before, after, ghost, note: &note };
     Some(prompt::draw(buffer, screen.status, &line, paint))
 }
 
@@ -319,7 +348,7 @@ fn prompt_note(app: &mut App) -> String {
     let Some(text) = app.prompt().filter(|p| p.purpose == Purpose::Filter).map(|p| p.text()) else {
         return String::new();
     };
-    match super::filter::Filter::parse(text) {
+    match super::filter::RowFilter::parse(text) {
         Err(problem) => problem.to_string(),
         Ok(_) => {
             let (shown, total) = app.filter_count();

@@ -4,30 +4,42 @@
 //! ```yaml
 //! theme: dark-cvd
 //! color: always        # auto, always, never
-//! preset: emacs        # keys: vi, emacs, plain
+//! preset: emacs        # keys: vi, vim, emacs, plain
 //! ascii: false
 //! keys:
 //!   next: [n, space]   # replaces the action's keys
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use etcetera::BaseStrategy;
 use serde::Deserialize;
 
 use super::action::presets::PRESETS;
 use super::action::{Keymap, Preset};
 use super::app::Appearance;
 use super::background::Background;
-use super::color::{self, ColorChoice, Depth};
+use super::color::{self, ColorChoice, ColorDepth};
 use super::glyph::Charset;
-use super::paths;
 use super::theme::Library;
 use kubestep_config::suggest;
 
+/// Environment variable that replaces the configuration directory.
+pub const CONFIG_DIR_VARIABLE: &str = "KUBESTEP_CONFIG_DIR";
+
+/// The directory of `config.yaml` and `themes/`, when the platform has one. It need not exist.
+pub fn config_dir(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    if let Some(dir) = env(CONFIG_DIR_VARIABLE).filter(|d| !d.is_empty()) {
+        return Some(PathBuf::from(dir));
+    }
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.config_dir().join("kubestep"))
+}
+
 /// What the command line says about the interface.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct InterfaceOptions {
     /// `--theme`.
     pub theme: Option<String>,
     /// `--color`.
@@ -52,18 +64,18 @@ struct File {
 const KEYS: [&str; 5] = ["theme", "color", "ascii", "preset", "keys"];
 
 /// Everything decided before the interface starts.
-pub struct Settings {
+pub struct InterfaceSettings {
     /// Theme, colours, glyphs.
     pub appearance: Appearance,
-    /// Keys.
+    /// The keys of all actions.
     pub keymap: Keymap,
     /// What was ignored, a sentence each.
     pub warnings: Vec<String>,
 }
 
 /// Decides by options, then `config.yaml`, then the environment (`env` looks a variable up).
-pub fn load(options: &Options, env: impl Fn(&str) -> Option<String>) -> Settings {
-    let dir = paths::config_dir(&env);
+pub fn load(options: &InterfaceOptions, env: impl Fn(&str) -> Option<String>) -> InterfaceSettings {
+    let dir = config_dir(&env);
     let mut warnings = Vec::new();
     let file = dir.as_deref().map(|dir| read(&dir.join("config.yaml"), &mut warnings));
     let file = file.unwrap_or_default();
@@ -72,12 +84,16 @@ pub fn load(options: &Options, env: impl Fn(&str) -> Option<String>) -> Settings
     let (keymap, problems) = Keymap::with_preset(preset, &file.keys);
     warnings.extend(problems);
     let theme = options.theme.clone().or(file.theme).unwrap_or_else(|| {
-        let said = options.ask.filter(|_| depth > Depth::Ansi16).and_then(|ask| ask());
+        let said = options.ask.filter(|_| depth > ColorDepth::Ansi16).and_then(|ask| ask());
         default_theme(depth, said, &env)
     });
     let library = Library::new(dir.map(|d| d.join("themes")));
     let charset = Charset::choose(options.ascii || file.ascii, &env);
-    Settings { appearance: Appearance { library, theme, depth, charset }, keymap, warnings }
+    InterfaceSettings {
+        appearance: Appearance { library, theme, depth, charset },
+        keymap,
+        warnings,
+    }
 }
 
 /// The preset called so; the first one with a warning if there is none.
@@ -115,13 +131,13 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> File {
 /// With sixteen colours the user's own palette; else light or dark as the terminal said, or as `COLORFGBG`
 /// has it, which ends in the background's number: 7 and 9 to 15 are light. Dark if nobody says.
 fn default_theme(
-    depth: Depth,
+    depth: ColorDepth,
     said: Option<Background>,
     env: impl Fn(&str) -> Option<String>,
 ) -> String {
     let number = env("COLORFGBG").and_then(|v| v.rsplit(';').next()?.parse::<u8>().ok());
     match (depth, said, number) {
-        (Depth::Ansi16, _, _) => "terminal",
+        (ColorDepth::Ansi16, _, _) => "terminal",
         (_, Some(Background::Light), _) | (_, None, Some(7 | 9..=15)) => "light",
         _ => "dark",
     }
@@ -131,9 +147,9 @@ fn default_theme(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::action::{Action, Execution};
+    use crate::tui::action;
 
-    fn with_file(text: &str, options: &Options) -> Settings {
+    fn with_file(text: &str, options: &InterfaceOptions) -> InterfaceSettings {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("config.yaml"), text).unwrap();
         let path = dir.path().display().to_string();
@@ -147,33 +163,34 @@ mod tests {
     #[test]
     fn the_file_is_read_and_options_win() {
         let text = "theme: light\ncolor: never\nascii: true\nkeys: { next: [ctrl-n] }\n";
-        let settings = with_file(text, &Options::default());
+        let settings = with_file(text, &InterfaceOptions::default());
         assert_eq!(settings.warnings, Vec::<String>::new());
         assert_eq!(settings.appearance.theme, "light");
-        assert_eq!(settings.appearance.depth, Depth::None);
+        assert_eq!(settings.appearance.depth, ColorDepth::None);
         assert!(settings.appearance.charset == Charset::Ascii);
-        let next = Action::Execution(Execution::Next);
+        let next = action::find("next").unwrap();
         assert_eq!(settings.keymap.keys_of(next).collect::<Vec<_>>(), ["Ctrl-n"]);
-        let options = Options {
+        let options = InterfaceOptions {
             theme: Some("mono".into()),
             color: Some(ColorChoice::Always),
-            ..Options::default()
+            ..InterfaceOptions::default()
         };
         let settings = with_file(text, &options);
         assert_eq!(settings.appearance.theme, "mono");
-        assert_eq!(settings.appearance.depth, Depth::Ansi256);
+        assert_eq!(settings.appearance.depth, ColorDepth::Ansi256);
     }
 
     #[test]
     fn presets_are_chosen_by_the_file_and_mistakes_are_told() {
-        let settings = with_file("preset: emacs\nkeys: { next: [ctrl-z] }\n", &Options::default());
+        let settings =
+            with_file("preset: emacs\nkeys: { next: [ctrl-z] }\n", &InterfaceOptions::default());
         assert_eq!(settings.keymap.preset().name, "emacs");
         assert!(settings.warnings.iter().any(|w| w.contains("Ctrl-z belongs to next")));
-        let settings = with_file("preset: emcas\n", &Options::default());
+        let settings = with_file("preset: emcas\n", &InterfaceOptions::default());
         assert_eq!(
             settings.warnings,
             [
-                "preset: there is no \"emcas\", did you mean \"emacs\"?; presets are vi, emacs, plain"
+                "preset: there is no \"emcas\", did you mean \"emacs\"?; presets are vi, vim, emacs, plain"
             ]
         );
     }
@@ -183,19 +200,19 @@ mod tests {
         fn light() -> Option<Background> {
             Some(Background::Light)
         }
-        let asking = |text: &str, options: Options| {
-            with_file(text, &Options { ask: Some(light), ..options }).appearance.theme
+        let asking = |text: &str, options: InterfaceOptions| {
+            with_file(text, &InterfaceOptions { ask: Some(light), ..options }).appearance.theme
         };
-        assert_eq!(asking("", Options::default()), "light");
-        assert_eq!(asking("theme: dark", Options::default()), "dark");
-        let chosen = Options { theme: Some("mono".into()), ..Options::default() };
+        assert_eq!(asking("", InterfaceOptions::default()), "light");
+        assert_eq!(asking("theme: dark", InterfaceOptions::default()), "dark");
+        let chosen = InterfaceOptions { theme: Some("mono".into()), ..InterfaceOptions::default() };
         assert_eq!(asking("", chosen), "mono");
-        assert_eq!(asking("color: never", Options::default()), "dark");
+        assert_eq!(asking("color: never", InterfaceOptions::default()), "dark");
     }
 
     #[test]
     fn a_broken_file_is_a_warning() {
-        let shown = |text| with_file(text, &Options::default()).warnings.join("|");
+        let shown = |text| with_file(text, &InterfaceOptions::default()).warnings.join("|");
         assert!(shown("thme: light").contains("unknown key \"thme\", did you mean \"theme\"?"));
         assert!(shown("theme: [").contains("ignored"));
         assert!(shown("color: purple").contains("ignored"));
@@ -207,10 +224,18 @@ mod tests {
         let theme = |depth, value: &'static str| {
             default_theme(depth, None, move |n| (n == "COLORFGBG").then(|| value.to_owned()))
         };
-        assert_eq!(theme(Depth::Rgb, ""), "dark");
-        assert_eq!(theme(Depth::Rgb, "15;0"), "dark");
-        assert_eq!(theme(Depth::Rgb, "0;15"), "light");
-        assert_eq!(theme(Depth::Rgb, "0;default;15"), "light");
-        assert_eq!(theme(Depth::Ansi16, "0;15"), "terminal");
+        assert_eq!(theme(ColorDepth::Rgb, ""), "dark");
+        assert_eq!(theme(ColorDepth::Rgb, "15;0"), "dark");
+        assert_eq!(theme(ColorDepth::Rgb, "0;15"), "light");
+        assert_eq!(theme(ColorDepth::Rgb, "0;default;15"), "light");
+        assert_eq!(theme(ColorDepth::Ansi16, "0;15"), "terminal");
+    }
+
+    #[test]
+    fn the_variable_wins_unless_empty() {
+        let moved = config_dir(|n| (n == CONFIG_DIR_VARIABLE).then(|| "/x/y".into()));
+        assert_eq!(moved, Some(PathBuf::from("/x/y")));
+        let default = config_dir(|_| Some(String::new()));
+        assert!(default.is_none_or(|d| d.ends_with("kubestep")));
     }
 }

@@ -32,7 +32,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// Most that is copied: base64 makes it 100,000 bytes, where several terminals stop.
 const CLIPBOARD_BYTES: usize = 74_994;
 
-/// Whether the terminal is in our hands. Held while writing, so that giving it back waits for the write.
+/// Whether the terminal is in our hands. HoldReason while writing, so that giving it back waits for the write.
 static OWNED: Mutex<bool> = Mutex::new(false);
 static PANIC_HOOK: Once = Once::new();
 
@@ -67,21 +67,21 @@ impl Write for Gate {
 }
 
 /// The terminal in raw mode on the alternate screen; restored when dropped.
-pub struct Screen {
+pub struct TerminalScreen {
     terminal: Terminal<CrosstermBackend<BufWriter<Gate>>>,
     mouse: bool,
 }
 
-impl Screen {
+impl TerminalScreen {
     /// Takes the terminal over. The panic hook is set once for the process.
-    pub fn enter() -> io::Result<Screen> {
+    pub fn enter() -> io::Result<TerminalScreen> {
         PANIC_HOOK.call_once(restore_on_panic);
         // The theme decides about colours; crossterm's own NO_COLOR would erase attributes too.
         crossterm::style::force_color_output(true);
         claim(false)?;
         let output = BufWriter::with_capacity(BUFFER_BYTES, Gate(()));
         let terminal = Terminal::new(CrosstermBackend::new(output)).inspect_err(|_| restore())?;
-        Ok(Screen { terminal, mouse: false })
+        Ok(TerminalScreen { terminal, mouse: false })
     }
 
     /// Draws one frame as one synchronized update, so that no half-drawn screen is seen.
@@ -150,7 +150,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         restore();
     }

@@ -1,7 +1,8 @@
 //! Keystroke stories and golden frames: the interface used as a person uses it, on a backend in memory.
 //!
-//! A golden file has three parts, glyphs, one letter per cell for its style, and what the letters mean,
-//! because a frame without styles does not show where the selection is. `UPDATE_GOLDEN=1` rewrites them.
+//! A golden file has the glyphs of a frame. One frame of each view, and one without colours, has two
+//! more parts, one letter per cell for its style and what the letters mean: a changed colour concerns
+//! these files only. `UPDATE_GOLDEN=1` rewrites them.
 
 mod live;
 mod sample;
@@ -14,10 +15,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, Cell};
 
-use super::action::{Key, Keymap};
-use super::app::{App, Appearance, Effect, Request};
-use super::color::Depth;
+use super::action::{Input, Keymap};
+use super::app::{App, Appearance, Effect};
+use super::color::ColorDepth;
+use super::command::Command;
 use super::glyph::Charset;
+use super::key::KeyPress;
 use super::model::Model;
 use super::render::render;
 use super::theme::Library;
@@ -28,6 +31,7 @@ pub use sample::{filter_frame, model, pod};
 /// A running interface over a fixed model.
 pub struct Story {
     pub app: App,
+    pub input: Input,
     pub model: Model,
     pub effects: Vec<Effect>,
     terminal: Terminal<TestBackend>,
@@ -36,27 +40,30 @@ pub struct Story {
 impl Story {
     /// The dark theme in full colour at 80×24.
     pub fn new(model: Model) -> Story {
-        Story::with(model, (80, 24), "dark", Depth::Rgb, Charset::Unicode)
+        Story::with(model, (80, 24), "dark", ColorDepth::Rgb, Charset::Unicode)
     }
 
     pub fn with(
         model: Model,
         size: (u16, u16),
         theme: &str,
-        depth: Depth,
+        depth: ColorDepth,
         charset: Charset,
     ) -> Story {
-        let mut app = app(size, theme, depth, charset);
-        app.sync(&model);
+        let mut app = App::new(appearance(theme, depth, charset)).unwrap();
+        app.resize(size.0, size.1);
+        app.refresh(&model);
+        let input = Input::new(Keymap::default());
         let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-        Story { app, model, effects: Vec::new(), terminal }
+        Story { app, input, model, effects: Vec::new(), terminal }
     }
 
     /// Types `keys`: characters, and names in angle brackets (`jj<Enter>:theme light<Enter>`). Draws after
     /// each key, as the program does.
     pub fn keys(mut self, keys: &str) -> Story {
         for key in parse_keys(keys) {
-            let effect = self.app.key(key, &self.model);
+            let effect = self.input.key(&mut self.app, key, &self.model);
+            self.refresh();
             if effect != Effect::None {
                 self.effects.push(effect);
             }
@@ -68,14 +75,19 @@ impl Story {
     pub fn resized(mut self, width: u16, height: u16) -> Story {
         self.terminal.backend_mut().resize(width, height);
         self.app.resize(width, height);
-        self.app.sync(&self.model);
+        self.refresh();
         self.draw();
         self
     }
 
+    pub fn refresh(&mut self) {
+        self.app.refresh(&self.model);
+        self.input.refresh(&self.app, &self.model);
+    }
+
     pub fn draw(&mut self) -> Buffer {
-        let (app, model) = (&mut self.app, &self.model);
-        self.terminal.draw(|frame| render(frame, app, model)).unwrap();
+        let (app, input, model) = (&mut self.app, &self.input, &self.model);
+        self.terminal.draw(|frame| render(frame, app, input, model)).unwrap();
         self.terminal.backend().buffer().clone()
     }
 
@@ -95,7 +107,7 @@ impl Story {
         (at.x, at.y)
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<Command> {
         let request = |e: &Effect| match e {
             Effect::Session(r) => Some(r.clone()),
             _ => None,
@@ -103,35 +115,32 @@ impl Story {
         self.effects.iter().filter_map(request).collect()
     }
 
-    /// Compares the frame with `tests/golden/NAME.txt`.
+    /// Compares the frame's glyphs with `tests/golden/NAME.txt`.
     pub fn golden(&mut self, name: &str) {
         golden(&self.draw(), name);
     }
-}
 
-/// Compares a frame with `tests/golden/NAME.txt`.
-pub fn golden(buffer: &Buffer, name: &str) {
-    let shown = describe(buffer);
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(&file, &shown).unwrap();
+    /// Compares the frame's glyphs and styles with `tests/golden/NAME.txt`.
+    pub fn golden_with_styles(&mut self, name: &str) {
+        let buffer = self.draw();
+        let glyphs = glyphs(&buffer);
+        compare(name, &format!("== glyphs ==\n{glyphs}== styles ==\n{}", styles(&buffer)));
     }
-    let expected = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        expected == shown,
-        "{name} differs from {}; UPDATE_GOLDEN=1 rewrites it. Now:\n{shown}",
-        file.display()
-    );
 }
 
-/// An interface with default keys and built-in themes.
-fn app(size: (u16, u16), theme: &str, depth: Depth, charset: Charset) -> App {
-    let library = Library::default();
-    let appearance = Appearance { library, theme: theme.into(), depth, charset };
-    let mut app = App::new(appearance, Keymap::default()).unwrap();
-    app.resize(size.0, size.1);
-    app
+/// Compares a frame's glyphs with `tests/golden/NAME.txt`.
+pub fn golden(buffer: &Buffer, name: &str) {
+    compare(name, &glyphs(buffer));
+}
+
+fn compare(name: &str, text: &str) {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
+    kubestep_output::golden::compare(&file, text);
+}
+
+/// Built-in themes.
+fn appearance(theme: &str, depth: ColorDepth, charset: Charset) -> Appearance {
+    Appearance { library: Library::default(), theme: theme.into(), depth, charset }
 }
 
 /// The screen's lines, without blanks at their ends.
@@ -142,7 +151,7 @@ fn lines_of(buffer: &Buffer) -> Vec<String> {
 }
 
 /// Keys of a story.
-pub fn parse_keys(text: &str) -> Vec<Key> {
+pub fn parse_keys(text: &str) -> Vec<KeyPress> {
     let mut keys = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -153,7 +162,7 @@ pub fn parse_keys(text: &str) -> Vec<Key> {
                 rest = after;
             }
             None => {
-                keys.push(Key::char(c));
+                keys.push(KeyPress::char(c));
                 rest = &rest[c.len_utf8()..];
             }
         }
@@ -161,23 +170,24 @@ pub fn parse_keys(text: &str) -> Vec<Key> {
     keys
 }
 
-/// A frame as text: glyphs, styles, legend.
-fn describe(buffer: &Buffer) -> String {
+/// A frame's lines, without blanks at their ends.
+fn glyphs(buffer: &Buffer) -> String {
+    lines_of(buffer).iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// A frame's styles, a letter per cell, and what the letters mean.
+fn styles(buffer: &Buffer) -> String {
     let mut legend: BTreeMap<String, char> = BTreeMap::new();
     let letters: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
-    let (mut glyphs, mut styles) = (String::new(), String::new());
+    let mut out = String::new();
     for cells in buffer.content.chunks(usize::from(buffer.area.width)) {
-        let mut line = String::new();
         for cell in cells {
-            line.push_str(cell.symbol());
             let next = letters[legend.len() % letters.len()];
-            styles.push(*legend.entry(style_of(cell)).or_insert(next));
+            out.push(*legend.entry(style_of(cell)).or_insert(next));
         }
-        glyphs.push_str(line.trim_end());
-        glyphs.push('\n');
-        styles.push('\n');
+        out.push('\n');
     }
-    let mut out = format!("== glyphs ==\n{glyphs}== styles ==\n{styles}== legend ==\n");
+    out.push_str("== legend ==\n");
     let mut by_letter: Vec<_> = legend.iter().map(|(style, letter)| (letter, style)).collect();
     by_letter.sort_by_key(|(letter, _)| letters.iter().position(|l| l == *letter));
     for (letter, style) in by_letter {
@@ -192,6 +202,7 @@ fn style_of(cell: &Cell) -> String {
 
 #[test]
 fn stories_are_written_as_they_are_typed() {
-    let shown: Vec<String> = parse_keys("g<Ctrl-d><<Enter>a>").iter().map(Key::to_string).collect();
+    let shown: Vec<String> =
+        parse_keys("g<Ctrl-d><<Enter>a>").iter().map(KeyPress::to_string).collect();
     assert_eq!(shown, ["g", "Ctrl-d", "<", "Enter", "a", ">"]);
 }

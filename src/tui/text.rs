@@ -26,10 +26,10 @@ pub enum Cut {
 /// The side that text shorter than its column sticks to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Align {
-    /// Text.
+    /// At the left edge, as text.
     #[default]
     Left,
-    /// Numbers.
+    /// At the right edge, as numbers.
     Right,
 }
 

@@ -16,7 +16,7 @@ use ratatui::style::Style;
 pub use file::{BUILT_IN, Library};
 pub use scope::Scope;
 
-use super::color::{self, Depth, Rgb};
+use super::color::{self, ColorDepth, Rgb};
 
 /// Why a theme could not be loaded.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,14 +63,14 @@ impl Theme {
     pub fn load(
         library: &Library,
         name: &str,
-        depth: Depth,
+        depth: ColorDepth,
     ) -> Result<(Theme, Vec<String>), ThemeError> {
         let named = library.read(name)?;
-        let shown = if depth == Depth::None { library.read("mono")? } else { named };
+        let shown = if depth == ColorDepth::None { library.read("mono")? } else { named };
         let sixteen = library.read("terminal")?;
         let style = |scope: Scope| match lookup(&shown, scope) {
             // A bar's colour among sixteen may be the background's: use the attributes made for sixteen.
-            Style { fg: None, bg: Some(_), .. } if depth == Depth::Ansi16 => {
+            Style { fg: None, bg: Some(_), .. } if depth == ColorDepth::Ansi16 => {
                 lookup(&sixteen, scope)
             }
             style => at_depth(style, depth),
@@ -110,7 +110,7 @@ fn lookup(merged: &file::Merged, scope: Scope) -> Style {
     }
 }
 
-fn at_depth(style: Style, depth: Depth) -> Style {
+fn at_depth(style: Style, depth: ColorDepth) -> Style {
     let mut mapped = style;
     mapped.fg = style.fg.map(|c| color::map(c, depth));
     mapped.bg = style.bg.map(|c| color::map(c, depth));

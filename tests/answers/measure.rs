@@ -192,7 +192,7 @@ impl<'a> Examined<'a> {
                 break;
             }
             let Some(end) = self.end_after(&change) else { continue };
-            let whole = size + 2 * end.evicted.len() as u32;
+            let whole = size + size::REPLACED * end.evicted.len() as u32;
             if end.is_placed() && whole < limit {
                 (limit, best) = (whole, Some((change, whole)));
             }

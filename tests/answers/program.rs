@@ -67,7 +67,7 @@ pub fn explain(input: Input<'_>, pod: &str) -> Result<Value, String> {
     let why = ask(&mut session, key(pod), &[]).ok_or("there is no such pod")?;
     let (world, limits) = (session.world(), Limits::default());
     let fixes = fix::fixes(world, &start, key(pod), limits, &mut |_, _| true);
-    let mut answer = report::why::json::value(&why);
+    let mut answer = report::why::value(&why);
     answer["fixes"] = report::fixes::value(&fixes);
     Ok(answer)
 }

@@ -1,6 +1,6 @@
-//! The size of a change, by a rule independent of the program's: every change and every evicted pod
-//! counts two, a corrected typo one, and hardware, which is a node that is added or made larger,
-//! four. Amounts do not matter.
+//! The size of a change, by a rule independent of the program's: every change in place counts two, a
+//! pod that is evicted, or created again as the field is immutable, three, a corrected typo one, and
+//! hardware, which is a node that is added or made larger, six. Amounts do not matter.
 
 use serde_json::Value;
 
@@ -10,14 +10,16 @@ use crate::truth::all;
 
 const CORRECTED: u32 = 1;
 const CHANGED: u32 = 2;
-const HARDWARE: u32 = 4;
+/// A pod that is evicted or created again.
+pub const REPLACED: u32 = 3;
+const HARDWARE: u32 = 6;
 /// Two names that differ in at most this many letters count as a name and its typo.
 const LETTERS: usize = 2;
 
 /// The size of changes that evict that many pods.
 pub fn of(documents: &[Value], changes: &[Change], evicted: usize) -> u32 {
     let changes: u32 = changes.iter().map(|change| of_one(documents, change)).sum();
-    changes + CHANGED * evicted as u32
+    changes + REPLACED * evicted as u32
 }
 
 fn of_one(documents: &[Value], change: &Change) -> u32 {
@@ -27,9 +29,25 @@ fn of_one(documents: &[Value], change: &Change) -> u32 {
         What::Set(path, _) if path.starts_with("/status/capacity/") => 0,
         What::Set(path, _) if path.starts_with("/status/allocatable/") => HARDWARE,
         What::Set(_, Some(_)) if is_typo(documents, change) => CORRECTED,
-        What::Set(path, None) => CHANGED * expressions(old(documents, change, path)),
-        _ => CHANGED,
+        What::Set(path, None) => each(change) * expressions(old(documents, change, path)),
+        _ => each(change),
     }
+}
+
+/// The size of a change of one field.
+fn each(change: &Change) -> u32 {
+    let in_place = |path: &str| {
+        let fields = ["/metadata/", "/container/", "/spec/schedulingGates", "/spec/tolerations"];
+        fields.iter().any(|field| path.starts_with(field)) || path.contains("/resources/")
+    };
+    let is_in_place = match &change.what {
+        What::Delete => false,
+        _ if change.target.kind != "pod" => true,
+        What::Set(path, _) | What::Append(path, _) | What::Remove(path, _) => in_place(path),
+        What::Total(..) => true,
+        What::Put(_) | What::Copy(_) | What::Unport(_) => false,
+    };
+    if is_in_place { CHANGED } else { REPLACED }
 }
 
 /// The number of expressions in a term that is removed as a whole; 1 for anything else.
@@ -70,23 +88,7 @@ fn is_known(documents: &[Value], text: &str) -> bool {
 
 fn is_near(a: &str, b: &str) -> bool {
     let is_amount = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-    !is_amount(a) && a.len() > LETTERS && distance(a, b) <= LETTERS
-}
-
-/// The edit distance: inserted, removed or replaced letters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    !is_amount(a) && a.len() > LETTERS && strsim::levenshtein(a, b) <= LETTERS
 }
 
 #[test]

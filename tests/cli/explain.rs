@@ -26,6 +26,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("device-taken", &["train"]),
     ("gang-short", &["train-2", "lonely-0"]),
     ("cordoned", &["job"]),
+    ("zone-loss", &["reports"]),
 ];
 
 fn on(story: &str) -> Call {

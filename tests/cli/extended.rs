@@ -53,6 +53,8 @@ fn the_points_that_make_the_difference_add_up() {
         "explain web-0 -f cluster.yaml --config scheduler.yaml --call-extenders --why-not b-0";
     let said = call.run(line);
     let text = format!("{}{}", said.stdout, said.stderr);
+    let heading = text.lines().next().unwrap();
+    assert_eq!(heading.matches("extender").count(), 1, "{heading}");
     let by = format!("by extender http://{address} (50 against 450)");
     assert!(text.contains(&format!("-400 {by}")), "{text}");
     let (before, _) = text.split_once(" fewer, ").unwrap();

@@ -97,7 +97,7 @@ fn a_record_whose_last_line_is_cut_off() {
     let whole = record();
     let cut = Call::new().file("record.jsonl", &whole[..whole.len() - 30]);
     let said = cut.run("run -f record.jsonl");
-    assert!(said.stderr.contains("its last line is cut off and was left out"), "{}", said.stderr);
+    assert!(said.stderr.contains("its last line is truncated and was skipped"), "{}", said.stderr);
     // The pod that it deletes still exists here and uses its resources.
     assert_eq!(said.code, Some(1), "{}", said.stdout);
 }

@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use kubestep_output::golden;
 use tempfile::TempDir;
 
 use crate::schema;
@@ -137,12 +138,6 @@ pub fn words(line: &str) -> Vec<&str> {
 }
 
 fn compare(name: &str, text: String) {
-    let path: PathBuf =
-        [env!("CARGO_MANIFEST_DIR"), "tests", "cli", &format!("{name}.txt")].iter().collect();
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &text).unwrap();
-    }
-    let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, expected, "{name}: see {}", path.display());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
+    golden::compare(&folder.join(format!("{name}.txt")), &text);
 }

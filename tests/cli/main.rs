@@ -30,7 +30,6 @@ mod shapes;
 mod storage;
 mod tested;
 mod tries;
-mod unreachable;
 
 use harness::Call;
 use kubestep_source::fixtures::STORIES;
@@ -80,6 +79,18 @@ fn without_a_terminal_no_screen_is_started() {
 }
 
 #[test]
-fn an_option_before_the_command_is_told_its_place() {
+fn options_may_stand_before_the_command() {
+    let before = Call::new().run("--demo fragmented explain report");
+    let behind = Call::new().run("explain report --demo fragmented");
+    assert_eq!((before.code, before.stdout), (behind.code, behind.stdout));
+    Call::new().says("theme-first", "--theme light demo fragmented");
     Call::new().says("option-first", "-f cluster.yaml run -o json");
+}
+
+#[test]
+fn a_device_is_no_file() {
+    let said = Call::new().run("run -f /dev/zero");
+    assert!(said.stderr.contains("/dev/zero: is a device, not a file"), "{}", said.stderr);
+    let empty = Call::new().run("run -f /dev/null");
+    assert!(!empty.stderr.contains("is a device"), "{}", empty.stderr);
 }

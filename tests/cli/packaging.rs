@@ -178,3 +178,64 @@ mod as_a_plugin {
         assert!(told("explain web -A -n shop").contains("cannot be used with"));
     }
 }
+
+/// The arguments of each command line of the program in a text, as a shell splits them. Variables
+/// stay as they are.
+fn lines_of(program: &str, text: &str) -> Vec<Vec<String>> {
+    let begin = format!("{program} ");
+    let calls = text.lines().filter_map(|line| line.split_once(&begin));
+    let ends = |line: &str| line.split([';', '|', '>', '\n']).next().unwrap().replace("2", "");
+    calls
+        .map(|(_, rest)| {
+            let line = ends(rest).replace(['\'', '"'], "");
+            line.split_whitespace().map(str::to_owned).collect()
+        })
+        .collect()
+}
+
+fn check_lines(program: &str, text: &str, expected: usize) {
+    let lines = lines_of(program, text);
+    assert_eq!(lines.len(), expected, "{lines:?}");
+    for words in lines {
+        let all = std::iter::once("kubestep".to_owned()).chain(words);
+        kubestep::cli::command().try_get_matches_from(all).unwrap();
+    }
+}
+
+/// k9s takes a plugin with these fields; the keys call commands that exist.
+#[test]
+fn the_keys_for_k9s_call_this_program() {
+    let file: serde_json::Value =
+        kubestep_api::yaml::from_str(&text("packaging/k9s.yaml")).unwrap();
+    let plugins = file["plugins"].as_object().unwrap();
+    let keys: Vec<&str> =
+        plugins.values().map(|plugin| plugin["shortCut"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["Shift-W", "Shift-X"]);
+    for plugin in plugins.values() {
+        let fields: BTreeSet<&str> =
+            plugin.as_object().unwrap().keys().map(String::as_str).collect();
+        let known = "args background command confirm description scopes shortCut";
+        assert_eq!(fields, known.split(' ').collect());
+        assert_eq!(plugin["scopes"][0], "pods");
+        check_lines("kubectl step", plugin["args"][1].as_str().unwrap(), 1);
+    }
+}
+
+/// The workflows are YAML, and the commands in them exist.
+#[test]
+fn workflows_call_this_program() {
+    let workflow = |name: &str| -> serde_json::Value {
+        kubestep_api::yaml::from_str(&text(&format!("packaging/github/{name}.yaml"))).unwrap()
+    };
+    let steps = workflow("scheduler-tests")["jobs"]["test"]["steps"].clone();
+    let runs = steps.as_array().unwrap().iter().filter_map(|step| step["run"].as_str());
+    let runs: Vec<&str> = runs.filter(|run| run.starts_with("kubestep ")).collect();
+    check_lines("kubestep", &runs.join("\n"), 4);
+    let release = workflow("release");
+    let platforms = &release["jobs"]["build"]["strategy"]["matrix"]["include"];
+    let manifest = text("packaging/krew/step.yaml");
+    for platform in platforms.as_array().unwrap() {
+        let archive = format!("kubestep-{}.tar.gz", platform["platform"].as_str().unwrap());
+        assert!(manifest.contains(&archive), "{archive}");
+    }
+}

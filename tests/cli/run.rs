@@ -152,3 +152,22 @@ fn nothing_from_a_cluster_controls_the_terminal() {
         assert!(!said.stdout.contains('\u{1b}') && !said.stdout.is_empty(), "{format}");
     }
 }
+
+/// The disruptions of the story of zones, and the loss of each zone, in every format.
+#[test]
+fn drains_and_losses_say_which_pods_find_no_place() {
+    let call = Call::new();
+    call.says("disrupt/drain", "run --demo zone-loss --edit 'drain node a-0'");
+    call.says("disrupt/drain-json", "run --demo zone-loss --edit 'drain zone=zone-a' -o json");
+    call.says("disrupt/lose", "run --demo zone-loss --edit 'lose zone=zone-a'");
+    for format in ["text", "json", "yaml", "junit", "csv"] {
+        let line = format!("run --demo zone-loss --survive zone -o {format}");
+        call.says(&format!("disrupt/survive-{format}"), &line);
+    }
+    call.says("disrupt/survive-unknown", "run --demo zone-loss --survive rack");
+    call.says("disrupt/drain-refused", "run --demo tour --edit 'drain node b-0'");
+    call.says(
+        "disrupt/drain-forced",
+        "run --demo preemption-budget --edit 'drain node node-0 force'",
+    );
+}

@@ -1,8 +1,12 @@
 //! Every JSON and YAML output matches its schema in `schema/`.
 //!
-//! The check implements the keywords of JSON Schema 2020-12 that our schemas use. It is stricter in
-//! one point: fields that the schema does not name are errors, so that all printed fields are
-//! described.
+//! The check implements the keywords of JSON Schema 2020-12 that our schemas use, and fails at any
+//! other. It is stricter in one point: fields that the schema does not name are errors, so that all
+//! printed fields are described.
+//!
+//! A crate would save some 110 lines, but `jsonschema` switches on `serde_json/float_roundtrip`, with
+//! which the tested program would read numbers in another way than the released one, and brings 22
+//! packages; `boon` brings 32.
 
 use std::collections::BTreeMap;
 use std::fs;

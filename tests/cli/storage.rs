@@ -101,10 +101,8 @@ fn of_two_claims_the_one_that_goes_without_is_named() {
         ]);
         says(
             &call,
-            &[
-                "claim default/big: class \"local\" provisions no volumes, and none of its existing \
-               ones suits: v5 goes to claim default/small of the same pod",
-            ],
+            &["claim default/big: class \"local\" provisions no volumes, and no existing volume \
+               matches: v5 is used for claim default/small of the same pod"],
         );
         assert!(!explained(&call).contains("VolumeBinding: claim default/small"));
     }
@@ -189,7 +187,7 @@ fn a_mistyped_name_of_a_claim_or_class_is_corrected() {
     let call = cluster("data-web", "fsat");
     says(
         &call,
-        &["claim default/data-web names it: did you mean \"fast\"?", &format!("1. {edit}")],
+        &["claim default/data-web references it: did you mean \"fast\"?", &format!("1. {edit}")],
     );
     places(&call, &[edit]);
 }
@@ -204,7 +202,7 @@ fn a_claim_that_is_too_large_for_existing_volumes_is_made_smaller() {
         claiming("web", &["data"], ""),
     ]);
     let edit = "set persistentvolumeclaim default/data spec.resources.requests.storage=\"5Gi\"";
-    says(&call, &["none of its existing ones suits: disk has only 5Gi", &format!("1. {edit}")]);
+    says(&call, &["no existing volume matches: disk has only 5Gi", &format!("1. {edit}")]);
     places(&call, &[edit]);
 }
 
@@ -260,8 +258,8 @@ fn a_node_gets_the_label_that_a_volume_asks_for_where_people_set_it() {
 
     let immutable = |key: &str| {
         format!(
-            "volume disk keeps its node affinity, which is immutable once set: only a node with \
-             {key}=blue reaches it"
+            "the node affinity of volume disk is immutable: only a node with {key}=blue \
+             reaches it"
         )
     };
     let call = cluster("kubernetes.io/hostname", "");
@@ -278,8 +276,8 @@ fn a_volume_of_another_zone_is_said_to_stay_there() {
         .replace("{name: disk}", "{name: disk, labels: {topology.kubernetes.io/zone: z2}}");
     let labels = format!("{N1}, topology.kubernetes.io/zone: z1");
     let call = on(&[node("n1", &labels), zoned, claiming("web", &["data"], "")]);
-    let stays = "volume disk keeps its zone: only a node in topology.kubernetes.io/zone=z2 can \
-                 attach it";
+    let stays = "the zone of volume disk is immutable: only a node in \
+                 topology.kubernetes.io/zone=z2 can attach it";
     says(&call, &["No change was found", stays]);
     let json = call.run("explain web -f cluster.yaml --fix -o json").stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -303,7 +301,7 @@ fn storage_capacity_and_allowed_topologies_have_remedies() {
     says(
         &call,
         &[
-            "class fast has less than 10Gi of free storage within reach; at most 4Gi",
+            "class fast has less than 10Gi of free storage reachable from the node; at most 4Gi",
             &format!("1. {edit}"),
         ],
     );

@@ -1,6 +1,7 @@
 //! Finds the first difference of two documents, and names its path.
 
-use serde_json::Value;
+use kubestep_api::Quantity;
+use serde_json::{Value, json};
 
 /// Fields in the order of a cycle and of a step's state; others follow by name.
 const ORDER: &[&str] = &[
@@ -78,6 +79,21 @@ fn show(value: &Value) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
+}
+
+/// Compares a line of the corpus of quantities: a text, and upstream's result of parsing it.
+pub fn quantity(scenario: &Value) -> Result<(), String> {
+    let text = scenario["in"].as_str().ok_or("no text")?;
+    let (expected, got) = match Quantity::parse(text) {
+        Ok(quantity) => {
+            let (value, milli) = (quantity.value(), quantity.milli_value());
+            let canon = quantity.to_string();
+            (scenario, json!({"in": text, "value": value, "milli": milli, "canon": canon}))
+        }
+        // With an error, the values have no meaning.
+        Err(error) => (&scenario["err"], json!(error.to_string())),
+    };
+    first_difference("", expected, &got).map_or(Ok(()), Err)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The configuration corpus: documents and the result of kube-scheduler 1.36.2 (resolved document
+//! The configuration corpus: documents and the result of kube-scheduler (resolved document
 //! and plugins, or the stage that rejected them).
 
 use std::collections::BTreeSet;
@@ -8,14 +8,14 @@ use kubestep_config::{ExtensionPoint, FeatureGates, Problem, ResolvedConfig, Sta
 use serde_json::{Map, Value, json};
 
 use crate::compare::first_difference;
+use crate::corpus::gates;
 
 /// Compares one line.
 pub fn compare(scenario: &Value) -> Result<(), String> {
-    compare_document(&scenario["config"], &scenario["expect"])
+    compare_document(&scenario["config"], gates(scenario)?, &scenario["expect"])
 }
 
-fn compare_document(document: &Value, expect: &Value) -> Result<(), String> {
-    let gates = FeatureGates::default();
+fn compare_document(document: &Value, gates: FeatureGates, expect: &Value) -> Result<(), String> {
     let plugins = kubestep_plugins::registry().descriptors();
     let loaded = match config::load(Some(&document.to_string()), &gates, &plugins) {
         Ok(loaded) => loaded,

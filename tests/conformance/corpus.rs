@@ -1,11 +1,13 @@
 //! Reads the corpus: folders of `CATEGORY.jsonl.gz` (or `.jsonl`), one scenario per line.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
+use kubestep_config::{FeatureGates, KubeVersion};
 use serde_json::Value;
 
 /// A file of the corpus.
@@ -25,6 +27,55 @@ pub fn own_folder() -> PathBuf {
 pub fn further_folders(variable: Option<OsString>) -> Vec<PathBuf> {
     let folders = variable.iter().flat_map(std::env::split_paths);
     folders.filter(|folder| !folder.as_os_str().is_empty()).collect()
+}
+
+/// A folder and the folders in it, by name, as far as they hold files of the corpus.
+pub fn with_subfolders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+    let mut folders: Vec<PathBuf> = paths.filter(|path| has_scenarios(path)).collect();
+    folders.sort();
+    if has_scenarios(folder) || folders.is_empty() {
+        folders.insert(0, folder.to_owned());
+    }
+    folders
+}
+
+fn has_scenarios(folder: &Path) -> bool {
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name().to_string_lossy().contains(".jsonl"))
+}
+
+/// The version that a scenario was recorded with; the default one where it names none.
+pub fn version(scenario: &Value) -> Result<KubeVersion, String> {
+    match scenario.get("kubeVersion").and_then(Value::as_str) {
+        Some(text) => text.parse().map_err(|error| format!("kubeVersion: {error}")),
+        None => Ok(KubeVersion::default()),
+    }
+}
+
+/// The gates under which a scenario was recorded.
+pub fn gates(scenario: &Value) -> Result<FeatureGates, String> {
+    let set = scenario.get("featureGates").and_then(Value::as_object);
+    let pairs = set.into_iter().flatten().map(|(name, on)| (name.as_str(), on == true));
+    FeatureGates::of(version(scenario)?).with_pairs(pairs).map_err(|error| error.to_string())
+}
+
+/// The same categories for each version, the oldest first.
+pub fn by_version(categories: Vec<Category>) -> BTreeMap<KubeVersion, Vec<Category>> {
+    let mut versions: BTreeMap<KubeVersion, Vec<Category>> = BTreeMap::new();
+    for category in categories {
+        let mut split: BTreeMap<KubeVersion, Vec<Value>> = BTreeMap::new();
+        for scenario in category.scenarios {
+            // A version that is none fails when the scenario is run.
+            split.entry(version(&scenario).unwrap_or_default()).or_default().push(scenario);
+        }
+        for (version, scenarios) in split {
+            let name = category.name.clone();
+            versions.entry(version).or_default().push(Category { name, scenarios });
+        }
+    }
+    versions
 }
 
 /// The categories of a folder, by name.

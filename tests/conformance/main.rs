@@ -1,9 +1,10 @@
-//! Comparison with recorded decisions of kube-scheduler 1.36.2.
+//! Comparison with recorded decisions of kube-scheduler, each scenario under the version that it
+//! was recorded with.
 //!
-//! Prints `category passed/total` for each category and the first difference of each failing
-//! scenario. The categories in [`COMPLETE`] must pass completely.
+//! Prints a table for each version, `category passed/total`, and the first difference of each
+//! failing scenario. All must agree.
 //!
-//! - `KUBESTEP_CONFORMANCE_DIR`: additional folders of such files, always required in full.
+//! - `KUBESTEP_CONFORMANCE_DIR`: additional folders of such files, or of folders of them.
 //! - `KUBESTEP_CONFORMANCE_ONLY`: `CATEGORY[/SCENARIO],…` to run a part.
 
 mod compare;
@@ -12,23 +13,24 @@ mod corpus;
 #[path = "../why/explained.rs"]
 mod explained;
 mod extender;
-mod quantity;
 #[path = "../why/rendered.rs"]
 mod rendered;
 mod scenario;
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
+use kubestep_config::KubeVersion;
 use kubestep_framework::tie_break::TieBreak;
 use rayon::prelude::*;
 use serde_json::Value;
 
 use corpus::{Category, Selection};
 
-/// The categories that must agree in every field.
+/// The categories of the default version in the repository.
 const COMPLETE: &[&str] = &[
     "batching",
     "config",
@@ -75,12 +77,14 @@ fn choice(name: &str) -> TieBreak {
 #[test]
 fn the_corpus_agrees() {
     let selection = Selection::new(std::env::var("KUBESTEP_CONFORMANCE_ONLY").ok().as_deref());
-    let (mut compared, mut incomplete) =
-        check_folder(&corpus::own_folder(), &selection, |category| COMPLETE.contains(&category));
-    for folder in corpus::further_folders(std::env::var_os("KUBESTEP_CONFORMANCE_DIR")) {
-        let (more, problems) = check_folder(&folder, &selection, |_| true);
-        compared += more;
-        incomplete.extend(problems);
+    let (mut compared, mut incomplete) = (0, Vec::new());
+    let further = corpus::further_folders(std::env::var_os("KUBESTEP_CONFORMANCE_DIR"));
+    for root in std::iter::once(corpus::own_folder()).chain(further) {
+        for folder in corpus::with_subfolders(&root) {
+            let (more, problems) = check_folder(&folder, &selection);
+            compared += more;
+            incomplete.extend(problems);
+        }
     }
     assert!(compared > 0, "KUBESTEP_CONFORMANCE_ONLY names no scenario");
     assert!(incomplete.is_empty(), "must be complete: {}", incomplete.join(", "));
@@ -93,6 +97,15 @@ fn every_required_category_is_there() {
     let missing: Vec<_> =
         COMPLETE.iter().filter(|name| !there.iter().any(|t| t == *name)).collect();
     assert!(missing.is_empty(), "not in the corpus: {missing:?}");
+}
+
+#[test]
+fn every_version_before_is_there() {
+    let folders = corpus::with_subfolders(&corpus::own_folder());
+    let read = folders.iter().flat_map(|folder| corpus::read_folder(folder)).flatten();
+    let there: BTreeSet<KubeVersion> = corpus::by_version(read.collect()).into_keys().collect();
+    let proved: BTreeSet<KubeVersion> = KubeVersion::all().filter(|v| v.is_proved()).collect();
+    assert_eq!(there, proved);
 }
 
 #[test]
@@ -127,49 +140,60 @@ fn every_refusal_is_explained() {
     assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Runs the selected scenarios of a folder and prints the table. Returns the number of scenarios
-/// compared, and the required categories that are not complete.
-fn check_folder(
-    folder: &Path,
-    selection: &Selection,
-    required: impl Fn(&str) -> bool,
-) -> (usize, Vec<String>) {
+/// Runs the selected scenarios of a folder and prints a table for each version. Returns the number
+/// of scenarios compared, and the categories that do not agree completely.
+fn check_folder(folder: &Path, selection: &Selection) -> (usize, Vec<String>) {
     let categories = match corpus::read_folder(folder) {
         Ok(categories) => categories,
         Err(error) => return (0, vec![error]),
     };
     let (mut compared, mut incomplete) = (0, Vec::new());
-    // The test harness captures what is printed, but not what is written.
+    for (version, categories) in corpus::by_version(categories) {
+        let mut lines = vec![String::new(), format!("conformance {version}: {}", folder.display())];
+        let selected = categories.iter().filter(|category| selection.has_category(&category.name));
+        for category in selected {
+            let (passed, total) = check_category(category, selection, &mut lines);
+            compared += total;
+            if passed < total {
+                incomplete.push(format!("{version} {} {passed}/{total}", category.name));
+            }
+        }
+        print(&lines);
+    }
+    (compared, incomplete)
+}
+
+/// Runs the selected scenarios of a category and adds its lines to the table. Returns how many
+/// agree, and how many there are.
+fn check_category(
+    category: &Category,
+    selection: &Selection,
+    lines: &mut Vec<String>,
+) -> (usize, usize) {
+    let compare = match category.name.as_str() {
+        "quantity" => compare::quantity,
+        "config" => config::compare,
+        _ => under_its_choice,
+    };
+    let results = run(category, selection, compare);
+    let failed = |(name, result): &(String, Result<(), String>)| {
+        result.as_ref().err().map(|text| format!("    {name}: {text}"))
+    };
+    let failures: Vec<_> = results.iter().filter_map(failed).collect();
+    let (passed, total) = (results.len() - failures.len(), results.len());
+    lines.push(format!("{} {passed}/{total}", category.name));
+    lines.extend(failures);
+    let drawn = DRAWN.iter().filter(|(drawn, ..)| results.iter().any(|(name, _)| name == drawn));
+    lines.extend(drawn.map(|(name, choice, why)| format!("    {name} under {choice}: {why}")));
+    (passed, total)
+}
+
+/// The test harness captures what is printed, but not what is written.
+fn print(lines: &[String]) {
     #[expect(clippy::disallowed_methods, reason = "a test's own table")]
     let mut out = std::io::stdout().lock();
-    let mut lines = vec![String::new(), format!("conformance: {}", folder.display())];
-    for category in categories.iter().filter(|category| selection.has_category(&category.name)) {
-        let compare = match category.name.as_str() {
-            "quantity" => quantity::compare,
-            "config" => config::compare,
-            _ => under_its_choice,
-        };
-        let results = run(category, selection, compare);
-        let failures: Vec<_> = results
-            .iter()
-            .filter_map(|(name, result)| {
-                result.as_ref().err().map(|text| format!("    {name}: {text}"))
-            })
-            .collect();
-        let (passed, total) = (results.len() - failures.len(), results.len());
-        compared += total;
-        lines.push(format!("{} {passed}/{total}", category.name));
-        lines.extend(failures);
-        let drawn =
-            DRAWN.iter().filter(|(drawn, ..)| results.iter().any(|(name, _)| name == drawn));
-        lines.extend(drawn.map(|(name, choice, why)| format!("    {name} under {choice}: {why}")));
-        if passed < total && required(&category.name) {
-            incomplete.push(format!("{} {passed}/{total}", category.name));
-        }
-    }
-    lines.push(String::new());
-    out.write_all(lines.join("\n").as_bytes()).and_then(|()| out.flush()).ok();
-    (compared, incomplete)
+    let text = lines.join("\n") + "\n";
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
 }
 
 /// Compares a scenario under its tie break.

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::compare::first_difference;
+use crate::corpus::gates;
 use crate::explained;
 use crate::extender::{NodeLabels, Rule};
 use crate::rendered;
@@ -28,8 +29,10 @@ struct Scenario {
     #[serde(rename = "name")]
     _name: String,
     category: String,
-    #[serde(default)]
-    feature_gates: BTreeMap<String, bool>,
+    #[serde(rename = "kubeVersion")]
+    _kube_version: Option<String>,
+    #[serde(rename = "featureGates")]
+    _feature_gates: Option<Value>,
     config: Option<Value>,
     #[serde(default)]
     extenders: Vec<Rule>,
@@ -58,8 +61,9 @@ struct Deleted {
 
 /// Compares one line; `tie_break` makes the choices that are random upstream.
 pub fn compare(scenario: &Value, tie_break: TieBreak) -> Result<(), String> {
+    let features = gates(scenario)?;
     let scenario = Scenario::deserialize(scenario).map_err(|error| error.to_string())?;
-    let mut run = Run::new(&scenario)?;
+    let mut run = Run::new(&scenario, features)?;
     run.world.scheduler_mut().set_tie_break(tie_break);
     for object in &scenario.objects {
         run.create(object)?;
@@ -82,11 +86,12 @@ pub fn compare(scenario: &Value, tie_break: TieBreak) -> Result<(), String> {
 /// Runs one line and compares the answers of "why" with the results of its cycles. Gangs are
 /// excluded: one cycle schedules all their pods in sequence.
 pub fn explain(scenario: &Value) -> Result<(), String> {
+    let features = gates(scenario)?;
     let scenario = Scenario::deserialize(scenario).map_err(|error| error.to_string())?;
     if scenario.category == "gang" {
         return Ok(());
     }
-    let mut run = Run::new(&scenario)?;
+    let mut run = Run::new(&scenario, features)?;
     for object in &scenario.objects {
         run.create(object)?;
     }
@@ -111,9 +116,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(scenario: &Scenario) -> Result<Run, String> {
-        let pairs = scenario.feature_gates.iter().map(|(name, on)| (name.as_str(), *on));
-        let features = FeatureGates::from_pairs(pairs).map_err(|error| error.to_string())?;
+    fn new(scenario: &Scenario, features: FeatureGates) -> Result<Run, String> {
         let registry = kubestep_plugins::registry();
         let plugins = registry.descriptors();
         let document = scenario.config.as_ref().map(Value::to_string);

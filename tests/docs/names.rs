@@ -72,7 +72,7 @@ fn is_known(code: &str, command: &Command) -> bool {
     }
     match first.strip_prefix(':') {
         Some(name) if !name.is_empty() => {
-            action::all().any(|spec| spec.name == name || spec.aliases.contains(&name))
+            action::all().any(|action| action.name == name || action.aliases.contains(&name))
         }
         _ => true,
     }

@@ -8,9 +8,11 @@
 
 use std::fs;
 
+use kubestep_output::golden::is_updating;
+
 use crate::documents::{Document, top};
 use crate::names::words;
-use crate::{tables, updating};
+use crate::tables;
 
 const PRINTED: &str = "<!-- printed by: kubestep ";
 const DRAWN: &str = "<!-- kubestep render ";
@@ -129,15 +131,6 @@ pub fn unmarked(document: &Document) -> Vec<String> {
     unmarked.map(|block| format!("{name}: no mark before: {}", block.text)).collect()
 }
 
-/// The first difference of two texts.
-pub fn first_difference(is: &str, should: &str) -> String {
-    let pair = is.lines().zip(should.lines()).find(|(is, should)| is != should);
-    let (is, should) = pair.unwrap_or(("the end", "another end"));
-    format!(
-        "says {is:?}, the program {should:?}; UPDATE_GOLDEN=1 cargo test --test docs rewrites it"
-    )
-}
-
 /// The screenshots, each with the options that render it.
 const PICTURES: &[(&str, &str)] = &[
     ("filter", "--demo tour --keys nnnn3jjjj --size 110x26"),
@@ -155,7 +148,7 @@ pub fn pictures(documents: &[Document]) -> Vec<String> {
         let file = format!("{FOLDER}/{name}.svg");
         let picture = output(&format!("render {screen} -o svg"));
         assert!(picture.starts_with("<svg"), "{screen}");
-        if updating() {
+        if is_updating() {
             fs::write(top(&file), &picture).unwrap();
         }
         if fs::read_to_string(top(&file)).unwrap_or_default() != picture {

@@ -7,8 +7,8 @@ use std::fs;
 use clap::{Arg, Command};
 use kubestep::cli::EXITS;
 use kubestep::tui::action::presets::PRESETS;
-use kubestep::tui::action::{self, key};
-use kubestep_config::Feature;
+use kubestep::tui::{action, key};
+use kubestep_config::{Feature, FeatureGates, GateSpec};
 use kubestep_debug::breakpoint::variables::{Reach, VARIABLES};
 use kubestep_debug::breakpoint::{Event, location};
 use kubestep_debug::edit::FORMS;
@@ -134,13 +134,13 @@ fn shown_keys(keys: &str) -> String {
 }
 
 fn feature_gates() -> String {
-    let row = |gate: Feature| {
-        let default = if gate.default() { "on" } else { "off" };
-        let locked = if gate.locked() { ", locked" } else { "" };
-        let stage = format!("{}{locked}", gate.stage().name());
+    let row = |(gate, spec): (Feature, GateSpec)| {
+        let default = if spec.default { "on" } else { "off" };
+        let locked = if spec.locked { ", locked" } else { "" };
+        let stage = format!("{}{locked}", spec.stage.name());
         [code(gate.name()), default.to_owned(), stage, gate.effect().to_owned()]
     };
-    rows(["gate", "default", "stage", "effect"], Feature::all().map(row))
+    rows(["gate", "default", "stage", "effect"], FeatureGates::default().known().map(row))
 }
 
 fn plugins() -> String {

@@ -4,7 +4,7 @@
 use kubestep_api::{Kind, Object};
 use kubestep_cluster::World;
 use kubestep_config as config;
-use kubestep_config::FeatureGates;
+use kubestep_config::{Feature, FeatureGates, KubeVersion};
 use serde_json::{Value, json};
 
 use crate::gates;
@@ -51,6 +51,8 @@ pub enum Step {
 pub struct Case {
     pub config: Option<String>,
     pub features: Vec<(&'static str, bool)>,
+    /// The version that decides.
+    version: KubeVersion,
     /// Whether extenders are configured.
     pub has_extenders: bool,
     /// Whether the scheduler's own status patches change a pod's resource version.
@@ -64,17 +66,28 @@ pub struct Case {
 }
 
 impl Case {
-    /// Few nodes and many steps.
+    /// Few nodes and many steps, under a random version.
     pub fn small(seed: u64) -> Case {
+        let mut case = Case::of_default_version(seed);
+        let versions: Vec<KubeVersion> = KubeVersion::all().collect();
+        case.version = versions[Random::new(seed ^ 0x7e57).below(versions.len())];
+        let gates = FeatureGates::of(case.version);
+        case.features.retain(|(gate, _)| {
+            Feature::from_name(gate).is_some_and(|gate| gates.spec(gate).is_some())
+        });
+        case
+    }
+
+    fn of_default_version(seed: u64) -> Case {
         let mut r = Random::new(seed);
         let nodes = 2 + r.below(28);
         Case::new(&mut r, nodes, 15, 40)
     }
 
-    /// Like [`Case::small`], with feature gates enabled that are off by default, and pod groups or
-    /// extenders.
+    /// Like [`Case::small`] under the default version, with feature gates enabled that are off by
+    /// default, and pod groups or extenders.
     pub fn with_gates(seed: u64) -> Case {
-        let mut case = Case::small(seed);
+        let mut case = Case::of_default_version(seed);
         gates::decorate(&mut case, seed);
         case
     }
@@ -108,6 +121,7 @@ impl Case {
         let mut case = Case {
             config: CONFIGS[r.below(CONFIGS.len())].map(document),
             features: Vec::new(),
+            version: KubeVersion::default(),
             has_extenders: false,
             status_patches_count: r.chance(50),
             lists,
@@ -145,7 +159,8 @@ impl Case {
     }
 
     fn filled(&self, objects: Vec<Value>) -> Result<World, String> {
-        let features = FeatureGates::from_pairs(self.features.iter().copied())
+        let features = FeatureGates::of(self.version)
+            .with_pairs(self.features.iter().copied())
             .map_err(|error| error.to_string())?;
         let registry = kubestep_plugins::registry();
         let config = config::resolve(self.config.as_deref(), &features, &registry.descriptors())

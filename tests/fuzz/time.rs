@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
+use kubestep_debug::edit::EditError;
 use kubestep_debug::trace::{Entry, json};
 use kubestep_debug::{Change, Input, Session};
 use serde_json::Value;
@@ -28,8 +29,8 @@ impl Change for Deed {
         format!("{self:?}")
     }
 
-    fn apply(&self, world: &mut World) -> Result<(), String> {
-        run::act(world, &self.0.steps[self.1]).map(|_| ())
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
+        run::act(world, &self.0.steps[self.1]).map(|_| ()).map_err(EditError)
     }
 }
 
@@ -38,7 +39,7 @@ fn play(case: &Arc<Case>, session: &mut Session) -> Result<Vec<Value>, String> {
     let mut seen = vec![run::seen(session.world(), &[])];
     for (number, step) in case.steps.iter().enumerate() {
         for input in inputs(case, session, (number, step)) {
-            if session.apply(input)? {
+            if session.apply(input).map_err(|error| error.to_string())? {
                 seen.push(run::seen(session.world(), &[]));
             }
         }
@@ -108,7 +109,7 @@ fn goes_on(session: &mut Session, step: usize, expected: &[Value]) -> Result<(),
         session.timeline().steps().from(step + 1).filter_map(|s| s.input.clone()).collect();
     let mut fork = session.fork();
     for input in rest {
-        if !fork.apply(input)? {
+        if !fork.apply(input).map_err(|error| error.to_string())? {
             return Err(format!("from step {step}: there is nothing to do any more"));
         }
     }

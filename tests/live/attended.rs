@@ -19,7 +19,7 @@ fn bindings(server: &StandIn) -> Vec<String> {
 fn attend(server: &StandIn, more: &[&str]) -> Terminal {
     let terminal = schedule(server, &[&["--tui", "--yes-write"], more].concat());
     terminal.wait_for("LIVE SCHEDULING lab: paused");
-    terminal.wait_for("s steps into a cycle, n decides one, Space lets it go on by itself");
+    terminal.wait_for("s steps into a cycle, n runs one, Space schedules continuously");
     terminal
 }
 
@@ -64,7 +64,7 @@ fn steps_are_real_are_held_and_are_written_once() {
     terminal.send("{");
     terminal.wait_for("HELD: ");
     terminal.send("ssssssssc");
-    terminal.wait_for("this is the present");
+    terminal.wait_for("this is the newest state");
     assert_eq!(bindings(&server), ["web"]);
     terminal.send(" ");
     until("the late one is bound", || bindings(&server) == ["web", "late"]);
@@ -105,7 +105,7 @@ fn what_is_held_when_one_leaves_is_said_and_not_written() {
     terminal.wait_for("is held: bind default/web to node-a");
     terminal.send("q");
     assert_eq!(terminal.exit_code(), 0);
-    terminal.wait_for("not written, as it was held: bind default/web to node-a");
+    terminal.wait_for("held and not written: bind default/web to node-a");
     assert!(bindings(&server).is_empty());
 }
 
@@ -116,7 +116,7 @@ fn a_lost_connection_stops_it_and_it_comes_back() {
     server.misbehave(|faults| faults.down = true);
     terminal.wait_for("CONNECTION LOST: writes stopped");
     terminal.send("n");
-    terminal.wait_for("the connection to the cluster is lost: nothing is decided");
+    terminal.wait_for("the connection to the cluster is lost: no cycles");
     server.misbehave(|faults| faults.down = false);
     terminal.wait_for("LIVE SCHEDULING lab: paused");
     terminal.send("n");
@@ -138,7 +138,7 @@ fn a_lost_lease_stops_it_for_good_and_one_can_still_look() {
     });
     server.put_at("/apis/coordination.k8s.io/v1/leases", "kube-system/kube-scheduler", stolen);
     terminal.wait_for("LEASE LOST: writes stopped");
-    terminal.wait_for("nothing is written any more");
+    terminal.wait_for("writing stopped");
     terminal.send("}2");
     server.put(Kind::Pod, "x", json!({"metadata": {"uid": "x"}, "spec": {"containers": []}}));
     terminal.wait_for("default/x");
@@ -163,8 +163,10 @@ fn health_and_metrics_are_served_beside_it() {
                   plugin=\"NodeName\",status=\"Success\"} 1";
     let bind = "scheduler_framework_extension_point_duration_seconds_count{\
                 extension_point=\"Bind\"";
+    let batching = "scheduler_get_node_hint_duration_seconds_count{hinted=\"no_hint\",\
+                    profile=\"default-scheduler\"} 1";
     pod(&server, "another");
-    for series in [event, plugin, bind] {
+    for series in [event, plugin, bind, batching] {
         until(series, || get(port, "/metrics").contains(series));
     }
     assert!(get(port, "/readyz").starts_with("HTTP/1.1 200"));

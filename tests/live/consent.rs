@@ -93,7 +93,7 @@ fn where_nobody_can_be_asked_nothing_is_written() {
 fn a_dry_run_needs_no_word_and_takes_no_lease() {
     let server = cluster();
     let mut terminal = schedule(&server, &["--dry-run", "--v", "2"]);
-    terminal.wait_for("kubestep will let the server try (dryRun=All, nothing changes)");
+    terminal.wait_for("kubestep will send dry-run writes (dryRun=All, nothing changes)");
     terminal.wait_for("bound default/web to node-a");
     terminal.signal("INT");
     assert_eq!(terminal.exit_code(), 0);

@@ -89,7 +89,7 @@ fn an_outage_is_said_once_and_its_end_too() {
     std::thread::sleep(Duration::from_millis(200));
     server.put(Kind::Node, "b", json!({}));
     server.misbehave(|faults| faults.down = false);
-    settle(&mut mirror, &mut feed, &server, "everything is followed again");
+    settle(&mut mirror, &mut feed, &server, "all watches work again");
     assert_eq!(mirror.notices.len(), 2, "{:?}", mirror.notices);
     assert!(mirror.notices[0].contains("cannot be followed since"), "{:?}", mirror.notices);
 }
@@ -127,7 +127,7 @@ fn what_is_refused_is_missing_until_it_is_allowed() {
     let mut mirror = Mirror::new(&snapshot);
     assert_eq!(mirror.contents().len(), 1);
     server.misbehave(|faults| faults.refused.clear());
-    settle(&mut mirror, &mut feed, &server, "csinodes can be read now");
+    settle(&mut mirror, &mut feed, &server, "csinodes is readable now");
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod real_writes;
 mod record;
 mod running;
 mod schedule;
+mod schedulers;
 mod screens;
 mod standin;
 #[path = "../pty/terminal.rs"]

@@ -50,16 +50,16 @@ pub enum Mode {
 
 /// The responses, each with the text that is shown.
 const MODES: &[(Mode, &str)] = &[
-    (Mode::Whole(b""), "watch ends at once"),
+    (Mode::Whole(b""), "watch ends immediately"),
     (Mode::Whole(br#"{"type":"ADDED","object":{"kind":"Pod","metad"#), "no connection"),
-    (Mode::Whole(b"\x00\xff{\"type\":\"ADDED\",,}\n"), "bad answer"),
-    (Mode::Whole(b"{\"type\":\"BOOKMARK\",\"object\":{}}\n"), "watch ends at once"),
+    (Mode::Whole(b"\x00\xff{\"type\":\"ADDED\",,}\n"), "bad response"),
+    (Mode::Whole(b"{\"type\":\"BOOKMARK\",\"object\":{}}\n"), "watch ends immediately"),
     (
         Mode::Whole(
             b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\",\
               \"resourceVersion\":\"999999\"},\"spec\":5}}\n",
         ),
-        "watch ends at once",
+        "watch ends immediately",
     ),
     (
         Mode::Whole(
@@ -78,9 +78,9 @@ const MODES: &[(Mode, &str)] = &[
     (Mode::Status(404, ""), "404"),
     (Mode::Status(302, ""), "302"),
     (Mode::Dropped, "no connection"),
-    (Mode::Big, "watch ends at once"),
-    (Mode::Endless, "bad answer"),
-    (Mode::Drip, "slow answer"),
+    (Mode::Big, "watch ends immediately"),
+    (Mode::Endless, "bad response"),
+    (Mode::Drip, "slow response"),
 ];
 
 impl Mode {
@@ -197,7 +197,7 @@ fn check(mode: Mode, shown: &str) {
     if mode != Mode::Status(429, "99999999999") {
         server.misbehave(|faults| faults.watches = None);
         mirror.follow(&mut feed, |mirror| {
-            mirror.notices.iter().any(|text| text == "everything is followed again")
+            mirror.notices.iter().any(|text| text == "all watches work again")
         });
         assert_eq!(feed.outage(), None);
         assert!(!feed.is_cut_off());

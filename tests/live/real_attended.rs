@@ -38,7 +38,7 @@ fn real_a_pod_is_allowed_and_one_rejected_by_hand() {
     terminal.send("lab\r");
     terminal.wait_for("LIVE SCHEDULING lab: paused");
     terminal.send(":hold *\r");
-    terminal.wait_for("2 pending pods are meant");
+    terminal.wait_for("2 pending pods match");
     terminal.send("c7");
     terminal.wait_for("default/good");
     terminal.wait_for("default/bad");

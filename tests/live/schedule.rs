@@ -1,6 +1,8 @@
 //! The embedded scheduler with a stand-in for an API server that loses, rejects and repeats
 //! requests.
 
+use std::time::{Duration, Instant};
+
 use kubestep_api::Kind;
 use serde_json::{Value, json};
 
@@ -196,6 +198,89 @@ fn a_lost_lease_ends_it() {
     assert_eq!(scheduler.end(), Some(5), "{}", scheduler.told());
     server.put(Kind::Pod, "late", pod(0));
     assert!(nodes_of(&server).is_empty());
+}
+
+#[test]
+fn a_lease_that_others_change_is_kept_with_three_requests_each_time() {
+    let server = StandIn::start();
+    cluster(&server, 1, 0);
+    let port = free_port();
+    let line = format!(
+        "--yes-write --secure-port 0 --http-port {port} --leader-elect-lease-duration 4s \
+         --leader-elect-renew-deadline 3s --leader-elect-retry-period 1s"
+    );
+    let mut scheduler = Running::start_on(&server.kubeconfig(), &line);
+    scheduler.wait_for("leading");
+    let asked = || server.requests().iter().filter(|line| line.contains("/leases")).count();
+    let (before, began) = (asked(), Instant::now());
+    // Longer than the deadline.
+    for at in 0..50 {
+        let touched = json!({"annotations": {"touched": at.to_string()}});
+        server.put_at(LEASE, "kube-system/kube-scheduler", json!({"metadata": touched}));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // A renewal that is rejected, a read, and a renewal that is accepted.
+    let renewals = began.elapsed().as_secs() as usize + 1;
+    let requests = asked() - before;
+    assert!(requests <= 3 * renewals, "{requests} requests for {renewals} renewals");
+    let slow = "leader_election_slowpath_total{name=\"kube-scheduler\"}";
+    assert!(get(port, "/metrics").contains(slow));
+    server.put(Kind::Pod, "pod-0", pod(0));
+    until("it still schedules", || nodes_of(&server).len() == 1);
+    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.told());
+}
+
+#[test]
+fn a_lease_is_renewed_with_one_request() {
+    let server = StandIn::start();
+    cluster(&server, 1, 0);
+    let times = "--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s \
+                 --leader-elect-retry-period 1s";
+    let scheduler = Running::start_on(&server.kubeconfig(), &format!("--yes-write {times}"));
+    scheduler.wait_for("leading");
+    until("it is renewed", || written(&server, "PUT /apis/coordination") >= 3);
+    let requests = server.requests();
+    let is_read =
+        |line: &&String| line.starts_with("GET ") && line.ends_with("/leases/kube-scheduler");
+    let reads = requests.iter().filter(is_read);
+    assert_eq!(reads.count(), 1, "before it was created");
+}
+
+#[test]
+fn events_that_conflict_are_not_repeated_at_once_and_delay_nothing() {
+    let server = StandIn::start();
+    cluster(&server, 1, 0);
+    server.misbehave(|faults| faults.conflicts = Some(|path| path.contains("/events")));
+    for at in 0..3 {
+        let mut large = pod(at);
+        large["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100".into();
+        server.put(Kind::Pod, &format!("large-{at}"), large);
+    }
+    server.put(Kind::Pod, "small", pod(9));
+    let _scheduler = Running::start_on(&server.kubeconfig(), "--yes-write --leader-elect=false");
+    until("the small pod is bound", || nodes_of(&server).len() == 1);
+    until("events were sent", || written(&server, "/events") >= 4);
+    std::thread::sleep(Duration::from_secs(2));
+    // One for each pod; the binding may have led to one more attempt of each large pod.
+    let events = written(&server, "/events");
+    assert!(events <= 7, "{events} requests about events");
+}
+
+#[test]
+fn a_server_that_asks_for_a_pause_gets_it() {
+    let server = StandIn::start();
+    cluster(&server, 1, 1);
+    server.misbehave(|faults| {
+        faults.unavailable = Some(|path| path.ends_with("/binding"));
+    });
+    let _scheduler = Running::start_on(&server.kubeconfig(), "--yes-write --leader-elect=false");
+    until("a binding is sent", || written(&server, "/binding") >= 1);
+    std::thread::sleep(Duration::from_millis(2_500));
+    let bindings = written(&server, "/binding");
+    assert!((2..=4).contains(&bindings), "{bindings} bindings with Retry-After: 1");
+    server.misbehave(|faults| faults.unavailable = None);
+    until("it is bound", || nodes_of(&server).len() == 1);
+    assert_eq!(times_bound(&server, "pod-0"), 1);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn a_live_cluster_is_followed_frozen_and_left() {
     terminal.send(" ");
     terminal.wait_for("time passes by itself on a live cluster");
     terminal.send("M");
-    terminal.wait_for("Messages: all that was said");
+    terminal.wait_for("Messages ─");
     terminal.wait_for("time passes by itself on a live cluster");
     terminal.resize(80, 24);
     terminal.wait("the mode at the right of 80 columns", |screen| {
@@ -95,7 +95,7 @@ fn a_branch_of_a_followed_cluster_goes_its_own_way_and_the_original_misses_nothi
     node(&server, "node-b");
     // Now the clock is advanced manually.
     terminal.send("+");
-    terminal.wait_for("no timer is set");
+    terminal.wait_for("no timers pending");
     assert!(!terminal.text().contains("node-b"));
     terminal.send(":branch original\r");
     terminal.wait_for("LIVE (shadow)");
@@ -124,7 +124,7 @@ fn the_clusters_decisions_stand_beside_ours() {
     node(&server, "node-a");
     let mut terminal = follow(&server);
     terminal.send("L");
-    terminal.wait_for("the cluster's scheduler has decided nothing yet");
+    terminal.wait_for("the cluster's scheduler has not decided anything yet");
     terminal.send("\x1b");
     pod(&server, "web", None);
     terminal.send("1");
@@ -133,7 +133,7 @@ fn the_clusters_decisions_stand_beside_ours() {
     terminal.send("6");
     terminal.wait_for("on node-a");
     terminal.send("L");
-    terminal.wait_for("Decisions of the cluster's scheduler beside ours");
+    terminal.wait_for("Decisions of the cluster's scheduler and ours");
     terminal.wait_for("default/web");
     terminal.send("q");
     terminal.send("gc");

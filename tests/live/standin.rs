@@ -43,6 +43,10 @@ pub struct Faults {
     pub writes: Option<u64>,
     /// Writes with matching paths wait until this changes.
     pub held: Option<fn(&str) -> bool>,
+    /// Writes with matching paths get 503 with `Retry-After: 1`.
+    pub unavailable: Option<fn(&str) -> bool>,
+    /// Writes with matching paths get 409.
+    pub conflicts: Option<fn(&str) -> bool>,
 }
 
 #[derive(Default)]
@@ -145,6 +149,16 @@ impl StandIn {
         self.changed.notify_all();
     }
 
+    /// Creates a lease of the control plane.
+    pub fn put_lease(&self, name: &str, spec: Value) {
+        let list = "/apis/coordination.k8s.io/v1/leases";
+        let key = format!("kube-system/{name}");
+        let metadata = json!({"name": name, "namespace": "kube-system"});
+        let mut state = self.state.lock().unwrap();
+        let lease = json!({"metadata": metadata, "spec": spec});
+        state.objects.entry(list.to_owned()).or_default().insert(key, lease);
+    }
+
     /// Creates or replaces an object; `object` contains `spec` and other fields besides the
     /// metadata.
     pub fn put(&self, kind: Kind, name: &str, mut object: Value) {
@@ -222,10 +236,11 @@ impl StandIn {
             }
             let Some((code, body)) = self.answer_or_break(&request) else { return Ok(()) };
             let body = body.to_string();
+            let after = if code == 503 { "Retry-After: 1\r\n" } else { "" };
             write!(
                 writer,
                 "HTTP/1.1 {code} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-                 Date: Thu, 01 Jan 2026 00:00:00 GMT\r\n\r\n{body}",
+                 {after}Date: Thu, 01 Jan 2026 00:00:00 GMT\r\n\r\n{body}",
                 body.len()
             )?;
         }
@@ -240,6 +255,12 @@ impl StandIn {
         let mut state = self.state.lock().unwrap();
         while state.faults.held.is_some_and(|held| held(&request.path)) {
             state = self.changed.wait(state).unwrap();
+        }
+        if state.faults.unavailable.is_some_and(|unavailable| unavailable(&request.path)) {
+            return Some(status(503, "the server is overloaded"));
+        }
+        if state.faults.conflicts.is_some_and(|conflicts| conflicts(&request.path)) {
+            return Some(status(409, "the object has been modified"));
         }
         state.writes += 1;
         let seed = state.faults.writes.map(|seed| seed * 7_919 + state.writes);
@@ -271,7 +292,7 @@ impl StandIn {
         if let Some(object) = writes::find(&state, &request.path) {
             return (200, object);
         }
-        if !is_served(&request.path) {
+        if !is_served(&request.path) && !state.objects.contains_key(&request.path) {
             return status(404, "the server could not find the requested resource");
         }
         list(&mut state, request)

@@ -35,7 +35,11 @@ fn assert_clean(bytes: &[u8], is_screen: bool, what: &str) {
 
 /// The bytes that a command sends to its terminal until it exits.
 fn sent(args: &[&str], is_screen: bool) -> String {
-    let mut terminal = Terminal::start(kubestep(args), 200, 50);
+    sent_by(kubestep(args), is_screen, &format!("{args:?}"))
+}
+
+fn sent_by(command: CommandBuilder, is_screen: bool, what: &str) -> String {
+    let mut terminal = Terminal::start(command, 200, 50);
     if is_screen {
         terminal.wait("a screen or an end", |screen| {
             screen.contents().contains("? help") || screen.contents().contains("kubestep: ")
@@ -45,7 +49,7 @@ fn sent(args: &[&str], is_screen: bool) -> String {
         terminal.send("\x1b\x03\x03");
     }
     terminal.exit_code();
-    assert_clean(&terminal.bytes(), is_screen, &format!("{args:?}"));
+    assert_clean(&terminal.bytes(), is_screen, what);
     String::from_utf8(terminal.bytes()).unwrap()
 }
 
@@ -185,6 +189,40 @@ fn broken_files_and_configurations_reach_the_terminal_as_text() {
         }
     }
     assert!(quoting > 20, "only {quoting} outputs quote what is hostile");
+}
+
+#[test]
+fn settings_themes_and_breakpoints_reach_the_terminal_as_text() {
+    let folder = TempDir::new().unwrap();
+    let quoted = escape_json(serde_json::to_string(HOSTILE).unwrap());
+    let themes = folder.path().join("themes");
+    std::fs::create_dir(&themes).unwrap();
+    let mut quoting = 0;
+    for (settings, theme) in [
+        (format!("preset: {quoted}\n"), format!("name: {quoted}\n")),
+        (format!("{quoted}: 1\ntheme: own\n"), format!("scopes: {{{quoted}: {quoted}}}\n")),
+        (format!("keys: {{{quoted}: {quoted}}}\ntheme: own\n"), format!("inherits: {quoted}\n")),
+        (format!("theme: {quoted}\n"), format!("{quoted}: {quoted}\n")),
+        (format!("keys: [{HOSTILE}\n"), format!("scopes: [{HOSTILE}\n")),
+    ] {
+        write(folder.path(), "config.yaml", &settings);
+        write(&themes, "own.yaml", &theme);
+        for breakpoints in [format!("breakpoints: [{quoted}]\n"), HOSTILE.to_owned()] {
+            let breaks = write(folder.path(), "breaks.yaml", &breakpoints);
+            for args in [
+                ["demo", "tour"].as_slice(),
+                &["demo", "tour", "--theme", "own"],
+                &["demo", "tour", "--theme", HOSTILE],
+                &["demo", "tour", "--breakpoints", &breaks],
+            ] {
+                let mut command = kubestep(args);
+                command.env("KUBESTEP_CONFIG_DIR", folder.path());
+                let what = format!("{args:?} with {settings:?} and {theme:?}");
+                quoting += usize::from(sent_by(command, true, &what).contains("PWN"));
+            }
+        }
+    }
+    assert!(quoting > 10, "only {quoting} screens quote what is hostile");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use kubestep_framework::record::CycleRecord;
 use kubestep_framework::status::Status;
 use kubestep_plugins::node_resources::fit;
 use kubestep_plugins::{
-    dynamic_resources, inter_pod_affinity, node_volume_limits, taint_toleration, volume_binding,
-    volume_restrictions, volume_zone,
+    dynamic_resources, inter_pod_affinity, node_affinity, node_volume_limits, taint_toleration,
+    volume_binding, volume_restrictions, volume_zone,
 };
 use kubestep_scheduler::what_if::Probe;
 
@@ -50,11 +50,16 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
     match plugin {
         "TaintToleration" => {
             let mut found = taint_toleration::blocking_taints(object, cx.pod, cx.features);
-            found.next().map(|_| taint_toleration::refusal())
+            found.next().map(|taint| taint_toleration::refusal(taint, cx.features))
+        }
+        "NodeAffinity" => {
+            let args = probe.args().read::<node_affinity::NodeAffinityArgs>();
+            let required = node_affinity::Requirements::of_cycle(state, &cx.pod.pod, &args);
+            required.mismatches(object).next().map(|mismatch| mismatch.refusal())
         }
         "NodeResourcesFit" => {
             let found = fit::shortfalls(state, node);
-            (!found.is_empty()).then(|| fit::refusal(&found))
+            (!found.is_empty()).then(|| fit::refusal(&found, cx.features))
         }
         "InterPodAffinity" => {
             let found = state.read::<inter_pod_affinity::FilterState>()?;
@@ -66,7 +71,7 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
         }
         "VolumeRestrictions" => {
             let found = volume_restrictions::reasons(&cx, state, node);
-            found.first().map(|reason| volume_restrictions::refusal(*reason))
+            found.first().map(|reason| volume_restrictions::refusal(*reason, cx.features))
         }
         "NodeVolumeLimits" => match node_volume_limits::reason(&cx, state, node) {
             Ok(found) => found.as_ref().map(node_volume_limits::refusal),
@@ -77,7 +82,7 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
             (!found.is_empty()).then(volume_zone::refusal)
         }
         "DynamicResources" => {
-            let args = probe.args().of();
+            let args = probe.args().read::<dynamic_resources::DynamicResourcesArgs>();
             let found = dynamic_resources::reasons(&cx, state, node, &args);
             found.first().map(|reason| reason.refusal(node.name))
         }

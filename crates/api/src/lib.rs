@@ -10,6 +10,7 @@
 mod macros;
 
 pub mod admission;
+pub mod coordination;
 pub mod decode;
 pub mod defaults;
 pub mod glob;
@@ -34,6 +35,7 @@ pub mod words;
 pub mod workload;
 pub mod yaml;
 
+pub use coordination::*;
 pub use decode::{DecodeError, Decoded};
 pub use kind::Kind;
 pub use map::{Labels, ResourceList, SymbolMap};

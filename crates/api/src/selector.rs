@@ -12,7 +12,7 @@ mod validate;
 
 use std::fmt;
 
-pub use node::{NodeMatcher, PreferredTerms, RequiredNodeAffinity, SelectorErrors};
+pub use node::{NodeMatcher, PreferredTerms, RequiredNodeAffinity, SelectorErrors, UnmetPart};
 pub use requirement::{Operator, Requirement};
 pub use toleration::{find_untolerated_taint, tolerates};
 pub use validate::{is_dns_subdomain, is_label_text};
@@ -103,10 +103,15 @@ impl Selector {
         match self {
             Selector::Nothing => false,
             Selector::Everything => true,
-            Selector::All(requirements) => {
-                requirements.iter().all(|requirement| requirement.matches(labels))
-            }
+            Selector::All(_) => self.unmet(labels).next().is_none(),
         }
+    }
+
+    /// The indices of the [`Selector::requirements`] that the labels do not meet.
+    pub fn unmet<'a>(&'a self, labels: &'a Labels) -> impl Iterator<Item = usize> + 'a {
+        let requirements = self.requirements().iter().enumerate();
+        requirements
+            .filter_map(move |(at, requirement)| (!requirement.matches(labels)).then_some(at))
     }
 
     /// Whether the selector matches everything (upstream's `Empty`; false for `Nothing`).

@@ -38,7 +38,7 @@ impl<T> Shard<T> {
 
 /// A type that has a pool.
 pub trait Pooled: Hash + PartialEq + Sized + 'static {
-    /// The pool.
+    /// The values that all users of the type share.
     fn pool() -> &'static Pool<Self>;
 }
 

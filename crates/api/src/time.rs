@@ -9,6 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Time(pub i64);
 
 impl Time {
+    /// A second, in microseconds.
+    pub const SECOND: i64 = 1_000_000;
+
     /// Parses an RFC 3339 text; fractions finer than microseconds are truncated.
     pub fn parse(text: &str) -> Result<Time, String> {
         text.parse::<jiff::Timestamp>()
@@ -23,7 +26,7 @@ impl fmt::Display for Time {
         let Ok(time) = jiff::Timestamp::from_microsecond(self.0) else {
             return write!(f, "{}µs", self.0);
         };
-        if self.0 % 1_000_000 == 0 { write!(f, "{time:.0}") } else { write!(f, "{time:.6}") }
+        if self.0 % Time::SECOND == 0 { write!(f, "{time:.0}") } else { write!(f, "{time:.6}") }
     }
 }
 

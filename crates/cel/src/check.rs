@@ -67,7 +67,7 @@ pub fn check(program: &Program, text: &str, lists: bool) -> Result<(), String> {
 }
 
 /// Whether the expression could exceed the cost limit, for example by deeply nested loops.
-pub fn is_expensive(expression: &IdedExpr) -> bool {
+pub(crate) fn is_expensive(expression: &IdedExpr) -> bool {
     cost(expression) > MAX_COST
 }
 

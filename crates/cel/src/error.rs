@@ -31,7 +31,7 @@ pub fn located(text: &str, mut errors: Vec<(usize, String)>) -> String {
 }
 
 /// The error of an operator or function for values of other types.
-pub const NO_OVERLOAD: &str = "no such overload";
+pub(crate) const NO_OVERLOAD: &str = "no such overload";
 
 /// Why the evaluation of an expression fails.
 pub fn runtime(error: &ExecutionError) -> String {
@@ -75,7 +75,7 @@ pub fn runtime(error: &ExecutionError) -> String {
 }
 
 /// The error for an expression whose type is not bool.
-pub fn no_bool(found: &str) -> String {
+pub(crate) fn no_bool(found: &str) -> String {
     let reason = match found {
         "string" => "unsupported native conversion from string to 'bool'".to_owned(),
         "list" => "type conversion error from list to 'bool'".to_owned(),

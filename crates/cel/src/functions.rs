@@ -185,12 +185,12 @@ static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<Signature>>> = LazyLock::ne
 });
 
 /// The signatures of a function; `None` if there is no such function.
-pub fn forms_of(name: &str) -> Option<&'static [Signature]> {
+pub(crate) fn forms_of(name: &str) -> Option<&'static [Signature]> {
     FUNCTIONS.get(name).map(Vec::as_slice)
 }
 
 /// Whether upstream has a function that the interpreter lacks.
-pub fn is_upstreams(name: &str) -> bool {
+pub(crate) fn is_upstreams(name: &str) -> bool {
     NOT_HERE.contains(&name)
 }
 

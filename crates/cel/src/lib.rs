@@ -11,13 +11,13 @@ mod equal;
 mod error;
 mod find;
 mod functions;
-mod includes;
 mod lists;
 mod logic;
 mod net;
 mod pairs;
 mod quantity;
 mod types;
+pub mod val;
 mod value;
 mod version;
 
@@ -125,7 +125,6 @@ fn environment() -> Result<Env, DeclarationError> {
     env.add_macro(bind())?;
     quantity::declare(&mut env)?;
     version::declare(&mut env)?;
-    includes::declare(&mut env)?;
     lists::declare(&mut env)?;
     find::declare(&mut env)?;
     net::declare(&mut env)?;

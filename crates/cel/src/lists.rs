@@ -33,6 +33,13 @@ pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     })?;
     member("first", vec![], |args| Ok(optional(items(&args, 0)?.into_iter().next())))?;
     member("last", vec![], |args| Ok(optional(items(&args, 0)?.pop())))?;
+    env.add_member_overload(
+        "includes",
+        "dra_includes_dyn_dyn",
+        DYN_TYPE,
+        vec![DYN_TYPE],
+        includes,
+    )?;
     let mut set = |name: &str, op| {
         env.add_overload(name, &format!("list_{name}_list"), vec![LIST_TYPE, LIST_TYPE], op)
     };
@@ -118,4 +125,35 @@ fn extreme<'b, 'v>(name: &str, worse: Ordering, items: Items<'v>) -> Answer<'b, 
 
 fn contains(all: &[Box<dyn Val + '_>], some: &[Box<dyn Val + '_>]) -> bool {
     some.iter().all(|item| all.iter().any(|known| known.equals(&**item)))
+}
+
+/// The maximum length of a list that `includes` searches: as many values as a device may have.
+const LONGEST: usize = 48;
+
+/// `value.includes(other)`: whether an attribute equals a value, or contains it as a list. Stored
+/// expressions may use it even with DRAListTypeAttributes, the gate of such lists, off.
+///
+/// Upstream: `includesFunc` in `staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go`.
+fn includes<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [target, wanted] = args.as_slice() else {
+        return Err(failed("includes", "no such overload"));
+    };
+    let is_map = target.as_indexer().is_some() && target.as_adder().is_none();
+    let Some(list) = target.as_iterable().filter(|_| !is_map) else {
+        return answer(target.equals(&**wanted));
+    };
+    let mut items = list.iter();
+    for at in 0.. {
+        let Some(item) = items.next() else { break };
+        if at == LONGEST {
+            let text = format!(
+                "'includes' function cannot be applied to lists longer than {LONGEST} values"
+            );
+            return Err(failed("includes", &text));
+        }
+        if item.equals(&**wanted) {
+            return answer(true);
+        }
+    }
+    answer(false)
 }

@@ -2,14 +2,15 @@
 //!
 //! Upstream: `ip.go` and `cidr.go` in `staging/src/k8s.io/apiserver/pkg/cel/library`.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::any::Any;
+use core::net::{IpAddr, Ipv4Addr};
 
 use ::cel::common::types::{CelString, STRING_TYPE, Type};
 use ::cel::common::value::{CowVal, StaticVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError};
+use ipnet::IpNet;
 
 use crate::quantity::{answer, failed, number, text};
+use crate::val_methods;
 
 static IP: Type = Type::new_unspecified_type("net.IP");
 static CIDR: Type = Type::new_unspecified_type("net.CIDR");
@@ -18,51 +19,23 @@ static CIDR: Type = Type::new_unspecified_type("net.CIDR");
 #[derive(Clone, PartialEq, Debug)]
 pub struct Address(IpAddr);
 
-/// A network as a value: an address and the length of its prefix.
+/// A network as a value; its address may have bits beyond the prefix.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Network(IpAddr, u8);
+pub struct Network(IpNet);
 
 impl Val for Address {
-    fn get_type(&self) -> &Type {
-        &IP
-    }
-
-    fn cel_type() -> &'static Type {
-        &IP
-    }
+    val_methods!(IP, Any);
 
     fn equals(&self, other: &dyn Val) -> bool {
         other.downcast_ref::<Address>() == Some(self)
     }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
 }
 
 impl Val for Network {
-    fn get_type(&self) -> &Type {
-        &CIDR
-    }
-
-    fn cel_type() -> &'static Type {
-        &CIDR
-    }
+    val_methods!(CIDR, Any);
 
     fn equals(&self, other: &dyn Val) -> bool {
         other.downcast_ref::<Network>() == Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }
 
@@ -82,7 +55,7 @@ pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
         answer(read(text(&args))?.to_string() == text(&args))
     })?;
     env.add_overload("cidr", "string_to_cidr", string(), |args| {
-        Ok(CowVal::owned(read_network(text(&args))?))
+        Ok(CowVal::owned(Network(read_network(text(&args))?)))
     })?;
     env.add_overload("isCIDR", "is_cidr", string(), |args| {
         answer(read_network(text(&args)).is_ok())
@@ -91,8 +64,7 @@ pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
         Ok(CowVal::owned(CelString::from(address(&args, 0)?.to_string())))
     })?;
     env.add_overload("string", "cidr_to_string", vec![CIDR.to_owned()], |args| {
-        let Network(address, bits) = network(&args, 0)?;
-        Ok(CowVal::owned(CelString::from(format!("{address}/{bits}"))))
+        Ok(CowVal::owned(CelString::from(network(&args, 0)?.to_string())))
     })?;
     declare_address(env)?;
     declare_network(env)
@@ -124,49 +96,24 @@ fn declare_network(env: &mut Env) -> Result<(), DeclarationError> {
         env.add_member_overload(name, id, CIDR.to_owned(), args, op)
     };
     member("containsIP", "cidr_contains_ip_string", vec![STRING_TYPE], |args| {
-        answer(network(&args, 0)?.contains(read(text(&args[1..]))?))
+        answer(network(&args, 0)?.contains(&read(text(&args[1..]))?))
     })?;
     member("containsIP", "cidr_contains_ip_ip", vec![IP.to_owned()], |args| {
-        answer(network(&args, 0)?.contains(address(&args, 1)?))
+        answer(network(&args, 0)?.contains(&address(&args, 1)?))
     })?;
     member("containsCIDR", "cidr_contains_cidr_string", vec![STRING_TYPE], |args| {
-        answer(network(&args, 0)?.includes(&read_network(text(&args[1..]))?))
+        answer(network(&args, 0)?.contains(&read_network(text(&args[1..]))?))
     })?;
     member("containsCIDR", "cidr_contains_cidr", vec![CIDR.to_owned()], |args| {
-        answer(network(&args, 0)?.includes(&network(&args, 1)?))
+        answer(network(&args, 0)?.contains(&network(&args, 1)?))
     })?;
-    member("ip", "cidr_ip", vec![], |args| address_value(network(&args, 0)?.0))?;
+    member("ip", "cidr_ip", vec![], |args| address_value(network(&args, 0)?.addr()))?;
     member("prefixLength", "cidr_prefix_length", vec![], |args| {
-        number(i64::from(network(&args, 0)?.1))
+        number(i64::from(network(&args, 0)?.prefix_len()))
     })?;
     member("masked", "cidr_masked", vec![], |args| {
-        let Network(address, bits) = network(&args, 0)?;
-        Ok(CowVal::owned(Network(masked(address, bits), bits)))
+        Ok(CowVal::owned(Network(network(&args, 0)?.trunc())))
     })
-}
-
-impl Network {
-    fn contains(&self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.0.is_ipv4() && masked(address, self.1) == masked(self.0, self.1)
-    }
-
-    fn includes(&self, other: &Network) -> bool {
-        self.1 <= other.1 && self.contains(other.0)
-    }
-}
-
-fn masked(address: IpAddr, bits: u8) -> IpAddr {
-    let bits = u32::from(bits);
-    match address {
-        IpAddr::V4(address) => {
-            let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
-            IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & mask))
-        }
-        IpAddr::V6(address) => {
-            let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
-            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
-        }
-    }
 }
 
 fn is_link_local(address: IpAddr) -> bool {
@@ -185,9 +132,9 @@ fn address(args: &[CowVal<'_, '_>], at: usize) -> Result<IpAddr, ExecutionError>
     known.map(|known| known.0).ok_or_else(|| failed("ip", "no such overload"))
 }
 
-fn network(args: &[CowVal<'_, '_>], at: usize) -> Result<Network, ExecutionError> {
+fn network(args: &[CowVal<'_, '_>], at: usize) -> Result<IpNet, ExecutionError> {
     let known = args.get(at).and_then(|arg| arg.downcast_ref::<Network>());
-    known.cloned().ok_or_else(|| failed("cidr", "no such overload"))
+    known.map(|known| known.0).ok_or_else(|| failed("cidr", "no such overload"))
 }
 
 /// Parses an address; a zone or an IPv4 address in IPv6 form is rejected.
@@ -212,7 +159,7 @@ fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
 }
 
-fn read_network(text: &str) -> Result<Network, ExecutionError> {
+fn read_network(text: &str) -> Result<IpNet, ExecutionError> {
     let context = "network address parse error during conversion from string: ";
     let error = |why: &str| failed("cidr", &format!("{context}{why}"));
     let parse = |why: &str| error(&format!("{context}netip.ParsePrefix({text:?}): {why}"));
@@ -223,11 +170,9 @@ fn read_network(text: &str) -> Result<Network, ExecutionError> {
     let plain = bits == "0" || (!bits.starts_with('0') && bits.bytes().all(|b| b.is_ascii_digit()));
     let length: Option<u8> = bits.parse().ok().filter(|_| plain);
     let length = length.ok_or_else(|| parse(&format!("bad bits after slash: {bits:?}")))?;
-    if length > if written.is_ipv4() { 32 } else { 128 } {
-        return Err(parse("prefix length out of range"));
-    }
+    let network = IpNet::new(written, length).map_err(|_| parse("prefix length out of range"))?;
     match is_mapped(written) {
         true => Err(error(&format!("IPv4-mapped IPv6 address {text:?} is not allowed"))),
-        false => Ok(Network(written, length)),
+        false => Ok(network),
     }
 }

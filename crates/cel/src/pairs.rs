@@ -15,9 +15,9 @@ use crate::bound;
 use crate::quantity::failed;
 
 /// The function that builds the pairs of such a loop.
-pub const PAIRS: &str = "@pairs";
+pub(crate) const PAIRS: &str = "@pairs";
 /// The variable of such a loop.
-pub const PAIR: &str = "@pair";
+pub(crate) const PAIR: &str = "@pair";
 const PUT: &str = "@put";
 const MERGE: &str = "@merge";
 const RESULT: &str = "@result";

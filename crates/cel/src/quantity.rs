@@ -2,13 +2,13 @@
 //!
 //! Upstream: `staging/src/k8s.io/apiserver/pkg/cel/library/quantity.go`.
 
-use std::any::Any;
 use std::cmp::Ordering;
 
 use ::cel::common::types::{CelBool, CelDouble, CelInt, CelString, INT_TYPE, STRING_TYPE, Type};
 use ::cel::common::value::{CowVal, StaticVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError};
 
+use crate::val_methods;
 use kubestep_api::{Quantity, QuantityFormat};
 
 static QUANTITY: Type = Type::new_unspecified_type("kubernetes.Quantity");
@@ -18,24 +18,10 @@ static QUANTITY: Type = Type::new_unspecified_type("kubernetes.Quantity");
 pub struct QuantityValue(pub Quantity);
 
 impl Val for QuantityValue {
-    fn get_type(&self) -> &Type {
-        &QUANTITY
-    }
-
-    fn cel_type() -> &'static Type {
-        &QUANTITY
-    }
+    val_methods!(QUANTITY, Any);
 
     fn equals(&self, other: &dyn Val) -> bool {
         other.downcast_ref::<QuantityValue>().is_some_and(|other| other.0 == self.0)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }
 

@@ -21,16 +21,16 @@ pub enum Type {
 }
 
 /// A type that is only known at run time.
-pub const DYN: Type = Type::Named("dyn");
+pub(crate) const DYN: Type = Type::Named("dyn");
 /// The same, for an attribute.
 pub const ANY: Type = Type::Named("any");
 /// The type of an expression whose error was already reported.
 pub const ERROR: Type = Type::Named("!error!");
 pub const BOOL: Type = Type::Named("bool");
 pub const INT: Type = Type::Named("int");
-pub const STRING: Type = Type::Named("string");
-pub const QUANTITY: Type = Type::Named("kubernetes.Quantity");
-pub const DEVICE: Type = Type::Named("kubernetes.DRADevice");
+pub(crate) const STRING: Type = Type::Named("string");
+pub(crate) const QUANTITY: Type = Type::Named("kubernetes.Quantity");
+pub(crate) const DEVICE: Type = Type::Named("kubernetes.DRADevice");
 
 impl Type {
     /// A list of this type.
@@ -49,7 +49,7 @@ impl Type {
     }
 
     /// Whether it is only known at run time.
-    pub fn is_dyn(&self) -> bool {
+    pub(crate) fn is_dyn(&self) -> bool {
         *self == DYN || *self == ANY
     }
 
@@ -117,12 +117,12 @@ pub struct Known(HashMap<u32, Type>);
 
 impl Known {
     /// Whether `from` is assignable to `to`; if so, the resulting bindings are kept.
-    pub fn assign(&mut self, from: &Type, to: &Type) -> bool {
+    pub(crate) fn assign(&mut self, from: &Type, to: &Type) -> bool {
         self.assign_all(slice::from_ref(from), slice::from_ref(to))
     }
 
     /// Whether each type is assignable to its counterpart.
-    pub fn assign_all(&mut self, from: &[Type], to: &[Type]) -> bool {
+    pub(crate) fn assign_all(&mut self, from: &[Type], to: &[Type]) -> bool {
         let mut copy = self.clone();
         let all = from.len() == to.len()
             && from.iter().zip(to).all(|(from, to)| copy.is_assignable(from, to));
@@ -212,7 +212,7 @@ impl Known {
 }
 
 /// The more general of two compatible types.
-pub fn most_general(one: &Type, other: &Type) -> Type {
+pub(crate) fn most_general(one: &Type, other: &Type) -> Type {
     if is_less_specific(one, other) { one.clone() } else { other.clone() }
 }
 

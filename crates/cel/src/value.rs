@@ -10,6 +10,8 @@ use ::cel::common::value::{CowVal, Val};
 
 use crate::Options;
 use crate::quantity::QuantityValue;
+use crate::val::{Keys, string};
+use crate::val_methods;
 use crate::version::{self, VersionValue};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Device, DeviceAttribute, DeviceCapacity};
@@ -20,7 +22,7 @@ static DEVICE: Type = Type::new_unspecified_type("kubernetes.DRADevice");
 ///
 /// # Errors
 /// An attribute is not a valid version, or its type needs DRAListTypeAttributes.
-pub fn check_attributes(device: &Device, lists: bool) -> Result<(), String> {
+pub(crate) fn check_attributes(device: &Device, lists: bool) -> Result<(), String> {
     for (name, attribute) in &device.attributes {
         attribute.to_val(lists).map_err(|text| format!("attribute {name}: {text}"))?;
     }
@@ -31,14 +33,6 @@ pub fn check_attributes(device: &Device, lists: bool) -> Result<(), String> {
 /// driver's.
 fn qualified(name: Symbol, driver: Symbol) -> (&'static str, &'static str) {
     name.as_str().split_once('/').unwrap_or((driver.as_str(), name.as_str()))
-}
-
-fn text(value: &dyn Val) -> Result<&str, ExecutionError> {
-    let text = value.downcast_ref::<CelString<'_>>();
-    text.map(CelString::inner).ok_or_else(|| ExecutionError::UnexpectedType {
-        got: value.get_type().name().to_owned(),
-        want: "string".to_owned(),
-    })
 }
 
 /// An attribute or a capacity.
@@ -118,27 +112,7 @@ impl<'a> DeviceValue<'a> {
 }
 
 impl Val for DeviceValue<'_> {
-    fn get_type(&self) -> &Type {
-        &DEVICE
-    }
-
-    fn cel_type() -> &'static Type {
-        &DEVICE
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
-    where
-        Self: 'v,
-    {
-        Box::new(*self)
-    }
+    val_methods!(DEVICE, Indexer);
 }
 
 impl Indexer for DeviceValue<'_> {
@@ -147,7 +121,7 @@ impl Indexer for DeviceValue<'_> {
         Self: 'v,
     {
         let (driver, device, Options { lists, sharing }) = (self.driver, self.device, self.options);
-        Ok(match text(field)? {
+        Ok(match string(field)? {
             "driver" => CowVal::owned(CelString::from(driver.as_str())),
             "allowMultipleAllocations" => {
                 let is_shared = sharing && device.allow_multiple_allocations == Some(true);
@@ -206,35 +180,7 @@ impl<'a, T: Shown> Names<'a, T> {
 }
 
 impl<T: Shown + Clone> Val for Names<'_, T> {
-    fn get_type(&self) -> &Type {
-        &MAP_TYPE
-    }
-
-    fn cel_type() -> &'static Type {
-        &MAP_TYPE
-    }
-
-    fn as_container(&self) -> Option<&dyn Container> {
-        Some(self)
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn as_iterable<'b, 'v>(&'b self) -> Option<&'b (dyn Iterable + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn as_sizer(&self) -> Option<&dyn Sizer> {
-        Some(self)
-    }
+    val_methods!(MAP_TYPE, Container, Indexer, Iterable, Sizer);
 
     fn equals(&self, other: &dyn Val) -> bool {
         let (Some(sizer), Some(map)) = (other.as_sizer(), other.as_indexer()) else { return false };
@@ -244,13 +190,6 @@ impl<T: Shown + Clone> Val for Names<'_, T> {
         };
         other.get_type() == &MAP_TYPE && sizer.size() == self.size() && self.keys.iter().all(same)
     }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
-    where
-        Self: 'v,
-    {
-        Box::new(self.clone())
-    }
 }
 
 impl<T: Shown + Clone> Indexer for Names<'_, T> {
@@ -258,7 +197,7 @@ impl<T: Shown + Clone> Indexer for Names<'_, T> {
     where
         Self: 'v,
     {
-        let key = text(key)?;
+        let key = string(key)?;
         if self.domain.is_none() {
             return Ok(CowVal::owned(Names::new(self.driver, self.values, Some(key), self.lists)));
         }
@@ -278,7 +217,7 @@ impl<T: Shown + Clone> Indexer for Names<'_, T> {
 
 impl<T: Shown> Container for Names<'_, T> {
     fn contains(&self, key: &dyn Val) -> Result<bool, ExecutionError> {
-        let key = text(key)?;
+        let key = string(key)?;
         Ok(self.keys.iter().any(|known| known.inner() == key))
     }
 }
@@ -294,14 +233,6 @@ impl<T: Shown> Iterable for Names<'_, T> {
     where
         Self: 'v,
     {
-        Box::new(Keys(self.keys.iter()))
-    }
-}
-
-struct Keys<'b>(std::slice::Iter<'b, CelString<'static>>);
-
-impl<'b, 'v> traits::Iterator<'b, 'v> for Keys<'b> {
-    fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
-        self.0.next().map(|key| key as &(dyn Val + 'v))
+        Box::new(Keys::new(&self.keys))
     }
 }

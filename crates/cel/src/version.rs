@@ -2,7 +2,6 @@
 //!
 //! Upstream: `staging/src/k8s.io/apiserver/pkg/cel/library/semverlib.go`.
 
-use std::any::Any;
 use std::cmp::Ordering;
 
 use ::cel::common::types::{BOOL_TYPE, CelBool, STRING_TYPE, Type};
@@ -11,6 +10,7 @@ use ::cel::{DeclarationError, Env, ExecutionError};
 use semver::Version;
 
 use crate::quantity::{answer, failed, number, text};
+use crate::val_methods;
 
 static SEMVER: Type = Type::new_unspecified_type("kubernetes.Semver");
 
@@ -19,25 +19,11 @@ static SEMVER: Type = Type::new_unspecified_type("kubernetes.Semver");
 pub struct VersionValue(pub Version);
 
 impl Val for VersionValue {
-    fn get_type(&self) -> &Type {
-        &SEMVER
-    }
-
-    fn cel_type() -> &'static Type {
-        &SEMVER
-    }
+    val_methods!(SEMVER, Any);
 
     fn equals(&self, other: &dyn Val) -> bool {
         let other = other.downcast_ref::<VersionValue>();
         other.is_some_and(|other| self.0.cmp_precedence(&other.0) == Ordering::Equal)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }
 

@@ -89,6 +89,10 @@ impl Plugin for TurnsArgs {
         cx.shared.plugins.update(|taken: &mut Taken| *taken.0.entry(node).or_default() += 1);
         Status::SUCCESS
     }
+    fn unreserve(&self, cx: &mut BindContext<'_>, _: &mut CycleState) {
+        let node = cx.node;
+        cx.shared.plugins.update(|taken: &mut Taken| *taken.0.entry(node).or_default() -= 1);
+    }
 }
 
 const CONFIGURATION: &str = "

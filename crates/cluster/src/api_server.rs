@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::disruption::Disruptions;
 use crate::faults::Faults;
 use crate::moments::Moments;
 use crate::remote::{Answer, Outgoing, Question, Remote, Written};
+use crate::schedulers::Schedulers;
 use kubestep_api::admission::identify;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, Object, ObjectKey, Pod, Time, defaults};
@@ -49,6 +51,10 @@ pub struct ApiServer {
     /// `Some` if the objects are only a mirror of a remote API server.
     pub(super) remote: Option<Remote>,
     pub(super) moments: Moments,
+    /// Drained and lost nodes, and the controllers that react to them; `None` before the first.
+    pub(super) disruptions: Option<Arc<Disruptions>>,
+    /// What is known of the schedulers of the real cluster.
+    pub(super) schedulers: Arc<Schedulers>,
 }
 
 impl ApiServer {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use crate::api_server::{ApiServer, not_found, object_key};
+use crate::disruption::Cause;
 use crate::remote::{PodRef, Question, Request, Written};
 use crate::volume_controller;
 use kubestep_api::intern::Symbol;
@@ -58,7 +59,7 @@ impl ApiServer {
         let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         if current.metadata.uid != uid {
             let found = current.metadata.uid;
-            return Err(format!("pod {key} was made anew: UID {found} instead of {uid}"));
+            return Err(format!("pod {key} was recreated: UID {found} instead of {uid}"));
         }
         if !current.spec.node_name.is_empty() {
             let bound = current.spec.node_name;
@@ -172,7 +173,7 @@ impl Host for ApiServer {
         if condition.is_some() && self.objects.pod(key).is_some() {
             self.patch_pod_status(key, PodStatusPatch { condition, nominated_node: None })?;
         }
-        Poll::Ready(Ok(self.remove(Kind::Pod, key)))
+        Poll::Ready(Ok(self.depart(key, Cause::Preempted)))
     }
 
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {

@@ -6,6 +6,7 @@
 
 mod alone;
 mod api_server;
+pub mod disruption;
 pub mod faults;
 mod host;
 pub mod load;
@@ -13,6 +14,7 @@ pub mod moments;
 mod outside;
 mod reconfigure;
 pub mod remote;
+pub mod schedulers;
 mod volume_controller;
 pub mod workload;
 mod world;

@@ -37,7 +37,7 @@ fn admit(objects: &mut [Object], classes: &PriorityClasses) -> Vec<String> {
     for object in objects {
         defaults::apply(object);
         if let Err(error) = admission::admit(object, classes) {
-            warnings.push(format!("{}: {error}; its priority is taken as 0", object.key()));
+            warnings.push(format!("{}: {error}; its priority is set to 0", object.key()));
         }
     }
     warnings

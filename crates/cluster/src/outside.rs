@@ -48,6 +48,11 @@ impl World {
         }
     }
 
+    /// Advances the clock by a microsecond. Timers that are due then wait for the next advance.
+    pub fn step_clock(&mut self) {
+        self.set_now(Time(self.now().0.saturating_add(1)));
+    }
+
     /// Stores the other cluster's version of an object, without advancing the clock.
     pub fn accept(&mut self, mut object: Object) {
         defaults::apply(&mut object);
@@ -77,7 +82,7 @@ impl World {
     }
 
     /// Parks a pending pod in the name of `by`, until it changes.
-    pub fn put_aside(&mut self, pod: NamespacedName, by: Symbol) {
+    pub fn park(&mut self, pod: NamespacedName, by: Symbol) {
         let now = self.now();
         self.scheduler_mut().park(pod, by, now);
     }

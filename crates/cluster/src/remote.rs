@@ -114,7 +114,35 @@ pub enum Request {
     },
 }
 
+/// The sorts of writes that upstream's asynchronous API calls have metrics for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallType {
+    /// A pod is bound.
+    PodBinding,
+    /// A pod's status is changed.
+    PodStatusPatch,
+}
+
+impl CallType {
+    /// The label of upstream's metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CallType::PodBinding => "pod_binding",
+            CallType::PodStatusPatch => "pod_status_patch",
+        }
+    }
+}
+
 impl Request {
+    /// The sort of the write; `None` if upstream makes it in another way.
+    pub fn call_type(&self) -> Option<CallType> {
+        match self {
+            Request::Bind { .. } => Some(CallType::PodBinding),
+            Request::PodStatus { .. } => Some(CallType::PodStatusPatch),
+            _ => None,
+        }
+    }
+
     /// The write, in a few words.
     pub fn words(&self) -> String {
         match self {
@@ -273,7 +301,7 @@ impl Remote {
     }
 
     /// The oldest request that is waited for, or that was not taken yet.
-    pub fn next_open(&mut self) -> Option<Outgoing> {
+    pub(crate) fn next_open(&mut self) -> Option<Outgoing> {
         let asked = self.waiting.iter().filter_map(|(ticket, question)| {
             let asked = self.asked.get(question).filter(|asked| asked.ticket == *ticket)?;
             Some(Outgoing { ticket: *ticket, request: asked.request.clone() })
@@ -284,7 +312,7 @@ impl Remote {
     }
 
     /// Takes the objects from answers that no watch has reported yet.
-    pub fn take_newer(&mut self) -> Vec<Object> {
+    pub(crate) fn take_newer(&mut self) -> Vec<Object> {
         std::mem::take(&mut self.newer).into_values().collect()
     }
 

@@ -135,13 +135,15 @@ impl World {
         self.set_now(Time(self.now.0.saturating_add(micros)));
         self.scheduler.flush(self.now, &mut self.api);
         self.settle();
+        self.continue_drain();
     }
 
     /// When the next timer is due: the end of a backoff, the flush of pods that have waited too
-    /// long, a timeout at Permit. `None` if there is none.
+    /// long, a timeout at Permit, an eviction that a drain tries again. `None` if there is none.
     pub fn next_timer(&self) -> Option<Time> {
         let queue = self.scheduler.queue().next_timer(self.now);
-        queue.into_iter().chain(self.scheduler.next_permit_timeout()).min()
+        let waiting = self.scheduler.next_permit_timeout();
+        queue.into_iter().chain(waiting).chain(self.next_eviction()).min()
     }
 
     /// Runs up to `cycles` scheduling cycles to their end; fewer if no pod can be popped.
@@ -199,21 +201,27 @@ impl World {
 
     /// Lets all background work finish.
     pub(super) fn settle(&mut self) {
-        self.note();
-        self.deliver();
-        // A remote API server takes time to answer, and asking before is useless.
-        if !self.api.is_here() && !std::mem::take(&mut self.evictions_due) {
-            return;
-        }
-        while self.scheduler.evict_next(self.now, &mut self.api) {
+        loop {
             self.note();
             self.deliver();
+            // A remote API server takes time to answer, and asking before is useless.
+            if !self.api.is_here() && !std::mem::take(&mut self.evictions_due) {
+                return;
+            }
+            while self.scheduler.evict_next(self.now, &mut self.api) {
+                self.note();
+                self.deliver();
+            }
+            if !self.react_to_disruptions() {
+                return;
+            }
         }
     }
 
     /// Delivers every change to the scheduler.
     fn deliver(&mut self) {
         while let Some(change) = self.api.next_change() {
+            self.api.observe(&change);
             self.scheduler.handle(change, self.now, &mut self.api);
             self.note();
         }
@@ -228,7 +236,7 @@ impl World {
         }
     }
 
-    fn set_now(&mut self, now: Time) {
+    pub(super) fn set_now(&mut self, now: Time) {
         self.now = now;
         self.api.set_now(now);
     }

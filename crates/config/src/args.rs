@@ -14,7 +14,7 @@
 //! };
 //!
 //! arguments! {
-//!     /// Which nodes the plugin refuses.
+//!     /// Which nodes the plugin rejects.
 //!     pub struct QuietHoursArgs for "QuietHours" {
 //!         minutes: i32 = 30, put "minutes", "1 to 60", "How long a node is left alone.";
 //!     }
@@ -171,9 +171,9 @@ impl PluginArgs {
         self.0.as_any().downcast_ref().map(|RawArguments(value)| value)
     }
 
-    /// The arguments of `plugin` as a document has them, with their kind.
-    pub(super) fn encode(&self, plugin: &str) -> Node {
-        self.0.encode(plugin)
+    /// The arguments as a document has them, with their kind.
+    pub(super) fn encode(&self) -> Node {
+        self.0.encode()
     }
 
     /// Reports every wrong value to `found`. `path` leads to the arguments.
@@ -213,7 +213,7 @@ impl fmt::Debug for PluginArgs {
 trait AnyArguments: fmt::Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn equals(&self, other: &dyn Any) -> bool;
-    fn encode(&self, plugin: &str) -> Node;
+    fn encode(&self) -> Node;
     fn check(&self, found: &mut Findings, path: &FieldPath, gates: &FeatureGates);
     fn checked_when_built(&self) -> bool;
     fn ignored(&self) -> Option<Vec<Symbol>>;
@@ -229,9 +229,8 @@ impl<A: Arguments> AnyArguments for A {
         other.downcast_ref() == Some(self)
     }
 
-    fn encode(&self, plugin: &str) -> Node {
-        let kind = format!("{plugin}Args");
-        let map = Map::default().put("apiVersion", API_VERSION).put("kind", kind.as_str());
+    fn encode(&self) -> Node {
+        let map = Map::default().put("apiVersion", API_VERSION).put("kind", A::KIND);
         self.write(map).into()
     }
 
@@ -267,7 +266,7 @@ impl AnyArguments for RawArguments {
         other.downcast_ref() == Some(self)
     }
 
-    fn encode(&self, _plugin: &str) -> Node {
+    fn encode(&self) -> Node {
         // Reading a JSON value as a tree cannot fail.
         Node::deserialize(&self.0).unwrap_or(Node::Null)
     }

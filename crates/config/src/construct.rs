@@ -47,7 +47,7 @@ pub fn check_clients(extenders: &[Extender]) -> Result<(), Problem> {
     let path = FieldPath::root().field("extenders").index(at).field("tlsConfig");
     let message = "couldn't build extenders: specifying a root certificates file with the \
                    insecure flag is not allowed";
-    Err(Problem::new(&path.field("insecure"), message).help("remove it, or the authority"))
+    Err(Problem::new(&path.field("insecure"), message).help("remove it, or the CA"))
 }
 
 /// All resources that extenders mark `ignoredByScheduler`.
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn a_scheduler_needs_a_profile() {
         let gates = FeatureGates::default();
-        let mut document = crate::defaults::document();
+        let mut document = crate::defaults::document(&gates);
         document.profiles.clear();
         let problem = profiles(&document, &gates, &[]).unwrap_err();
         assert_eq!(problem.to_string(), "profiles: at least one profile is required");

@@ -1,5 +1,5 @@
 //! From the text of a document to typed values, strictly: unknown and repeated
-//! fields are refused.
+//! fields are errors.
 //!
 //! Upstream: `pkg/scheduler/apis/config/scheme`,
 //! `staging/src/k8s.io/kube-scheduler/config/v1/types.go`.
@@ -11,7 +11,7 @@ use super::defaults;
 use super::features::FeatureGates;
 use super::node::{Node, Parsed, find_repeated, parse};
 use super::path::FieldPath;
-use super::points::{ExtensionPoint, PluginDescriptor};
+use super::points::{PluginDescriptor, PointSet};
 use super::problem::{ConfigError, Problem, Stage};
 use super::reader::{Fields, Reader};
 use super::types::{
@@ -40,8 +40,7 @@ pub(super) struct Context<'a> {
 pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, ConfigError> {
     let parsed = parse(text).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
     let Parsed { root, yaml, more } = parsed;
-    check_kind(&root, context.plugins)
-        .map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
+    check_kind(&root, context).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
     let mut reader = Reader { problems: Vec::new(), yaml };
     find_repeated(&root, &FieldPath::root(), text, &mut reader.problems);
     let document = configuration(&mut reader, &root, context);
@@ -49,12 +48,12 @@ pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, Confi
         return Err(ConfigError { stage: Stage::Decode, problems: reader.problems });
     }
     let ignored = more
-        .then(|| Problem::new(&FieldPath::root(), "only the first document of the file counts"));
+        .then(|| Problem::new(&FieldPath::root(), "only the first document of the file is read"));
     Ok(Decoded { document, warnings: ignored.into_iter().collect() })
 }
 
 /// A document must say what it is.
-fn check_kind(root: &Node, plugins: &[PluginDescriptor]) -> Result<(), Problem> {
+fn check_kind(root: &Node, context: &Context<'_>) -> Result<(), Problem> {
     let here = FieldPath::root();
     if !matches!(root, Node::Map(_) | Node::Null) {
         let message = format!("expected a map of fields, got {}", root.describe());
@@ -71,10 +70,12 @@ fn check_kind(root: &Node, plugins: &[PluginDescriptor]) -> Result<(), Problem> 
     }
     if version != API_VERSION {
         let problem = Problem::new(&here.field("apiVersion"), format!("{version:?} is not served"));
-        return Err(problem.help(format!("kube-scheduler 1.36 takes {API_VERSION}")));
+        return Err(
+            problem.help(format!("kube-scheduler {} takes {API_VERSION}", context.gates.version()))
+        );
     }
     if kind != KIND {
-        let message = match has_args_kind(kind, plugins) {
+        let message = match has_args_kind(kind, context.plugins) {
             true => format!("{kind:?} holds the arguments of a plugin, not a configuration"),
             false => format!("there is no kind {kind:?} in {API_VERSION}"),
         };
@@ -120,8 +121,9 @@ fn configuration(
     let extenders = f.list("extenders", extender);
     let delay = f.or_zero("delayCacheUntilActive", Reader::boolean);
     f.finish();
-    let default = defaults::document();
+    let default = defaults::document(context.gates);
     KubeSchedulerConfiguration {
+        points: default.points,
         parallelism: parallelism.unwrap_or(default.parallelism),
         leader_election: leader_election.unwrap_or(default.leader_election),
         client_connection: client_connection.unwrap_or(default.client_connection),
@@ -191,7 +193,7 @@ fn profile(
     let profile = KubeSchedulerProfile {
         scheduler_name: name.unwrap_or_default(),
         percentage_of_nodes_to_score: f.get("percentageOfNodesToScore", Reader::int32),
-        plugins: f.or_zero("plugins", plugins),
+        plugins: f.or_zero("plugins", |r, node, path| plugins(r, node, path, context)),
         plugin_config: f
             .list("pluginConfig", |r, node, path| plugin_config(r, node, path, context))
             .unwrap_or_default(),
@@ -200,10 +202,10 @@ fn profile(
     (name, profile)
 }
 
-fn plugins(r: &mut Reader, node: &Node, path: &FieldPath) -> Plugins {
+fn plugins(r: &mut Reader, node: &Node, path: &FieldPath, context: &Context<'_>) -> Plugins {
     let mut f = r.fields(node, path);
     let mut plugins = Plugins::default();
-    for point in ExtensionPoint::ALL {
+    for point in PointSet::in_version(context.gates).iter() {
         *plugins.at_mut(point) = f.or_zero(point.key(), plugin_set);
     }
     plugins.multi_point = f.or_zero("multiPoint", plugin_set);

@@ -55,7 +55,7 @@ fn check_kind(
     let version = type_field(node, "apiVersion", path)?;
     if !version.is_empty() && version != API_VERSION {
         let message = format!("{version:?} is not served");
-        let help = format!("arguments take {API_VERSION}, or nothing");
+        let help = format!("use {API_VERSION} or omit apiVersion");
         return Err(Problem::new(&path.field("apiVersion"), message).help(help));
     }
     let kind = type_field(node, "kind", path)?;

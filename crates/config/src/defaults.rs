@@ -10,8 +10,9 @@ use kubestep_api::intern::Symbol;
 
 use super::decode::Context;
 use super::duration::Duration;
+use super::features::FeatureGates;
 use super::merge::{default_plugin_sets, merge};
-use super::points::find_plugin;
+use super::points::{PointSet, find_plugin};
 use super::types::{
     ClientConnectionConfiguration, DEFAULT_SCHEDULER_NAME, KubeSchedulerConfiguration,
     KubeSchedulerProfile, LeaderElectionConfiguration, PluginConfig,
@@ -44,9 +45,11 @@ pub fn client_connection() -> ClientConnectionConfiguration {
     }
 }
 
-/// The document that says nothing. Its profile has no plugins and arguments yet.
-pub fn document() -> KubeSchedulerConfiguration {
+/// The document that says nothing, in the version of `gates`. Its profile has no plugins and
+/// arguments yet.
+pub fn document(gates: &FeatureGates) -> KubeSchedulerConfiguration {
     KubeSchedulerConfiguration {
+        points: PointSet::in_version(gates),
         parallelism: PARALLELISM,
         leader_election: leader_election(),
         client_connection: client_connection(),

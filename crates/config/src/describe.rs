@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::features::{Feature, FeatureGates};
+use super::features::FeatureGates;
 use super::node::Node;
 use super::points::{ExtensionPoint, PluginDescriptor};
 use super::profile::{Origin, ResolvedPlugin, ResolvedProfile};
@@ -70,12 +70,13 @@ pub fn plugins(registry: &[PluginDescriptor], width: usize) -> String {
 
 /// All feature gates: whether they are on, their stage and their effect.
 pub fn features(gates: &FeatureGates, width: usize) -> String {
-    let rows: Vec<Row> = Feature::all()
-        .map(|feature| {
+    let rows: Vec<Row> = gates
+        .known()
+        .map(|(feature, spec)| {
             let state = if gates.enabled(feature) { "on" } else { "off" };
-            let stage = feature.stage().name();
-            let locked = if feature.locked() { ", locked" } else { "" };
-            let changed = match gates.enabled(feature) == feature.default() {
+            let stage = spec.stage.name();
+            let locked = if spec.locked { ", locked" } else { "" };
+            let changed = match gates.enabled(feature) == spec.default {
                 true => "",
                 false => ", not the default",
             };
@@ -148,7 +149,7 @@ fn plugin(plugin: &ResolvedPlugin, point: ExtensionPoint) -> String {
 
 pub(super) fn percentage(percentage: i32) -> String {
     match percentage {
-        0 => "adaptive (50% less 1% per 125 nodes, at least 5%, at least 100 nodes)".to_owned(),
+        0 => "adaptive (50% minus 1% per 125 nodes, at least 5%, at least 100 nodes)".to_owned(),
         100 => "all".to_owned(),
         some => format!("{some}%, at least 100 nodes"),
     }
@@ -175,7 +176,7 @@ fn extender(extender: &Extender) -> Row {
 fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
     let mut rows = Vec::new();
     for config in &profile.plugin_config {
-        let encoded = config.args.as_ref().map(|args| args.encode(&config.name));
+        let encoded = config.args.as_ref().map(|args| args.encode());
         let Some(Node::Map(fields)) = encoded else { continue };
         let items = fields
             .into_iter()
@@ -213,6 +214,7 @@ pub(super) fn compact(value: &Node) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::Feature;
 
     #[test]
     fn plugins_and_gates_are_listed() {
@@ -240,7 +242,7 @@ mod tests {
         assert_eq!(
             line("GangScheduling").as_deref(),
             Some(
-                "on (ALPHA, not the default): A pod group starts only when enough of its pods can."
+                "on (ALPHA, not the default): A pod group is scheduled only if enough of its pods fit."
             )
         );
         assert_eq!(

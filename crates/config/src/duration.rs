@@ -12,7 +12,7 @@ pub struct Duration {
     pub nanos: i64,
 }
 
-/// The units with their length in nanoseconds, longest first.
+/// The units with their length in nanoseconds.
 const UNITS: [(&str, i64); 8] = [
     ("ns", 1),
     ("us", 1_000),

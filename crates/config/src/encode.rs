@@ -5,7 +5,7 @@
 //! `staging/src/k8s.io/component-base/config/v1alpha1`.
 
 use super::node::Node;
-use super::points::ExtensionPoint;
+use super::points::{ExtensionPoint, PointSet};
 use super::types::{
     API_VERSION, ClientConnectionConfiguration, Extender, ExtenderManagedResource,
     ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile,
@@ -99,7 +99,7 @@ fn configuration(document: &KubeSchedulerConfiguration) -> Node {
         .put("percentageOfNodesToScore", document.percentage_of_nodes_to_score.unwrap_or(0))
         .put("podInitialBackoffSeconds", document.pod_initial_backoff_seconds)
         .put("podMaxBackoffSeconds", document.pod_max_backoff_seconds)
-        .put("profiles", list(&document.profiles, profile))
+        .put("profiles", list(&document.profiles, |it| profile(it, document.points)))
         .put_some("extenders", list(&document.extenders, extender))
         .put_some("delayCacheUntilActive", document.delay_cache_until_active)
         .into()
@@ -133,28 +133,27 @@ fn client_connection(config: &ClientConnectionConfiguration) -> Node {
         .into()
 }
 
-fn profile(profile: &KubeSchedulerProfile) -> Node {
+fn profile(profile: &KubeSchedulerProfile, points: PointSet) -> Node {
     let percentage = profile.percentage_of_nodes_to_score.map(|value| Node::Int(value.into()));
     let map = Map::default().put("schedulerName", profile.scheduler_name.as_str());
     let map = match percentage {
         Some(percentage) => map.put("percentageOfNodesToScore", percentage),
         None => map,
     };
-    map.put("plugins", plugins(&profile.plugins))
+    map.put("plugins", plugins(&profile.plugins, points))
         .put_some("pluginConfig", list(&profile.plugin_config, plugin_config))
         .into()
 }
 
 /// MultiPoint stands between the points of a pod's way and those of placements.
-fn plugins(plugins: &Plugins) -> Node {
-    let mut map = Map::default();
-    for point in ExtensionPoint::ALL {
-        if point == ExtensionPoint::PlacementGenerate {
-            map = map.put("multiPoint", plugin_set(&plugins.multi_point));
-        }
-        map = map.put(point.key(), plugin_set(plugins.at(point)));
-    }
-    map.into()
+fn plugins(plugins: &Plugins, points: PointSet) -> Node {
+    let sets =
+        |map: Map, point: ExtensionPoint| map.put(point.key(), plugin_set(plugins.at(point)));
+    let of_placements = |point: &ExtensionPoint| *point >= ExtensionPoint::PlacementGenerate;
+    let of_pods = points.iter().filter(|point| !of_placements(point));
+    let map = of_pods.fold(Map::default(), sets);
+    let map = map.put("multiPoint", plugin_set(&plugins.multi_point));
+    points.iter().filter(of_placements).fold(map, sets).into()
 }
 
 fn plugin_set(set: &PluginSet) -> Node {
@@ -169,7 +168,7 @@ fn plugin(plugin: &Plugin) -> Node {
 }
 
 fn plugin_config(config: &PluginConfig) -> Node {
-    let args = config.args.as_ref().map(|args| args.encode(&config.name));
+    let args = config.args.as_ref().map(|args| args.encode());
     Map::default().put("name", config.name.as_str()).put("args", args).into()
 }
 

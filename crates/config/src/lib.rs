@@ -1,6 +1,7 @@
 //! KubeSchedulerConfiguration: from the document to the plugins of each profile.
 //!
-//! This package knows the documents that kube-scheduler 1.36 accepts and its feature gates. It knows
+//! This package knows the documents that each version of kube-scheduler accepts, its feature gates
+//! and what else the version changes ([`versions`]). It knows
 //! no plugin: descriptors with the arguments of each come in from a registry, and the scheduler
 //! builds on the result.
 //!
@@ -38,17 +39,20 @@ pub mod rows;
 pub mod suggest;
 pub mod types;
 pub mod validation;
+pub mod versions;
 mod warnings;
 pub use args::{ArgsType, Arguments, PluginArgs};
 pub use argument_value::ArgumentValue;
 pub use decode::Decoded;
 pub use encode::{to_json, to_yaml};
-pub use features::{Feature, FeatureGateError, FeatureGates};
+pub use features::{Feature, FeatureGateError, FeatureGates, GateSpec};
 pub use overlay::{Overlay, Switch};
 pub use path::FieldPath;
 pub use points::{
-    ArgumentDoc, DefaultProfile, ExtensionPoint, PluginDescriptor, PointSet, find_plugin,
+    ArgumentDoc, DefaultProfile, ExtensionPoint, PluginChange, PluginDescriptor, PointSet,
+    find_plugin,
 };
 pub use problem::{ConfigError, Location, Problem, Stage};
 pub use profile::{Origin, ProfileArgs, ResolvedPlugin, ResolvedProfile};
 pub use resolve::{ResolvedConfig, build, load, load_unvalidated, resolve, resolve_with};
+pub use versions::KubeVersion;

@@ -88,7 +88,7 @@ fn arguments(
     plugin: &PluginDescriptor,
     gates: &FeatureGates,
 ) -> impl Iterator<Item = (&'static ArgumentDoc, Option<Node>)> {
-    let defaults = plugin.args.map(|args| args.default(gates).encode(plugin.name));
+    let defaults = plugin.args.map(|args| args.default(gates).encode());
     let docs = plugin.args.map_or(&[][..], |args| args.docs);
     docs.iter().map(move |argument| {
         let default = defaults.as_ref().and_then(|fields| fields.get(argument.name));

@@ -51,8 +51,8 @@ impl Overlay {
         match (profiles, changed, self.switch) {
             (0, _, _) => Err(self.wrong("there is no such profile")),
             (_, false, Switch::Weight(_)) => Err(self.wrong("it does not score in this profile")),
-            (_, false, Switch::Off(_)) => Err(self.wrong("it is not switched on")),
-            (_, false, Switch::On(_)) => Err(self.wrong("it is switched on already")),
+            (_, false, Switch::Off(_)) => Err(self.wrong("it is not enabled")),
+            (_, false, Switch::On(_)) => Err(self.wrong("it is already enabled")),
             (_, true, _) => Ok(()),
         }
     }
@@ -70,10 +70,10 @@ impl Overlay {
                 Err(self.wrong("a weight is at least 1; disable the plugin instead"))
             }
             Switch::Weight(_) if !known.implements(ExtensionPoint::Score) => {
-                Err(self.wrong("it gives no scores, so that a weight means nothing"))
+                Err(self.wrong("it does not score, so a weight has no effect"))
             }
             Switch::On(Some(point)) if !known.implements(point) => {
-                Err(self.wrong(&format!("it does nothing at {point}")))
+                Err(self.wrong(&format!("it does not run at {point}")))
             }
             _ => Ok(()),
         }

@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::args::ArgsType;
 use super::features::{Feature, FeatureGates};
+use super::versions::Switch;
 
 /// A point of the scheduling framework at which plugins run.
 ///
@@ -155,6 +156,9 @@ impl fmt::Display for ExtensionPoint {
 pub struct PointSet(u16);
 
 impl PointSet {
+    /// All points.
+    pub const ALL: PointSet = PointSet::of(&ExtensionPoint::ALL);
+
     /// The set of the points in `points`.
     pub const fn of(points: &[ExtensionPoint]) -> PointSet {
         let (mut bits, mut i) = (0, 0);
@@ -165,9 +169,27 @@ impl PointSet {
         PointSet(bits)
     }
 
+    /// The extension points that the version of `gates` has.
+    pub fn in_version(gates: &FeatureGates) -> PointSet {
+        match gates.has(Switch::PlacementPoints) {
+            true => PointSet::ALL,
+            false => PointSet::ALL.without(PointSet::of(&[PlacementGenerate, PlacementScore])),
+        }
+    }
+
     /// Whether `point` is in the set.
     pub const fn contains(self, point: ExtensionPoint) -> bool {
         self.0 & (1 << point.index()) != 0
+    }
+
+    /// The points of both sets.
+    pub const fn with(self, other: PointSet) -> PointSet {
+        PointSet(self.0 | other.0)
+    }
+
+    /// The points that are not in `other`.
+    pub const fn without(self, other: PointSet) -> PointSet {
+        PointSet(self.0 & !other.0)
     }
 
     /// The points of the set, in the order of [`ExtensionPoint::ALL`].
@@ -195,6 +217,9 @@ pub struct PluginDescriptor {
     pub args: Option<ArgsType>,
     /// Whether the default profile has it.
     pub default_profile: DefaultProfile,
+    /// What versions of kube-scheduler changed about the plugin; the other fields are those of the
+    /// newest version.
+    pub history: &'static [PluginChange],
     /// What it does, in one line without a full stop.
     pub doc: &'static str,
     /// What it does, in a paragraph.
@@ -212,6 +237,21 @@ pub enum DefaultProfile {
     Present,
     /// It is in the default profile while the gate is on.
     Gated(Feature),
+}
+
+/// What a version changed about a plugin, by the switch that brought the change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PluginChange {
+    /// The plugin exists only with the switch.
+    Exists(Switch),
+    /// It implements these extension points only with the switch.
+    Implements(Switch, PointSet),
+    /// It implements these extension points, too, without the switch.
+    Implemented(Switch, PointSet),
+    /// It has its default weight only with the switch.
+    Weighs(Switch),
+    /// It takes arguments only with the switch; before, they are kept as written and ignored.
+    TakesArguments(Switch),
 }
 
 /// The documentation of one argument of a plugin.
@@ -237,6 +277,7 @@ impl PluginDescriptor {
             signs: true,
             args: None,
             default_profile: DefaultProfile::Absent,
+            history: &[],
             doc: "",
             long_doc: "",
             example: "",
@@ -246,6 +287,25 @@ impl PluginDescriptor {
     /// Whether the plugin implements `point`.
     pub const fn implements(&self, point: ExtensionPoint) -> bool {
         self.points.contains(point)
+    }
+
+    /// The plugin as the version of `gates` has it; `None` if it does not exist there.
+    pub fn in_version(mut self, gates: &FeatureGates) -> Option<PluginDescriptor> {
+        for change in self.history {
+            match *change {
+                PluginChange::Exists(switch) if !gates.has(switch) => return None,
+                PluginChange::Implements(switch, points) if !gates.has(switch) => {
+                    self.points = self.points.without(points);
+                }
+                PluginChange::Implemented(switch, points) if !gates.has(switch) => {
+                    self.points = self.points.with(points);
+                }
+                PluginChange::Weighs(switch) if !gates.has(switch) => self.default_weight = None,
+                PluginChange::TakesArguments(switch) if !gates.has(switch) => self.args = None,
+                _ => {}
+            }
+        }
+        Some(self)
     }
 
     /// Whether the plugin is in the default profile under `gates`.
@@ -264,6 +324,11 @@ impl PluginDescriptor {
             _ => None,
         }
     }
+}
+
+/// The plugins of a registry as the version of `gates` has them.
+pub fn in_version(plugins: &[PluginDescriptor], gates: &FeatureGates) -> Vec<PluginDescriptor> {
+    plugins.iter().filter_map(|plugin| plugin.in_version(gates)).collect()
 }
 
 /// The plugin of that name.
@@ -287,6 +352,28 @@ mod tests {
             assert!(ExtensionPoint::BUILD_ORDER.contains(&point));
         }
         assert_eq!(ExtensionPoint::from_key("multiPoint"), None);
+    }
+
+    #[test]
+    fn a_plugin_is_as_its_version_has_it() {
+        const SWITCH: Switch = Switch::DynamicResourcesScore;
+        const HISTORY: &[PluginChange] = &[
+            PluginChange::Weighs(SWITCH),
+            PluginChange::Implements(SWITCH, PointSet::of(&[Score])),
+            PluginChange::Implemented(SWITCH, PointSet::of(&[Permit])),
+        ];
+        let plugin = PluginDescriptor {
+            default_weight: Some(2),
+            history: HISTORY,
+            ..PluginDescriptor::new("X", &[Filter, Score])
+        };
+        let gates = FeatureGates::default();
+        assert_eq!(plugin.in_version(&gates), Some(plugin));
+        let old = plugin.in_version(&gates.with_switch(SWITCH, false)).unwrap();
+        assert_eq!((old.points, old.default_weight), (PointSet::of(&[Filter, Permit]), None));
+        const NEW: &[PluginChange] = &[PluginChange::Exists(SWITCH)];
+        let exists = PluginDescriptor { history: NEW, ..plugin };
+        assert_eq!(exists.in_version(&gates.with_switch(SWITCH, false)), None);
     }
 
     #[test]

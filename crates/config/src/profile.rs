@@ -1,6 +1,7 @@
 //! A profile as the engine runs it: the plugins of each extension point in order, with weights,
 //! and the arguments of every plugin.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kubestep_api::intern::Symbol;
@@ -57,15 +58,23 @@ pub enum Origin {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfileArgs {
     plugins: BTreeMap<Symbol, PluginArgs>,
-    /// The plugins that the profile runs, but not at Filter: what Filter would have found out is
-    /// not known to them later.
+    /// The plugins that the profile runs at other points but not at Filter; they have no results
+    /// of Filter to use.
     pub without_filter: Vec<Symbol>,
 }
 
 impl ProfileArgs {
-    /// The arguments of the plugin that takes an `A`; the defaults if the profile has none.
+    /// The arguments of the plugin that takes an `A`; the defaults if the profile has none. A copy
+    /// for the plugin to keep.
     pub fn of<A: Arguments>(&self) -> A {
-        self.get(A::PLUGIN.into()).and_then(PluginArgs::get::<A>).cloned().unwrap_or_default()
+        self.read::<A>().into_owned()
+    }
+
+    /// The arguments of the plugin that takes an `A`, not copied; the defaults if the profile has
+    /// none.
+    pub fn read<A: Arguments>(&self) -> Cow<'_, A> {
+        let given = self.get(A::PLUGIN.into()).and_then(PluginArgs::get::<A>);
+        given.map_or_else(|| Cow::Owned(A::default()), Cow::Borrowed)
     }
 
     /// The arguments of `plugin`, if the profile has some.

@@ -226,7 +226,7 @@ impl<'n> Fields<'_, 'n> {
             let problem = Problem::new(&self.path.field(name), format!("unknown field {name:?}"));
             let help = match closest(name, self.known.iter().copied()) {
                 Some(other) => format!("did you mean {other:?}?"),
-                None => format!("known here: {}", self.known.join(", ")),
+                None => format!("known fields: {}", self.known.join(", ")),
             };
             self.reader.problems.push(problem.help(help));
         }
@@ -301,7 +301,7 @@ mod tests {
             told,
             [
                 "x.wieght: unknown field \"wieght\"; did you mean \"weight\"?",
-                "x.zzz: unknown field \"zzz\"; known here: weight, name",
+                "x.zzz: unknown field \"zzz\"; known fields: weight, name",
             ]
         );
     }

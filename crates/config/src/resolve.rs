@@ -5,7 +5,7 @@ use super::decode::{Context, Decoded, decode};
 use super::defaults::{complete, document};
 use super::features::FeatureGates;
 use super::overlay::Overlay;
-use super::points::PluginDescriptor;
+use super::points::{PluginDescriptor, in_version};
 use super::problem::{ConfigError, Problem, Stage};
 use super::profile::ResolvedProfile;
 use super::types::{Extender, KubeSchedulerConfiguration};
@@ -17,9 +17,9 @@ use super::warnings;
 pub struct ResolvedConfig {
     /// The document with all defaults.
     pub document: KubeSchedulerConfiguration,
-    /// The plugins that it could name.
+    /// The plugins that it could name, as the version has them.
     pub plugins: Vec<PluginDescriptor>,
-    /// The feature gates it was resolved under.
+    /// The version it was resolved for, with its feature gates.
     pub features: FeatureGates,
     /// The profiles, in the order of the document; the first one's order is the queue's.
     pub profiles: Vec<ResolvedProfile>,
@@ -67,7 +67,8 @@ impl ResolvedConfig {
 
 /// Resolves the document in `text`, or the default configuration without one.
 ///
-/// `registry` has every plugin that may run, usually those of `kubestep_plugins::registry`.
+/// `features` says for which version. `registry` has every plugin that may run, usually those of
+/// `kubestep_plugins::registry`; the version decides which of them exist.
 pub fn resolve(
     text: Option<&str>,
     features: &FeatureGates,
@@ -85,7 +86,8 @@ pub fn resolve_with(
 ) -> Result<ResolvedConfig, ConfigError> {
     let mut decoded = load(text, features, registry)?;
     for overlay in &overlays {
-        let changed = overlay.apply(&mut decoded.document, registry);
+        let plugins = in_version(registry, features);
+        let changed = overlay.apply(&mut decoded.document, &plugins);
         changed.map_err(|problem| ConfigError::one(Stage::Validate, problem))?;
     }
     if !overlays.is_empty() {
@@ -129,10 +131,10 @@ pub fn load_unvalidated(
     features: &FeatureGates,
     registry: &[PluginDescriptor],
 ) -> Result<Decoded, ConfigError> {
-    let context = Context { plugins: registry, gates: features };
+    let context = Context { plugins: &in_version(registry, features), gates: features };
     let mut decoded = match text {
         Some(text) => decode(text, &context).map_err(|error| error.located(Some(text)))?,
-        None => Decoded { document: document(), warnings: Vec::new() },
+        None => Decoded { document: document(features), warnings: Vec::new() },
     };
     complete(&mut decoded.document, &context);
     Ok(decoded)
@@ -144,11 +146,11 @@ pub fn build(
     features: &FeatureGates,
     registry: &[PluginDescriptor],
 ) -> Result<ResolvedConfig, ConfigError> {
+    let plugins = in_version(registry, features);
     let profiles = construct::check_clients(&document.extenders)
-        .and_then(|()| construct::profiles(&document, features, registry))
+        .and_then(|()| construct::profiles(&document, features, &plugins))
         .map_err(|problem| ConfigError::one(Stage::Build, problem))?;
     Ok(ResolvedConfig {
-        plugins: registry.to_vec(),
         features: *features,
         profiles,
         extenders: construct::effective_extenders(&document.extenders),
@@ -156,7 +158,8 @@ pub fn build(
         pod_max_backoff_seconds: document.pod_max_backoff_seconds,
         percentage_of_nodes_to_score: document.percentage_of_nodes_to_score.unwrap_or_default(),
         parallelism: document.parallelism,
-        warnings: warnings::find(&document, registry),
+        warnings: warnings::find(&document, &plugins),
+        plugins,
         document,
         text: None,
         overlays: Vec::new(),

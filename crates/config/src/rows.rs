@@ -5,7 +5,7 @@
 //! defaults can differ from the first.
 
 use super::describe::{compact, percentage};
-use super::features::{Feature, FeatureGates};
+use super::features::{Feature, FeatureGates, GateSpec};
 use super::node::Node;
 use super::points::{ArgumentDoc, ExtensionPoint, PluginDescriptor, find_plugin};
 use super::profile::{ResolvedPlugin, ResolvedProfile};
@@ -84,10 +84,12 @@ pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
     rows.push(Row::heading("Extenders"));
     rows.extend(config.extenders.iter().flat_map(extender));
     if config.extenders.is_empty() {
-        rows.push(Row::new(About::Extender, "none", "", false, "No HTTP extender is asked."));
+        rows.push(Row::new(About::Extender, "none", "", false, "No HTTP extender is called."));
     }
     rows.push(Row::heading("Feature gates"));
-    rows.extend(Feature::all().map(|feature| gate(feature, config.features)));
+    rows.extend(
+        config.features.known().map(|(feature, spec)| gate(feature, spec, config.features)),
+    );
     rows
 }
 
@@ -102,19 +104,19 @@ fn settings(config: &ResolvedConfig, default: &ResolvedConfig) -> Vec<Row> {
             "podInitialBackoffSeconds",
             seconds(first),
             first != default.pod_initial_backoff_seconds,
-            "Wait after the first failed attempt; it doubles with each further one.",
+            "Backoff after the first failed attempt; it doubles with each further attempt.",
         ),
         setting(
             "podMaxBackoffSeconds",
             seconds(longest),
             longest != default.pod_max_backoff_seconds,
-            "Longest wait between two attempts.",
+            "Maximum backoff.",
         ),
         setting(
             "percentageOfNodesToScore",
             nodes.to_string(),
             nodes != default.percentage_of_nodes_to_score,
-            &format!("Nodes searched before the best one found is taken: {}.", percentage(nodes)),
+            &format!("Feasible nodes to find before scoring: {}.", percentage(nodes)),
         ),
         setting(
             "parallelism",
@@ -132,7 +134,7 @@ fn profile_rows(
 ) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(own) = profile.percentage_of_nodes_to_score {
-        let doc = format!("Of this profile alone: {}.", percentage(own));
+        let doc = format!("For this profile only: {}.", percentage(own));
         rows.push(Row::new(
             About::Setting,
             "percentageOfNodesToScore",
@@ -198,8 +200,8 @@ fn arguments(
 fn arguments_of(own: &PluginConfig, config: &ResolvedConfig) -> Vec<Row> {
     let Some(plugin) = find_plugin(&config.plugins, &own.name) else { return Vec::new() };
     let Some(args) = plugin.args else { return Vec::new() };
-    let given = own.args.as_ref().map(|args| args.encode(&own.name));
-    let usual = Some(args.default(&config.features).encode(&own.name));
+    let given = own.args.as_ref().map(|args| args.encode());
+    let usual = Some(args.default(&config.features).encode());
     let show = |fields: &Option<Node>, name: &str| match fields {
         Some(fields) => fields.get(name).map_or_else(|| "not set".to_owned(), compact),
         None => "not set".to_owned(),
@@ -229,23 +231,23 @@ fn extender(extender: &Extender) -> Vec<Row> {
     let resources: Vec<&str> =
         extender.managed_resources.iter().map(|resource| resource.name.as_str()).collect();
     let asked = match resources.as_slice() {
-        [] => "It is asked for every pod.".to_owned(),
-        names => format!("It is asked for pods that request {}.", names.join(", ")),
+        [] => "It is called for every pod.".to_owned(),
+        names => format!("It is called for pods that request {}.", names.join(", ")),
     };
     let failing = match extender.ignorable {
-        true => "When it fails, scheduling goes on without it.",
-        false => "When it fails, so does the pod's attempt.",
+        true => "If it fails, scheduling continues without it.",
+        false => "If it fails, the attempt fails.",
     };
     let doc = format!(
-        "{asked} {failing} Its scores count times {}; an answer takes at most {}.",
+        "{asked} {failing} Its scores are multiplied by {}; a call times out after {}.",
         extender.weight, extender.http_timeout
     );
     vec![Row::new(About::Extender, &extender.url_prefix, offered.join(" "), true, &doc)]
 }
 
-fn gate(feature: Feature, gates: FeatureGates) -> Row {
+fn gate(feature: Feature, spec: GateSpec, gates: FeatureGates) -> Row {
     let on = gates.enabled(feature);
     let value = if on { "on" } else { "off" };
-    let changed = on != feature.default();
+    let changed = on != spec.default;
     Row::new(About::Gate(feature), feature.name(), value, changed, feature.effect())
 }

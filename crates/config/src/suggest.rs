@@ -23,24 +23,10 @@ fn limit(name: &str) -> usize {
     (name.chars().count() / 4).max(1)
 }
 
-/// The edit distance, ignoring case; swapping two neighbouring characters counts once.
+/// The edit distance of the first 100 characters, ignoring case; swapping two neighbours counts once.
 fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.to_lowercase().chars().take(100).collect();
-    let b: Vec<char> = b.to_lowercase().chars().take(100).collect();
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
+    let start = |text: &str| text.chars().take(100).collect::<String>().to_lowercase();
+    strsim::osa_distance(&start(a), &start(b))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use kubestep_api::intern::Symbol;
 
 use super::args::PluginArgs;
 use super::duration::Duration;
-use super::points::ExtensionPoint;
+use super::points::{ExtensionPoint, PointSet};
 
 /// The only served API version.
 pub const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
@@ -23,6 +23,8 @@ pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 /// The whole document.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KubeSchedulerConfiguration {
+    /// The extension points that the version has.
+    pub points: PointSet,
     /// The number of worker threads of upstream's scheduler.
     pub parallelism: i32,
     /// Leader election, for `kubestep schedule`.

@@ -42,7 +42,7 @@ fn disabled(
     let entries = set.disabled.iter().enumerate().filter(|(_, plugin)| plugin.name != "*");
     for (i, plugin) in entries {
         if let Some(text) = check(&plugin.name) {
-            let message = format!("disabling {:?} does nothing: {text}", plugin.name);
+            let message = format!("disabling {:?} has no effect: {text}", plugin.name);
             warnings.push(Problem::new(&path.field("disabled").index(i), message));
         }
     }
@@ -72,7 +72,7 @@ fn weights(warnings: &mut Vec<Problem>, set: &PluginSet, point: ExtensionPoint, 
     let weighted = |(_, plugin): &(usize, &Plugin)| plugin.weight != 0 && !point.has_weights();
     for (i, plugin) in set.enabled.iter().enumerate().filter(weighted) {
         let path = path.field("enabled").index(i).field("weight");
-        let message = format!("weight {} means nothing at {point}", plugin.weight);
+        let message = format!("weight {} has no effect at {point}", plugin.weight);
         warnings.push(Problem::new(&path, message));
     }
 }

@@ -101,7 +101,7 @@ fn stop(record: &CycleRecord) -> Stop {
     let message = record.message[..end].trim_end();
     let mut plugins: Vec<(Symbol, usize)> = Vec::new();
     for node in &record.nodes.order {
-        let verdict = record.filter.official.get(*node).and_then(|id| record.verdicts.get(id));
+        let verdict = record.filter.verdicts.get(*node).and_then(|id| record.verdicts.get(id));
         let Some(status) = verdict.filter(|status| !status.is_success()) else { continue };
         match plugins.iter_mut().find(|(plugin, _)| *plugin == status.plugin()) {
             Some((_, nodes)) => *nodes += 1,

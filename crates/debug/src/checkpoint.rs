@@ -70,7 +70,7 @@ impl Checkpoints {
         Checkpoints { kept, since: 0, visited: VecDeque::new(), budget, wanted: true }
     }
 
-    pub fn set_budget(&mut self, budget: usize) {
+    pub(crate) fn set_budget(&mut self, budget: usize) {
         self.budget = budget;
         self.thin();
     }
@@ -92,7 +92,7 @@ impl Checkpoints {
     }
 
     /// Offers the state after `step` that was restored, `left` steps before the state wanted.
-    pub fn revisit(&mut self, step: usize, left: usize, world: &World) {
+    pub(crate) fn revisit(&mut self, step: usize, left: usize, world: &World) {
         if self.keeps(step, left) && self.at(step).is_none() {
             self.visited.push_back(Copy::new(step, 0, world));
             self.visited.drain(..self.visited.len().saturating_sub(VISITED));

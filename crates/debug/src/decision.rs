@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(holds, [HOLD]);
         assert_eq!(waiting.holds()[0].deadline.0 - waiting.since().0, 300_000_000);
         let record = session.history().cycles_of(key("p")).next_back().unwrap();
-        assert_eq!(record.permit.last().unwrap().status.message(), "held by hand at Permit");
+        assert_eq!(record.permit.last().unwrap().status.message(), "held manually at Permit");
         let other = session.history().cycles_of(key("q")).next_back().unwrap();
         assert_eq!(other.outcome, Outcome::Unschedulable, "the room is taken");
     }
@@ -233,10 +233,10 @@ mod tests {
         let mut held = self::session();
         let released = edit("release app=p");
         let applied = released.apply(&mut held.world().clone()).unwrap();
-        assert_eq!(applied.notes, ["1 waiting pod is let go"]);
+        assert_eq!(applied.notes, ["1 waiting pod continues"]);
         held.change(std::sync::Arc::new(released)).unwrap();
         assert!(held.world().scheduler().waiting().is_empty());
         let error = edit("release").apply(&mut held.world().clone()).unwrap_err();
-        assert_eq!(error.to_string(), "no pod is held by hand");
+        assert_eq!(error.to_string(), "no pod is held manually");
     }
 }

@@ -1,10 +1,8 @@
-//! Branches: what-if sessions that begin as another one up to some position and go their own
-//! way from there. They form a tree with names; the original, its root, is never changed by an
-//! edit.
+//! Branches: what-if sessions that share the log of another one up to some position. They form a
+//! tree with names; edits never change its root, the original.
 //!
-//! The session that is worked on stays with whoever works on it; the others are kept here.
-//! Undo takes back the last edit of a branch with all that was done after it, redo does all of
-//! that again.
+//! The caller holds the current session; the other ones are stored here. Undo removes the last edit
+//! of a branch with all later inputs, redo applies them again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,44 +13,44 @@ use crate::session::Session;
 
 /// The name of the root.
 pub const ORIGINAL: &str = "original";
-/// Branches kept at most: each has its own list of what was done.
+/// Maximum number of branches: each has its own log.
 const KEPT: usize = 24;
 
 /// A branch.
 #[derive(Clone)]
 struct Branch {
     name: String,
-    /// Whether somebody chose the name.
+    /// Whether the user chose the name.
     named: bool,
-    /// The branch it was forked from, by its place.
+    /// The index of the branch it was forked from.
     parent: Option<usize>,
     /// Steps that it shares with the branch it was forked from.
     shared: usize,
-    /// The session; `None` for the branch that is worked on.
+    /// The session; `None` for the current branch.
     session: Option<Session>,
-    /// What was taken back, the last first: each an edit and what followed it.
+    /// The undone inputs, the last first: each an edit and what followed it.
     undone: Vec<VecDeque<Input>>,
 }
 
-/// A branch as people see it.
+/// A branch, for display.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BranchInfo {
     /// Its name.
     pub name: String,
     /// The name of the branch it was forked from.
     pub parent: Option<String>,
-    /// Whether it is the one that is worked on.
+    /// Whether it is the current one.
     pub current: bool,
     /// Its edits, in order.
     pub edits: Vec<String>,
 }
 
-/// What was done again.
+/// The result of a redo.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Redone {
-    /// The words of what came first.
+    /// The words of the first input.
     pub words: String,
-    /// How many steps are left.
+    /// The number of steps left.
     pub left: usize,
 }
 
@@ -61,8 +59,8 @@ pub struct Redone {
 pub struct Branches {
     branches: Vec<Branch>,
     current: usize,
-    /// The names of those that were given up, which are not given again, and of how many of
-    /// them somebody was told.
+    /// The names of dropped branches, which are not used again, and how many of them were
+    /// reported.
     given_up: Vec<String>,
     told: usize,
 }
@@ -82,22 +80,22 @@ impl Default for Branches {
 }
 
 impl Branches {
-    /// The name of the branch that is worked on.
+    /// The name of the current branch.
     pub fn name(&self) -> &str {
         self.branches.get(self.current).map_or(ORIGINAL, |branch| &branch.name)
     }
 
-    /// Whether the original is worked on.
+    /// Whether the original is the current branch.
     pub fn on_original(&self) -> bool {
         self.current == 0
     }
 
-    /// The session of another branch than the one that is worked on.
+    /// The session of a branch that is not the current one.
     pub fn other(&self, name: &str) -> Option<&Session> {
         self.branches.iter().find(|branch| branch.name == name)?.session.as_ref()
     }
 
-    /// All branches, in the order they were made. `session` is the one that is worked on.
+    /// All branches, in order of creation. `session` is the current one.
     pub fn list(&self, session: &Session) -> Vec<BranchInfo> {
         let info = |(at, branch): (usize, &Branch)| BranchInfo {
             name: branch.name.clone(),
@@ -108,17 +106,17 @@ impl Branches {
         self.branches.iter().enumerate().map(info).collect()
     }
 
-    /// Goes on in a new branch from the position of `session`. Gives its name: the one asked
-    /// for, or the next that is free.
+    /// Continues in a new branch from the position of `session`. Returns its name: the given one,
+    /// or the next free one.
     ///
     /// # Errors
-    /// There is a branch of that name already.
+    /// A branch of that name already exists.
     pub fn fork(&mut self, session: &mut Session, name: Option<&str>) -> Result<String, EditError> {
         let taken = |name: &str| self.branches.iter().any(|branch| branch.name == name);
         let named = name.is_some();
         let name = match name {
             Some(name) if taken(name) => {
-                return Err(EditError(format!("there is a branch {name:?} already")));
+                return Err(EditError(format!("branch {name:?} already exists")));
             }
             Some(name) => name.to_owned(),
             None => self.free_name("what-if"),
@@ -140,7 +138,7 @@ impl Branches {
         Ok(name)
     }
 
-    /// Works on another branch from now on.
+    /// Switches to another branch.
     ///
     /// # Errors
     /// There is no branch of that name.
@@ -152,7 +150,7 @@ impl Branches {
         })?;
         if let Some(there) = self.branches.get_mut(at).and_then(|branch| branch.session.take()) {
             let left = std::mem::replace(session, there);
-            // Whoever debugs takes the breakpoints along.
+            // Breakpoints belong to the user, not to a branch.
             session.take_breakpoints_of(&left);
             self.leave(left);
             self.current = at;
@@ -160,8 +158,8 @@ impl Branches {
         Ok(())
     }
 
-    /// Makes the state at the position the newest one of this branch. What was done after it
-    /// is kept in a branch of its own, whose name is given; `None` if there was nothing.
+    /// Makes the state at the position the newest one of this branch. Later inputs are moved to a
+    /// new branch, whose name is returned; `None` if there were none.
     pub fn cut(&mut self, session: &mut Session) -> Option<String> {
         let shared = session.step() + 1;
         if shared >= session.timeline().steps().end() {
@@ -182,15 +180,15 @@ impl Branches {
         Some(name)
     }
 
-    /// The names of branches that were given up since the last call, because there were too
+    /// The names of the branches that were dropped since the last call, because there were too
     /// many.
     pub fn take_given_up(&mut self) -> &[String] {
         let told = std::mem::replace(&mut self.told, self.given_up.len());
         self.given_up.get(told..).unwrap_or_default()
     }
 
-    /// Gives up the oldest branch if there are too many; one that somebody named only if all
-    /// are. Never the original, the one that is worked on, or the newest.
+    /// Drops the oldest branch if there are too many; one with a name from the user only if all
+    /// have one. Never the original, the current or the newest one.
     fn give_up_oldest(&mut self) {
         let newest = self.branches.len() - 1;
         if newest < KEPT {
@@ -226,17 +224,17 @@ impl Branches {
         }
     }
 
-    /// Applies an edit at the position. On the original, and where later steps would be lost,
-    /// that is done in a new branch, whose name is given back.
+    /// Applies an edit at the position. On the original, and where later steps would be lost, it is
+    /// applied in a new branch, whose name is returned.
     ///
     /// # Errors
-    /// The edit cannot be applied; then there is no new branch either.
+    /// The edit cannot be applied; no branch is created.
     pub fn edit(
         &mut self,
         session: &mut Session,
         edit: Edit,
     ) -> Result<(Applied, Option<String>), EditError> {
-        // Tried on a copy first: what it says is not part of a session's log.
+        // Tried on a copy first: its notes are not part of a session's log.
         let mut tried = Arc::unwrap_or_clone(session.world_at(session.step()));
         let applied = edit.apply(&mut tried)?;
         drop(tried);
@@ -245,15 +243,14 @@ impl Branches {
             true => Some(self.fork(session, None)?),
             false => None,
         };
-        session.change(Arc::new(edit)).map_err(EditError)?;
+        session.change(Arc::new(edit))?;
         if let Some(branch) = self.branches.get_mut(self.current) {
             branch.undone.clear();
         }
         Ok((applied, forked))
     }
 
-    /// Takes the last edit of this branch back, with all that was done after it. Gives its
-    /// words.
+    /// Undoes the last edit of this branch and all later inputs. Returns the words of the edit.
     ///
     /// # Errors
     /// There is no edit in this branch.
@@ -272,11 +269,11 @@ impl Branches {
         Ok(words)
     }
 
-    /// Does again what was taken back last: at least the edit, and what followed it while there
-    /// is `more` time. What is left is done by the next call.
+    /// Redoes what was undone last: at least the edit, and the inputs after it while `more` returns
+    /// true. The next call redoes the rest.
     ///
     /// # Errors
-    /// Nothing was taken back, or it cannot be done any more.
+    /// Nothing was undone, or the edit cannot be applied any more.
     pub fn redo(
         &mut self,
         session: &mut Session,
@@ -287,7 +284,7 @@ impl Branches {
         let words = taken.front().map(Input::words).unwrap_or_default();
         session.go_to_end();
         while let Some(input) = taken.pop_front() {
-            session.apply(input).map_err(EditError)?;
+            session.apply(input)?;
             if !more() {
                 break;
             }

@@ -186,7 +186,7 @@ pub fn beginning(record: &CycleRecord) -> Position {
 }
 
 /// The frame of the last plugin of a cycle, itself if none ran.
-pub fn last_plugin(record: &CycleRecord) -> Position {
+pub(crate) fn last_plugin(record: &CycleRecord) -> Position {
     let tree = Tree { record: Some(record), ..Tree::default() };
     last_within(&tree, Position::START, Depth::Plugin)
 }

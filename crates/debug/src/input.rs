@@ -1,9 +1,9 @@
-//! What a session does to its cluster: the inputs that, done again in the same order on the
-//! same cluster, give the same bytes.
+//! The inputs of a session: applied again in the same order to the same cluster, they give the same
+//! bytes.
 //!
-//! Everything that moves a cluster on is an [`Input`], so that the log of a session is the
-//! whole truth about it. Answers from outside, those of extenders, are kept beside the input
-//! and given again when it is done again.
+//! Everything that changes the cluster is an [`Input`], so a session's log describes it completely.
+//! Answers of extenders come from outside: they are stored with the input and returned again when
+//! it is replayed.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use crate::edit::EditError;
 use crate::trace::Entry;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
@@ -21,30 +22,30 @@ use kubestep_framework::host::ApiEvent;
 use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove, QueueName};
 use kubestep_scheduler::what_if::ReplayHint;
 
-/// Something done to the cluster.
+/// An input of a session.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// One scheduling cycle.
     Cycle,
-    /// The clock moves by so many microseconds, and what is due then happens.
+    /// The clock advances by so many microseconds, and due timers fire.
     Advance(i64),
     /// A waiting pod is allowed.
     Allow {
         /// UID of the pod.
         uid: Symbol,
-        /// The plugin whose hold ends; all without.
+        /// The plugin whose wait ends; `None`: all.
         plugin: Option<Symbol>,
     },
     /// A waiting pod is rejected.
     Reject {
         /// UID of the pod.
         uid: Symbol,
-        /// The plugin in whose name.
+        /// The plugin in whose name it is rejected.
         plugin: Symbol,
         /// Why.
         message: Arc<str>,
     },
-    /// Anything else: edits, faults, news from a live cluster.
+    /// Anything else: edits, faults, updates from a live cluster.
     Change(Arc<dyn Change>),
 }
 
@@ -53,7 +54,7 @@ impl Input {
     pub fn words(&self) -> String {
         match self {
             Input::Cycle => "scheduling cycle".into(),
-            Input::Advance(_) => "the clock moved".into(),
+            Input::Advance(_) => "the clock advanced".into(),
             Input::Allow { .. } => "a waiting pod was allowed".into(),
             Input::Reject { .. } => "a waiting pod was rejected".into(),
             Input::Change(change) => change.words(),
@@ -61,60 +62,59 @@ impl Input {
     }
 }
 
-/// A change of the cluster from outside. It must depend on nothing but itself and the cluster:
-/// done again on the same state, it has to lead to the same state.
+/// A change of the cluster from outside. It must depend only on itself and the cluster: applied
+/// again to the same state, it must lead to the same state.
 pub trait Change: fmt::Debug + Send + Sync {
     /// What it is, in a few words: `node-3 cordoned`.
     fn words(&self) -> String;
 
-    /// Whether it can always be done, so that nothing has to be taken back.
+    /// Whether it never fails, so that nothing has to be undone.
     fn cannot_fail(&self) -> bool {
         false
     }
 
-    /// About what it holds that nobody else may, once the cluster has gone on, in bytes.
+    /// Approximate memory that only this change holds once the cluster has changed further, in
+    /// bytes.
     fn bytes(&self) -> usize {
         0
     }
 
-    /// Does it.
+    /// Applies the change.
     ///
     /// # Errors
-    /// It cannot be done, and why, for people. The session then goes on with the cluster as it
-    /// was before.
-    fn apply(&self, world: &mut World) -> Result<(), String>;
+    /// It cannot be applied. The session then continues with the cluster as it was before.
+    fn apply(&self, world: &mut World) -> Result<(), EditError>;
 }
 
 /// An answer of an extender.
 pub(super) type Answer = Result<Value, String>;
 
-/// What an input led to.
+/// The effects of an input.
 #[derive(Default)]
 pub(super) struct Effect {
     /// The cycle it ran, if it was one.
     pub record: Option<Arc<CycleRecord>>,
-    /// Cycles whose pod had waited at Permit and is decided now, and the other cycles of a
-    /// pod group.
+    /// Cycles whose pod waited at Permit and that ended now, and the other cycles of a pod group.
     pub finished: Vec<Arc<CycleRecord>>,
     /// Moves, hints and events for people, in order.
     pub entries: Vec<Entry>,
     /// How many of them came before the cycle: its pods left the queue.
     pub lead: usize,
-    /// What extenders answered meanwhile.
+    /// The answers of extenders.
     pub answers: Vec<Answer>,
 }
 
-/// Does an input for the first time, with `hands` for extenders in place of the cluster's own if
-/// there are any. `None` if there was nothing to do: no pod can be popped, or the pod does not
-/// wait.
+/// Applies an input for the first time; `hands`, if given, answers calls of extenders instead of
+/// the cluster's own function. `None` if there was nothing to do: no pod can be popped, or the pod
+/// does not wait.
 ///
 /// # Errors
-/// A change cannot be done; the cluster is as before.
+/// A change cannot be applied; the cluster is as before.
 pub(super) fn perform(
     world: &mut World,
     input: &Input,
     hands: Option<&ExtenderFn>,
-) -> Result<Option<Effect>, String> {
+) -> Result<Option<Effect>, EditError> {
     let Some(original) = world.api().extenders().cloned() else { return run(world, input) };
     let tape: Arc<Mutex<Vec<Answer>>> = Arc::default();
     let (recording, asked) = (tape.clone(), hands.unwrap_or(&original).clone());
@@ -130,17 +130,17 @@ pub(super) fn perform(
     Ok(result?.map(|effect| Effect { answers, ..effect }))
 }
 
-/// Does an input again, with what extenders answered the first time.
+/// Applies an input again, with the extenders' first answers.
 pub(super) fn repeat(world: &mut World, input: &Input, answers: &[Answer]) -> Effect {
     let original = world.api().extenders().cloned();
     if original.is_some() {
         let left = Mutex::new(VecDeque::from(answers.to_vec()));
         world.api_mut().set_extenders(Arc::new(move |_, _| {
             let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            next.unwrap_or_else(|| Err("the extender was not asked the first time".into()))
+            next.unwrap_or_else(|| Err("the extender was not called the first time".into()))
         }));
     }
-    // What went well once goes well again.
+    // What succeeded once succeeds again.
     let effect = run(world, input).ok().flatten().unwrap_or_default();
     if let Some(original) = original {
         world.api_mut().set_extenders(original);
@@ -148,7 +148,7 @@ pub(super) fn repeat(world: &mut World, input: &Input, answers: &[Answer]) -> Ef
     effect
 }
 
-/// Does an input again as [`repeat`] and gives the cluster at a moment of it, with what it led to.
+/// Like [`repeat`]; returns the cluster at a moment of the input, with the effects.
 pub(super) fn repeat_until(
     world: World,
     input: &Input,
@@ -158,14 +158,14 @@ pub(super) fn repeat_until(
     world.at_moment(moment, |world| repeat(world, input, answers))
 }
 
-/// Does a cycle again of which enough is known to leave its matrices out.
+/// Runs a cycle again without its matrices, as enough is known of it.
 pub(super) fn repeat_known(world: &mut World, known: &ReplayHint) {
     world.step_again(known);
-    // What it tells is recorded already.
+    // Its effects are recorded already.
     collect(world, None);
 }
 
-fn run(world: &mut World, input: &Input) -> Result<Option<Effect>, String> {
+fn run(world: &mut World, input: &Input) -> Result<Option<Effect>, EditError> {
     let mut record = None;
     let done = match input {
         Input::Cycle => {
@@ -192,7 +192,7 @@ fn run(world: &mut World, input: &Input) -> Result<Option<Effect>, String> {
     Ok(done.then(|| collect(world, record)))
 }
 
-/// Takes what happened since the last time out of the cluster's own records.
+/// Takes the effects since the last call out of the cluster's records.
 pub(super) fn collect(world: &mut World, record: Option<Arc<CycleRecord>>) -> Effect {
     let now = world.now();
     let finished = world.scheduler_mut().take_finished().into_iter().map(Arc::new).collect();
@@ -215,7 +215,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// All of it as it happened, moment by moment.
+    /// All entries in the order in which they happened.
     fn in_order(mut self, marks: &[Mark], now: Time) -> Vec<Entry> {
         let mut entries = Vec::new();
         let mut before = Mark::default();
@@ -235,7 +235,7 @@ impl Recorded {
     }
 }
 
-/// Appends both, each hint before the move it led to: a cause is told before its effect.
+/// Appends both, each hint before the move it led to: the cause comes before its effect.
 fn moves_and_hints(
     moves: Vec<QueueMove>,
     mut hints: VecDeque<HintRecord>,
@@ -249,7 +249,7 @@ fn moves_and_hints(
     entries.extend(hints.into_iter().map(Entry::Hint));
 }
 
-/// How many of the hints come before the move: those up to the one that led to it.
+/// The number of hints before the move: those up to the one that led to it.
 fn causes(hints: &VecDeque<HintRecord>, moved: &QueueMove) -> usize {
     let by_hint = moved.plugin.filter(|_| moved.to != QueueName::Gated);
     let led = |hint: &HintRecord| by_hint == Some(hint.plugin) && hint.pod == moved.pod;

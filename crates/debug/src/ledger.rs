@@ -125,7 +125,7 @@ impl Ledger {
     }
 
     /// Like [`Ledger::after`], with the number of entries since which they apply.
-    pub fn version_after(&self, node: Symbol, len: usize) -> Option<(usize, &NodeAmounts)> {
+    pub(crate) fn version_after(&self, node: Symbol, len: usize) -> Option<(usize, &NodeAmounts)> {
         let changes = self.nodes.get(&node)?;
         // The newest is asked for most often.
         let at = match changes.last() {

@@ -1,8 +1,8 @@
-//! A debugging session: the cluster, what happened in it so far, and where the debugger stands.
+//! A debugging session: the cluster, its history, and the position of the debugger.
 
 mod acting;
-mod circle;
 mod forgetting;
+mod livelock;
 mod moving;
 mod restoring;
 mod stopping;
@@ -14,29 +14,30 @@ use std::sync::Arc;
 
 use crate::breakpoint::Breakpoints;
 use crate::checkpoint::{self, Checkpoints};
+use crate::edit::EditError;
 use crate::frames::{Position, Tree};
 use crate::input::{self, Change, Effect, Input};
 use crate::ledger::Ledger;
 use crate::timeline::{Step, Stop, Timeline};
 use crate::timer::{self, Timer};
 use crate::times::Times;
-use crate::trace::{Entry, EntryId, History, thin};
+use crate::trace::{Entry, History, thin};
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::{World, Write};
 use kubestep_framework::record::CycleRecord;
-use kubestep_framework::runtime::stopwatch::Clock;
+use kubestep_framework::stopwatch::Clock;
 use kubestep_scheduler::what_if::ReplayHint;
 
 use acting::Acts;
-pub use circle::Circle;
 use forgetting::Forgets;
+pub use livelock::Livelock;
 pub use moving::Ran;
 pub use restoring::Restoring;
 pub use stopping::{Continued, Search};
 use within::Within;
 
-/// Memory for copies of the cluster unless said otherwise, in bytes.
+/// Default memory for copies of the cluster, in bytes.
 const CHECKPOINT_BYTES: usize = 96 << 20;
 
 /// A debugging session.
@@ -47,16 +48,16 @@ pub struct Session {
     history: History,
     timeline: Timeline,
     checkpoints: Checkpoints,
-    /// The stop the debugger stands at: an index into those of the timeline.
+    /// The current stop: an index into those of the timeline.
     stop: usize,
     position: Position,
-    /// What was free on the nodes all along.
+    /// The free amounts of the nodes over time.
     ledger: Ledger,
     breakpoints: Breakpoints,
     times: Times,
     acts: Acts,
     forgets: Forgets,
-    /// The state of the frame that was last looked at within a stop.
+    /// The state of the frame that was last shown within a stop.
     within: Option<Within>,
 }
 
@@ -82,7 +83,7 @@ impl Session {
         session
     }
 
-    /// The cluster at the end of what was done so far, wherever the debugger stands.
+    /// The cluster after the newest step, wherever the position is.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -92,23 +93,23 @@ impl Session {
         &self.history
     }
 
-    /// What was done, step by step, and the stops where the debugger can stand.
+    /// The steps, and the stops that the debugger can move to.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// The index of the stop the debugger stands at.
+    /// The index of the current stop.
     pub fn stop_index(&self) -> usize {
         self.stop
     }
 
-    /// The stop the debugger stands at.
+    /// The current stop.
     pub fn stop(&self) -> Option<&Stop> {
         self.timeline.stops().get(self.stop)
     }
 
-    /// The step the debugger stands in. Where it stands on the stop as a whole, the state shown is
-    /// the one after it.
+    /// The step of the current stop. At a stop as a whole, the state shown is the one after the
+    /// step.
     pub fn step(&self) -> usize {
         self.stop().map_or(0, |stop| stop.step)
     }
@@ -118,7 +119,7 @@ impl Session {
         self.timeline.steps().get(self.step()).map_or(self.world.now(), |step| step.time)
     }
 
-    /// The cycle the debugger stands in; `None` before the first and at stops that are none.
+    /// The current cycle; `None` before the first and at stops that are not cycles.
     pub fn record(&self) -> Option<&Arc<CycleRecord>> {
         self.history.cycle(self.stop()?.cycle?)
     }
@@ -128,26 +129,26 @@ impl Session {
         self.history.cycle(self.stop()?.newest_cycle)
     }
 
-    /// Where at its stop the debugger stands.
+    /// The position within the current stop.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// What there is to step through at the stop the debugger stands at.
+    /// The frames of the current stop.
     pub fn tree(&self) -> Tree<'_> {
-        // What led to the loaded state is no part of the session's story.
+        // What led to the loaded state is not part of the session.
         let entries = self.stop().filter(|stop| stop.step > 0).map(|stop| stop.entries.clone());
         let record = self.record().map(Arc::as_ref);
         let cycle = self.stop().and_then(|stop| stop.cycle_entry);
         Tree { record, entries: entries.unwrap_or_default(), cycle }
     }
 
-    /// Whether the debugger stands at the newest stop.
+    /// Whether the position is at the newest stop.
     pub fn is_at_newest(&self) -> bool {
         self.stop + 1 >= self.timeline.stops().end()
     }
 
-    /// Runs one cycle after all that was done so far, and goes there.
+    /// Runs one cycle after the newest step, and moves there.
     pub fn run_cycle(&mut self) -> Ran {
         match self.apply(Input::Cycle) {
             Ok(true) => Ran::NewCycle,
@@ -155,8 +156,8 @@ impl Session {
         }
     }
 
-    /// Runs until no pod can be popped or all is in a circle, at most `limit` cycles, and stands
-    /// in the last. Gives the number of cycles run. `stop` is asked after each cycle.
+    /// Runs until no pod can be popped or until a livelock, at most `limit` cycles, and moves to
+    /// the last. Returns the number of cycles run. `stop` is called after each cycle.
     pub fn run_until_idle(
         &mut self,
         limit: usize,
@@ -166,29 +167,53 @@ impl Session {
             if self.run_cycle() != Ran::NewCycle {
                 return ran;
             }
-            if self.record().is_some_and(|record| stop(record)) || self.circle().is_some() {
+            if self.record().is_some_and(|record| stop(record)) || self.livelock().is_some() {
                 return ran + 1;
             }
         }
         limit
     }
 
-    /// What is due by itself next: the end of a backoff, the flush of leftovers, a timeout at
-    /// Permit.
+    /// Runs as [`Session::run_until_idle`], and lets time pass while a drain is under way, until it
+    /// ends or another attempt changes nothing.
+    pub fn run_to_end(
+        &mut self,
+        limit: usize,
+        mut stop: impl FnMut(&CycleRecord) -> bool,
+    ) -> usize {
+        let mut ran = self.run_until_idle(limit, &mut stop);
+        while ran < limit && self.record().is_none_or(|record| !stop(record)) && self.retry_drain()
+        {
+            ran += self.run_until_idle(limit - ran, &mut stop);
+        }
+        ran
+    }
+
+    /// Moves the clock to the next attempt of a drain. `false` if no drain is under way, or if the
+    /// attempt evicted nothing and no pod can be popped.
+    pub fn retry_drain(&mut self) -> bool {
+        let Some(due) = self.world.next_eviction() else { return false };
+        let left = |world: &World| world.disruptions().map_or(0, |all| all.departures().len());
+        let before = left(&self.world);
+        self.advance((due.0 - self.world.now().0).max(0));
+        left(&self.world) > before || !self.world.scheduler().queue().is_idle()
+    }
+
+    /// The next timer: the end of a backoff, the flush of unschedulable pods, a timeout at Permit.
     pub fn next_timer(&self) -> Option<Timer> {
         timer::timers(&self.world).into_iter().next()
     }
 
-    /// Moves the clock to the next timer. Gives it, `None` if none is set.
+    /// Advances the clock to the next timer. Returns it; `None` if there is none.
     pub fn advance_to_next_timer(&mut self) -> Option<Timer> {
         let timer = self.next_timer()?;
         self.advance(timer.due.0 - self.world.now().0);
         Some(timer)
     }
 
-    /// Moves the clock by `micros` microseconds.
+    /// Advances the clock by `micros` microseconds.
     pub fn advance(&mut self, micros: i64) {
-        // Moving the clock cannot fail.
+        // Advancing the clock cannot fail.
         let _ = self.apply(Input::Advance(micros));
     }
 
@@ -205,17 +230,17 @@ impl Session {
     /// Changes the cluster from outside.
     ///
     /// # Errors
-    /// It cannot be done, in the words of the change; nothing changed.
-    pub fn change(&mut self, change: Arc<dyn Change>) -> Result<(), String> {
+    /// The change cannot be applied; nothing changed.
+    pub fn change(&mut self, change: Arc<dyn Change>) -> Result<(), EditError> {
         self.apply(Input::Change(change)).map(|_| ())
     }
 
-    /// Does something after all that was done so far and stays where it stands, unless that is
-    /// the beginning of the newest stop: who watches goes along, who reads is left alone.
+    /// Applies an input after all others and keeps the position, so that someone who inspects the
+    /// past is not disturbed. At the beginning of the newest stop, the position moves along.
     ///
     /// # Errors
     /// As [`Session::apply`].
-    pub fn apply_beside(&mut self, input: Input) -> Result<bool, String> {
+    pub fn apply_beside(&mut self, input: Input) -> Result<bool, EditError> {
         let goes_along = self.is_at_newest() && self.position == Position::START;
         let place = (self.stop, self.position);
         let done = self.apply(input)?;
@@ -226,23 +251,24 @@ impl Session {
         Ok(done)
     }
 
-    /// What the simulation wrote since the last call, if its cluster remembers that.
+    /// What the simulation wrote since the last call, if its cluster records that.
     pub fn take_writes(&mut self) -> Vec<Write> {
         self.world.api_mut().take_writes()
     }
 
-    /// Does something after all that was done so far, and goes there. `false` if there was
-    /// nothing to do: no pod can be popped, or the pod does not wait.
+    /// Applies an input after all others, and moves there. `false` if there was nothing to do: no
+    /// pod can be popped, or the pod does not wait.
     ///
     /// # Errors
-    /// A change cannot be done; nothing changed.
-    pub fn apply(&mut self, input: Input) -> Result<bool, String> {
+    /// A change cannot be applied; nothing changed.
+    pub fn apply(&mut self, input: Input) -> Result<bool, EditError> {
         // Only here, so that nothing else that runs on a copy of the cluster is counted.
         self.world.scheduler_mut().measure(self.times.stopwatch());
         let effect = input::perform(&mut self.world, &input, self.acts.extenders());
         self.world.scheduler_mut().measure(None);
         let Some(effect) = effect? else { return Ok(false) };
-        self.times.step_done(effect.record.as_ref().map(|record| record.cycle));
+        let cycle = effect.record.as_ref().map(|record| record.cycle);
+        self.times.step_done(cycle, self.acts());
         let first = self.timeline.stops().end();
         self.record_step(Some(input), effect);
         (self.stop, self.position) = (first, Position::START);
@@ -253,17 +279,17 @@ impl Session {
         Ok(true)
     }
 
-    /// Measures from now on what plugins take, with a clock from outside.
+    /// Measures the duration of plugins from now on, with a clock from outside.
     pub fn measure(&mut self, clock: Arc<dyn Clock>) {
         self.times.measure(clock);
     }
 
-    /// What plugins took, as far as it was measured.
+    /// The durations of plugins, as far as they were measured.
     pub fn times(&self) -> &Times {
         &self.times
     }
 
-    /// Takes what an input led to into history and timeline.
+    /// Adds the effects of an input to the history and the timeline.
     fn record_step(&mut self, input: Option<Input>, effect: Effect) {
         let start = self.history.len() as u32;
         let (mut cycles, mut completed) = (Vec::new(), Vec::new());
@@ -273,14 +299,14 @@ impl Session {
             self.history.push(entry);
         }
         if let Some(record) = effect.record {
-            // What extenders said is given again only to a whole cycle.
+            // Only a cycle that is run completely needs the answers of extenders.
             let alone = matches!(input, Some(Input::Cycle)) && effect.answers.is_empty();
             known = ReplayHint::of(&record).filter(|_| alone);
             proposed = record.node_hint.is_some();
             let number = record.cycle;
             cycles.push((self.history.push(Entry::Cycle(record)), number));
         }
-        // Of a cycle that was forgotten while its pod waited, nothing is left to complete.
+        // A cycle that was dropped while its pod waited cannot be completed.
         let finished = effect.finished.into_iter();
         let finished: Vec<_> =
             finished.filter(|record| !self.history.has_forgotten(record.cycle)).collect();
@@ -311,7 +337,7 @@ impl Session {
         self.look_at_step(&cycles, replaced);
     }
 
-    /// Makes the state at the position the newest: what was done after it is forgotten.
+    /// Makes the state at the position the newest: later steps are dropped.
     pub fn cut(&mut self) {
         let step = self.step();
         self.world = self.world_at(step).as_ref().clone();
@@ -326,15 +352,15 @@ impl Session {
         self.forget_rest(&taken_back);
         self.checkpoints.truncate(step);
         self.within = None;
-        // A pod group is decided in one step: who stands at one of its pods goes to its end.
+        // A pod group is decided in one step: from one of its pods, move to its end.
         let last = self.timeline.last_stop_of(step);
         if self.stop != last {
             self.go_to_stop(last);
         }
     }
 
-    /// Says how much memory the past may take, in bytes: three eighths for copies of the
-    /// cluster, the rest for what is recorded. Unless this is said, no matrix is left out.
+    /// Sets the memory budget of the past, in bytes: three eighths for copies of the cluster, the
+    /// rest for the recording. Without a budget, no matrix is dropped.
     pub fn set_history_memory(&mut self, bytes: usize) {
         let copies = bytes / 8 * 3;
         self.history.set_budget(Some(bytes - copies));
@@ -353,18 +379,12 @@ impl Session {
         (self.checkpoints.count(), self.checkpoints.bytes())
     }
 
-    /// Another session that begins as this one up to the position, and goes on from there. It
-    /// acts on no cluster.
+    /// A copy of this session up to the position. It does not write to a live cluster.
     pub fn fork(&self) -> Session {
         let mut fork = self.clone();
         fork.cut();
         fork.forgets = Forgets::default();
         fork.write_here();
         fork
-    }
-
-    /// The stop that an entry of the history belongs to.
-    pub fn stop_of_entry(&self, entry: EntryId) -> Option<&Stop> {
-        self.timeline.stops().get(self.timeline.stop_of_entry(entry)?)
     }
 }

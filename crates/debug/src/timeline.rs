@@ -1,9 +1,9 @@
-//! The log of a session: its steps, each an input with what it led to, and the stops among
-//! them where a debugger can stand.
+//! The log of a session: its steps, each an input with its effects, and the stops, the positions
+//! that the debugger can move to.
 //!
-//! A step is what is done again to get back to a state. A stop is what a person sees as one:
-//! a cycle, or something else that was done. A step of a pod group has several cycles and so
-//! several stops; any other has one.
+//! Steps are replayed to reach an earlier state. A stop is what the user steps over: a cycle, or
+//! another input. The step of a pod group has several cycles, and so several stops; any other step
+//! has one.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,35 +18,34 @@ use kubestep_api::Time;
 use kubestep_framework::record::CycleRecord;
 use kubestep_scheduler::what_if::ReplayHint;
 
-/// About what a step takes with its stops and what it changed on nodes, in bytes.
+/// Approximate size of a step with its stops and its changes of nodes, in bytes.
 const STEP_BYTES: usize = 600;
 
-/// An input with what is needed to do it again and to take it back.
+/// An input with what is needed to redo and to undo it.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What was done; `None`: the cluster was loaded, or what had been done was forgotten, which
-    /// is always the first step.
+    /// The input; `None` only for the first step: the cluster was loaded, or earlier steps were
+    /// dropped.
     pub input: Option<Input>,
     /// The virtual clock after it.
     pub time: Time,
-    /// What it led to, as places in the history.
+    /// Its effects, as positions in the history.
     pub entries: Range<u32>,
-    /// What extenders answered.
+    /// The answers of extenders.
     pub(super) answers: Arc<[Answer]>,
     /// Records of earlier cycles as they were before this step completed them.
     pub(super) completed: Arc<[Arc<CycleRecord>]>,
-    /// What is known of the cycle, if it can be done again without its matrices.
+    /// What is known of the cycle, if it can be run again without its matrices.
     pub(super) known: Option<ReplayHint>,
 }
 
 impl Step {
-    /// The cycles that this step brought to their end though they began before, as they were
-    /// before it.
+    /// The earlier cycles that this step completed, as they were before it.
     pub fn completed(&self) -> impl Iterator<Item = &Arc<CycleRecord>> {
         self.completed.iter()
     }
 
-    /// About what it takes beside its entries in the history, in bytes.
+    /// Approximate size without its entries in the history, in bytes.
     fn bytes(&self) -> usize {
         let input = match &self.input {
             Some(Input::Change(change)) => change.bytes(),
@@ -69,7 +68,7 @@ fn json_bytes(value: &Value) -> usize {
     size_of::<Value>() + more
 }
 
-/// A place where the debugger can stand: a cycle, or another thing that was done.
+/// A position that the debugger can move to: a cycle, or another input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stop {
     /// The step it belongs to.
@@ -78,8 +77,8 @@ pub struct Stop {
     pub cycle: Option<u64>,
     /// The number of the newest cycle up to here, 0 before the first.
     pub newest_cycle: u64,
-    /// What happened, as places in the history: queue moves, hints, events and, if it is one, the
-    /// cycle.
+    /// What happened, as positions in the history: queue moves, hints, events and, if it is one,
+    /// the cycle.
     pub entries: Range<u32>,
     /// Which of the entries is the cycle.
     pub cycle_entry: Option<EntryId>,
@@ -90,12 +89,12 @@ pub struct Stop {
 pub struct Timeline {
     steps: Kept<Step>,
     stops: Kept<Stop>,
-    /// About what the steps take, in bytes.
+    /// Approximate size of the steps, in bytes.
     bytes: usize,
 }
 
 impl Timeline {
-    /// Appends a step. `cycles` are the places and numbers of its cycles.
+    /// Appends a step. `cycles` has the positions and numbers of its cycles.
     pub(super) fn push(&mut self, step: Step, cycles: &[(EntryId, u64)]) {
         let number = self.steps.end();
         let mut newest = self.stops.last().map_or(0, |stop| stop.newest_cycle);
@@ -122,8 +121,8 @@ impl Timeline {
         self.steps.push(step);
     }
 
-    /// Says that the newest step was proposed a node by the ranking of the cycle before it,
-    /// which therefore has to be run whole again.
+    /// Marks that the newest step used a node hint from the ranking of the cycle before it, so that
+    /// one must be run completely when replayed.
     pub(super) fn follows_ranking(&mut self) {
         let is_cycle = |step: &&mut Step| matches!(step.input, Some(Input::Cycle));
         if let Some(before) = self.steps.iter_mut().rev().skip(1).find(is_cycle) {
@@ -141,7 +140,7 @@ impl Timeline {
         &self.stops
     }
 
-    /// Forgets all steps after the first `len`. Gives them back, the oldest first.
+    /// Drops all steps after the first `len`. Returns them, the oldest first.
     pub(super) fn truncate(&mut self, len: usize) -> VecDeque<Step> {
         self.stops.cut(self.stops.partition_point(|stop| stop.step < len));
         let dropped = self.steps.cut(len);
@@ -149,8 +148,8 @@ impl Timeline {
         dropped
     }
 
-    /// Forgets what was done up to and with `step`: the log begins with the state after it.
-    /// Gives the entries that are gone with it: all before this one.
+    /// Drops the steps up to and including `step`: the log begins with the state after it. Returns
+    /// the first entry that is left; all before it are dropped.
     pub(super) fn forget(&mut self, step: usize) -> EntryId {
         let gone = self.steps.forget(step).map(|step| step.bytes()).sum::<usize>();
         self.bytes -= gone;
@@ -170,7 +169,7 @@ impl Timeline {
         EntryId(end)
     }
 
-    /// About what the steps take beside their entries in the history, in bytes.
+    /// Approximate size of the steps without their entries in the history, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -182,18 +181,18 @@ impl Timeline {
     }
 
     /// The index of the stop that an entry of the history belongs to.
-    pub fn stop_of_entry(&self, entry: EntryId) -> Option<usize> {
+    pub(crate) fn stop_of_entry(&self, entry: EntryId) -> Option<usize> {
         let at = self.stops.partition_point(|stop| stop.entries.end <= entry.0);
         self.stops.get(at).filter(|stop| stop.entries.contains(&entry.0)).map(|_| at)
     }
 
-    /// The last stop of which the clock shows at most `time`; the first if there is none.
+    /// The last stop at or before `time`; the first if there is none.
     pub fn stop_at(&self, time: Time) -> usize {
         let steps = self.steps.partition_point(|step| step.time <= time);
         self.last_stop_of(steps.saturating_sub(1).max(self.steps.start()))
     }
 
-    /// The first stop of which the clock shows at least `time`; the last if there is none.
+    /// The first stop at or after `time`; the last if there is none.
     pub fn first_stop_at(&self, time: Time) -> usize {
         let steps = self.steps.partition_point(|step| step.time < time);
         let stop = self.stops.partition_point(|stop| stop.step < steps);
@@ -201,13 +200,13 @@ impl Timeline {
     }
 
     /// The stops of a step.
-    pub fn stops_of(&self, step: usize) -> impl Iterator<Item = &Stop> {
+    pub(crate) fn stops_of(&self, step: usize) -> impl Iterator<Item = &Stop> {
         let before = self.stops.partition_point(|stop| stop.step < step);
         let until = self.stops.partition_point(|stop| stop.step <= step);
         self.stops.range(before..until)
     }
 
-    /// The last stop of a step; the first of all if the step was forgotten.
+    /// The last stop of a step; the first of all if the step was dropped.
     pub fn last_stop_of(&self, step: usize) -> usize {
         let after = self.stops.partition_point(|stop| stop.step <= step);
         after.saturating_sub(1).max(self.stops.start())

@@ -17,6 +17,8 @@ pub enum TimerKind {
     Permit(Symbol),
     /// A plugin polls whether PreBind is done.
     PreBind(Symbol),
+    /// A drain tries an eviction again.
+    Eviction,
 }
 
 /// A pending timer.
@@ -42,9 +44,10 @@ impl Timer {
         };
         match self.kind {
             TimerKind::Backoff => format!("the backoff of {pod} ends"),
-            TimerKind::Flush => format!("{pod} is flushed to be tried again"),
-            TimerKind::Permit(plugin) => format!("{plugin} stops waiting for {pod} at Permit"),
-            TimerKind::PreBind(plugin) => format!("{plugin} looks again at {pod} in PreBind"),
+            TimerKind::Flush => format!("flush requeues {pod}"),
+            TimerKind::Permit(plugin) => format!("{plugin} rejects {pod} at Permit, on timeout"),
+            TimerKind::PreBind(plugin) => format!("{plugin} checks {pod} again in PreBind"),
+            TimerKind::Eviction => format!("the eviction of {pod} is tried again"),
         }
     }
 }
@@ -78,6 +81,9 @@ fn all(world: &World) -> Vec<Timer> {
             all.push((hold.deadline, kind, waiting.pod().key()));
         }
     }
+    let blocked = world.disruptions().map_or(&[][..], |disruptions| disruptions.blocked());
+    let evictions = blocked.iter().filter_map(|blocked| Some((blocked.due?, blocked.pod)));
+    all.extend(evictions.map(|(due, pod)| (due, TimerKind::Eviction, pod)));
     let mut timers: Vec<Timer> = Vec::new();
     // A stable sort: of several pods at the same moment, the first is named.
     all.sort_by_key(|(due, ..)| *due);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kubestep_framework::runtime::stopwatch::{Clock, Spent, Stopwatch, add};
+use kubestep_framework::stopwatch::{Clock, Done, Spent, Stopwatch, add};
 
 /// The number of cycles with individual durations; earlier ones count only in the total.
 const KEPT: usize = 2_000;
@@ -15,6 +15,8 @@ pub struct Times {
     sum: Vec<Spent>,
     /// Shared with branches.
     cycles: VecDeque<(u64, Arc<[Spent]>)>,
+    /// What a session that acts has not reported yet.
+    unreported: (Vec<Spent>, Vec<Done>),
 }
 
 impl Times {
@@ -27,10 +29,16 @@ impl Times {
         self.stopwatch.clone()
     }
 
-    /// A step is complete: the durations belong to its cycle, if it had one.
-    pub(super) fn step_done(&mut self, cycle: Option<u64>) {
-        let spent = self.stopwatch.as_ref().map(|stopwatch| stopwatch.take()).unwrap_or_default();
+    /// A step is complete: the durations belong to its cycle, if it had one. If `reported`, they
+    /// are kept for [`Times::take_unreported`].
+    pub(super) fn step_done(&mut self, cycle: Option<u64>, reported: bool) {
+        let Some(stopwatch) = &self.stopwatch else { return };
+        let (spent, done) = (stopwatch.take(), stopwatch.take_done());
         add(&mut self.sum, &spent);
+        if reported {
+            add(&mut self.unreported.0, &spent);
+            self.unreported.1.extend(done);
+        }
         let Some(cycle) = cycle.filter(|_| !spent.is_empty()) else { return };
         // A cycle number that comes again belongs to a new branch.
         while self.cycles.back().is_some_and(|(last, _)| *last >= cycle) {
@@ -40,6 +48,11 @@ impl Times {
         if self.cycles.len() > KEPT {
             self.cycles.pop_front();
         }
+    }
+
+    /// What was measured since the last call.
+    pub(super) fn take_unreported(&mut self) -> (Vec<Spent>, Vec<Done>) {
+        std::mem::take(&mut self.unreported)
     }
 
     /// Whether durations are measured.

@@ -6,6 +6,7 @@
 use std::ops::BitOr;
 
 use kubestep_api::Object;
+use kubestep_api::intern::Symbol;
 
 /// A set of actions, as bits in upstream's order from low to high.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -166,7 +167,7 @@ impl ClusterEvent {
         custom_label: "Reconfigured",
     };
     /// The user requeues a pod.
-    pub const BY_HAND: ClusterEvent = ClusterEvent {
+    pub const MANUAL: ClusterEvent = ClusterEvent {
         resource: EventResource::Wildcard,
         action: Action::ALL,
         custom_label: "ByHand",
@@ -266,6 +267,17 @@ typed_accessors! {
     volume_attachments => VolumeAttachment as kubestep_api::VolumeAttachment,
     resource_claims => ResourceClaim as kubestep_api::ResourceClaim,
     pod_groups => PodGroup as kubestep_api::PodGroup,
+}
+
+impl EventObjects {
+    /// The new version of the pod with this UID, if the event is about that pod.
+    ///
+    /// # Errors
+    /// The objects are not pods.
+    pub fn updated_pod(&self, uid: Symbol) -> Result<Option<&kubestep_api::Pod>, String> {
+        let (_, new) = self.pods()?;
+        Ok(new.filter(|new| new.metadata.uid == uid))
+    }
 }
 
 /// A registration: an event, and whether the plugin's hint function decides about it or every such

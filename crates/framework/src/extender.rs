@@ -13,19 +13,14 @@ use serde_json::{Map, Value, json};
 use crate::host::{ExtenderCall, Host};
 use crate::node::{NodeId, NodeInfo};
 use crate::pod::NamespacedName;
-use crate::runtime::scoring::MAX_NODE_SCORE;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Pod};
 use kubestep_config::types::Extender;
 
-/// An extender scores from 0 to 10, plugins from 0 to 100; its scores are multiplied by this and by
-/// its weight.
-pub const SCORE_SCALE: i64 = MAX_NODE_SCORE / 10;
-
 /// The slot of a node that is not in the snapshot, but in an extender's answer.
-pub const STRANGER: NodeId = NodeId(u32::MAX);
+pub const UNKNOWN_NODE: NodeId = NodeId(u32::MAX);
 
 /// The result of an extender's filter call.
 #[derive(Default, Debug)]
@@ -198,7 +193,7 @@ fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo
     for item in items {
         let node: Node = serde_json::from_value(item).map_err(|err| err.to_string())?;
         let slot = asked.iter().find(|info| info.name == node.metadata.name).map(|info| info.id);
-        let mut info = NodeInfo::new(slot.unwrap_or(STRANGER), node.metadata.name);
+        let mut info = NodeInfo::new(slot.unwrap_or(UNKNOWN_NODE), node.metadata.name);
         info.set_node(Arc::new(node));
         nodes.push(Arc::new(info));
     }

@@ -18,8 +18,53 @@
 //! ends; what outlives a cycle is in [`shared`], where it can store a type of its own. With
 //! [`events`] it declares which changes of the cluster may make a rejected pod schedulable, and its
 //! queueing hint judges one such change. A [`registry`] names plugins and builds them;
-//! [`kubestep_config::args`] shows how arguments are declared. `own_plugin`, an example of
-//! `kubestep-cluster`, has all of it.
+//! [`kubestep_config::args`] shows how arguments are declared.
+//!
+//! # A plugin of your own
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use kubestep_api::intern::Symbol;
+//! use kubestep_config::{ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs};
+//! use kubestep_framework::cycle_state::CycleState;
+//! use kubestep_framework::node::NodeInfo;
+//! use kubestep_framework::plugin::{CycleContext, Plugin};
+//! use kubestep_framework::registry::{Entry, Registry};
+//! use kubestep_framework::status::Status;
+//!
+//! /// Rejects nodes whose names do not start with the pod's namespace.
+//! struct OwnNodes;
+//!
+//! impl Plugin for OwnNodes {
+//!     fn name(&self) -> Symbol {
+//!         "OwnNodes".into()
+//!     }
+//!
+//!     fn filter(&self, cx: &CycleContext<'_>, _: &CycleState, node: &NodeInfo) -> Status {
+//!         let namespace = cx.pod.pod.metadata.namespace;
+//!         match node.name.starts_with(namespace.as_str()) {
+//!             true => Status::SUCCESS,
+//!             false => Status::unresolvable("node is another team's").by(self.name()),
+//!         }
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // `kubestep_plugins::registry()` returns one with the in-tree plugins.
+//! let mut registry = Registry::default();
+//! let descriptor = PluginDescriptor::new("OwnNodes", &[ExtensionPoint::Filter]);
+//! registry.register(Entry::new(descriptor, |_, _| Ok(Arc::new(OwnNodes))))?;
+//! // A profile that enables the plugin builds it in this way.
+//! let (args, gates) = (ProfileArgs::default(), FeatureGates::default());
+//! let plugin = registry.build("OwnNodes".into(), &args, &gates)?;
+//! assert_eq!(plugin.name(), "OwnNodes");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A configuration enables it by name, as upstream. `own_plugin`, an example of `kubestep-cluster`,
+//! runs a plugin with arguments, state, a queueing hint and scores in a simulated cluster.
 //!
 //! # The cluster as a plugin sees it
 //!
@@ -32,8 +77,9 @@
 //!
 //! [`runtime`] has the [`Framework`](runtime::Framework): the plugins of one profile by extension
 //! point and the rules for running them. Its results go into a [`record`], which describes
-//! completely what one cycle did. [`extender`] is the protocol of HTTP extenders. [`preemption`] is
-//! the search for victims that the plugin DefaultPreemption starts and the eviction that follows.
+//! completely what one cycle did; a [`stopwatch`] measures its plugins. [`extender`] is the
+//! protocol of HTTP extenders. [`preemption`] is the search for victims that the plugin
+//! DefaultPreemption starts and the eviction that follows.
 //!
 //! # Order
 //!
@@ -63,6 +109,7 @@ pub mod runtime;
 pub mod shared;
 pub mod snapshot;
 pub mod status;
+pub mod stopwatch;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tie_break;

@@ -24,10 +24,9 @@ use crate::host::Host;
 use crate::node::{NodeId, NodeInfo};
 use crate::objects::Objects;
 use crate::pod::nominated::NominatedPods;
-use crate::pod::{PodInfo, QueuedPod};
-use crate::pod_groups::placement::{GroupContext, Placement, Proposal};
+use crate::pod::{NamespacedName, PodInfo, QueuedPod};
+use crate::pod_groups::placement::{Placement, Proposal};
 use crate::record::Candidate;
-use crate::runtime::Framework;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
@@ -35,6 +34,7 @@ use crate::status::node_statuses::NodeStatuses;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeAllocatableResourceClaimStatus, Time};
 use kubestep_config::FeatureGates;
+use kubestep_config::types::Extender;
 
 /// What a plugin sees during a scheduling cycle. It does not change within the cycle.
 #[derive(Clone, Copy)]
@@ -103,12 +103,63 @@ pub struct QueueContext<'a> {
     pub now: Time,
 }
 
+/// What a plugin sees when it generates or scores placements.
+#[derive(Clone, Copy)]
+pub struct GroupContext<'a> {
+    /// The pod group.
+    pub group: NamespacedName,
+    /// The cluster at the start of the cycle.
+    pub snapshot: &'a Snapshot,
+    /// All objects except nodes.
+    pub objects: &'a Objects,
+    /// The feature gates.
+    pub features: &'a FeatureGates,
+    /// What plugins store between cycles, including the pods of each group.
+    pub shared: &'a Shared,
+    /// The time.
+    pub now: Time,
+}
+
+/// What a PostFilter plugin can run of its profile, to try changed copies of nodes. Upstream:
+/// `Handle` in `staging/src/k8s.io/kube-scheduler/framework/interface.go`.
+pub trait Handle {
+    /// Runs the filters on a node, with and without the pods nominated to it; both must succeed.
+    fn run_filter_with_nominated(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Status;
+
+    /// Runs AddPod: updates the state for `added` on `node`.
+    fn run_add_pod(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        added: &PodInfo,
+        node: &NodeInfo,
+    ) -> Status;
+
+    /// Runs RemovePod: updates the state for `removed`, no longer on `node`.
+    fn run_remove_pod(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        removed: &PodInfo,
+        node: &NodeInfo,
+    ) -> Status;
+
+    /// The extenders, in their effective order, by whose index [`Host::call_extender`] identifies
+    /// them.
+    fn extenders(&self) -> &[Extender];
+}
+
 /// What PostFilter sees in addition to the cycle's context.
 pub struct PostFilterContext<'a> {
     /// The cycle.
     pub cycle: CycleContext<'a>,
     /// The profile, to run filters on changed nodes.
-    pub framework: &'a Framework,
+    pub framework: &'a dyn Handle,
     /// Why each node was rejected.
     pub statuses: &'a NodeStatuses,
     /// The interface to the outside, for extenders.
@@ -195,6 +246,12 @@ pub trait Plugin: Send + Sync {
         _objects: &EventObjects,
     ) -> Result<Hint, String> {
         Ok(Hint::Queue)
+    }
+
+    /// Whether `node` with its pods could take `pod`, as far as this plugin can tell without a
+    /// cycle. Without queueing hints it is asked before an event of the node requeues the pod.
+    fn admits(&self, _cx: &QueueContext<'_>, _pod: &PodInfo, _node: &NodeInfo) -> bool {
+        true
     }
 
     /// PreEnqueue: whether the pod may enter the active queue.

@@ -18,14 +18,14 @@ pub enum PluginError {
     /// No plugin of that name is registered.
     #[error("plugin {0:?} is not registered")]
     NotRegistered(Symbol),
-    /// The plugin refuses its arguments, in upstream's words.
+    /// The plugin rejects its arguments; the reason, in upstream's words.
     #[error("{0}")]
-    Refused(String),
+    Rejected(String),
 }
 
 impl From<String> for PluginError {
     fn from(reason: String) -> PluginError {
-        PluginError::Refused(reason)
+        PluginError::Rejected(reason)
     }
 }
 
@@ -91,7 +91,7 @@ impl Registry {
     /// Builds a plugin.
     ///
     /// # Errors
-    /// [`PluginError::NotRegistered`], or [`PluginError::Refused`] by the factory.
+    /// [`PluginError::NotRegistered`], or [`PluginError::Rejected`] by the factory.
     pub fn build(&self, name: Symbol, args: &ProfileArgs, features: &FeatureGates) -> Built {
         let entry = self.entries.iter().find(|entry| name == entry.descriptor.name);
         let entry = entry.ok_or(PluginError::NotRegistered(name))?;

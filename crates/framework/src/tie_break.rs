@@ -81,7 +81,7 @@ impl FromStr for TieBreak {
             ("first", _) => Ok(TieBreak::First),
             (_, Some(seed)) => match seed.parse() {
                 Ok(seed) => Ok(TieBreak::Seed(seed)),
-                Err(_) => Err(format!("{seed:?} is no whole number from 0 to {}", u64::MAX)),
+                Err(_) => Err(format!("{seed:?} is not a whole number from 0 to {}", u64::MAX)),
             },
             _ => Err("expected upstream, first or seed:N".into()),
         }
@@ -150,6 +150,6 @@ mod tests {
         }
         let error = |text: &str| text.parse::<TieBreak>().unwrap_err();
         assert_eq!(error("seed"), "expected upstream, first or seed:N");
-        assert_eq!(error("seed:-1"), "\"-1\" is no whole number from 0 to 18446744073709551615");
+        assert_eq!(error("seed:-1"), "\"-1\" is not a whole number from 0 to 18446744073709551615");
     }
 }

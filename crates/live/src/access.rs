@@ -19,7 +19,7 @@ pub struct Missing {
 
 impl Missing {
     /// Whether the server does not serve the kind at all, so that no such objects exist.
-    pub fn is_absent(&self) -> bool {
+    pub(crate) fn is_absent(&self) -> bool {
         matches!(self.failure, Failure::Absent(_))
     }
 
@@ -60,15 +60,24 @@ pub fn notices(missing: &[Missing]) -> Vec<String> {
 
 /// Resources that only `kubestep record` reads.
 const EVENTS: &str =
-    "  - events  # may be left out: recordings then lack the events of the cluster's schedulers\n";
+    "  - events  # optional: without it, recordings lack the events of the cluster's schedulers\n";
+
+/// Leases, which no decision depends on.
+const LEASES: &str = "\
+- apiGroups: [\"coordination.k8s.io\"]
+  resources:
+  - leases  # may be left out: whether a scheduler is at work is not shown
+  - leasecandidates  # may be left out: versions of its replicas are not shown
+  verbs: [list, watch]
+";
 
 /// The reviews that the scheduler's HTTP port creates; they are not stored.
 const REVIEWS: &str = "\
-# authenticates callers of the port, with --authentication-kubeconfig; may be left out
+# authenticates callers of the port, with --authentication-kubeconfig; optional
 - apiGroups: [\"authentication.k8s.io\"]
   resources: [tokenreviews]
   verbs: [create]
-# authorizes callers of the port, with --authorization-kubeconfig; may be left out
+# authorizes callers of the port, with --authorization-kubeconfig; optional
 - apiGroups: [\"authorization.k8s.io\"]
   resources: [subjectaccessreviews]
   verbs: [create]
@@ -76,7 +85,7 @@ const REVIEWS: &str = "\
 
 /// The smallest ClusterRole that can watch a cluster, as YAML.
 pub fn cluster_role(name: &str) -> String {
-    let what = "# What kubestep reads of a cluster. No verb here writes.";
+    let what = "# What kubestep reads from a cluster. No verb writes.";
     role(name, what, &[EVENTS])
 }
 
@@ -102,14 +111,14 @@ fn role(name: &str, what: &str, more: &[&str]) -> String {
             let comment = match row.reader {
                 Reader::Scheduler => String::new(),
                 Reader::Gate(gate) => format!("  # only with the gate {gate}"),
-                Reader::Debugger => format!("  # may be left out: {}", row.without),
+                Reader::Debugger => format!("  # optional: without it, {}", row.without),
             };
             yaml += &format!("  - {}{comment}\n", row.kind.plural());
         }
         more.iter().filter(|_| group.is_empty()).for_each(|line| yaml += line);
         yaml += "  verbs: [list, watch]\n";
     }
-    yaml
+    yaml + LEASES
 }
 
 #[cfg(test)]
@@ -132,7 +141,7 @@ mod tests {
             said,
             [
                 "csinodes cannot be read (forbidden): limits on volumes per node are ignored",
-                "services cannot be read (cut off): default spread constraints do not see services",
+                "services cannot be read (cut off): default spread constraints ignore services",
                 "\"kubestep rbac\" prints the role that allows reading all of it",
             ]
         );
@@ -147,6 +156,6 @@ mod tests {
             assert_eq!(serde_yaml::to_string(&rule["verbs"]).unwrap(), "- list\n- watch\n");
             resources += rule["resources"].as_sequence().unwrap().len();
         }
-        assert_eq!(resources, Kind::all().count() + 1, "all kinds and events");
+        assert_eq!(resources, Kind::all().count() + 3, "all kinds, events and leases");
     }
 }

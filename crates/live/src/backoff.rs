@@ -100,14 +100,13 @@ impl Backoff {
         let step = self.step();
         match &attempt.end {
             Failure::Refused(_) | Failure::Absent(_) if !attempt.was_read => self.pace.refused,
-            Failure::Busy { after: Some(after), .. } => step.max(*after),
-            _ => step,
+            failure => failure.retry_after().map_or(step, |after| step.max(after)),
         }
     }
 
     /// Whether a kind that waits for `pause` is shown as an outage: not on the first, short retry
     /// after a watch that worked.
-    pub fn is_outage(&self, pause: Duration) -> bool {
+    pub(crate) fn is_outage(&self, pause: Duration) -> bool {
         self.failures > 1 || pause > SHORT
     }
 
@@ -159,7 +158,8 @@ mod tests {
             Failure::Unauthorized(text()),
             Failure::Refused(text()),
             Failure::Absent(text()),
-            Failure::Server { code: 500, message: text() },
+            Failure::Server { code: 500, message: text(), after: None },
+            Failure::Server { code: 503, message: text(), after: Some(Duration::from_secs(1)) },
             busy(None),
             busy(Some(1)),
         ]

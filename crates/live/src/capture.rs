@@ -35,6 +35,10 @@ pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<Stri
         ("missing", serde_json::to_value(&missing)?),
         ("schedulerConfig", settings.scheduler_config.clone().unwrap_or_default()),
     ];
+    if let Some(leases) = &snapshot.leases {
+        fields.push(("leases", serde_json::to_value(&leases.leases)?));
+        fields.push(("leaseCandidates", serde_json::to_value(&leases.candidates)?));
+    }
     fields.extend(settings.feature_gates.clone().map(|gates| ("featureGates", gates.into())));
     let mut parts: Vec<String> =
         fields.into_iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();

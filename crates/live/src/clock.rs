@@ -22,7 +22,7 @@ pub fn counted(skew: i64) -> i64 {
 }
 
 /// A sentence about clocks that differ.
-pub fn skew_notice(skew: i64) -> Option<String> {
+pub(crate) fn skew_notice(skew: i64) -> Option<String> {
     let seconds = counted(skew).unsigned_abs() / 1_000_000;
     let direction = if skew > 0 { "behind" } else { "ahead of" };
     (seconds > 0).then(|| {
@@ -31,7 +31,7 @@ pub fn skew_notice(skew: i64) -> Option<String> {
 }
 
 /// Parses the `Date` header of an answer: `Sun, 06 Nov 1994 08:49:37 GMT`.
-pub fn parse_http(date: &str) -> Option<Time> {
+pub(crate) fn parse_http(date: &str) -> Option<Time> {
     let zoned = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()?;
     Some(Time(Timestamp::as_microsecond(zoned)))
 }

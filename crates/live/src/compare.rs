@@ -11,11 +11,11 @@ const GATED: &str = "SchedulingGated";
 
 /// What the cluster's scheduler did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Theirs {
+pub enum ClusterDecision {
     /// It bound the pod to this node.
     Bound(Symbol),
     /// It could not schedule it.
-    Refused {
+    Rejected {
         /// The condition's message.
         message: String,
         /// The node it was nominated to; empty for none.
@@ -62,29 +62,32 @@ impl Verdict {
     pub fn as_str(self) -> &'static str {
         match self {
             Verdict::Same => "same",
-            Verdict::Tie => "tie, another pick",
+            Verdict::Tie => "tie, other node",
             Verdict::Different => "different",
-            Verdict::Untried => "not tried by us",
+            Verdict::Untried => "not tried here",
             Verdict::Incomparable => "not comparable",
         }
     }
 }
 
-impl Theirs {
+impl ClusterDecision {
     /// The decision that led from one version of a pod to the next, if there is one; `old` is
     /// `None` for a pod that was not known before.
-    pub fn between(old: Option<&Pod>, new: &Pod) -> Option<Theirs> {
+    pub fn between(old: Option<&Pod>, new: &Pod) -> Option<ClusterDecision> {
         let old = old.filter(|old| old.metadata.uid == new.metadata.uid);
         if !new.spec.node_name.is_empty() {
             let waited = old.is_some_and(|old| old.spec.node_name.is_empty());
-            return waited.then_some(Theirs::Bound(new.spec.node_name));
+            return waited.then_some(ClusterDecision::Bound(new.spec.node_name));
         }
         let said = |pod: &Pod| {
             let mut conditions = pod.status.conditions.iter();
             let condition = conditions.find(|condition| condition.type_ == POD_SCHEDULED)?;
             let refused = condition.status == ConditionStatus::False && condition.reason != GATED;
             let nominated = pod.status.nominated_node_name;
-            refused.then(|| Theirs::Refused { message: condition.message.clone(), nominated })
+            refused.then(|| ClusterDecision::Rejected {
+                message: condition.message.clone(),
+                nominated,
+            })
         };
         let now = said(new);
         let before = old.and_then(said);
@@ -94,14 +97,18 @@ impl Theirs {
     /// In a few words.
     pub fn words(&self) -> String {
         match self {
-            Theirs::Bound(node) => format!("bound to {node}"),
-            Theirs::Refused { message, nominated } if nominated.is_empty() => message.clone(),
-            Theirs::Refused { message, nominated } => format!("nominated {nominated}: {message}"),
+            ClusterDecision::Bound(node) => format!("bound to {node}"),
+            ClusterDecision::Rejected { message, nominated } if nominated.is_empty() => {
+                message.clone()
+            }
+            ClusterDecision::Rejected { message, nominated } => {
+                format!("nominated {nominated}: {message}")
+            }
         }
     }
 }
 
-/// The embedded scheduler's decision, worded like [`Theirs::words`].
+/// The embedded scheduler's decision, worded like [`ClusterDecision::words`].
 pub fn words(ours: &CycleRecord) -> String {
     match (ours.outcome, ours.node, ours.nominated_node) {
         (Outcome::Scheduled, Some(node), _) => format!("bound to {node}"),
@@ -113,13 +120,15 @@ pub fn words(ours: &CycleRecord) -> String {
 }
 
 /// Compares two decisions. Returns the verdict and a sentence about the difference.
-pub fn compare(ours: Option<&CycleRecord>, theirs: &Theirs) -> (Verdict, String) {
+pub fn compare(ours: Option<&CycleRecord>, theirs: &ClusterDecision) -> (Verdict, String) {
     let Some(ours) = ours else {
-        return (Verdict::Untried, "our scheduler has not tried it yet".into());
+        return (Verdict::Untried, "not tried here yet".into());
     };
     match theirs {
-        Theirs::Bound(node) => compare_binding(ours, *node),
-        Theirs::Refused { message, nominated } => compare_refusal(ours, message, *nominated),
+        ClusterDecision::Bound(node) => compare_binding(ours, *node),
+        ClusterDecision::Rejected { message, nominated } => {
+            compare_rejection(ours, message, *nominated)
+        }
     }
 }
 
@@ -132,7 +141,7 @@ fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
         let tied = ours.tie.len();
         return (
             Verdict::Tie,
-            format!("{tied} nodes have the best total; upstream picks by chance"),
+            format!("{tied} nodes have the best total; upstream picks one at random"),
         );
     }
     about_node(ours, node)
@@ -144,10 +153,10 @@ fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
     let Some(slot) = slot else {
         return (Verdict::Different, format!("node {node} is unknown here"));
     };
-    let official = ours.filter.official.get(*slot);
+    let official = ours.filter.verdicts.get(*slot);
     if let Some(status) = official.and_then(|id| ours.verdicts.get(id)) {
         let (plugin, message) = (status.plugin(), status.message());
-        let reason = format!("Filter: {plugin} refuses {node} here: {message}");
+        let reason = format!("Filter: {plugin} rejects {node} here: {message}");
         return (Verdict::Different, reason);
     }
     let at = ours.feasible.iter().position(|feasible| feasible == slot);
@@ -175,11 +184,11 @@ fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
 /// Whether some nodes were not evaluated because enough feasible ones were found. The other
 /// scheduler's start index is unknown.
 fn passed_over(ours: &CycleRecord) -> bool {
-    let passed_over = |slot| ours.filter.official.get(slot) == Some(VerdictId::ENOUGH_FOUND);
+    let passed_over = |slot| ours.filter.verdicts.get(slot) == Some(VerdictId::ENOUGH_FOUND);
     ours.nodes.order.iter().any(|slot| passed_over(*slot))
 }
 
-fn compare_refusal(ours: &CycleRecord, message: &str, nominated: Symbol) -> (Verdict, String) {
+fn compare_rejection(ours: &CycleRecord, message: &str, nominated: Symbol) -> (Verdict, String) {
     if matches!(ours.outcome, Outcome::Scheduled | Outcome::Waiting) {
         let node = ours.node.unwrap_or_default();
         return (Verdict::Different, format!("{node} passes every filter here"));

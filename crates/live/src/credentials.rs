@@ -4,7 +4,6 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
 use std::time::Duration;
 
 use kube::Config;
@@ -12,6 +11,7 @@ use kube::client::AuthError;
 use kube::config::{Kubeconfig, KubeconfigError};
 
 use crate::failure::root_cause;
+use crate::runtime;
 
 /// How long a credential plugin may run before a message says what is being waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -79,7 +79,7 @@ impl Plugin {
             }
         };
         // If no thread can be started, the message is omitted.
-        let _watching = thread::Builder::new().spawn(watch);
+        let _watching = runtime::thread("credentials", watch);
         let done = work();
         drop(working);
         done
@@ -88,7 +88,10 @@ impl Plugin {
 
 /// The file, and the problem with its line and field if they are known, without any of the file's
 /// text.
-pub fn kubeconfig_problem(files: &[PathBuf], error: &KubeconfigError) -> (Option<String>, String) {
+pub(crate) fn kubeconfig_problem(
+    files: &[PathBuf],
+    error: &KubeconfigError,
+) -> (Option<String>, String) {
     if !matches!(error, KubeconfigError::Parse(_)) {
         return (None, root_cause(error));
     }

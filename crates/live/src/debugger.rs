@@ -82,7 +82,7 @@ fn differences(session: &Session) -> Vec<String> {
     let redundant = placed.difference(&bound).filter(|pod| !waiting.contains(*pod));
     lines.extend(redundant.map(|pod| format!("  redundant pod {pod}")));
     if lines.is_empty() {
-        lines.push("  the cache is what the API server has".into());
+        lines.push("  the cache matches the API server".into());
     }
     lines
 }

@@ -36,21 +36,23 @@ pub enum Failure {
         message: String,
     },
     /// Any other status that is not success.
-    #[error("the server answered {code}: {message}")]
+    #[error("the server returned {code}: {message}")]
     Server {
         /// The status code.
         code: u16,
         /// The server's message.
         message: String,
+        /// When to retry, if the server says so.
+        after: Option<Duration>,
     },
     /// No answer, or an incomplete one.
     #[error("{0}")]
     Unreachable(String),
     /// Not sent or not waited for, because writing was stopped.
-    #[error("nothing is written any more: {0}")]
+    #[error("writing stopped: {0}")]
     Stopped(String),
     /// An answer that cannot be parsed.
-    #[error("the answer cannot be read: {0}")]
+    #[error("the response cannot be read: {0}")]
     Malformed(String),
     /// The server ended a watch, which is normal once it has been open for a while.
     #[error("the server ends each watch immediately")]
@@ -80,19 +82,19 @@ impl Failure {
     }
 
     /// Classifies the object of an `ERROR` event of a watch.
-    pub fn of_event(status: &str) -> Failure {
+    pub(crate) fn of_event(status: &str) -> Failure {
         let status: Status = serde_json::from_str(status).unwrap_or_default();
         let code = status.code;
         status.failure(code, None)
     }
 
     /// Classifies an error of kube's client, including errors of credentials.
-    pub fn of_client(error: kube::Error) -> Failure {
+    pub(crate) fn of_client(error: kube::Error) -> Failure {
         Failure::of_client_with(error, &Plugin::default())
     }
 
     /// Like [`Failure::of_client`], with the credential plugin that may have caused it.
-    pub fn of_client_with(error: kube::Error, plugin: &Plugin) -> Failure {
+    pub(crate) fn of_client_with(error: kube::Error, plugin: &Plugin) -> Failure {
         let problem = plugin.problem(&error).unwrap_or_else(|| root_cause(&error));
         match error {
             kube::Error::Auth(_) => Failure::Unauthorized(problem),
@@ -124,13 +126,21 @@ impl Failure {
             Failure::Server { code, .. } => code.to_string(),
             Failure::Unreachable(_) => "no connection".into(),
             Failure::Stopped(_) => "stopped".into(),
-            Failure::Malformed(_) => "bad answer".into(),
-            Failure::Ended => "watch ends at once".into(),
+            Failure::Malformed(_) => "bad response".into(),
+            Failure::Ended => "watch ends immediately".into(),
+        }
+    }
+
+    /// When the server asks for a retry: with 429 or an error of its own, as for client-go.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Failure::Busy { after, .. } | Failure::Server { after, .. } => *after,
+            _ => None,
         }
     }
 
     /// Whether a retry of the same request may succeed.
-    pub fn may_pass(&self) -> bool {
+    pub(crate) fn may_pass(&self) -> bool {
         !matches!(self, Failure::Refused(_) | Failure::Absent(_))
     }
 }
@@ -138,7 +148,7 @@ impl Failure {
 impl Status {
     fn failure(self, code: u16, after: Option<Duration>) -> Failure {
         let message = match self.message.is_empty() {
-            true => "no reason is given".to_owned(),
+            true => "no reason given".to_owned(),
             false => self.message,
         };
         // The server was restored to an older state and has not reached this version yet.
@@ -150,13 +160,13 @@ impl Status {
             410 => Failure::Expired(message),
             429 => Failure::Busy { after, message },
             _ if from_the_future || self.reason == "Expired" => Failure::Expired(message),
-            code => Failure::Server { code, message },
+            code => Failure::Server { code, message, after: after.filter(|_| code >= 500) },
         }
     }
 }
 
 /// The innermost cause: the errors around it only say that a request failed.
-pub fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {
         cause = inner;
@@ -191,7 +201,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(RETRY_AFTER, "7".parse().unwrap());
         let busy = Failure::of_answer(StatusCode::TOO_MANY_REQUESTS, &headers, b"{}");
-        let message = "no reason is given".to_owned();
+        let message = "no reason given".to_owned();
         assert_eq!(busy, Failure::Busy { after: Some(Duration::from_secs(7)), message });
     }
 
@@ -200,10 +210,11 @@ mod tests {
         let after = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, text.parse().unwrap());
-            match Failure::of_answer(StatusCode::TOO_MANY_REQUESTS, &headers, b"{}") {
-                Failure::Busy { after, .. } => after.map(|after| after.as_secs()),
-                failure => panic!("{failure}"),
-            }
+            let of = |code| Failure::of_answer(code, &headers, b"{}").retry_after();
+            let busy = of(StatusCode::TOO_MANY_REQUESTS);
+            assert_eq!(of(StatusCode::SERVICE_UNAVAILABLE), busy, "{text}");
+            assert_eq!(of(StatusCode::CONFLICT), None, "{text}");
+            busy.map(|after| after.as_secs())
         };
         assert_eq!(["0", "1", "99999999999"].map(after), [Some(1), Some(1), Some(60)]);
         let others = ["-1", "1.5", "99999999999999999999999", "Wed, 21 Oct 2026 07:28:00 GMT"];

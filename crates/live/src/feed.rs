@@ -4,13 +4,11 @@
 //! A separate thread waits for the network. Changes queue up without limit until they are taken, so
 //! a slow reader loses nothing.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::thread;
 use std::time::Instant;
 
 use futures::future::join_all;
-use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::backoff::Pace;
@@ -19,6 +17,7 @@ use crate::failure::Failure;
 use crate::kinds::ReadKind;
 use crate::link::{Link, LinkError, Target};
 use crate::outage::{Outage, Outages, Retry};
+use crate::runtime::{self, Begun};
 use crate::snapshot::{Scope, Snapshot};
 use crate::watch::Watcher;
 use kubestep_api::{Kind, Object};
@@ -80,35 +79,26 @@ impl Feed {
     /// The cluster cannot be reached.
     pub fn open(target: Target, scope: Scope, pace: Pace) -> Result<(Snapshot, Feed), LinkError> {
         let (events, inbox) = unbounded_channel();
-        let (opened, opening) = mpsc::channel();
         let outages: Arc<Mutex<Outages>> = Arc::default();
-        let teller = Teller { events: events.clone(), outages: outages.clone() };
-        let follow = move || {
-            let runtime = match Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(error) => return drop(opened.send(Err(no_thread(&error)))),
-            };
-            runtime.block_on(async {
-                match begin(target, &scope).await {
-                    Ok((snapshot, link)) => {
-                        let link = Arc::new(link);
-                        let watchers = watchers(&snapshot, &teller, pace);
-                        // The receiver is dropped if the program ends now.
-                        let _told = opened.send(Ok((snapshot, link.clone())));
-                        let followed = watchers.into_iter().map(|watcher| watcher.run(&link));
-                        tokio::select! {
-                            _ = join_all(followed) => {}
-                            () = events.closed() => {}
-                        }
+        let sender = FeedSender { events: events.clone(), outages: outages.clone() };
+        let follow = move |opened: Begun<_>| async move {
+            match begin(target, &scope).await {
+                Ok((snapshot, link)) => {
+                    let link = Arc::new(link);
+                    let watchers = watchers(&snapshot, &sender, pace);
+                    // The receiver is dropped if the program ends now.
+                    let _told = opened.send(Ok((snapshot, link.clone())));
+                    let followed = watchers.into_iter().map(|watcher| watcher.run(&link));
+                    tokio::select! {
+                        _ = join_all(followed) => {}
+                        () = events.closed() => {}
                     }
-                    Err(error) => drop(opened.send(Err(error))),
                 }
-            });
+                Err(error) => drop(opened.send(Err(error))),
+            }
         };
-        let thread = thread::Builder::new().name("cluster".into()).spawn(follow);
-        thread.map_err(|error| no_thread(&error))?;
-        let ended = |_| no_thread(&std::io::Error::other("the thread has ended"));
-        let (snapshot, link) = opening.recv().map_err(ended)??;
+        let ((snapshot, link), _following) =
+            runtime::begin("cluster", "following the cluster", follow)?;
         Ok((snapshot, Feed { events: inbox, link, outages }))
     }
 
@@ -152,10 +142,6 @@ fn lock(outages: &Mutex<Outages>) -> MutexGuard<'_, Outages> {
     outages.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn no_thread(error: &std::io::Error) -> LinkError {
-    LinkError::Config { from: "following the cluster".into(), problem: error.to_string() }
-}
-
 async fn begin(target: Target, scope: &Scope) -> Result<(Snapshot, Link), LinkError> {
     let link = Link::new(target).await?;
     let snapshot = Snapshot::take(&link, scope).await?;
@@ -163,27 +149,27 @@ async fn begin(target: Target, scope: &Scope) -> Result<(Snapshot, Link), LinkEr
 }
 
 /// A watcher for each list that was made, and one for each kind that may become readable later.
-fn watchers(snapshot: &Snapshot, teller: &Teller, pace: Pace) -> Vec<Watcher> {
+fn watchers(snapshot: &Snapshot, sender: &FeedSender, pace: Pace) -> Vec<Watcher> {
     let known = snapshot
         .parts
         .iter()
-        .map(|part| Watcher::after(part.place.clone(), &part.listed, teller.clone(), pace));
+        .map(|part| Watcher::after(part.place.clone(), &part.listed, sender.clone(), pace));
     let missing = snapshot.missing.iter().filter(|missing| !missing.is_absent());
     let hoped = missing.map(|missing| {
-        teller.missing((&missing.what(), missing.place.row), &missing.failure);
-        Watcher::unlisted(missing.place.clone(), teller.clone(), pace)
+        sender.missing((&missing.what(), missing.place.row), &missing.failure);
+        Watcher::unlisted(missing.place.clone(), sender.clone(), pace)
     });
     known.chain(hoped).collect()
 }
 
 /// Collects what the watchers report. An outage that affects all of them is reported once.
 #[derive(Clone)]
-pub(super) struct Teller {
+pub(super) struct FeedSender {
     events: UnboundedSender<Event>,
     outages: Arc<Mutex<Outages>>,
 }
 
-impl Teller {
+impl FeedSender {
     /// Whether the receiver was dropped.
     pub fn is_closed(&self) -> bool {
         self.events.is_closed()
@@ -195,7 +181,7 @@ impl Teller {
 
     /// An object was skipped because it cannot be read.
     pub fn unreadable(&self, problem: &str) {
-        self.notice(true, format!("skipped, cannot be read: {problem}"));
+        self.notice(true, format!("skipped, unreadable: {problem}"));
     }
 
     /// The version to continue from has expired.
@@ -221,7 +207,7 @@ impl Teller {
     /// `what` was listed.
     pub fn listed(&self, what: &str) {
         if lock(&self.outages).allow(what) {
-            self.notice(false, format!("{what} can be read now"));
+            self.notice(false, format!("{what} is readable now"));
         }
     }
 
@@ -241,7 +227,7 @@ impl Teller {
     /// The watch of `what` works.
     pub fn followed(&self, what: &str) {
         if lock(&self.outages).followed(what) {
-            self.notice(false, "everything is followed again".into());
+            self.notice(false, "all watches work again".into());
         }
     }
 

@@ -1,14 +1,19 @@
 //! A session that follows a live cluster: it applies events, lets the shadow scheduler work,
 //! advances the clock, and can be frozen, upon which events queue up and nothing changes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock;
 use crate::feed::{Delta, Event, Feed, Notice};
+use crate::leases::LeaseReader;
 use crate::outage::Outage;
 use crate::shadow::Shadow;
-use kubestep_api::Time;
-use kubestep_debug::Session;
+use kubestep_api::{Kind, Object, Time};
+use kubestep_cluster::World;
+use kubestep_cluster::schedulers::{PodReports, Schedulers};
+use kubestep_debug::edit::EditError;
+use kubestep_debug::{Change, Input, Session};
 use kubestep_source::Filter;
 
 /// Events applied in one batch.
@@ -24,6 +29,9 @@ pub struct Following {
     frozen: bool,
     caught_up: bool,
     told_skew: bool,
+    /// What shows whether the cluster's own schedulers are at work.
+    reports: PodReports,
+    leases: Option<LeaseReader>,
 }
 
 impl Following {
@@ -31,7 +39,22 @@ impl Following {
     /// excludes are skipped.
     pub fn new(feed: Feed, filter: Filter) -> Following {
         let shadow = Shadow::default();
-        Following { feed, filter, shadow, frozen: false, caught_up: false, told_skew: false }
+        Following {
+            feed,
+            filter,
+            shadow,
+            frozen: false,
+            caught_up: false,
+            told_skew: false,
+            reports: PodReports::default(),
+            leases: None,
+        }
+    }
+
+    /// Also observes whether the cluster's own schedulers are at work; `reports` are of the listed
+    /// pods.
+    pub fn observe_schedulers(&mut self, reports: PodReports, leases: LeaseReader) {
+        (self.reports, self.leases) = (reports, Some(leases));
     }
 
     /// The shadow scheduler.
@@ -79,7 +102,10 @@ impl Following {
         while let Some(event) = next {
             match event {
                 Event::Delta(Delta::Put(object)) if !self.filter.takes(&object) => {}
-                Event::Delta(delta) => deltas.push(delta),
+                Event::Delta(delta) => {
+                    self.see(&delta);
+                    deltas.push(delta);
+                }
                 Event::Notice(notice) => notices.push(notice),
             }
             left -= 1;
@@ -117,6 +143,26 @@ impl Following {
         if !self.frozen {
             let now = self.now();
             self.shadow.tick(session, now);
+            self.look_at_schedulers(session, now);
+        }
+    }
+
+    fn see(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Put(Object::Pod(pod)) => self.reports.see(pod),
+            Delta::Delete { kind: Kind::Pod, key } => self.reports.forget(*key),
+            _ => {}
+        }
+    }
+
+    /// Takes a change of the cluster's schedulers into the session.
+    fn look_at_schedulers(&self, session: &mut Session, now: Time) {
+        let Some(leases) = &self.leases else { return };
+        let leases = leases.latest().unwrap_or_default();
+        let schedulers = Schedulers::new(&leases, &self.reports, now);
+        if !schedulers.says_the_same(session.world().schedulers()) {
+            // This cannot fail.
+            let _ = session.apply_beside(Input::Change(Arc::new(Observed(schedulers))));
         }
     }
 
@@ -124,5 +170,25 @@ impl Following {
         let text = self.feed.link().skew().and_then(clock::skew_notice).filter(|_| !self.told_skew);
         self.told_skew |= text.is_some();
         text.map(|text| Notice { serious: true, text }).into_iter().collect()
+    }
+}
+
+/// Another state of the cluster's schedulers.
+#[derive(Debug)]
+struct Observed(Schedulers);
+
+impl Change for Observed {
+    fn words(&self) -> String {
+        let absence = self.0.first_absence(self.0.as_of);
+        absence.unwrap_or_else(|| "the cluster's schedulers are at work".to_owned())
+    }
+
+    fn cannot_fail(&self) -> bool {
+        true
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
+        world.set_schedulers(self.0.clone());
+        Ok(())
     }
 }

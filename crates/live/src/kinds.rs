@@ -66,26 +66,26 @@ pub const TABLE: &[ReadKind] = table! {
     Namespace V1 Scheduler, "namespace selectors of pod affinity match nothing";
     PriorityClass V1 Debugger, "pods that you add get priority 0";
     Node V1 Scheduler, "there is no node to schedule to";
-    StorageClass V1 Scheduler, "pods with unbound claims look unschedulable";
+    StorageClass V1 Scheduler, "pods with unbound claims appear unschedulable";
     CsiDriver V1 Scheduler, "storage capacity and the migration of volumes are ignored";
     CsiNode V1 Scheduler, "limits on volumes per node are ignored";
     CsiStorageCapacity V1 Scheduler, "storage capacity is ignored";
-    PersistentVolume V1 Scheduler, "bound claims look as if their volumes were missing";
-    PersistentVolumeClaim V1 Scheduler, "pods with claims look unschedulable";
+    PersistentVolume V1 Scheduler, "volumes of bound claims appear missing";
+    PersistentVolumeClaim V1 Scheduler, "pods with volume claims appear unschedulable";
     VolumeAttachment V1 Scheduler, "volumes that are still attached do not count towards limits";
-    Service V1 Scheduler, "default spread constraints do not see services";
-    ReplicationController V1 Scheduler, "default spread constraints do not see their pods";
-    ReplicaSet V1 Scheduler, "default spread constraints do not see their pods";
-    StatefulSet V1 Scheduler, "default spread constraints do not see their pods";
+    Service V1 Scheduler, "default spread constraints ignore services";
+    ReplicationController V1 Scheduler, "default spread constraints ignore their pods";
+    ReplicaSet V1 Scheduler, "default spread constraints ignore their pods";
+    StatefulSet V1 Scheduler, "default spread constraints ignore their pods";
     PodDisruptionBudget V1 Scheduler, "preemption ignores disruption budgets";
-    DeviceClass DEVICES Scheduler, "claims for devices cannot be satisfied";
-    ResourceSlice DEVICES Scheduler, "nodes look as if they had no devices";
+    DeviceClass DEVICES Scheduler, "resource claims cannot be allocated";
+    ResourceSlice DEVICES Scheduler, "nodes appear to have no devices";
     DeviceTaintRule RULES Gate("DRADeviceTaintRules"), "taints from rules are ignored";
-    ResourceClaimTemplate DEVICES Debugger, "claims are not made for pods that you add";
-    ResourceClaim DEVICES Scheduler, "pods with claims for devices look unschedulable";
+    ResourceClaimTemplate DEVICES Debugger, "no resource claims are created for pods that you add";
+    ResourceClaim DEVICES Scheduler, "pods with resource claims appear unschedulable";
     Workload GROUPS Debugger, "templates of pod groups cannot be shown";
     PodGroup GROUPS Gate("GenericWorkload"), "pods of groups wait for a missing group";
-    Pod V1 Scheduler, "nodes look empty and nothing is pending";
+    Pod V1 Scheduler, "nodes appear empty and no pod is pending";
 };
 
 /// The row of a kind.

@@ -7,7 +7,6 @@
 
 mod record;
 
-use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,9 +16,10 @@ use tokio::time::{sleep, timeout};
 use crate::clock;
 use crate::failure::Failure;
 use crate::link::{Link, LinkError, Target};
-use crate::runtime;
+use crate::runtime::{self, Begun};
 use crate::scheduling::Lead;
-use crate::write::{Calls, Gate, Manner};
+use crate::traffic;
+use crate::write::{Calls, Gate, WriteOptions};
 
 use record::Record;
 
@@ -58,8 +58,7 @@ impl Election {
     pub fn start(target: Target, settings: Settings, gate: Gate) -> Result<Election, LinkError> {
         let (stop, stopped) = watch::channel(false);
         let (leads, lead) = watch::channel(Lead::Waiting);
-        let (opened, opening) = mpsc::channel();
-        let work = move || async move {
+        let work = move |opened: Begun<()>| async move {
             match Link::new(target).await {
                 Ok(link) => {
                     // The receiver is dropped if the program ends now.
@@ -69,9 +68,7 @@ impl Election {
                 Err(error) => drop(opened.send(Err(error))),
             }
         };
-        let thread = runtime::spawn("lease", work).map_err(|error| no_thread(&error))?;
-        let ended = |_| no_thread(&std::io::Error::other("the thread has ended"));
-        opening.recv().map_err(ended)??;
+        let ((), thread) = runtime::begin("lease", "leader election", work)?;
         Ok(Election { lead, stop, thread: Some(thread) })
     }
 
@@ -91,10 +88,6 @@ impl Drop for Election {
     }
 }
 
-fn no_thread(error: &std::io::Error) -> LinkError {
-    LinkError::Config { from: "leader election".into(), problem: error.to_string() }
-}
-
 /// Acquires and renews the lease.
 struct Candidate {
     calls: Calls,
@@ -109,8 +102,8 @@ impl Candidate {
     fn new(link: Link, settings: Settings) -> Candidate {
         let gate = Gate::closed("");
         gate.open();
-        let manner = Manner { qps: -1.0, burst: 1, dry_run: false };
-        let calls = Calls::new(link, gate, &manner);
+        let options = WriteOptions { qps: -1.0, burst: 1, dry_run: false };
+        let calls = Calls::new(link, gate, &options);
         Candidate { calls, settings, observed: None, leads: false, tries: 0 }
     }
 
@@ -159,7 +152,7 @@ impl Candidate {
                 Ok(Ok(false)) => problem = "another replica has taken the lease".to_owned(),
                 Ok(Err(failure)) => problem = failure.to_string(),
                 // The attempt may have been cut off by the deadline.
-                Err(_) if problem.is_empty() => problem = "no answer".to_owned(),
+                Err(_) if problem.is_empty() => problem = "no response".to_owned(),
                 Err(_) => {}
             }
             if renewed.elapsed() >= self.settings.deadline {
@@ -170,18 +163,21 @@ impl Candidate {
         }
     }
 
-    /// Acquires or renews the lease; `false` if another replica holds it.
+    /// Acquires or renews the lease; `false` if another replica holds it. While it is ours, nobody
+    /// else should write it, so it is renewed without being read; if that fails, it is read after
+    /// all.
     async fn attempt(&mut self) -> Result<bool, Failure> {
         self.tries += 1;
-        let half = self.settings.deadline / 2;
-        let late = |_| Failure::Unreachable(format!("no answer within {} s", half.as_secs()));
-        let current = timeout(half, self.calls.get(&self.path())).await.map_err(late)?;
+        if let Some(valid) = self.valid().filter(|_| self.leads)
+            && self.write(Some(&valid)).await.is_ok()
+        {
+            return Ok(true);
+        }
+        let half = self.half();
+        let current = timeout(half, self.calls.get(&self.path())).await.map_err(|_| late(half))?;
         let text = match current {
             Err(Failure::Absent(_)) => {
-                let record = Record::new(&self.settings, clock::local(), None);
-                let creation = record.creation(&self.settings);
-                let created = self.calls.make(&creation);
-                self.observe(&timeout(half, created).await.map_err(late)??)?;
+                self.write(None).await?;
                 return Ok(true);
             }
             text => text?,
@@ -192,11 +188,36 @@ impl Candidate {
         if !seen.holder.is_empty() && !is_ours && since.elapsed() < seen.lease(&self.settings) {
             return Ok(false);
         }
-        let record = Record::new(&self.settings, clock::local(), Some(seen));
-        let update = record.update(&self.settings);
-        let text = timeout(half, self.calls.make(&update)).await.map_err(late)??;
-        self.observe(&text)?;
+        let seen = seen.clone();
+        if is_ours {
+            traffic::renewed_slowly(&self.settings.name);
+        }
+        self.write(Some(&seen)).await?;
         Ok(true)
+    }
+
+    /// The lease as it was observed last, if it is ours and has not expired.
+    fn valid(&self) -> Option<Record> {
+        let (seen, since) = self.observed.as_ref()?;
+        let is_ours = seen.holder == self.settings.identity;
+        (is_ours && since.elapsed() < seen.lease(&self.settings)).then(|| seen.clone())
+    }
+
+    /// Creates the lease, or takes it over from what was `seen`.
+    async fn write(&mut self, seen: Option<&Record>) -> Result<(), Failure> {
+        let record = Record::new(&self.settings, clock::local(), seen);
+        let call = match seen {
+            Some(_) => record.update(&self.settings),
+            None => record.creation(&self.settings),
+        };
+        let half = self.half();
+        let text = timeout(half, self.calls.make(&call)).await.map_err(|_| late(half))??;
+        self.observe(&text)
+    }
+
+    /// How long one request may take.
+    fn half(&self) -> Duration {
+        self.settings.deadline / 2
     }
 
     /// Remembers the lease as observed, and when it changed.
@@ -228,6 +249,10 @@ impl Candidate {
     fn chance(&self) -> f64 {
         f64::from(hash(&(&self.settings.identity, self.tries)) as u32) / f64::from(u32::MAX)
     }
+}
+
+fn late(after: Duration) -> Failure {
+    Failure::Unreachable(format!("no response within {} s", after.as_secs()))
 }
 
 /// A unique name for this replica: the host name and a random number.

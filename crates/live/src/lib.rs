@@ -6,11 +6,11 @@
 //! read from it, [`list`] lists one kind page by page, [`watch`] follows one kind, [`snapshot`]
 //! lists all kinds at once, [`feed`] follows all of them as one stream, [`access`] names what may
 //! not be read, [`backoff`] decides how long each kind waits after a failure and [`outage`] what is
-//! reported of it. [`capture`] writes a snapshot to a file; [`record`] writes the stream, with the
-//! events that the cluster's scheduler reported ([`told`]); [`redact`] pseudonymizes both.
-//! [`follow`] connects a session to a feed, [`replay`] to a recording, [`shadow`] runs the embedded
-//! scheduler in parallel with the cluster's and [`compare`]s the decisions, and [`debugger`] dumps
-//! the scheduler's cache and queues.
+//! reported of it. [`capture`] writes a snapshot to a file; [`record`] writes the stream and the
+//! scheduler's events ([`scheduler_events`]); [`redact`] pseudonymizes both. [`updates`] makes one
+//! change of a session from what arrived: [`follow`] connects a session to a feed, [`replay`] to a
+//! recording, [`shadow`] runs the embedded scheduler in parallel with the cluster's and
+//! [`compare`]s the decisions, and [`debugger`] dumps the scheduler's cache and queues.
 //!
 //! None of these can write to a cluster: [`link::Link`] only sends GET. [`scheduling`] runs the
 //! embedded scheduler as a real one: its changes come from the same [`feed`], and its writes go out
@@ -19,7 +19,6 @@
 //! authenticates its callers with reviews, which the API server does not store.
 
 pub mod access;
-pub mod attended;
 pub mod backoff;
 pub mod capture;
 pub mod clock;
@@ -32,38 +31,39 @@ pub mod feed;
 pub mod follow;
 pub mod kinds;
 pub mod lease;
+pub mod leases;
 mod lines;
 pub mod link;
 pub mod list;
 pub mod metrics;
 pub mod minimal;
-pub mod news;
 pub mod outage;
 pub mod record;
 pub mod redact;
 pub mod replay;
 pub mod runtime;
+pub mod scheduler_events;
 pub mod scheduling;
 pub mod serve;
 pub mod shadow;
 pub mod snapshot;
-pub mod told;
 pub mod traffic;
+pub mod updates;
 pub mod watch;
 pub mod write;
 
 /// The version of kube-scheduler that is embedded.
 pub const SCHEDULER: &str = "1.36.2";
 /// Its minor version, which is the version of its API.
-pub const SCHEDULER_MINOR: &str = "1.36";
+pub(crate) const SCHEDULER_MINOR: &str = "1.36";
 
 pub use access::Missing;
-pub use attended::Attended;
 pub use backoff::Pace;
-pub use compare::{Decision, Theirs, Verdict};
+pub use compare::{ClusterDecision, Decision, Verdict};
 pub use feed::{Delta, Event, Feed, Notice};
 pub use follow::Following;
 pub use link::{Link, LinkError, Target};
 pub use outage::Outage;
+pub use scheduling::InteractiveScheduler;
 pub use shadow::Shadow;
 pub use snapshot::{Scope, Snapshot};

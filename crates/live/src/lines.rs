@@ -52,7 +52,7 @@ impl Lines {
     }
 
     /// For how long nothing was received.
-    pub fn silence(&self) -> Duration {
+    pub(crate) fn silence(&self) -> Duration {
         self.received.elapsed()
     }
 

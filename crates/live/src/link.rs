@@ -53,8 +53,8 @@ pub enum LinkError {
     Nothing,
     /// The kubeconfig cannot be used.
     #[error(
-        "{from}: {problem}\n  help: \"kubectl config get-contexts\" shows what there is; \
-         --kubeconfig and --context choose"
+        "{from}: {problem}\n  help: \"kubectl config get-contexts\" lists the contexts; \
+         --kubeconfig and --context choose one"
     )]
     Config {
         /// Which file.
@@ -76,7 +76,7 @@ pub enum LinkError {
     /// The server rejects every request of this user.
     #[error(
         "{server}: {failure}\n  help: \"kubestep rbac\" prints the role that allows reading a \
-         cluster; whoever runs it can bind that to you"
+         cluster; a cluster administrator can bind it to you"
     )]
     Refused {
         /// Its address.
@@ -190,6 +190,7 @@ impl Target {
             true => plugin.wait_for(|| Client::try_from(config.clone())),
             false => Client::try_from(config.clone()),
         };
+        traffic::connected();
         Ok((client.map_err(failed)?, config, name))
     }
 }
@@ -292,7 +293,7 @@ impl Link {
             traffic::received(self.host(), "GET", body.len());
             Ok(body.to_vec())
         };
-        let late = |_| Failure::Unreachable(format!("no answer within {} s", ANSWER.as_secs()));
+        let late = |_| Failure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
         timeout(ANSWER, whole).await.map_err(late)?
     }
 
@@ -301,7 +302,7 @@ impl Link {
     /// # Errors
     /// The server did not answer, or not with success.
     pub async fn lines(&self, path: &str) -> Result<Lines, Failure> {
-        let late = |_| Failure::Unreachable(format!("no answer within {} s", BEGIN.as_secs()));
+        let late = |_| Failure::Unreachable(format!("no response within {} s", BEGIN.as_secs()));
         let answer = timeout(BEGIN, self.ask(path)).await.map_err(late)??;
         Ok(Lines::new(answer.into_body()))
     }

@@ -96,7 +96,7 @@ impl Place {
     ///
     /// # Errors
     /// The server rejects the list.
-    pub async fn list_in(
+    pub(crate) async fn list_in(
         &self,
         link: &Link,
         version: &'static str,

@@ -83,8 +83,16 @@ impl Outages {
             return None;
         }
         let (names, failure) = (self.names(what), &retry.failure);
-        let seconds = seconds_up(retry.pause);
-        Some(format!("{names} cannot be followed since {since}: {failure}; retry in {seconds}s"))
+        let lasting = match (time.0 - since.0) / 1_000_000 {
+            ..=0 => String::new(),
+            seconds @ 1..120 => format!(" for {seconds}s"),
+            seconds => format!(" for {}m", seconds / 60),
+        };
+        let retry = match seconds_up(retry.pause) {
+            0 => "retrying".to_owned(),
+            seconds => format!("retry in {seconds}s"),
+        };
+        Some(format!("{names} not followed{lasting}: {failure}; {retry}"))
     }
 
     /// `what` was missing from the beginning, which was reported already.
@@ -132,7 +140,7 @@ impl Outages {
 
     /// A kind is listed again because its version has expired. Returns whether to report it: after
     /// a restart a server forgets all versions at once.
-    pub fn relist(&mut self, now: Instant) -> bool {
+    pub(crate) fn relist(&mut self, now: Instant) -> bool {
         let is_due = self.relist_reported_at.is_none_or(|at| now - at >= BETWEEN);
         if is_due {
             self.relist_reported_at = Some(now);
@@ -244,15 +252,14 @@ mod tests {
     fn an_outage_is_reported_at_its_beginning_and_end_and_every_five_minutes() {
         let mut story = Story::new();
         let down = Failure::Unreachable("connection refused".into());
-        let said = "pods cannot be followed since 1970-01-01T00:00:00Z: connection refused; \
-                    retry in 4s";
+        let said = "pods not followed: connection refused; retry in 4s";
         assert_eq!(story.fail(0, Kind::Pod, &down).as_deref(), Some(said));
         let kinds = [Kind::Node, Kind::Service, Kind::CsiNode];
         assert!(kinds.iter().all(|kind| story.fail(1, *kind, &down).is_none()));
         assert!((10..300).all(|second| story.fail(second, Kind::Pod, &down).is_none()));
         let again = story.fail(300, Kind::Pod, &down).unwrap();
-        assert!(again.starts_with("pods, csinodes, nodes and 1 more cannot be"), "{again}");
-        assert!(again.contains("since 1970-01-01T00:00:00Z"), "{again}");
+        let expected = "pods, csinodes, nodes and 1 more not followed for 5m: ";
+        assert!(again.starts_with(expected), "{again}");
         assert!(!story.outages.followed("pods"));
         assert!(!story.outages.followed("services"));
         assert!(!story.outages.followed("nodes"));
@@ -279,7 +286,11 @@ mod tests {
         assert_eq!(words(story.outages.outage(story.at(0))), "pods 410 4");
         assert_eq!(words(story.outages.outage(story.at(2))), "pods 410 2");
         assert_eq!(words(story.outages.outage(story.at(9))), "pods 410 0");
-        story.fail(1, Kind::Node, &Failure::Server { code: 500, message: String::new() });
+        story.fail(
+            1,
+            Kind::Node,
+            &Failure::Server { code: 500, message: String::new(), after: None },
+        );
         assert_eq!(words(story.outages.outage(story.at(1))), "2 kinds 410 3");
         story.outages.followed("pods");
         assert_eq!(words(story.outages.outage(story.at(1))), "nodes 500 4");

@@ -10,11 +10,11 @@ use hashbrown::HashMap;
 use serde::Serialize;
 use std::sync::Arc;
 
-use crate::compare::Theirs;
+use crate::compare::ClusterDecision;
 use crate::feed::{Delta, Event};
 use crate::minimal::Minimal;
+use crate::scheduler_events::SchedulerEvent;
 use crate::snapshot::Snapshot;
-use crate::told::Told;
 use kubestep_api::{Object, Pod, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_output::CleanStdout;
@@ -204,7 +204,7 @@ impl<W: Write> Recorder<W> {
         self.line(&Line::Put { at, kind, object: object_json })?;
         let before = self.note(object);
         let Object::Pod(pod) = object else { return Ok(()) };
-        let Some(theirs) = Theirs::between(before.as_deref(), pod) else { return Ok(()) };
+        let Some(theirs) = ClusterDecision::between(before.as_deref(), pod) else { return Ok(()) };
         self.counts.decisions += 1;
         self.line(&decision(at, object, theirs))
     }
@@ -213,8 +213,8 @@ impl<W: Write> Recorder<W> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn told(&mut self, at: Time, told: Told) -> io::Result<()> {
-        let Told { pod, uid, reporter, reason, message } = told;
+    pub fn scheduler_event(&mut self, at: Time, event: SchedulerEvent) -> io::Result<()> {
+        let SchedulerEvent { pod, uid, reporter, reason, message } = event;
         self.line(&Line::Event { at, pod, uid, reporter, reason, message })
     }
 
@@ -249,16 +249,16 @@ impl<W: Write> Recorder<W> {
     }
 }
 
-fn decision(at: Time, pod: &Object, theirs: Theirs) -> Line {
+fn decision(at: Time, pod: &Object, theirs: ClusterDecision) -> Line {
     let uid = pod.metadata().uid.to_string();
     let pod = NamespacedName::of(pod).to_string();
     let named =
         |node: kubestep_api::intern::Symbol| Some(node.to_string()).filter(|n| !n.is_empty());
     match theirs {
-        Theirs::Bound(node) => {
+        ClusterDecision::Bound(node) => {
             Line::Decision { at, pod, uid, node: named(node), nominated: None, message: None }
         }
-        Theirs::Refused { message, nominated } => {
+        ClusterDecision::Rejected { message, nominated } => {
             let (nominated, message) = (named(nominated), Some(message));
             Line::Decision { at, pod, uid, node: None, nominated, message }
         }

@@ -30,7 +30,7 @@ impl Compared {
         match self.decision.verdict {
             Verdict::Different | Verdict::Tie | Verdict::Untried if self.is_earlier => (
                 Verdict::Incomparable,
-                "decided before the recording began, on a cluster that is not in it",
+                "decided before the recording began, on a state that it does not contain",
             ),
             verdict => (verdict, &self.decision.reason),
         }

@@ -2,9 +2,34 @@
 //! other.
 
 use std::io;
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::link::LinkError;
+
+/// The stack of a thread: as large as that of a program's first thread.
+const STACK: usize = 8 << 20;
+
+/// A runtime for the thread that waits in it.
+///
+/// # Errors
+/// There is no file descriptor for it.
+pub fn new() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// Starts a thread.
+///
+/// # Errors
+/// The system gives no thread.
+pub fn thread<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    thread::Builder::new().name(name.to_owned()).stack_size(STACK).spawn(work)
+}
 
 /// Starts a thread that runs `work` in a new runtime.
 ///
@@ -14,8 +39,35 @@ pub fn spawn<F>(name: &str, work: impl FnOnce() -> F + Send + 'static) -> io::Re
 where
     F: Future<Output = ()>,
 {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    thread::Builder::new().name(name.to_owned()).spawn(move || runtime.block_on(work()))
+    let runtime = new()?;
+    thread(name, move || runtime.block_on(work()))
+}
+
+/// Where the work of a thread reports whether it could begin.
+pub type Begun<T> = mpsc::Sender<Result<T, LinkError>>;
+
+/// Like [`spawn`], for work that has to connect first: waits until it reports that it has begun.
+/// `purpose` is what errors name.
+///
+/// # Errors
+/// No thread can be started, or the work reports an error.
+pub fn begin<T, F>(
+    name: &str,
+    purpose: &str,
+    work: impl FnOnce(Begun<T>) -> F + Send + 'static,
+) -> Result<(T, JoinHandle<()>), LinkError>
+where
+    T: Send + 'static,
+    F: Future<Output = ()>,
+{
+    let failed = |error: io::Error| LinkError::Config {
+        from: purpose.to_owned(),
+        problem: error.to_string(),
+    };
+    let (begun, beginning) = mpsc::channel();
+    let thread = spawn(name, move || work(begun)).map_err(failed)?;
+    let ended = |_| failed(io::Error::other("the thread has ended"));
+    Ok((beginning.recv().map_err(ended)??, thread))
 }
 
 #[cfg(test)]

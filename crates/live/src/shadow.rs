@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::compare::{self, Decision, Theirs};
+use crate::compare::{self, ClusterDecision, Decision};
 use crate::feed::Delta;
-use crate::news::{self, News, Op};
+use crate::updates::{self, ClusterUpdate, ClusterUpdates};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ObjectKey, Pod, Time};
 use kubestep_debug::{Input, Session};
@@ -28,7 +28,7 @@ const REMEMBERED: usize = 2_000;
 /// Who parked a pod that the cluster's scheduler has not decided about.
 const NOBODY: &str = "cluster: no decision yet";
 /// Who parked a pod that the cluster's scheduler rejected.
-const REFUSED: &str = "cluster: refused by its scheduler";
+const REFUSED: &str = "cluster: rejected by its scheduler";
 
 /// An object that differs from the server's because the embedded scheduler wrote it.
 #[derive(Clone, Debug)]
@@ -44,7 +44,9 @@ impl Overlaid {
     /// How long the decision waits for that of the cluster's scheduler.
     fn patience(&self) -> i64 {
         match &self.theirs {
-            Some(Object::Pod(pod)) if Theirs::between(None, pod).is_some() => PATIENCE_WITH_REFUSED,
+            Some(Object::Pod(pod)) if ClusterDecision::between(None, pod).is_some() => {
+                PATIENCE_WITH_REFUSED
+            }
             _ => PATIENCE,
         }
     }
@@ -59,8 +61,8 @@ pub struct Shadow {
     compared: HashMap<Symbol, u64>,
     decisions: Vec<Arc<Decision>>,
     /// Operations that are not applied yet.
-    ops: Vec<Op>,
-    /// The objects that `ops` concern.
+    updates: Vec<ClusterUpdate>,
+    /// The objects that `updates` concern.
     touched: HashSet<NamespacedName>,
     now: Time,
     /// Whether all decisions are kept.
@@ -102,13 +104,13 @@ impl Shadow {
         self.now = now;
         for delta in deltas {
             match delta {
-                Delta::Put(object) if self.says_nothing(session, &object) => {}
+                Delta::Put(object) if self.is_irrelevant(session, &object) => {}
                 Delta::Put(Object::Pod(pod)) => self.pod(session, Object::Pod(pod)),
                 Delta::Put(object) => {
                     // The server's version applies immediately: no decision is made about volumes
                     // and claims.
                     self.overlay.remove(&object.key());
-                    self.ops.push(Op::Accept(object));
+                    self.updates.push(ClusterUpdate::Accept(object));
                 }
                 Delta::Delete { kind, key } => self.deleted(session, kind, key),
             }
@@ -124,7 +126,7 @@ impl Shadow {
             self.give_back(session, cause, NOBODY);
         }
         let due = session.next_timer().is_some_and(|timer| timer.due <= now);
-        if due || !self.ops.is_empty() {
+        if due || !self.updates.is_empty() {
             self.flush_at(session, true);
         }
     }
@@ -147,10 +149,10 @@ impl Shadow {
     pub fn catch_up(&mut self, session: &mut Session, now: Time) {
         self.now = now;
         let pods = session.world().api().objects().pods.keys();
-        let mut known: Vec<(NamespacedName, Symbol, Theirs)> = pods
+        let mut known: Vec<(NamespacedName, Symbol, ClusterDecision)> = pods
             .filter_map(|key| {
                 let pod = self.server_pod(session, *key)?;
-                Some((*key, pod.metadata.uid, Theirs::between(None, &pod)?))
+                Some((*key, pod.metadata.uid, ClusterDecision::between(None, &pod)?))
             })
             .collect();
         known.sort_unstable_by_key(|(key, ..)| *key);
@@ -162,9 +164,9 @@ impl Shadow {
     }
 
     /// Whether the server's version of an object can be skipped.
-    fn says_nothing(&self, session: &Session, object: &Object) -> bool {
+    fn is_irrelevant(&self, session: &Session, object: &Object) -> bool {
         let there = self.theirs(session, object.kind(), NamespacedName::of(object));
-        news::says_nothing(session, &self.ops, there.as_ref(), object)
+        updates::is_irrelevant(session, &self.updates, there.as_ref(), object)
     }
 
     fn pod(&mut self, session: &mut Session, object: Object) {
@@ -178,23 +180,23 @@ impl Shadow {
         let name = pod.spec.scheduler_name;
         let serves = session.world().scheduler().frameworks().contains_key(&name);
         if pod.spec.node_name.is_empty() && !serves {
-            self.ops.push(Op::Serve(name));
+            self.updates.push(ClusterUpdate::Serve(name));
         }
         let before = self.server_pod(session, key);
-        if let Some(theirs) = Theirs::between(before.as_deref(), pod) {
+        if let Some(theirs) = ClusterDecision::between(before.as_deref(), pod) {
             let uid = pod.metadata.uid;
             self.try_before(session, key, uid);
             self.compare(session, key, uid, &theirs);
             let overlaid = self.note_theirs(object.clone());
             self.give_back(session, uid, REFUSED);
             if !overlaid {
-                self.ops.push(Op::Accept(object));
+                self.updates.push(ClusterUpdate::Accept(object));
             }
             return;
         }
         // The overlay stays until the cluster's scheduler decides.
         if !self.note_theirs(object.clone()) {
-            self.ops.push(Op::Accept(object));
+            self.updates.push(ClusterUpdate::Accept(object));
         }
     }
 
@@ -212,7 +214,7 @@ impl Shadow {
             self.compared.remove(&uid);
             self.give_back(session, uid, NOBODY);
         }
-        self.ops.push(Op::Forget(kind, key));
+        self.updates.push(ClusterUpdate::Forget(kind, key));
     }
 
     fn server_pod(&self, session: &Session, key: NamespacedName) -> Option<Arc<Pod>> {
@@ -228,7 +230,7 @@ impl Shadow {
             return;
         }
         if session.world().scheduler().queue().place_of(key) != QueueName::Active {
-            self.ops.push(Op::Activate(key));
+            self.updates.push(ClusterUpdate::Activate(key));
             self.flush(session);
         }
         while self.new_cycle(session, key, uid).is_none() && self.cycle(session) {}
@@ -241,7 +243,13 @@ impl Shadow {
         (newest.uid == uid && newest.cycle > seen).then_some(newest.cycle)
     }
 
-    fn compare(&mut self, session: &Session, key: NamespacedName, uid: Symbol, theirs: &Theirs) {
+    fn compare(
+        &mut self,
+        session: &Session,
+        key: NamespacedName,
+        uid: Symbol,
+        theirs: &ClusterDecision,
+    ) {
         let cycle = self.new_cycle(session, key, uid);
         let ours = cycle.and_then(|number| session.history().cycle(number));
         let (verdict, reason) = compare::compare(ours.map(AsRef::as_ref), theirs);
@@ -280,12 +288,12 @@ impl Shadow {
                     if is_placed(session, name) && is_pending(&object, cause) {
                         aside = Some(name);
                     }
-                    self.ops.push(Op::Accept(object));
+                    self.updates.push(ClusterUpdate::Accept(object));
                 }
-                None => self.ops.push(Op::Forget(key.kind, name)),
+                None => self.updates.push(ClusterUpdate::Forget(key.kind, name)),
             }
         }
-        self.ops.extend(aside.map(|pod| Op::Aside(pod, by.into())));
+        self.updates.extend(aside.map(|pod| ClusterUpdate::Park(pod, by.into())));
     }
 
     /// Pods whose decision has waited too long.
@@ -312,13 +320,13 @@ impl Shadow {
     }
 
     fn flush_at(&mut self, session: &mut Session, even_if_empty: bool) {
-        if self.ops.is_empty() && !even_if_empty {
+        if self.updates.is_empty() && !even_if_empty {
             return;
         }
         self.touched.clear();
-        let news = News { now: self.now, ops: std::mem::take(&mut self.ops) };
+        let updates = ClusterUpdates { now: self.now, updates: std::mem::take(&mut self.updates) };
         // Applying updates cannot fail.
-        let _done = session.apply_beside(Input::Change(Arc::new(news)));
+        let _done = session.apply_beside(Input::Change(Arc::new(updates)));
         self.note_writes(session, Symbol::EMPTY);
     }
 

@@ -1,6 +1,6 @@
 //! A whole cluster at one time: all kinds, listed in parallel, and which of them are missing.
 
-use futures::future::join_all;
+use futures::future::{join_all, try_join};
 use serde::Deserialize;
 
 use crate::access::Missing;
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::kinds;
 use crate::link::{Link, LinkError};
 use crate::list::{Listed, Place, TRIES};
-use kubestep_api::{Kind, Object, Time};
+use kubestep_api::{Kind, Leases, Object, Time};
 
 /// What part of a cluster to read.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,8 @@ pub struct Snapshot {
     pub parts: Vec<Part>,
     /// The kinds that could not be read.
     pub missing: Vec<Missing>,
+    /// The leases, if they were read.
+    pub leases: Option<Leases>,
     /// Warnings about the connection, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -71,14 +73,15 @@ impl Snapshot {
     /// # Errors
     /// The server cannot be reached. A kind that cannot be listed is not an error; it is missing.
     pub async fn take(link: &Link, scope: &Scope) -> Result<Snapshot, LinkError> {
-        let server_version = server_version(link).await?;
         let places = scope.places();
         let pace = Pace::default();
         let lists = join_all(places.iter().map(async |place| {
             let mut backoff = Backoff::new(pace, &place.what());
             place.list(link, &mut backoff, TRIES).await
-        }))
-        .await;
+        }));
+        // An error of the version ends the lists, which would be retried.
+        let lists = async { Ok(lists.await) };
+        let (server_version, lists) = try_join(server_version(link), lists).await?;
         let mut snapshot =
             Snapshot { server_version, warnings: link.notices(), ..Snapshot::default() };
         for (place, answer) in places.into_iter().zip(lists) {
@@ -137,13 +140,13 @@ impl Snapshot {
     /// Warnings for the user, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         let unreadable = self.parts.iter().flat_map(|part| &part.listed.unreadable);
-        let unreadable = unreadable.map(|problem| format!("skipped, cannot be read: {problem}"));
+        let unreadable = unreadable.map(|problem| format!("skipped, unreadable: {problem}"));
         let missing = crate::access::notices(&self.missing);
         self.warnings.iter().cloned().chain(missing).chain(unreadable).collect()
     }
 }
 
-/// The first request to a server, without retries: it checks whether the server can be reached.
+/// A request without retries, which shows whether the server can be reached.
 async fn server_version(link: &Link) -> Result<String, LinkError> {
     let unreachable =
         |failure| LinkError::Unreachable { server: link.server().to_owned(), failure };

@@ -1,11 +1,12 @@
-//! Requests to API servers, counted over all connections, under client-go's names.
+//! Requests to API servers and renewals of the lease, counted over all connections, under
+//! client-go's names.
 //!
 //! Upstream: `staging/src/k8s.io/component-base/metrics/prometheus/restclient`.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry};
 
 /// Buckets of times, in seconds.
 const SECONDS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
@@ -33,22 +34,29 @@ struct Traffic {
     waited: HistogramVec,
     sent: HistogramVec,
     received: HistogramVec,
+    retries: IntCounterVec,
+    transports: IntCounterVec,
+    slow_renewals: IntCounterVec,
 }
 
 impl Traffic {
     fn new() -> prometheus::Result<Traffic> {
+        let counter = |name: &str, help: &str, labels: &[&str]| {
+            IntCounterVec::new(Opts::new(name, help), labels)
+        };
         let histogram = |name: &str, help: &str, buckets: &[f64]| {
             let opts = HistogramOpts::new(name, help).buckets(buckets.to_vec());
             HistogramVec::new(opts, &["host", "verb"])
         };
         Ok(Traffic {
-            requests: IntCounterVec::new(
-                Opts::new("rest_client_requests_total", "Requests, by the answer's code"),
+            requests: counter(
+                "rest_client_requests_total",
+                "Requests, by status code of the response",
                 &["code", "method", "host"],
             )?,
             seconds: histogram(
                 "rest_client_request_duration_seconds",
-                "Time until an answer began",
+                "Time until a response began",
                 &SECONDS,
             )?,
             waited: histogram(
@@ -57,7 +65,22 @@ impl Traffic {
                 &SECONDS,
             )?,
             sent: histogram("rest_client_request_size_bytes", "Bytes of requests", &BYTES)?,
-            received: histogram("rest_client_response_size_bytes", "Bytes of answers", &BYTES)?,
+            received: histogram("rest_client_response_size_bytes", "Bytes of responses", &BYTES)?,
+            retries: counter(
+                "rest_client_request_retries_total",
+                "Requests that were repeated because the server asked for it, by its status code",
+                &["code", "verb", "host"],
+            )?,
+            transports: counter(
+                "rest_client_transport_create_calls_total",
+                "Clients that were built; none comes from a cache",
+                &["result"],
+            )?,
+            slow_renewals: counter(
+                "leader_election_slowpath_total",
+                "Renewals of the lease that had to read it first",
+                &["name"],
+            )?,
         })
     }
 }
@@ -72,7 +95,13 @@ pub fn register(registry: &Registry) -> prometheus::Result<()> {
         let _first = TRAFFIC.set(Traffic::new()?);
     }
     let Some(traffic) = TRAFFIC.get() else { return Ok(()) };
-    registry.register(Box::new(traffic.requests.clone()))?;
+    let Traffic { requests, retries, transports, slow_renewals, .. } = traffic;
+    for counter in [requests, retries, transports, slow_renewals] {
+        registry.register(Box::new(counter.clone()))?;
+    }
+    let entries = "rest_client_transport_cache_entries";
+    let opts = Opts::new(entries, "Clients in a cache; there is none");
+    registry.register(Box::new(IntGauge::with_opts(opts)?))?;
     for histogram in [&traffic.seconds, &traffic.waited, &traffic.sent, &traffic.received] {
         registry.register(Box::new(histogram.clone()))?;
     }
@@ -93,6 +122,24 @@ pub fn asked(host: &str, method: &str, code: Option<u16>, took: Duration, sent: 
 pub fn received(host: &str, method: &str, bytes: usize) {
     let Some(traffic) = TRAFFIC.get() else { return };
     traffic.received.with_label_values(&[host, method]).observe(bytes as f64);
+}
+
+/// Counts a request that is repeated because of that status code.
+pub fn retried(host: &str, method: &str, code: u16) {
+    let Some(traffic) = TRAFFIC.get() else { return };
+    traffic.retries.with_label_values(&[code.to_string().as_str(), method, host]).inc();
+}
+
+/// Counts a client that was built.
+pub fn connected() {
+    let Some(traffic) = TRAFFIC.get() else { return };
+    traffic.transports.with_label_values(&["uncacheable"]).inc();
+}
+
+/// Counts a renewal of the lease of that name that had to read it first.
+pub fn renewed_slowly(lease: &str) {
+    let Some(traffic) = TRAFFIC.get() else { return };
+    traffic.slow_renewals.with_label_values(&[lease]).inc();
 }
 
 /// Counts how long a request waited for the rate limiter.

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::backoff::{Attempt, Backoff, Pace};
 use crate::failure::Failure;
-use crate::feed::{Delta, Teller};
+use crate::feed::{Delta, FeedSender};
 use crate::kinds::ReadKind;
 use crate::lines::{Lines, Next};
 use crate::link::Link;
@@ -42,7 +42,7 @@ pub(super) struct Watcher {
     known: HashMap<NamespacedName, ResourceVersion>,
     /// Unreadable objects that were reported.
     unreadable: HashSet<String>,
-    teller: Teller,
+    sender: FeedSender,
     pace: Pace,
     backoff: Backoff,
 }
@@ -72,7 +72,7 @@ struct HeaderMeta {
 
 impl Watcher {
     /// Continues after a list that was reported already.
-    pub fn after(place: Place, listed: &Listed, teller: Teller, pace: Pace) -> Watcher {
+    pub fn after(place: Place, listed: &Listed, sender: FeedSender, pace: Pace) -> Watcher {
         let version = |object: &kubestep_api::Object| {
             (NamespacedName::of(object), object.metadata().resource_version)
         };
@@ -83,7 +83,7 @@ impl Watcher {
             resource_version: listed.resource_version.clone(),
             known: listed.objects.iter().map(version).collect(),
             unreadable: listed.unreadable.iter().cloned().collect(),
-            teller,
+            sender,
             pace,
             backoff: Backoff::new(pace, &what),
             what,
@@ -91,13 +91,13 @@ impl Watcher {
     }
 
     /// Starts with a list, as soon as the server allows it.
-    pub fn unlisted(place: Place, teller: Teller, pace: Pace) -> Watcher {
-        Watcher::after(place, &Listed::default(), teller, pace)
+    pub fn unlisted(place: Place, sender: FeedSender, pace: Pace) -> Watcher {
+        Watcher::after(place, &Listed::default(), sender, pace)
     }
 
     /// Follows until the receiver of the events is dropped.
     pub async fn run(mut self, link: &Link) {
-        while !self.teller.is_closed() {
+        while !self.sender.is_closed() {
             // A list alone is no progress: only the watch after it is.
             let ended = match self.resource_version.is_empty() {
                 true => self.list(link).await.err(),
@@ -116,7 +116,7 @@ impl Watcher {
         let Attempt { end: failure, was_read, .. } = attempt;
         if matches!(failure, Failure::Expired(_)) {
             self.resource_version.clear();
-            self.teller.relisting(&self.what);
+            self.sender.relisting(&self.what);
         }
         match failure.may_pass() || was_read {
             _ if pause.is_zero() => {}
@@ -124,13 +124,13 @@ impl Watcher {
                 let (reason, is_outage) = (failure.short(), self.backoff.is_outage(pause));
                 self.retrying(Retry { failure, reason, pause, is_outage });
             }
-            false => self.teller.refused((&self.what, self.row()), &failure),
+            false => self.sender.refused((&self.what, self.row()), &failure),
         }
         pause
     }
 
     fn retrying(&self, retry: Retry) {
-        self.teller.retrying((&self.what, self.row()), &retry);
+        self.sender.retrying((&self.what, self.row()), &retry);
     }
 
     fn row(&self) -> &'static ReadKind {
@@ -161,10 +161,10 @@ impl Watcher {
         let mut deleted: Vec<NamespacedName> = deleted.into_keys().collect();
         deleted.sort_unstable();
         let kind = self.row().kind;
-        deleted.into_iter().for_each(|key| self.teller.delta(Delta::Delete { kind, key }));
-        changed.into_iter().for_each(|object| self.teller.delta(Delta::Put(object)));
+        deleted.into_iter().for_each(|key| self.sender.delta(Delta::Delete { kind, key }));
+        changed.into_iter().for_each(|object| self.sender.delta(Delta::Put(object)));
         listed.unreadable.into_iter().for_each(|problem| self.left_out(problem));
-        self.teller.listed(&self.what);
+        self.sender.listed(&self.what);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl Watcher {
             Ok(lines) => lines,
             Err(failure) => return Attempt::failed(failure, true),
         };
-        self.teller.begun(&self.what);
+        self.sender.begun(&self.what);
         let (begun, mut delivered) = (Instant::now(), false);
         let end = self.follow(&mut lines, &mut delivered).await;
         let end = end.err().unwrap_or(Failure::Ended);
@@ -192,7 +192,7 @@ impl Watcher {
         let begun = Instant::now();
         // After the start and after a slow line, the watch has to prove that it works.
         let mut is_followed = false;
-        while !self.teller.is_closed() && lines.silence() < self.pace.idle {
+        while !self.sender.is_closed() && lines.silence() < self.pace.idle {
             let is_new = match lines.next(self.pace.lived).await? {
                 Next::Line(line) => self.take(line)?,
                 Next::Quiet => false,
@@ -205,7 +205,7 @@ impl Watcher {
                 is_followed = false;
             } else if !is_followed && (is_new || self.works(begun, unfinished)) {
                 is_followed = true;
-                self.teller.followed(&self.what);
+                self.sender.followed(&self.what);
             }
         }
         Ok(())
@@ -225,7 +225,7 @@ impl Watcher {
             return Err(Failure::Malformed(text));
         }
         let failure = Failure::Malformed(format!("a line takes more than {} s", SLOW.as_secs()));
-        let (reason, pause) = ("slow answer".into(), idle.saturating_sub(unfinished));
+        let (reason, pause) = ("slow response".into(), idle.saturating_sub(unfinished));
         self.retrying(Retry { failure, reason, pause, is_outage: true });
         Ok(())
     }
@@ -267,7 +267,7 @@ impl Watcher {
         if self.known.insert(header.key(), version) == Some(version) && has_version {
             return false;
         }
-        self.teller.delta(Delta::Put(object));
+        self.sender.delta(Delta::Put(object));
         has_version
     }
 
@@ -275,7 +275,7 @@ impl Watcher {
         let (kind, key) = (self.row().kind, header.key());
         let was_known = self.known.remove(&key).is_some();
         if was_known {
-            self.teller.delta(Delta::Delete { kind, key });
+            self.sender.delta(Delta::Delete { kind, key });
         }
         was_known
     }
@@ -286,7 +286,7 @@ impl Watcher {
             self.unreadable.clear();
         }
         if !self.unreadable.contains(&problem) {
-            self.teller.unreadable(&problem);
+            self.sender.unreadable(&problem);
             self.unreadable.insert(problem);
         }
     }

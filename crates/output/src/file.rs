@@ -109,7 +109,7 @@ fn destination(path: &Path, links: Links) -> io::Result<Destination> {
         Links::Follow => destination(&fs::canonicalize(path)?, links),
         Links::Refuse => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "is a symbolic link\n  help: name the file that it leads to, or add --follow-symlinks",
+            "is a symbolic link\n  help: name its target, or add --follow-symlinks",
         )),
     }
 }

@@ -6,6 +6,8 @@ pub mod clean;
 pub mod cut;
 pub mod document;
 pub mod file;
+#[cfg(feature = "testing")]
+pub mod golden;
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -112,7 +114,7 @@ fn panic_report(panic: &PanicHookInfo<'_>) -> String {
     let backtrace = std::backtrace::Backtrace::capture();
     let backtrace = match backtrace.status() {
         std::backtrace::BacktraceStatus::Captured => format!("\n{backtrace}"),
-        _ => "\n  help: please report it, with what RUST_BACKTRACE=1 adds".to_owned(),
+        _ => "\n  help: please report it, with the output of RUST_BACKTRACE=1".to_owned(),
     };
     format!("kubestep: internal error in thread {name}: {panic}{backtrace}")
 }

@@ -19,9 +19,9 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     registers_events: false,
     signs: false,
     default_profile: DefaultProfile::Present,
-    doc: "binds the pod to the chosen node",
+    doc: "binds the pod to the selected node",
     long_doc: "Creates the Binding through the API.",
-    example: "A cycle that ends well ends with its answer: the pod has spec.nodeName.",
+    example: "The last step of a successful cycle: it sets the pod's spec.nodeName.",
     ..PluginDescriptor::new("DefaultBinder", &[ExtensionPoint::Bind])
 };
 

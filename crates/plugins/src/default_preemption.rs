@@ -9,9 +9,10 @@ use std::sync::Arc;
 use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
 use kubestep_config::validation::Findings;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     ArgsType, Arguments, DefaultProfile, ExtensionPoint, Feature, FeatureGates, FieldPath,
-    PluginDescriptor, ProfileArgs, arguments,
+    PluginChange, PluginDescriptor, PointSet, ProfileArgs, arguments,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
@@ -32,12 +33,16 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     signs: false,
     args: Some(ArgsType::of::<DefaultPreemptionArgs>()),
     default_profile: DefaultProfile::Present,
-    doc: "makes room by evicting pods of lower priority",
-    long_doc: "When no node is feasible, looks for the node where the fewest and least important pods \
-               must go, honouring disruption budgets where possible, and nominates it. While the victims \
-               are being deleted the pod stays out of the queue.",
-    example: "A pod of priority 1000 fits nowhere; on n1 it would without a pod of priority 0: \
-             that pod is deleted, and n1 becomes the nominated node.",
+    history: &[PluginChange::Implements(
+        Switch::PreemptionGates,
+        PointSet::of(&[ExtensionPoint::PreEnqueue]),
+    )],
+    doc: "preempts pods of lower priority",
+    long_doc: "If no node is feasible, finds the node with the fewest and least important victims, \
+               respecting disruption budgets where possible, and nominates it. While the victims \
+               are being deleted, the pod stays out of the queue.",
+    example: "A pod of priority 1000 fits on no node; it would fit on n1 without a pod of priority \
+              0: that pod is deleted, and n1 becomes the nominated node.",
     ..PluginDescriptor::new(
         "DefaultPreemption",
         &[ExtensionPoint::PreEnqueue, ExtensionPoint::PostFilter],
@@ -50,10 +55,10 @@ arguments! {
     pub struct DefaultPreemptionArgs for "DefaultPreemption" {
         min_candidate_nodes_percentage: i32 = 10,
             put "minCandidateNodesPercentage", "0 to 100",
-            "Share of the nodes that are looked at for victims, at least.";
+            "Minimum share of the nodes that are searched for victims, in percent.";
         min_candidate_nodes_absolute: i32 = 100,
             put "minCandidateNodesAbsolute", "a number",
-            "Number of nodes that are looked at for victims, at least; the larger of the two counts.";
+            "Minimum number of nodes that are searched for victims; the larger of both minimums applies.";
     }
 }
 
@@ -89,13 +94,16 @@ impl Arguments for DefaultPreemptionArgs {
 /// Builds the plugin.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let asynchronous = features.enabled(Feature::SchedulerAsyncPreemption);
-    Ok(Arc::new(DefaultPreemption { args: args.of(), asynchronous }))
+    let registers = asynchronous && features.has(Switch::PreemptionRegistersPodDelete);
+    Ok(Arc::new(DefaultPreemption { args: args.of(), asynchronous, registers }))
 }
 
 struct DefaultPreemption {
     args: DefaultPreemptionArgs,
     /// Whether victims are evicted asynchronously, in the background of the scheduling cycle.
     asynchronous: bool,
+    /// Whether it registers deletions of pods.
+    registers: bool,
 }
 
 impl Plugin for DefaultPreemption {
@@ -106,7 +114,7 @@ impl Plugin for DefaultPreemption {
     /// Pod deletions must reconsider gated preemptors, although the hint itself always skips.
     fn events(&self) -> Option<Vec<Registration>> {
         let deleted = Registration::hinted(EventResource::Pod, Action::DELETE);
-        Some(if self.asynchronous { vec![deleted] } else { Vec::new() })
+        Some(if self.registers { vec![deleted] } else { Vec::new() })
     }
 
     /// Only the plugins that rejected the pod can say whether the deletion helps.

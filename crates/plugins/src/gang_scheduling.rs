@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, PodGroup};
+use kubestep_config::versions::Switch;
 use kubestep_config::{
-    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
+    ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
@@ -28,11 +30,12 @@ const TIMEOUT: i64 = 5 * 60 * 1_000_000;
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     signs: false,
     default_profile: DefaultProfile::Gated(Feature::GangScheduling),
-    doc: "starts a pod group only when enough of its pods can",
-    long_doc: "Pods of a group stay out of the queue until minCount of them exist, and wait in Permit \
-               until minCount of them have a node.",
-    example: "A group with minCount 4 and three pods: the three are not tried. When the fourth \
-             is created, all are, and they start together or not at all.",
+    history: &[PluginChange::Exists(Switch::GangSchedulingPlugin)],
+    doc: "schedules a pod group only if enough of its pods fit",
+    long_doc: "Pods of a group stay out of the queue until minCount of them exist, and wait in \
+               Permit until minCount of them have a node.",
+    example: "A group with minCount 4 has three pods: they are not tried. When the fourth is \
+              created, all four are, and they are bound together or not at all.",
     ..PluginDescriptor::new("GangScheduling", &[ExtensionPoint::PreEnqueue, ExtensionPoint::Permit])
 };
 

@@ -15,8 +15,8 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{ImageState, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
 use kubestep_framework::pod::{PodInfo, normalized_image_name};
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 use kubestep_framework::status::Status;
 
 const MIB: i64 = 1024 * 1024;
@@ -30,11 +30,11 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_weight: Some(1),
     registers_events: false,
     default_profile: DefaultProfile::Present,
-    doc: "prefers nodes that have the images already",
-    long_doc: "Scores by the size of the pod's images present on the node, scaled by how many nodes have \
-               them.",
-    example: "A node that has the 800 MB image of the pod scores higher than one that has to \
-             pull it, most so if many nodes have it.",
+    doc: "prefers nodes that already have the images",
+    long_doc: "Scores by the size of the pod's images that are on the node, scaled by how many \
+               nodes have them.",
+    example: "A node with the 800 MB image of the pod scores higher than one that must pull it, \
+              and the more so the more nodes have it.",
     ..PluginDescriptor::new("ImageLocality", &[ExtensionPoint::Score])
 };
 

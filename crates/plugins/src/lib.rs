@@ -1,9 +1,10 @@
 //! The in-tree plugins of kube-scheduler 1.36, and kubestep's own ManualPermit. Each is a file or a
 //! folder named like upstream's package; [`registry`] is the table that builds them.
 //!
-//! A plugin's file has, in this order, its description, its arguments and state, its
-//! implementation of [`Plugin`](kubestep_framework::plugin::Plugin), and its tests. Several
-//! plugins share the modules [`keys`], [`normalize`], [`signers`] and [`volumes`].
+//! A plugin's file, or the `mod.rs` of its folder, has in this order: its description, its
+//! descriptor, its arguments, the function that builds it, its implementation of
+//! [`Plugin`](kubestep_framework::plugin::Plugin), and its tests. Several plugins share the modules
+//! [`keys`], [`normalize`], [`shape`], [`signers`] and [`volumes`].
 
 use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 use kubestep_framework::registry::{Built, Entry, Registry};
@@ -24,6 +25,7 @@ pub mod node_resources;
 pub mod node_unschedulable;
 pub mod node_volume_limits;
 pub mod normalize;
+mod placed;
 pub mod pod_group_pods_count;
 pub mod pod_topology_spread;
 pub mod priority_sort;

@@ -25,11 +25,11 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     signs: false,
     args: Some(ArgsType::of::<ManualPermitArgs>()),
     doc: "holds pods in Permit until you allow or reject them (kubestep's own)",
-    long_doc: "Not part of Kubernetes and off unless a configuration enables it. Pods that match the \
-               selector of its arguments wait in Permit, so that you can look at the cluster with the \
-               node reserved; after timeoutSeconds they are rejected.",
-    example: "With selector {matchLabels: {app: db}} every database pod stops at Permit, and \
-             \"a\" or \"x\" in the view of waiting pods decides.",
+    long_doc: "Not part of Kubernetes and off unless a configuration enables it. Pods that match \
+               the selector of its arguments wait in Permit with their node reserved, until you \
+               allow or reject them; after timeoutSeconds they are rejected.",
+    example: "With selector {matchLabels: {app: db}} every database pod waits at Permit until you \
+              press \"a\" (allow) or \"x\" (reject) in the view of waiting pods.",
     ..PluginDescriptor::new("ManualPermit", &[ExtensionPoint::Permit])
 };
 
@@ -38,10 +38,10 @@ arguments! {
     pub struct ManualPermitArgs for "ManualPermit" {
         selector: LabelSelector = LabelSelector::default(),
             put "selector", "a label selector",
-            "The pods that are held; an empty one holds every pod.";
+            "The pods to hold; an empty selector holds every pod.";
         timeout_seconds: i64 = 900,
             put "timeoutSeconds", "1 to 900",
-            "After so many seconds a held pod is rejected.";
+            "A held pod is rejected after this many seconds.";
     }
 }
 
@@ -62,7 +62,7 @@ pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(ManualPermit {
         selector: Selector::new(Some(&args.selector))?,
         timeout: args.timeout_seconds.saturating_mul(1_000_000),
-        held: Status::new(Code::Wait, "held for a decision by hand"),
+        held: Status::new(Code::Wait, "held for a manual decision"),
     }))
 }
 
@@ -122,7 +122,7 @@ mod tests {
     fn every_pod_waits_a_quarter_of_an_hour_by_default() {
         let answer = permit(ManualPermitArgs::default(), pod("a"));
         assert!(answer.status.is_wait());
-        assert_eq!(answer.status.message(), "held for a decision by hand");
+        assert_eq!(answer.status.message(), "held for a manual decision");
         assert_eq!(answer.timeout, 900_000_000);
     }
 

@@ -11,11 +11,12 @@ use super::signers;
 use crate::keys;
 use kubestep_api as api;
 use kubestep_api::intern::Symbol;
-use kubestep_api::selector::{NodeMatcher, PreferredTerms, RequiredNodeAffinity};
+use kubestep_api::selector::{NodeMatcher, PreferredTerms, RequiredNodeAffinity, Selector};
 use kubestep_api::{
     Node, NodeSelector, NodeSelectorOperator, NodeSelectorTerm, Pod, PreferredSchedulingTerm,
 };
 use kubestep_config::validation::Findings;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     ArgsType, Arguments, DefaultProfile, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor,
     ProfileArgs, arguments,
@@ -30,6 +31,9 @@ use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+const NOT_ENFORCED: &str = "node(s) didn't match scheduler-enforced node affinity";
+const NOT_MATCHED: &str = "node(s) didn't match Pod's node affinity/selector";
+
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_weight: Some(2),
@@ -39,7 +43,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     long_doc: "spec.nodeSelector and the required node affinity must match the node, and so must the \
                addedAffinity of the plugin's arguments. Preferred terms add their weight to the score.",
     example: "With nodeSelector {disktype: ssd} every node without the label disktype=ssd is \
-             refused; a preferred term of weight 50 lets nodes that match it score higher.",
+              rejected; a preferred term of weight 50 raises the score of nodes that match it.",
     ..PluginDescriptor::new(
         "NodeAffinity",
         &[
@@ -56,7 +60,15 @@ arguments! {
     pub struct NodeAffinityArgs for "NodeAffinity" {
         added_affinity: Option<api::NodeAffinity> = None,
             put_some "addedAffinity", "a node affinity",
-            "Holds for every pod of the profile in addition to what the pod itself asks for.";
+            "Applies to every pod of the profile, in addition to the pod's own affinity.";
+    }
+}
+
+impl NodeAffinityArgs {
+    /// The terms of which the node of every pod must match one.
+    pub fn required(&self) -> Option<&NodeSelector> {
+        let added = self.added_affinity.as_ref()?;
+        added.required_during_scheduling_ignored_during_execution.as_ref()
     }
 }
 
@@ -78,20 +90,16 @@ pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     let added = args.added_affinity.as_ref();
     Ok(Arc::new(NodeAffinity {
         name,
-        enforced: added.map_or(Ok(None), enforced)?,
+        enforced: enforced(&args)?.map(Arc::new),
         added_preferences: added.map_or(Ok(None), added_preferences)?,
-        not_enforced: Status::unresolvable("node(s) didn't match scheduler-enforced node affinity")
-            .by(name),
-        not_matched: Status::unresolvable("node(s) didn't match Pod's node affinity/selector")
-            .by(name),
+        not_enforced: Status::unresolvable(NOT_ENFORCED).by(name),
+        not_matched: Status::unresolvable(NOT_MATCHED).by(name),
     }))
 }
 
-fn enforced(added: &api::NodeAffinity) -> Result<Option<NodeMatcher>, String> {
+fn enforced(args: &NodeAffinityArgs) -> Result<Option<NodeMatcher>, String> {
     let field = "requiredDuringSchedulingIgnoredDuringExecution";
-    let Some(required) = &added.required_during_scheduling_ignored_during_execution else {
-        return Ok(None);
-    };
+    let Some(required) = args.required() else { return Ok(None) };
     let matcher = NodeMatcher::new(required, "");
     matcher.check().map_err(|errors| format!("parsing addedAffinity.{field}: {errors}"))?;
     Ok(Some(matcher))
@@ -111,16 +119,70 @@ fn added_preferences(added: &api::NodeAffinity) -> Result<Option<PreferredTerms>
 struct NodeAffinity {
     name: Symbol,
     /// The affinity that the profile requires of the node of every pod.
-    enforced: Option<NodeMatcher>,
+    enforced: Option<Arc<NodeMatcher>>,
     /// The preferences that the profile adds to those of every pod.
     added_preferences: Option<PreferredTerms>,
     not_enforced: Status,
     not_matched: Status,
 }
 
-/// The pod's required node affinity, compiled once per cycle.
+/// What a pod and its profile require of a node, compiled once per cycle.
+pub struct Requirements {
+    enforced: Option<Arc<NodeMatcher>>,
+    own: RequiredNodeAffinity,
+}
+
+/// A requirement that a node does not meet.
+pub enum Mismatch<'a> {
+    /// The affinity that the profile adds to every pod.
+    Added(&'a NodeMatcher),
+    /// The pod's node selector.
+    Selector(&'a Selector),
+    /// The pod's required node affinity.
+    Affinity(&'a NodeMatcher),
+}
+
+impl Mismatch<'_> {
+    /// The status with which Filter rejects the node.
+    pub fn refusal(&self) -> Status {
+        Status::unresolvable(match self {
+            Mismatch::Added(_) => NOT_ENFORCED,
+            Mismatch::Selector(_) | Mismatch::Affinity(_) => NOT_MATCHED,
+        })
+    }
+}
+
+impl Requirements {
+    /// Those that PreFilter compiled for the cycle; compiled now if the profile runs the plugin at
+    /// Filter only.
+    pub fn of_cycle(state: &CycleState, pod: &Pod, args: &NodeAffinityArgs) -> Arc<Requirements> {
+        let compile = || {
+            let enforced = enforced(args).ok().flatten().map(Arc::new);
+            Arc::new(Requirements::new(pod, enforced))
+        };
+        state.read().map_or_else(compile, |Required(requirements)| requirements.clone())
+    }
+
+    fn new(pod: &Pod, enforced: Option<Arc<NodeMatcher>>) -> Requirements {
+        Requirements { enforced, own: RequiredNodeAffinity::of(pod) }
+    }
+
+    /// What the node does not meet: Filter stops at the first, an explanation names all. Terms that
+    /// cannot be parsed reject every node, as upstream.
+    pub fn mismatches<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = Mismatch<'a>> {
+        let differs = move |matcher: &&NodeMatcher| !matcher.matches_node(node);
+        let enforced = self.enforced.as_deref().into_iter().filter(differs).map(Mismatch::Added);
+        let selector = std::iter::once(self.own.labels())
+            .filter(move |selector| !selector.matches(&node.metadata.labels))
+            .map(Mismatch::Selector);
+        let own = self.own.affinity().into_iter().filter(differs).map(Mismatch::Affinity);
+        enforced.chain(selector).chain(own)
+    }
+}
+
+/// The requirements in the cycle state.
 #[derive(Clone)]
-struct Required(Arc<RequiredNodeAffinity>);
+struct Required(Arc<Requirements>);
 
 /// The pod's preferences, compiled once per cycle; `None` if it has none.
 #[derive(Clone)]
@@ -171,6 +233,7 @@ fn named_nodes(terms: &[NodeSelectorTerm]) -> Option<BTreeSet<Symbol>> {
 impl NodeAffinity {
     fn after_node_change(
         &self,
+        features: &FeatureGates,
         pod: &PodInfo,
         old: Option<&Node>,
         new: &Node,
@@ -183,6 +246,7 @@ impl NodeAffinity {
             let answer = required.matches(&node.metadata.labels, node.metadata.name);
             answer.map_err(|errors| errors.to_string())
         };
+        let old = old.filter(|_| features.has(Switch::NodeAffinityHintComparesNode));
         let opens = matches(new)? && !old.map_or(Ok(false), matches)?;
         Ok(Hint::queue_if(opens))
     }
@@ -208,15 +272,21 @@ impl Plugin for NodeAffinity {
 
     fn hint(
         &self,
-        _cx: &QueueContext<'_>,
+        cx: &QueueContext<'_>,
         pod: &PodInfo,
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
         match objects.nodes()? {
-            (old, Some(new)) => self.after_node_change(pod, old, new),
+            (old, Some(new)) => self.after_node_change(cx.features, pod, old, new),
             _ => Ok(Hint::Skip),
         }
+    }
+
+    fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
+        let Some(node) = &node.node else { return true };
+        let required = RequiredNodeAffinity::of(&pod.pod);
+        required.matches(&node.metadata.labels, node.metadata.name).unwrap_or(false)
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
@@ -225,7 +295,7 @@ impl Plugin for NodeAffinity {
         if required.is_none() && self.enforced.is_none() && pod.spec.node_selector.is_none() {
             return Status::skip().into();
         }
-        state.write(Required(Arc::new(RequiredNodeAffinity::of(pod))));
+        state.write(Required(Arc::new(Requirements::new(pod, self.enforced.clone()))));
         let terms = required.map_or(&[][..], |required| &required.node_selector_terms);
         if terms.is_empty() {
             return PreFilterAnswer::default();
@@ -241,20 +311,20 @@ impl Plugin for NodeAffinity {
         }
     }
 
-    /// Terms that cannot be parsed reject every node, as upstream.
     fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         let Some(node) = &node.node else { return Status::SUCCESS };
-        if self.enforced.as_ref().is_some_and(|enforced| !enforced.matches_node(node)) {
-            return self.not_enforced.clone();
-        }
-        let (labels, name) = (&node.metadata.labels, node.metadata.name);
-        let matched = match state.read() {
-            Some(Required(required)) => required.matches(labels, name),
-            None => RequiredNodeAffinity::of(&cx.pod.pod).matches(labels, name),
+        let compiled;
+        let requirements = match state.read() {
+            Some(Required(requirements)) => requirements.as_ref(),
+            None => {
+                compiled = Requirements::new(&cx.pod.pod, self.enforced.clone());
+                &compiled
+            }
         };
-        match matched.unwrap_or(false) {
-            true => Status::SUCCESS,
-            false => self.not_matched.clone(),
+        match requirements.mismatches(node).next() {
+            None => Status::SUCCESS,
+            Some(Mismatch::Added(_)) => self.not_enforced.clone(),
+            Some(Mismatch::Selector(_) | Mismatch::Affinity(_)) => self.not_matched.clone(),
         }
     }
 

@@ -9,8 +9,10 @@ use super::signers;
 use crate::keys;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ContainerRestartRuleAction, PodSpec};
+use kubestep_config::versions::Switch;
 use kubestep_config::{
-    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
+    ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
@@ -76,6 +78,16 @@ impl FeatureSet {
         self.0 == 0
     }
 
+    /// The status of a node that declares these features, as up to 1.35.
+    fn lacking_in(self, declared: FeatureSet) -> Status {
+        let lacks = |at: &usize| (self.0 & !declared.0) & (1 << at) != 0;
+        let names: Vec<&str> = (0..REGISTRY.len()).filter(lacks).map(|at| REGISTRY[at].0).collect();
+        Status::unresolvable(&format!(
+            "node declared features check failed - unsatisfied requirements: {}",
+            names.join(", ")
+        ))
+    }
+
     fn is_subset_of(self, other: FeatureSet) -> bool {
         self.0 & !other.0 == 0
     }
@@ -92,11 +104,12 @@ pub fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Gated(Feature::NodeDeclaredFeatures),
+    history: &[PluginChange::Exists(Switch::NodeDeclaredFeaturesPlugin)],
     doc: "features that the node must declare",
-    long_doc: "Infers from the pod which node features it needs and refuses nodes that do not declare \
-               them in status.declaredFeatures.",
-    example: "A pod that can only run with a feature of the kubelet is refused on nodes whose \
-             status.declaredFeatures does not list it, such as nodes of an older version.",
+    long_doc: "Infers from the pod which node features it requires and rejects nodes that do not \
+               declare them in status.declaredFeatures.",
+    example: "A pod that requires a feature of the kubelet is rejected on nodes whose \
+              status.declaredFeatures does not list it, such as nodes of an older version.",
     ..PluginDescriptor::new(
         "NodeDeclaredFeatures",
         &[ExtensionPoint::PreFilter, ExtensionPoint::Filter],
@@ -109,14 +122,17 @@ pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(NodeDeclaredFeatures {
         name,
         enabled: features.enabled(Feature::NodeDeclaredFeatures),
-        lacking: Status::unresolvable("node(s) didn't match Pod's required features").by(name),
+        lacking: features
+            .has(Switch::DeclaredFeaturesFixedMessage)
+            .then(|| Status::unresolvable("node(s) didn't match Pod's required features").by(name)),
     }))
 }
 
 struct NodeDeclaredFeatures {
     name: Symbol,
     enabled: bool,
-    lacking: Status,
+    /// The status of every rejected node; `None` where the reason lists the features.
+    lacking: Option<Status>,
 }
 
 impl Plugin for NodeDeclaredFeatures {
@@ -151,10 +167,10 @@ impl Plugin for NodeDeclaredFeatures {
             let declared = |node: &'_ kubestep_api::Node| node.status.declared_features.clone();
             old.is_none() || old.map(declared) != new.map(declared)
         } else {
-            let (old, new) = objects.pods()?;
-            let itself = new.is_some_and(|new| new.metadata.uid == pod.uid());
+            let (old, _) = objects.pods()?;
             let needed = |pod: &kubestep_api::Pod| FeatureSet::needed_by(&pod.spec);
-            itself && old.map(needed) != new.map(needed)
+            let updated = objects.updated_pod(pod.uid())?;
+            updated.is_some_and(|new| old.map(needed) != Some(needed(new)))
         };
         Ok(Hint::queue_if(changed))
     }
@@ -178,9 +194,11 @@ impl Plugin for NodeDeclaredFeatures {
             return Status::error(text);
         };
         let declared = node.node.as_ref().map_or(&[][..], |node| &node.status.declared_features);
-        match needed.is_subset_of(FeatureSet::declared(declared)) {
-            true => Status::SUCCESS,
-            false => self.lacking.clone(),
+        let declared = FeatureSet::declared(declared);
+        match &self.lacking {
+            _ if needed.is_subset_of(declared) => Status::SUCCESS,
+            Some(fixed) => fixed.clone(),
+            None => needed.lacking_in(declared).by(self.name),
         }
     }
 

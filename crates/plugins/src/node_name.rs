@@ -21,9 +21,9 @@ use kubestep_framework::status::Status;
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Present,
     doc: "only the node that the pod names",
-    long_doc: "If a pod asks for a node by spec.nodeName, all other nodes are refused.",
-    example: "A pod that was created with nodeName n1 and is given to the scheduler all the same \
-             passes on n1 alone.",
+    long_doc: "If a pod names a node in spec.nodeName, all other nodes are rejected.",
+    example: "A pod that is created with nodeName n1 but still reaches the scheduler passes only \
+              on n1.",
     ..PluginDescriptor::new("NodeName", &[ExtensionPoint::Filter])
 };
 

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use super::signers;
+use crate::placed::is_placed;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
@@ -23,9 +25,9 @@ use kubestep_framework::status::Status;
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Present,
-    doc: "host ports that are already taken",
-    long_doc: "A node is refused if a pod on it uses one of the host ports the pod asks for, with the \
-               same protocol and an overlapping address.",
+    doc: "host ports that are already in use",
+    long_doc: "A node is rejected if a pod on it uses one of the host ports that the pod requests, \
+               with the same protocol and an overlapping address.",
     example: "Two pods with hostPort 8080 and protocol TCP cannot be on one node, unless their \
              hostIP differs and neither is 0.0.0.0.",
     ..PluginDescriptor::new("NodePorts", &[ExtensionPoint::PreFilter, ExtensionPoint::Filter])
@@ -65,19 +67,23 @@ impl Plugin for NodePorts {
 
     fn hint(
         &self,
-        _cx: &QueueContext<'_>,
+        cx: &QueueContext<'_>,
         pod: &PodInfo,
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
         let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
-        if deleted.spec.node_name.is_empty() && deleted.status.nominated_node_name.is_empty() {
+        if !is_placed(deleted, cx.features, Switch::PortsHintCountsNominated) {
             return Ok(Hint::Skip);
         }
-        let freed = container_host_ports(deleted);
+        let freed = container_host_ports(deleted, cx.features);
         let shared =
             pod.host_ports.iter().any(|port| freed.iter().any(|free| port.conflicts_with(free)));
         Ok(Hint::queue_if(shared))
+    }
+
+    fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
+        !pod.host_ports.iter().any(|port| node.used_ports.conflicts_with(port))
     }
 
     /// Skips pods without host ports; those of init containers count only for sidecars.

@@ -26,10 +26,10 @@ use kubestep_framework::status::Status;
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Present,
     doc: "keeps pods off cordoned nodes",
-    long_doc: "A node with spec.unschedulable is refused, unless the pod tolerates the taint \
+    long_doc: "A node with spec.unschedulable is rejected, unless the pod tolerates the taint \
                node.kubernetes.io/unschedulable:NoSchedule.",
     example: "After \"kubectl cordon n1\" only pods that tolerate \
-             node.kubernetes.io/unschedulable, as those of a DaemonSet do, can still go to n1.",
+              node.kubernetes.io/unschedulable, such as those of a DaemonSet, are scheduled to n1.",
     ..PluginDescriptor::new("NodeUnschedulable", &[ExtensionPoint::Filter])
 };
 
@@ -89,10 +89,7 @@ impl Plugin for NodeUnschedulable {
             let was_cordoned = old.is_none_or(|node: &Node| node.spec.unschedulable);
             was_cordoned && new.is_some_and(|node| !node.spec.unschedulable)
         } else {
-            let (_, changed) = objects.pods()?;
-            changed.is_some_and(|changed| {
-                changed.metadata.uid == pod.uid() && self.is_tolerated_by(changed)
-            })
+            objects.updated_pod(pod.uid())?.is_some_and(|updated| self.is_tolerated_by(updated))
         };
         Ok(Hint::queue_if(worth_it))
     }

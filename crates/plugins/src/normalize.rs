@@ -2,7 +2,7 @@
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/helper/normalize_score.go`.
 
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 
 /// Scales non-negative scores to 0 to 100, the highest becoming 100. With `reverse`, the highest
 /// becomes 0 instead; if all are 0, all become 100.

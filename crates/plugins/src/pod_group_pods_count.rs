@@ -6,13 +6,15 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
-    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
+    ProfileArgs,
 };
-use kubestep_framework::plugin::Plugin;
-use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
+use kubestep_framework::plugin::{GroupContext, Plugin};
+use kubestep_framework::pod_groups::placement::Proposal;
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 use kubestep_framework::status::Status;
 
 /// What configurations and the manual know of the plugin.
@@ -21,10 +23,11 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     registers_events: false,
     signs: false,
     default_profile: DefaultProfile::Gated(Feature::TopologyAwareWorkloadScheduling),
-    doc: "prefers placements that take more pods of the group",
-    long_doc: "Scores a placement by the share of the group's pods that it takes.",
-    example: "Of two racks, one takes 6 of 8 pods of the group and one takes all 8: the second \
-             scores higher.",
+    history: &[PluginChange::Exists(Switch::PlacementPoints)],
+    doc: "prefers placements that fit more pods of the group",
+    long_doc: "Scores a placement by the share of the group's pods that fit.",
+    example: "Of two racks, one fits 6 of 8 pods of the group and one fits all 8: the second \
+              scores higher.",
     ..PluginDescriptor::new("PodGroupPodsCount", &[ExtensionPoint::PlacementScore])
 };
 

@@ -18,10 +18,10 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     signs: false,
     default_profile: DefaultProfile::Present,
     doc: "orders the active queue by priority, then by time",
-    long_doc: "The pod with the higher priority is tried first; among equals, the one that entered the \
-               queue earlier.",
-    example: "A pod of priority 1000 created now is tried before one of priority 0 that has \
-             waited for an hour.",
+    long_doc: "The pod with the higher priority is tried first; of pods with equal priority, the \
+               one that entered the queue first.",
+    example: "A pod of priority 1000 created now is tried before one of priority 0 that has waited \
+              for an hour.",
     ..PluginDescriptor::new("PrioritySort", &[ExtensionPoint::QueueSort])
 };
 

@@ -22,10 +22,10 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     signs: false,
     default_profile: DefaultProfile::Present,
     doc: "keeps a pod out of the queue while it has scheduling gates",
-    long_doc: "A pod with entries in spec.schedulingGates is not tried at all. It enters the active \
-               queue when the last gate is removed.",
-    example: "A pod with schedulingGates [{name: example.com/quota}] is listed as gated. As soon \
-             as a controller removes that entry, it is tried.",
+    long_doc: "A pod with entries in spec.schedulingGates is not tried. It enters the active queue \
+               when the last gate is removed.",
+    example: "A pod with schedulingGates [{name: example.com/quota}] is listed as gated. It is \
+              tried once a controller has removed that entry.",
     ..PluginDescriptor::new("SchedulingGates", &[ExtensionPoint::PreEnqueue])
 };
 

@@ -11,6 +11,7 @@ use crate::keys;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::find_untolerated_taint;
 use kubestep_api::{Node, Taint, TaintEffect, Toleration};
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
@@ -29,10 +30,10 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_weight: Some(3),
     default_profile: DefaultProfile::Present,
     doc: "taints that the pod does not tolerate",
-    long_doc: "Taints with the effect NoSchedule or NoExecute refuse the node, unless the pod tolerates \
-               them. Untolerated PreferNoSchedule taints lower the score.",
-    example: "A node with the taint gpu=yes:NoSchedule takes only pods with a toleration of the \
-             key gpu (operator Exists, or value yes).",
+    long_doc: "Nodes with a NoSchedule or NoExecute taint that the pod does not tolerate are \
+               rejected. Untolerated PreferNoSchedule taints lower the score.",
+    example: "A node with the taint gpu=yes:NoSchedule accepts only pods with a toleration of the \
+              key gpu (operator Exists, or value yes).",
     ..PluginDescriptor::new(
         "TaintToleration",
         &[ExtensionPoint::Filter, ExtensionPoint::PreScore, ExtensionPoint::Score],
@@ -45,7 +46,9 @@ pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(TaintToleration {
         name,
         comparisons: features.enabled(Feature::TaintTolerationComparisonOperators),
-        untolerated: refusal().by(name),
+        untolerated: features
+            .has(Switch::TaintMessageFixed)
+            .then(|| refusal(&Taint::default(), features).by(name)),
     }))
 }
 
@@ -53,7 +56,8 @@ struct TaintToleration {
     name: Symbol,
     /// Whether tolerations may use `Lt` and `Gt`.
     comparisons: bool,
-    untolerated: Status,
+    /// The status of every rejected node; `None` where the reason names the taint.
+    untolerated: Option<Status>,
 }
 
 /// The tolerations used for scoring: those for PreferNoSchedule or for all effects.
@@ -85,9 +89,13 @@ fn blocking<'n>(
     })
 }
 
-/// What Filter says of a node with such a taint.
-pub fn refusal() -> Status {
-    Status::unresolvable("node(s) had untolerated taint(s)")
+/// The status of a node with such a taint.
+pub fn refusal(taint: &Taint, features: &FeatureGates) -> Status {
+    if features.has(Switch::TaintMessageFixed) {
+        return Status::unresolvable("node(s) had untolerated taint(s)");
+    }
+    let Taint { key, value, .. } = taint;
+    Status::unresolvable(&format!("node(s) had untolerated taint {{{key}: {value}}}"))
 }
 
 /// The PreferNoSchedule taints of a node that a pod does not tolerate.
@@ -149,16 +157,23 @@ impl Plugin for TaintToleration {
         if event.resource == EventResource::Node {
             return self.after_node_change(pod, objects);
         }
-        let (_, changed) = objects.pods()?;
-        let itself = changed.is_some_and(|changed| changed.metadata.uid == pod.uid());
-        Ok(Hint::queue_if(itself))
+        Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some()))
     }
 
-    /// The status does not name the taint, as upstream.
+    fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
+        let forbids = |taint: &Taint| taint.effect == TaintEffect::NoSchedule;
+        let taints = node.node.as_ref().map_or(&[][..], |node| &node.spec.taints);
+        let tolerations = &pod.pod.spec.tolerations;
+        find_untolerated_taint(taints, tolerations, self.comparisons, forbids).is_none()
+    }
+
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
         let Some(node) = &node.node else { return Status::SUCCESS };
         match self.blocking_taint(node, cx.pod) {
-            Some(_) => self.untolerated.clone(),
+            Some(taint) => match &self.untolerated {
+                Some(fixed) => fixed.clone(),
+                None => refusal(taint, cx.features).by(self.name),
+            },
             None => Status::SUCCESS,
         }
     }
@@ -220,7 +235,6 @@ mod tests {
 
     use super::*;
     use kubestep_api::{Object, Pod};
-    use kubestep_framework::status::Code;
     use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
 
     #[test]
@@ -350,17 +364,6 @@ mod tests {
         let pod = tolerating(&["sla Gt 950 PreferNoSchedule"]);
         assert_eq!(cluster.scores(&comparing(), &pod).unwrap(), [0, 100]);
         assert_eq!(cluster.scores(&taints(), &pod).unwrap(), [0, 0]);
-    }
-
-    #[test]
-    fn score_without_pre_score_is_an_error() {
-        let (cluster, pod) = (cluster(&[&[]]), tolerating(&[]));
-        let node = cluster.snapshot.get(NodeId(0)).unwrap();
-        let status = taints().score(&cluster.cx(&pod), &CycleState::default(), node);
-        let status = status.unwrap_err();
-        assert_eq!(status.code(), Code::Error);
-        let text = r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#;
-        assert_eq!(status.message(), text);
     }
 
     #[test]

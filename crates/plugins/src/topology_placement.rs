@@ -11,11 +11,13 @@ use indexmap::IndexMap;
 
 use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
-    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
+    ProfileArgs,
 };
-use kubestep_framework::plugin::Plugin;
-use kubestep_framework::pod_groups::placement::{GroupContext, Placement};
+use kubestep_framework::plugin::{GroupContext, Plugin};
+use kubestep_framework::pod_groups::placement::Placement;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
@@ -24,11 +26,12 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     registers_events: false,
     signs: false,
     default_profile: DefaultProfile::Gated(Feature::TopologyAwareWorkloadScheduling),
-    doc: "the topology domains in which a pod group might be placed",
-    long_doc: "Makes one candidate placement of each domain of the topology key that the pod group asks \
-               for.",
-    example: "A group asks for one rack: each value of the rack label is a candidate, with the \
-             nodes that have it.",
+    history: &[PluginChange::Exists(Switch::PlacementPoints)],
+    doc: "the topology domains in which a pod group could be placed",
+    long_doc: "Generates one candidate placement for each domain of the topology key that the pod \
+               group requests.",
+    example: "A group requests one rack: each value of the rack label is a candidate, with the \
+              nodes that have it.",
     ..PluginDescriptor::new("TopologyPlacementGenerator", &[ExtensionPoint::PlacementGenerate])
 };
 

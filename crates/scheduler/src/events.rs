@@ -8,10 +8,11 @@ use crate::Scheduler;
 use crate::cycle::binding::ASSIGNED_POD_DELETE;
 use crate::host::SchedulerHost;
 use crate::queue::node_events::node_update_events;
-use crate::queue::pod_events::pod_update_events;
+use crate::queue::pod_events::{ASSIGNED_POD_ADD, pod_update_events};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, Object, Pod, Time};
 use kubestep_config::Feature;
+use kubestep_config::versions::Switch;
 use kubestep_framework::dra::counts_shares;
 use kubestep_framework::dra::taint_rules::changed_slices;
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
@@ -48,7 +49,8 @@ impl Scheduler {
             Object::Node(node) => {
                 self.cache.add_node(node.clone());
                 let objects = EventObjects { old: None, new: Some(node.into()) };
-                self.tell_queue(EventResource::Node, Action::ADD, &objects, now);
+                let added = ClusterEvent::new(EventResource::Node, Action::ADD);
+                self.move_after_node_change(added, &objects, now);
             }
             // Terminated pods are not watched.
             Object::Pod(pod) if pod.is_terminal() => {}
@@ -88,8 +90,10 @@ impl Scheduler {
         match object {
             Object::Node(node) => {
                 // Before the cache forgets it.
-                let objects = EventObjects { old: Some(object.clone()), new: None };
-                self.tell_queue(EventResource::Node, Action::DELETE, &objects, now);
+                if self.cluster.features.has(Switch::EventsByChange) {
+                    let objects = EventObjects { old: Some(object.clone()), new: None };
+                    self.tell_queue(EventResource::Node, Action::DELETE, &objects, now);
+                }
                 // Upstream only logs that a node was unknown.
                 let _removed = self.cache.remove_node(node);
             }
@@ -110,9 +114,8 @@ impl Scheduler {
         self.cache.update_node(new.clone());
         let events = node_update_events(old, &new, &self.cluster.features);
         let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
-        let cx = self.cluster.queue_context(now);
         for event in events {
-            self.queue.move_all(&cx, event, &objects, None);
+            self.move_after_node_change(event, &objects, now);
         }
     }
 
@@ -136,8 +139,8 @@ impl Scheduler {
     fn assigned_pod_added(&mut self, pod: Arc<Pod>, now: Time) {
         self.cache.add_pod(Arc::new(PodInfo::with_features(pod.clone(), &self.cluster.features)));
         self.cluster.add_group_member(&pod);
-        let objects = EventObjects { old: None, new: Some(pod.into()) };
-        self.tell_queue(EventResource::AssignedPod, Action::ADD, &objects, now);
+        let objects = EventObjects { old: None, new: Some(pod.clone().into()) };
+        self.move_after_pod_change(ASSIGNED_POD_ADD, &objects, &pod, now);
     }
 
     fn pod_updated(
@@ -156,15 +159,19 @@ impl Scheduler {
             }
             self.cluster.add_group_member(&new);
             let events = pod_update_events(old, &new, &self.cluster.features);
-            let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
-            let cx = self.cluster.queue_context(now);
+            let new_object = Some(new.clone().into());
+            let objects = EventObjects { old: Some(old.clone().into()), new: new_object };
             for event in events {
-                self.queue.move_all(&cx, event, &objects, None);
+                self.move_after_pod_change(event, &objects, &new, now);
             }
         } else if !new.spec.node_name.is_empty() {
             self.assigned_pod_added(new, now);
             if self.profiles.serve(old) {
                 self.queue.delete(old);
+                let is_deletion = !self.cluster.features.has(Switch::BindingIsNoDeletion);
+                if is_deletion && !old.status.nominated_node_name.is_empty() {
+                    self.nomination_dropped(old, now);
+                }
             }
         } else if self.profiles.serve(old) {
             self.queued_pod_updated(old, new, now, host);
@@ -183,7 +190,8 @@ impl Scheduler {
         }
         self.cluster.shared.pod_groups.update(&new);
         if self.cache.is_assumed(new.metadata.uid) {
-            if new.is_terminating() && !old.is_terminating() {
+            let forgets = self.cluster.features.has(Switch::DeletedAssumedPodForgotten);
+            if forgets && new.is_terminating() && !old.is_terminating() {
                 self.assumed_pod_deleted(new.metadata.uid, now, host);
             }
             return;
@@ -207,12 +215,19 @@ impl Scheduler {
         } else if self.profiles.serve(pod) {
             self.queue.delete(pod);
             self.cluster.shared.pod_groups.remove(pod);
-            if self.cache.is_assumed(pod.metadata.uid) {
-                self.assumed_pod_deleted(pod.metadata.uid, now, host);
+            let uid = pod.metadata.uid;
+            if self.cache.is_assumed(uid) && self.is_assumed_pod_watched(uid) {
+                self.assumed_pod_deleted(uid, now, host);
             } else if !pod.status.nominated_node_name.is_empty() {
                 self.nomination_dropped(pod, now);
             }
         }
+    }
+
+    /// Whether the deletion of an assumed pod ends its binding; up to 1.34, only at Permit.
+    fn is_assumed_pod_watched(&self, uid: Symbol) -> bool {
+        self.cluster.features.has(Switch::DeletedAssumedPodForgotten)
+            || self.waiting.is_at_permit(uid)
     }
 
     /// A pod that is being bound was deleted, which frees its resources.
@@ -230,6 +245,9 @@ impl Scheduler {
 
     /// Requeues pods of at most the pod's priority: they may fit where it was nominated.
     fn nomination_dropped(&mut self, pod: &Arc<Pod>, now: Time) {
+        if !self.cluster.features.has(Switch::NominatedPodDeletionRequeues) {
+            return;
+        }
         let objects = EventObjects { old: Some(pod.clone().into()), new: None };
         let priority = pod.priority();
         let cx = self.cluster.queue_context(now);
@@ -252,7 +270,9 @@ impl Scheduler {
             );
         }
         self.taint_rule_changed(&objects, now);
-        if let Some(resource) = kind.and_then(resource_of) {
+        if let Some(resource) = kind.and_then(resource_of)
+            && !self.ignores_class(action, &objects)
+        {
             self.tell_queue(resource, action, &objects, now);
         }
     }

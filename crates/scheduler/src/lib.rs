@@ -19,6 +19,7 @@ pub mod cache;
 mod cluster_state;
 mod cycle;
 mod events;
+mod events_without_hints;
 pub mod host;
 mod profiles;
 pub mod queue;

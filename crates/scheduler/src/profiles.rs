@@ -5,9 +5,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::queue::QueueSettings;
-use crate::scheduler::SECOND;
-use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, Time};
 use kubestep_config::types::Extender;
 use kubestep_config::{Feature, FeatureGates, ResolvedConfig};
 use kubestep_framework::registry::Registry;
@@ -64,11 +63,13 @@ impl Profiles {
 /// What a configuration says about the queue.
 pub(crate) fn queue_settings(config: &ResolvedConfig, features: &FeatureGates) -> QueueSettings {
     QueueSettings {
-        initial_backoff: config.pod_initial_backoff_seconds * SECOND,
-        max_backoff: config.pod_max_backoff_seconds * SECOND,
+        initial_backoff: config.pod_initial_backoff_seconds * Time::SECOND,
+        max_backoff: config.pod_max_backoff_seconds * Time::SECOND,
         pop_from_backoff: features.enabled(Feature::SchedulerPopFromBackoffQ),
         has_extenders: !config.extenders.is_empty(),
         generic_workload: features.enabled(Feature::GenericWorkload),
+        hints: features.enabled(Feature::SchedulerQueueingHints),
+        behaviour: features.behaviour(),
         signs: features.enabled(Feature::OpportunisticBatching) && config.extenders.is_empty(),
         ..QueueSettings::default()
     }

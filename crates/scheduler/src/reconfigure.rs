@@ -34,7 +34,8 @@ impl Scheduler {
     ) -> Result<(), String> {
         let profiles = Profiles::new(config, &features, registry)?;
         let before = self.cluster.features;
-        if COUNTING.iter().any(|gate| features.enabled(*gate) != before.enabled(*gate)) {
+        let counts_anew = |gate: &Feature| features.enabled(*gate) != before.enabled(*gate);
+        if features.behaviour() != before.behaviour() || COUNTING.iter().any(counts_anew) {
             self.cache.recount(&features);
         }
         if counts_shares(&features) != counts_shares(&before) {

@@ -20,12 +20,9 @@ use kubestep_framework::pod_groups::PodGroupState;
 use kubestep_framework::preemption::executor::Eviction;
 use kubestep_framework::record::{CycleRecord, QueueName};
 use kubestep_framework::registry::Registry;
-use kubestep_framework::runtime::stopwatch::{Stopwatch, Timer};
 use kubestep_framework::snapshot::Snapshot;
+use kubestep_framework::stopwatch::{Stopwatch, Timer};
 use kubestep_framework::tie_break::TieBreak;
-
-/// Microseconds.
-pub(crate) const SECOND: i64 = 1_000_000;
 
 /// The whole state of the scheduler. A copy goes on exactly as the original would.
 #[derive(Clone)]

@@ -162,7 +162,7 @@ fn a_nominated_node_outside_the_ones_left_keeps_its_verdict() {
     bench.add(pod);
     let record = bench.step();
     let refused_by = |at: usize| {
-        let verdict = record.filter.official.iter().nth(at).unwrap();
+        let verdict = record.filter.verdicts.iter().nth(at).unwrap();
         record.verdicts.get(verdict).unwrap().plugin()
     };
     assert_eq!([0, 1].map(refused_by), ["NodeAffinity", "NodeResourcesFit"].map(Symbol::new));

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::item::Note;
+use kubestep_api::Leases;
 
 /// A capture's own description; empty for any other input.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Captured {
     pub missing: Vec<MissingKind>,
     /// The feature gates of the scheduler, in the format of `--feature-gates`.
     pub feature_gates: Option<String>,
+    /// The leases of the cluster's components.
+    pub leases: Leases,
 }
 
 /// A kind that a capture or recording lacks.
@@ -39,6 +42,10 @@ impl Captured {
             Note::CapturedAt => self.at = words(),
             Note::ServerVersion => self.server_version = words(),
             Note::FeatureGates => self.feature_gates = Some(words()).filter(|w| !w.is_empty()),
+            Note::Leases => self.leases.leases = serde_json::from_value(value).unwrap_or_default(),
+            Note::LeaseCandidates => {
+                self.leases.candidates = serde_json::from_value(value).unwrap_or_default();
+            }
             Note::Missing => self.missing = serde_json::from_value(value).unwrap_or_default(),
         }
     }

@@ -32,7 +32,7 @@ pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<S
         let help = if nameless {
             "give it a metadata.name"
         } else {
-            "keep one of the two, or leave both out with --exclude"
+            "keep one of the two, or exclude both with --exclude"
         };
         let error = SourceError {
             file: loaded.origin.file.to_string(),
@@ -65,7 +65,7 @@ pub(super) fn strict(input: &Input, files: &[File]) -> Result<(), Box<SourceErro
         column: *column,
         object: object.to_string(),
         message: field.to_string(),
-        help: "correct the name, or leave the field out".into(),
+        help: "correct the name, or remove the field".into(),
         ..Default::default()
     };
     let file = files.iter().find(|file| file.name == error.file.as_str());
@@ -111,7 +111,7 @@ pub(super) fn warn(input: &mut Input) {
         let filtered = input.filtered;
         input
             .warnings
-            .push(format!("{} left out by -n, -l or --exclude", count(filtered, "object")));
+            .push(format!("{} excluded by -n, -l or --exclude", count(filtered, "object")));
     }
     if input.objects.is_empty() {
         input.warnings.push(NOTHING_READ.into());
@@ -129,7 +129,7 @@ pub(super) fn warn(input: &mut Input) {
 
 /// Warns about excluded running pods: their nodes look emptier than they are.
 pub(super) fn note_filtered(input: &mut Input, object: &Object) {
-    const WARNING: &str = "running pods were left out: their nodes look emptier than they are";
+    const WARNING: &str = "running pods were excluded: they use no capacity of their nodes";
     if let Object::Pod(pod) = object
         && !pod.spec.node_name.is_empty()
         && !pod.is_terminal()
@@ -166,7 +166,7 @@ fn unknown_nodes(input: &mut Input) {
     }
     let verb = if lost.len() == 1 { "is" } else { "are" };
     input.warnings.push(format!(
-        "{} {verb} on {} that the input does not have: {}",
+        "{} {verb} on {} that the input does not contain: {}",
         count(lost.len(), "pod"),
         count(names.len(), "node"),
         listed.join(", ")
@@ -192,8 +192,9 @@ fn unknown_effects(input: &mut Input) {
         };
         if let Some(effect) = effect {
             let (key, effect) = (object.key(), effect.as_str());
-            found
-                .push(format!("{key} at {origin}: {effect:?} is no taint effect, it does nothing"));
+            found.push(format!(
+                "{key} at {origin}: {effect:?} is not a taint effect and is ignored"
+            ));
         }
     }
     let more = found.len().saturating_sub(LISTED);

@@ -177,15 +177,15 @@ pub(super) fn help_for(path: &str, message: &str) -> &'static str {
     } else if has("expected i32") || has("expected i64") || has("expected u32") {
         "write a whole number, without quotes and without leading zeros"
     } else if path == "kind" || has("nothing says what") {
-        "add apiVersion and kind, or leave the file out"
+        "add apiVersion and kind, or omit the file"
     } else if has("duplicate field") {
         "keep the field once"
     } else if has("cannot start any token") {
         "indent with spaces instead of tabs"
     } else if has("EOF while") {
-        "the text ends too early: was the file cut off?"
+        "the text ends too early: is the file truncated?"
     } else {
-        "correct this and try again; nothing of the input was used"
+        "correct this and try again; nothing was loaded"
     }
 }
 

@@ -117,6 +117,24 @@ fn has_known_extension(path: &Path) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|extension| name.ends_with(extension))
 }
 
+/// Whether it is a device that may never end. A terminal ends, and `/dev/null` at once; both are
+/// character devices too.
+#[cfg(unix)]
+fn is_endless(file: &fs::File) -> bool {
+    use std::io::IsTerminal as _;
+    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+    let Ok(metadata) = file.metadata() else { return false };
+    let kind = metadata.file_type();
+    let is_null = fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == metadata.rdev());
+    kind.is_block_device() || kind.is_char_device() && !is_null && !file.is_terminal()
+}
+
+/// Devices are only files on Unix.
+#[cfg(not(unix))]
+fn is_endless(_file: &fs::File) -> bool {
+    false
+}
+
 /// Opens a file; `-` is standard input.
 pub(super) fn open<'p>(
     path: &Path,
@@ -127,5 +145,9 @@ pub(super) fn open<'p>(
         return Reader::new(name, std::io::stdin(), progress);
     }
     let file = fs::File::open(path).map_err(|error| cannot_read(&name, &error))?;
+    if is_endless(&file) {
+        let message = "is a device, not a file".to_owned();
+        return Err(SourceError::of_file(&name, message, "name a file, or - for standard input"));
+    }
     Reader::new(name, file, progress)
 }

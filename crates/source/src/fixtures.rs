@@ -31,7 +31,7 @@ macro_rules! stories {
 stories! {
     "tour": "a little of everything",
     "fragmented": "enough is free in total, but not on one node",
-    "tainted": "the only node with room has a taint",
+    "tainted": "the only node with enough free capacity has a taint",
     "affinity-typo": "no node has the requested label value",
     "affinity-alone": "the pod that it must be near does not exist",
     "anti-affinity-deadlock": "one more replica than nodes",
@@ -41,14 +41,15 @@ stories! {
     "preemption-never": "a high priority, but it may not preempt",
     "gated": "a scheduling gate that was not removed",
     "wrong-scheduler": "a scheduler name that no profile serves",
-    "host-port": "the host port is taken on every node",
+    "host-port": "the host port is in use on every node",
     "held-at-permit": "a plugin waits for your decision",
     "zone-volume": "the volume is in a zone that is full",
     "claim-unbound": "a claim names a storage class that does not exist",
     "volume-limit": "no node can attach one more disk",
     "device-taken": "the GPU that is large enough is allocated to another claim",
-    "gang-short": "all or nothing, and there is not enough for all",
+    "gang-short": "all or nothing, and not enough capacity for all",
     "cordoned": "every node is cordoned",
+    "zone-loss": "which zone or node can be lost, and which budget delays a drain",
 }
 
 /// The built-in cluster with that name.

@@ -71,6 +71,8 @@ pub(super) enum Note {
     ServerVersion,
     Missing,
     FeatureGates,
+    Leases,
+    LeaseCandidates,
 }
 
 /// The text of an item, or its value.
@@ -99,6 +101,29 @@ pub(super) enum Outcome {
     Nothing,
 }
 
+/// How a document contains its objects.
+pub(super) enum Envelope {
+    /// It is an object itself.
+    Single,
+    /// The items of a list.
+    List(Expected),
+    /// The fields of a simulator's export or a capture.
+    Export,
+}
+
+impl Envelope {
+    /// The envelope of a document of that kind, which is empty if it has none: an array counts as
+    /// items without a kind. `is_export`: whether it has a field of an export.
+    pub fn of(api_version: &str, kind: &str, has_items: bool, is_export: bool) -> Envelope {
+        let may_be_list = kind.is_empty() || kind.ends_with("List");
+        match has_items && may_be_list {
+            true => Envelope::List(Expected::of_list(api_version, kind)),
+            false if kind.is_empty() && is_export => Envelope::Export,
+            false => Envelope::Single,
+        }
+    }
+}
+
 impl Expected {
     /// The kind of a typed list's items: pods for a `PodList`.
     pub fn of_list(api_version: &str, list_kind: &str) -> Expected {
@@ -122,6 +147,8 @@ impl Expected {
             "serverVersion" => Expected::Note(Note::ServerVersion),
             "missing" => Expected::Note(Note::Missing),
             "featureGates" => Expected::Note(Note::FeatureGates),
+            "leases" => Expected::Note(Note::Leases),
+            "leaseCandidates" => Expected::Note(Note::LeaseCandidates),
             _ => return None,
         })
     }

@@ -6,7 +6,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::error::SourceError;
-use super::item::{Content, Expected, Item};
+use super::item::{Content, Envelope, Expected, Item};
 use super::piece::{Piece, Place};
 
 /// Whether the text can be JSON at all.
@@ -75,22 +75,20 @@ struct Document<'a> {
     items: Option<Vec<&'a RawValue>>,
     /// The fields of a simulator export, in order.
     exported: Vec<(Expected, List<'a>)>,
-    /// Whether the document is an array.
-    is_array: bool,
 }
 
 impl<'a> Document<'a> {
     /// The objects of a list or an export with their expected kinds; `None` for a single object.
     fn into_parts(self) -> Option<Parts<'a>> {
-        let kind = string(self.kind);
-        let expected = Expected::of_list(&string(self.api_version), &kind);
+        let (api_version, kind) = (string(self.api_version), string(self.kind));
+        let is_export = !self.exported.is_empty();
         let each = |list: Vec<&'a RawValue>, expected: Expected| {
             let raw = list.into_iter().map(RawValue::get).filter(|raw| *raw != "null");
             raw.map(move |raw| (raw, expected)).collect::<Vec<_>>()
         };
-        match self.items {
-            Some(items) if self.is_array || may_be_list(&kind) => Some(each(items, expected)),
-            _ if kind.is_empty() && !self.exported.is_empty() => {
+        match Envelope::of(&api_version, &kind, self.items.is_some(), is_export) {
+            Envelope::List(expected) => Some(each(self.items.unwrap_or_default(), expected)),
+            Envelope::Export => {
                 let exported = self.exported.into_iter();
                 let parts = exported.flat_map(|(expected, list)| match list {
                     List::Items(items) => each(items, expected),
@@ -99,14 +97,9 @@ impl<'a> Document<'a> {
                 });
                 Some(parts.collect())
             }
-            _ => None,
+            Envelope::Single => None,
         }
     }
-}
-
-/// Whether a document of that kind (empty: none) with a field `items` is a list.
-pub(super) fn may_be_list(kind: &str) -> bool {
-    kind.is_empty() || kind.ends_with("List")
 }
 
 fn string(raw: Option<&RawValue>) -> String {
@@ -133,7 +126,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
         while let Some(item) = seq.next_element()? {
             items.push(item);
         }
-        Ok(Document { items: Some(items), is_array: true, ..Document::default() })
+        Ok(Document { items: Some(items), ..Document::default() })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Document<'de>, A::Error> {

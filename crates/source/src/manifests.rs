@@ -67,7 +67,7 @@ fn documents(file: &str, text: &str) -> Result<Vec<Value>, Box<SourceError>> {
     for (number, value) in parse(file, text)?.into_iter().enumerate() {
         for value in items(value) {
             if value["kind"].as_str().is_none_or(str::is_empty) {
-                let message = format!("document {} does not say of what kind it is", number + 1);
+                let message = format!("document {} has no kind", number + 1);
                 return Err(SourceError::of_file(file, message, "write apiVersion and kind"));
             }
             values.push(value);
@@ -82,7 +82,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Value>, Box<SourceError>> {
         let error = SourceError {
             line,
             column,
-            ..*SourceError::of_file(file, error.message, "nothing of it was used")
+            ..*SourceError::of_file(file, error.message, "nothing was read from it")
         };
         error.with_snippet(&Piece { name: file, text, start: Place::START })
     };
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         let told = |text: &str| documents("f.yaml", text).unwrap_err().to_string();
-        assert!(told("kind: Pod\n---\na: b\n").contains("document 2 does not say of what kind"));
+        assert!(told("kind: Pod\n---\na: b\n").contains("document 2 has no kind"));
         assert!(told("kind: [\n").contains("f.yaml"), "{}", told("kind: [\n"));
         assert!(told("{\"kind\" 1}").contains("f.yaml:1:9"), "{}", told("{\"kind\" 1}"));
     }

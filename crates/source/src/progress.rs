@@ -80,7 +80,7 @@ impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let objects = thousands(get(&self.found));
         if self.is_read.load(Ordering::Relaxed) {
-            return write!(f, "{objects} objects read, making the cluster of them");
+            return write!(f, "{objects} objects read, building the cluster");
         }
         match get(&self.total) {
             0 => write!(f, "{} read, {objects} objects", bytes(get(&self.read))),
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(progress.to_string(), "1.20 GB of 4.82 GB read, 40,312 objects");
         assert_eq!(progress.part(), Some(0.25));
         progress.is_read.store(true, Ordering::Relaxed);
-        let told = "40,312 objects read, making the cluster of them";
+        let told = "40,312 objects read, building the cluster";
         assert_eq!(progress.to_string(), told);
         assert_eq!(["0", "999", "1,000", "1,234,567"], [0, 999, 1_000, 1_234_567].map(thousands));
     }

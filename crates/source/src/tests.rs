@@ -184,7 +184,7 @@ fn gzip_is_recognised_by_its_content() {
     let error = read_text("cluster.gz", cut, &Filter::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cluster.gz: is gzip data that is cut off\n  help: copy the file again; nothing of it was used"
+        "cluster.gz: is gzip data, truncated\n  help: copy the file again; nothing was read from it"
     );
 }
 
@@ -243,12 +243,12 @@ fn broken_text_is_an_error_at_its_place() {
     let cut = error_of("c.json", "{\"kind\":\"List\",\"items\":[\n{\"kind\":\"Pod\"},");
     assert_eq!(
         (cut.line, cut.help.as_str()),
-        (2, "the text ends too early: was the file cut off?")
+        (2, "the text ends too early: is the file truncated?")
     );
     let text = error_of("x.yaml", "hello world\n");
-    assert_eq!(text.message, "is neither a Kubernetes object nor a list of them");
+    assert_eq!(text.message, "is not a Kubernetes object or a list of objects");
     let kindless = error_of("x.yaml", "metadata:\n  name: lost\n");
-    assert_eq!(kindless.help, "add apiVersion and kind, or leave the file out");
+    assert_eq!(kindless.help, "add apiVersion and kind, or omit the file");
     let binary = read_text("b", vec![b'a', b'\n', 0xc3, 0x28], &Filter::default()).unwrap_err();
     assert_eq!((binary.line, binary.message.as_str()), (2, "is not text: byte 2 is not UTF-8"));
     let wide = read_text("w", vec![0xff, 0xfe, 0x61, 0], &Filter::default()).unwrap_err();
@@ -265,7 +265,7 @@ fn a_name_may_occur_once() {
    |
  4 | kind: Node
    | ^
-  help: keep one of the two, or leave both out with --exclude"
+  help: keep one of the two, or exclude both with --exclude"
     );
     let other =
         "kind: Pod\nmetadata: {name: n}\n---\nkind: Pod\nmetadata: {name: n, namespace: x}\n";
@@ -281,7 +281,7 @@ fn oddities_are_warnings() {
     assert_eq!(
         read_yaml(placed).warnings,
         [
-            "2 pods are on 1 node that the input does not have: n1",
+            "2 pods are on 1 node that the input does not contain: n1",
             "no pod is pending: there is nothing to schedule",
             "there is no node: no pod can be scheduled"
         ]
@@ -301,8 +301,8 @@ fn filters_leave_out_and_say_so() {
     assert_eq!(
         input.warnings,
         [
-            "running pods were left out: their nodes look emptier than they are",
-            "2 objects left out by -n, -l or --exclude"
+            "running pods were excluded: they use no capacity of their nodes",
+            "2 objects excluded by -n, -l or --exclude"
         ]
     );
 }

@@ -80,8 +80,8 @@ fn contained<'p>(
     } else if simkube::is_trace(&head) {
         simkube::to_json(name, &whole()?).map_err(Wrong::Told)?.into_bytes()
     } else if head.get(BBOLT.0..).is_some_and(|magic| magic == BBOLT.1) {
-        let help = "kwokctl snapshot save --format k8s, or kubectl get -o yaml, write text";
-        let message = "is a snapshot of etcd, in a form that only etcd reads".to_owned();
+        let help = "use kwokctl snapshot save --format k8s or kubectl get -o yaml";
+        let message = "is an etcd snapshot, which only etcd can read".to_owned();
         return Err(Wrong::Told(SourceError::of_file(name, message, help)));
     } else {
         return Ok(input);
@@ -132,8 +132,8 @@ fn peek<'p>(mut input: impl Read + 'p, length: usize) -> io::Result<(Vec<u8>, Un
 /// The error about compressed data that cannot be decompressed.
 pub(super) fn damaged(name: &str, what: &str, error: &io::Error) -> Box<SourceError> {
     let message = match error.kind() {
-        ErrorKind::UnexpectedEof => format!("is {what} that is cut off"),
-        _ => format!("is {what} that is damaged: {error}"),
+        ErrorKind::UnexpectedEof => format!("is {what}, truncated"),
+        _ => format!("is {what}, damaged: {error}"),
     };
-    SourceError::of_file(name, message, "copy the file again; nothing of it was used")
+    SourceError::of_file(name, message, "copy the file again; nothing was read from it")
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::LIMITS;
 use super::error::{SourceError, help_for};
 use super::files::File;
-use super::item::{Content, Expected, Item};
+use super::item::{Content, Envelope, Expected, Item};
 use kubestep_api::decode::yaml_error;
 
 /// A document's text and position.
@@ -135,16 +135,15 @@ fn cut<'a>(document: &Document<'a>) -> Option<Vec<Item<'a>>> {
 fn parts<'s, 'a>(sections: &'s [Section<'a>]) -> Vec<(&'s Section<'a>, Expected)> {
     let field = |key: &str| sections.iter().find(|section| section.key == key);
     let scalar = |key: &str| field(key).map_or("", |s| s.inline.trim_matches(['"', '\'']));
-    let kind = scalar("kind");
-    match field("items") {
-        Some(items) if kind.is_empty() || kind.ends_with("List") => {
-            vec![(items, Expected::of_list(scalar("apiVersion"), kind))]
-        }
-        _ if kind.is_empty() => sections
-            .iter()
-            .filter_map(|section| Some((section, Expected::of_simulator_field(section.key)?)))
-            .collect(),
-        _ => Vec::new(),
+    let exported = sections
+        .iter()
+        .filter_map(|section| Some((section, Expected::of_simulator_field(section.key)?)));
+    let is_export = exported.clone().next().is_some();
+    let items = field("items");
+    match Envelope::of(scalar("apiVersion"), scalar("kind"), items.is_some(), is_export) {
+        Envelope::List(expected) => items.map(|items| (items, expected)).into_iter().collect(),
+        Envelope::Export => exported.collect(),
+        Envelope::Single => Vec::new(),
     }
 }
 
@@ -272,40 +271,38 @@ fn parse_whole<'a>(document: &Document<'a>) -> Result<Vec<Item<'a>>, kubestep_ap
 
 type Parts = Vec<(serde_json::Value, Expected)>;
 
-fn take_apart(mut value: serde_json::Value) -> Result<Parts, &'static str> {
+fn take_apart(value: serde_json::Value) -> Result<Parts, &'static str> {
     use serde_json::Value;
-    let each = |list: Vec<Value>, expected| list.into_iter().map(move |value| (value, expected));
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let (api_version, kind) = (text(&value["apiVersion"]), text(&value["kind"]));
-    match &mut value {
-        Value::Null => return Ok(Vec::new()),
-        Value::Array(list) => {
-            return Ok(each(std::mem::take(list), Expected::Anything).collect());
+    let mut fields = match value {
+        Value::Null => return Ok(Parts::new()),
+        Value::Array(_) => return Ok(each(value, Expected::Anything)),
+        Value::Object(fields) => fields,
+        _ => return Err("is not a Kubernetes object or a list of objects"),
+    };
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    let has_items = fields.get("items").is_some_and(Value::is_array);
+    let is_export = fields.keys().any(|field| Expected::of_simulator_field(field).is_some());
+    match Envelope::of(text("apiVersion"), text("kind"), has_items, is_export) {
+        Envelope::Single => Ok(vec![(Value::Object(fields), Expected::Anything)]),
+        Envelope::List(expected) => {
+            Ok(fields.remove("items").map(|items| each(items, expected)).unwrap_or_default())
         }
-        Value::Object(fields) => {
-            if (kind.is_empty() || kind.ends_with("List"))
-                && let Some(Value::Array(list)) = fields.get_mut("items")
-            {
-                let expected = Expected::of_list(&api_version, &kind);
-                return Ok(each(std::mem::take(list), expected).collect());
-            }
-            let exported = fields.iter_mut().filter_map(|(field, value)| {
-                Expected::of_simulator_field(field).map(|expected| (value.take(), expected))
-            });
-            let exported: Vec<_> = if kind.is_empty() { exported.collect() } else { Vec::new() };
-            if exported.is_empty() {
-                return Ok(vec![(value, Expected::Anything)]);
-            }
-            let flat = exported.into_iter().flat_map(|(value, expected)| match value {
-                Value::Array(list) if !expected.is_single() => {
-                    list.into_iter().map(|v| (v, expected)).collect()
-                }
-                Value::Null => Vec::new(),
-                other => vec![(other, expected)],
-            });
-            return Ok(flat.collect());
+        Envelope::Export => {
+            let parts = |(field, value): (String, Value)| {
+                Some(each(value, Expected::of_simulator_field(&field)?))
+            };
+            Ok(fields.into_iter().filter_map(parts).flatten().collect())
         }
-        _ => {}
     }
-    Err("is neither a Kubernetes object nor a list of them")
+}
+
+/// The items of a list, or the value that a field holds; none of `null`.
+fn each(value: serde_json::Value, expected: Expected) -> Parts {
+    match value {
+        serde_json::Value::Array(list) if !expected.is_single() => {
+            list.into_iter().map(|value| (value, expected)).collect()
+        }
+        serde_json::Value::Null => Parts::new(),
+        other => vec![(other, expected)],
+    }
 }

@@ -55,7 +55,7 @@ impl Consent<'_> {
         let profiles: Vec<&str> = profiles.map(|name| name.as_str()).collect();
         let (context, server) = (self.context, self.server);
         let how = match self.dry_run {
-            true => "will let the server try (dryRun=All, nothing changes)",
+            true => "will send dry-run writes (dryRun=All, nothing changes)",
             false => "will write",
         };
         let mut lines = vec![

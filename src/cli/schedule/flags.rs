@@ -10,17 +10,17 @@ use clap::Args;
 use kubestep_config::duration::Duration as Written;
 use kubestep_config::types::{ClientConnectionConfiguration, LeaderElectionConfiguration};
 use kubestep_live::lease::{Settings, identity};
-use kubestep_live::write::{Manner, hostname};
+use kubestep_live::write::{WriteOptions, hostname};
 
 /// How fast it writes.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Client")]
 pub(super) struct Client {
-    /// Writes per second in the long run; not limited if negative. Overrides clientConnection.qps
-    /// of the configuration
+    /// Sustained writes per second; not limited if negative. Overrides clientConnection.qps of the
+    /// configuration
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     kube_api_qps: Option<f32>,
-    /// Writes at once after a pause. Overrides clientConnection.burst
+    /// Burst of writes after a pause. Overrides clientConnection.burst
     #[arg(long, value_name = "N")]
     kube_api_burst: Option<u32>,
 }
@@ -57,7 +57,7 @@ pub(super) struct LeaderElection {
 /// Parses a duration in Go's notation.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     let written = Written::parse(text).and_then(positive);
-    written.ok_or_else(|| "a time longer than nothing is needed, as in 15s or 1m30s".to_owned())
+    written.ok_or_else(|| "a duration above 0 is required, such as 15s or 1m30s".to_owned())
 }
 
 fn positive(written: Written) -> Option<Duration> {
@@ -67,8 +67,8 @@ fn positive(written: Written) -> Option<Duration> {
 
 impl Client {
     /// The options of writes.
-    pub fn manner(&self, config: &ClientConnectionConfiguration) -> Manner {
-        Manner {
+    pub fn write_options(&self, config: &ClientConnectionConfiguration) -> WriteOptions {
+        WriteOptions {
             qps: self.kube_api_qps.unwrap_or(config.qps),
             burst: self.kube_api_burst.unwrap_or(config.burst.try_into().unwrap_or(0)),
             dry_run: false,

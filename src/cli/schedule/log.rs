@@ -2,9 +2,10 @@
 
 use kubestep_framework::record::Outcome;
 use kubestep_live::clock;
-use kubestep_live::scheduling::{Told, words};
+use kubestep_live::scheduling::{Report, words};
 
 /// Logs up to a verbosity.
+#[derive(Clone)]
 pub(super) struct Log {
     verbosity: u8,
 }
@@ -23,17 +24,17 @@ impl Log {
     }
 
     /// Logs what happened, at its level.
-    pub fn tell(&self, told: Told) {
-        match told {
-            Told::Notice(notice) => self.line(u8::from(!notice.serious), &notice.text),
-            Told::Cycle(record, _) if record.outcome == Outcome::Waiting => {}
-            Told::Cycle(record, _) | Told::Decided(record) if self.verbosity >= 2 => {
+    pub fn report(&self, report: Report) {
+        match report {
+            Report::Notice(notice) => self.line(u8::from(!notice.serious), &notice.text),
+            Report::Cycle(record, _) if record.outcome == Outcome::Waiting => {}
+            Report::Cycle(record, _) | Report::Decided(record) if self.verbosity >= 2 => {
                 self.line(2, &words(&record));
             }
-            Told::Answered { what, error: Some(error) } => {
+            Report::Answered { what, error: Some(error), .. } => {
                 self.line(0, &format!("{what}: {error}"));
             }
-            Told::Lead(lead) => self.line(1, &lead.words()),
+            Report::Lead(lead) => self.line(1, &lead.words()),
             _ => {}
         }
     }

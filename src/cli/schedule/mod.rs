@@ -30,13 +30,12 @@ use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::Feature;
 use kubestep_framework::tie_break::TieBreak;
-use kubestep_live::attended::Wire;
 use kubestep_live::extender_client::Reach;
 use kubestep_live::kinds::Reader;
 use kubestep_live::lease::{Election, Settings};
-use kubestep_live::scheduling::{End, Lead, Scheduling};
+use kubestep_live::scheduling::{End, Scheduling, Wire};
 use kubestep_live::serve::{PageGates, Zpages};
-use kubestep_live::write::{Manner, Writer};
+use kubestep_live::write::{WriteOptions, Writer};
 use kubestep_live::{Feed, Link, Missing, Snapshot, Target};
 use kubestep_source::Filter;
 
@@ -50,10 +49,10 @@ use upstream::Upstream;
 
 /// Schedule the pods of a live cluster in place of kube-scheduler
 ///
-/// The only command that writes to a cluster. It says what it will write and asks; where there is
-/// no terminal to ask on, --yes-write has to be given. With --tui the debugger is shown on it.
+/// The only command that writes to a cluster. It shows what it will write and asks for
+/// confirmation; without a terminal, --yes-write is required. --tui opens the debugger on it.
 ///
-/// It takes kube-scheduler's flags, so that it can replace it.
+/// It accepts kube-scheduler's flags and can replace it.
 #[derive(Args, Debug)]
 #[command(after_long_help = upstream::help())]
 pub(super) struct Schedule {
@@ -173,9 +172,9 @@ impl Schedule {
     /// Schedules until the end.
     fn schedule(&self, schedulable: Schedulable, log: &Log) -> Result<Exit> {
         let Schedulable { target, built, feed, election, watched } = schedulable;
-        let manner = self.client.manner(&built.world.config().document.client_connection);
-        let manner = Manner { dry_run: self.dry_run, ..manner };
-        let writer = Writer::start(target.clone(), manner).map_err(cluster::explained)?;
+        let options = self.client.write_options(&built.world.config().document.client_connection);
+        let options = WriteOptions { dry_run: self.dry_run, ..options };
+        let writer = Writer::start(target.clone(), options).map_err(cluster::explained)?;
         if let Some(extenders) = built.world.api().extenders() {
             writer.bind_through(extenders.clone());
         }
@@ -186,16 +185,13 @@ impl Schedule {
             .map(|settings| Election::start(target, settings, writer.gate().clone()))
             .transpose()
             .map_err(cluster::explained)?;
+        let context = feed.link().name().to_owned();
+        let wire = Wire::new(feed, writer, election);
         if self.attendance.tui {
-            let (notices, dry_run) = (built.notices, self.dry_run);
-            let context = feed.link().name().to_owned();
-            let wire = Wire::new(feed, writer, election);
-            let beside = Beside { context, dry_run, notices };
+            let beside = Beside { context, dry_run: self.dry_run, notices: built.notices };
             return self.attendance.run(built.world, wire, watched, beside);
         }
-        let scheduling = Scheduling::new(built.world, feed, writer);
-        let end = run(scheduling, election, watched, log)?;
-        ended(end, log)
+        ended(run(built.world, wire, watched, log.clone())?, log)
     }
 
     /// The cluster that the flags select, or otherwise the configuration.
@@ -284,39 +280,27 @@ fn require_reading(snapshot: &Snapshot) -> Result<()> {
 }
 
 /// Schedules until a signal or the loss of the lease.
-fn run(
-    mut scheduling: Scheduling,
-    election: Option<Election>,
-    mut watched: Watched,
-    log: &Log,
-) -> Result<End> {
+fn run(world: World, wire: Wire, mut watched: Watched, log: Log) -> Result<End> {
     let (stop, stopped) = watch::channel(false);
-    let always = watch::Sender::new(Lead::Leading);
-    let lead = election.as_ref().map_or_else(|| always.subscribe(), Election::lead);
-    cluster::runtime()?
-        .block_on(async {
-            let (ended, health) = (opening::asked_to_end()?, watched.health());
-            let asked = async move {
-                ended.await;
-                health.ending.store(true, Ordering::Relaxed);
-                stop.send_replace(true);
-                std::future::pending::<()>().await;
-            };
-            let mut tell = |world: &World, told| {
-                watched.see(world, &told);
-                log.tell(told);
-            };
-            tokio::select! {
-                end = scheduling.run(lead, stopped, &mut tell) => Ok(end),
-                () = asked => Ok(End::Stopped),
-            }
-        })
-        // The lease is released only after the last write: fields and arguments are dropped in
-        // order, the scheduling first.
-        .inspect(|_| {
-            drop(scheduling);
-            drop(election);
-        })
+    let health = watched.health();
+    let reporter = Box::new(move |world: &World, report| {
+        watched.see(world, &report);
+        log.report(report);
+    });
+    let mut scheduling = Scheduling::new(world, Box::new(wire), reporter);
+    cluster::runtime()?.block_on(async {
+        let ended = opening::asked_to_end()?;
+        let asked = async move {
+            ended.await;
+            health.ending.store(true, Ordering::Relaxed);
+            stop.send_replace(true);
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            end = scheduling.run(stopped) => Ok(end),
+            () = asked => Ok(End::Stopped),
+        }
+    })
 }
 
 fn ended(end: End, log: &Log) -> Result<Exit> {
@@ -326,9 +310,9 @@ fn ended(end: End, log: &Log) -> Result<Exit> {
             Ok(Exit::Fine)
         }
         End::LeadLost(reason) => {
-            log.line(0, &format!("nothing is written any more: {reason}"));
+            log.line(0, &format!("writing stopped: {reason}"));
             Ok(Exit::Lost)
         }
-        End::FeedEnded => bail!("the cluster cannot be followed any more"),
+        End::FeedEnded => bail!("the connection to the cluster ended"),
     }
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_live::metrics::{Metrics, Slis};
-use kubestep_live::scheduling::{Lead, Told};
+use kubestep_live::scheduling::{Lead, Report};
 use kubestep_live::serve::certificate::{Allowed, Certificate};
 use kubestep_live::serve::{self, Endpoints, Health, Limits, ListenConfig, Zpages};
 use kubestep_live::write::hostname;
@@ -143,15 +143,15 @@ impl Watched {
     }
 
     /// Updates metrics and health.
-    pub fn see(&mut self, world: &World, told: &Told) {
-        match told {
-            Told::Tick { followed } => {
+    pub fn see(&mut self, world: &World, report: &Report) {
+        match report {
+            Report::Tick { followed } => {
                 self.health.followed.store(*followed, Ordering::Relaxed);
                 self.metrics.measure(world);
             }
-            Told::Lead(Lead::Lost(_)) => self.health.lost.store(true, Ordering::Relaxed),
+            Report::Lead(Lead::Lost(_)) => self.health.lost.store(true, Ordering::Relaxed),
             _ => {}
         }
-        self.metrics.count(told);
+        self.metrics.count(report);
     }
 }

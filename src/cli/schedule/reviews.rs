@@ -13,7 +13,7 @@ use super::flags::time;
 
 /// Whom to ask, and how long an answer counts.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Who may see metrics over HTTPS")]
+#[command(next_help_heading = "Access to metrics over HTTPS")]
 pub(super) struct Reviews {
     /// The kubeconfig for token reviews, which authenticate callers; without it every caller is
     /// anonymous

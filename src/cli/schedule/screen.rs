@@ -6,21 +6,21 @@ use clap::Args;
 use crate::cli::exit::Exit;
 use crate::cli::open;
 use crate::cli::options::{Memory, Screen};
-use crate::tui::behind::Behind;
+use crate::tui::data_source::DataSource;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
-use kubestep_live::Attended;
-use kubestep_live::attended::{Teller, Wire};
+use kubestep_live::InteractiveScheduler;
 use kubestep_live::extender_client::{self, Reach};
+use kubestep_live::scheduling::{Reporter, Wire};
 
 use super::port::Watched;
 
-/// Whether somebody attends.
+/// Whether the debugger is shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Screen")]
 pub(super) struct Attendance {
-    /// Show the debugger: nothing is decided until you step, or play with Space; a cycle that you
-    /// step into is written only when you leave it
+    /// Show the debugger: no cycle runs until you step, or play with Space; a cycle that you step
+    /// into is written only when you leave it
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
@@ -63,13 +63,14 @@ impl Attendance {
         let mut session = Session::new(world);
         session.set_history_memory(self.memory.bytes());
         session.act(extenders);
-        let tell: Teller = Box::new(move |world, told| watched.see(world, &told));
-        let attended = Attended::new(Box::new(wire), &session, (context, dry_run), tell);
+        let tell: Reporter = Box::new(move |world, report| watched.see(world, &report));
+        let attended =
+            InteractiveScheduler::new(Box::new(wire), &session, (context, dry_run), tell);
         let opened = open::Shown { session, name, notices };
-        let behind = Behind::Scheduling(Box::new(attended));
-        let (code, left) = open::screen(opened, &self.screen, behind)?;
+        let data_source = DataSource::Scheduling(Box::new(attended));
+        let (code, left) = open::screen(opened, &self.screen, data_source)?;
         if !left.unsent.is_empty() {
-            kubestep_output::line(format!("not written, as it was held: {}", left.unsent));
+            kubestep_output::line(format!("held and not written: {}", left.unsent));
         }
         match (code, left.lost) {
             (0, true) => Ok(Exit::Lost),

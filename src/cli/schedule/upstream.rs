@@ -23,7 +23,7 @@ use Use::{Idle, Refused, Taken};
 const CERTIFICATES: &str = "client certificates are not supported: callers need a bearer token \
                             (--authentication-kubeconfig)";
 const LOGS: &str = "log lines are written unbuffered, as text, to standard error";
-const GO: &str = "kubestep is no Go program, so there are no goroutines to profile";
+const GO: &str = "kubestep is not a Go program, so there are no goroutines to profile";
 const HTTP2: &str = "only HTTP/1.1 is served";
 const VERSION: &str = "the embedded scheduler is 1.36 and emulates no older one";
 const METRICS: &str = "metrics and their labels cannot be configured";
@@ -91,7 +91,7 @@ pub(super) const TABLE: &[(&str, Use)] = &[
     ("log-text-split-stream", Idle(LOGS)),
     ("logging-format", Idle(LOGS)),
     ("v", Taken),
-    ("vmodule", Idle("one level counts for all of the log: --v")),
+    ("vmodule", Idle("one level applies to the whole log: --v")),
     ("help", Taken),
     ("version", Refused("\"kubestep --version\" prints it")),
 ];

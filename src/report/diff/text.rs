@@ -59,14 +59,14 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
         };
         lines.push(format!("chosen: {} → {}", name(decision.node.a), name(decision.node.b)));
     }
-    for (side, words) in [("a", &decision.by_hand.a), ("b", &decision.by_hand.b)] {
+    for (side, words) in [("a", &decision.interventions.a), ("b", &decision.interventions.b)] {
         lines.extend(words.iter().map(|word| format!("{side}: {word}")));
     }
     let telling = decision.verdicts.iter().filter(|one| !follows(one, decision));
     lines.extend(telling.map(verdict));
     lines.extend(scores(&decision.scores));
     if decision.not_compared {
-        lines.push("verdicts and scores were left out of a record and are not compared".into());
+        lines.push("verdicts and scores were omitted from a record and are not compared".into());
     }
     lines
 }
@@ -115,6 +115,11 @@ fn verdict(difference: &VerdictDifference) -> String {
 }
 
 fn score_lines(score: &ScoreDifference) -> Vec<String> {
+    if let Some((side, total)) =
+        score.total.a.map(|a| ("a", a)).xor(score.total.b.map(|b| ("b", b)))
+    {
+        return vec![format!("{} was scored on side {side} only: {total}", score.node)];
+    }
     let mut lines = vec![format!("score of {}: {}", score.node, change(score.total))];
     lines.extend(score.plugins.iter().map(|plugin| format!("  {}", plugin_score(plugin))));
     lines

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::RunReport;
+use crate::report::disruption;
 use crate::report::outcome::{Pending, Placed};
 use crate::report::usage::{NodeUsage, Usage, exact};
 use kubestep_api::intern::Symbol;
@@ -19,7 +20,7 @@ pub fn run(report: &RunReport) -> Value {
             "by": entry.by.to_string(),
         })
     });
-    json!({
+    let mut value = json!({
         "schema": "kubestep/run/v1",
         "cycles": report.cycles,
         "placed": report.placed.iter().map(placed).collect::<Vec<_>>(),
@@ -29,7 +30,11 @@ pub fn run(report: &RunReport) -> Value {
         "nodes": nodes(&report.before, &report.after),
         "capacity": report.capacity.iter().map(capacity).collect::<Vec<_>>(),
         "notices": report.notices,
-    })
+    });
+    if let Some(disruption) = &report.disruption {
+        value["disruption"] = disruption::json(disruption);
+    }
+    value
 }
 
 /// A cycle of a run, for the `stream` format.

@@ -6,6 +6,7 @@ pub mod json;
 pub mod junit;
 pub mod text;
 
+use crate::report::disruption::DisruptionReport;
 use crate::report::outcome::{self, Evicted, Pending, Placed};
 use crate::report::usage::Usage;
 use kubestep_debug::Session;
@@ -26,6 +27,8 @@ pub struct RunReport {
     pub before: Usage,
     /// The utilization after the last cycle.
     pub after: Usage,
+    /// Drained and lost nodes; `None` if there are none.
+    pub disruption: Option<DisruptionReport>,
     /// How many more pods would fit, if requested.
     pub capacity: Vec<Capacity>,
     /// Notices about the input, one sentence each.
@@ -42,6 +45,7 @@ impl RunReport {
             cycles: session.world().scheduler().cycles(),
             before,
             after: Usage::of(session.world()),
+            disruption: DisruptionReport::new(session),
             capacity: Vec::new(),
             notices: Vec::new(),
         }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
 use super::RunReport;
+use crate::report::disruption;
 use crate::report::usage::Usage;
 use kubestep_api::words::count;
 use kubestep_debug::capacity::Capacity;
@@ -18,6 +19,10 @@ const NODES_NAMED: usize = 8;
 /// the nodes are; how many more would fit.
 pub fn run(report: &RunReport) -> String {
     let mut text = pods(report);
+    if let Some(report) = &report.disruption {
+        text.push('\n');
+        text.push_str(&disruption::text(report));
+    }
     if !report.after.nodes.is_empty() {
         text.push('\n');
         text.push_str(&usage(&report.before, &report.after));
@@ -109,7 +114,7 @@ fn table(rows: &[[String; 6]]) -> String {
 fn capacity(entry: &Capacity) -> String {
     let more = match entry.stopped {
         Some(_) => format!("{} more would fit", entry.fit),
-        None => format!("{} more would fit, and there counting ended", entry.fit),
+        None => format!("at least {} more would fit", entry.fit),
     };
     let mut text = format!("{}: {more}\n", entry.workload);
     let mut nodes: Vec<String> = entry

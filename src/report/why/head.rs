@@ -2,16 +2,17 @@
 
 use super::{names, placement};
 use kubestep_api::words::count;
-use kubestep_debug::why::{Ahead, Basis, Place, Why};
+use kubestep_debug::why::{Ahead, Basis, Place, Problem, ProblemKind, Why};
 use kubestep_framework::record::QueueName;
 
 /// The head of the answer.
 pub(super) fn lines(why: &Why) -> Vec<String> {
-    let placed = matches!(why.place, Place::Bound { .. } | Place::Waiting { .. });
-    let margin = why.placement.as_ref().filter(|_| placed).and_then(placement::margin);
-    let margin = margin.map(|margin| format!(": {margin}")).unwrap_or_default();
-    let mut lines = vec![format!("{} {}{margin}", why.pod, place(why))];
-    for problem in why.problems.iter().filter(|problem| problem.blocking) {
+    let margin = margin(why, false).unwrap_or_default();
+    let absence = |problem: &&Problem| problem.kind == ProblemKind::NoScheduler;
+    let mut lines: Vec<String> = why.problems.iter().filter(absence).map(first).collect();
+    lines.push(format!("{} {}{margin}", why.pod, place(why)));
+    let blocking = why.problems.iter().filter(|problem| problem.blocking && !absence(problem));
+    for problem in blocking {
         lines.push(format!("  {}", problem.text));
         lines.push(format!("    {}", problem.advice));
     }
@@ -26,6 +27,19 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
     lines
 }
 
+/// The cause that comes before all others.
+fn first(problem: &Problem) -> String {
+    format!("{}; {}", problem.text, problem.advice)
+}
+
+/// By how much the pod's node won in its cycle, or would win now if no cycle is recorded.
+fn margin(why: &Why, now: bool) -> Option<String> {
+    let placed = matches!(why.place, Place::Bound { .. } | Place::Waiting { .. });
+    let on_that_basis = placed && (why.basis == Basis::Now) == now;
+    let placement = why.placement.as_ref().filter(|_| on_that_basis)?;
+    placement::margin(placement, now).map(|margin| format!(": {margin}"))
+}
+
 fn place(why: &Why) -> String {
     let tried = match why.attempts.len() {
         0 => "not tried yet".to_owned(),
@@ -35,7 +49,7 @@ fn place(why: &Why) -> String {
     match &why.place {
         Place::Bound { node } => match why.attempts.last() {
             Some(attempt) => format!("is on {node} (attempt {})", attempt.attempt),
-            None => format!("is on {node} (already there when loaded)"),
+            None => format!("is on {node} (bound when loaded)"),
         },
         Place::Ended { phase } => format!("has ended: {phase}"),
         Place::Waiting { node, in_pre_bind: false, .. } => {
@@ -75,16 +89,21 @@ fn verdict(why: &Why) -> String {
     let refused = why.ahead.iter().any(Ahead::refuses);
     match (&why.place, why.basis) {
         (Place::Bound { node } | Place::Waiting { node, .. }, Basis::Cycle { cycle }) => {
-            format!("In cycle {cycle} it fitted {}; {node} was chosen.", of(fits, all))
+            format!("In cycle {cycle} it fit {}; {node} was selected.", of(fits, all))
         }
         (Place::Bound { .. } | Place::Ended { .. }, Basis::Now) => {
-            format!("Rescheduled now, without spec.nodeName, it would fit {}.", of(fits, all))
+            let margin = margin(why, true);
+            let margin = margin.unwrap_or_else(|| ".".to_owned());
+            format!(
+                "Rescheduled now, without spec.nodeName, it would fit {}{margin}",
+                of(fits, all)
+            )
         }
         _ if refused => "No node is evaluated until that changes.".to_owned(),
         _ if blocked && fits > 0 => format!("Otherwise it would fit {}.", of(fits, all)),
         _ if fits > 0 => format!("It fits {}: the next attempt places it.", of(fits, all)),
         _ if blocked && all == 0 => String::new(),
-        _ if blocked => format!("Nor does it fit any of the {}.", count(all, "node")),
+        _ if blocked => format!("It also fits none of the {}.", count(all, "node")),
         _ if all == 1 => "It does not fit the only node.".to_owned(),
         _ => format!("It fits none of the {}.", count(all, "node")),
     }

@@ -5,7 +5,6 @@
 //! one.
 
 mod head;
-pub mod json;
 mod nodes;
 mod nominated;
 mod outline;
@@ -15,6 +14,8 @@ mod queue;
 mod spread;
 
 pub use outline::outline;
+
+use serde_json::{Value, json};
 
 use kubestep_api::intern::Symbol;
 use kubestep_debug::why::Why;
@@ -73,4 +74,17 @@ fn names<T: std::fmt::Display>(names: &[T], most: usize) -> String {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
+}
+
+/// The version of the JSON document.
+const SCHEMA: &str = "kubestep/explain/v1";
+
+/// The whole answer as JSON, by `schema/explain.v1.json`.
+pub fn value(why: &Why) -> Value {
+    let mut value = serde_json::to_value(why).unwrap_or_default();
+    if let Value::Object(fields) = &mut value {
+        fields.insert("schema".to_owned(), json!(SCHEMA));
+        fields.insert("schedulable".to_owned(), json!(why.is_schedulable()));
+    }
+    value
 }

@@ -3,7 +3,9 @@
 use super::names;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
+use kubestep_debug::why::cause::{Detail, Shortage};
 use kubestep_debug::why::{Group, NodeWhy, Reason, Why};
+use kubestep_framework::resource::amount;
 
 /// Groups that are listed in the short form.
 const GROUPS: usize = 6;
@@ -22,6 +24,7 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
         lines.extend(self::group(why, group));
     }
     lines.extend(rest(near.get(GROUPS..).unwrap_or_default()));
+    lines.extend(fragmented(why));
     let told = others.iter().take(GROUPS);
     if near.is_empty() {
         lines.extend(told.flat_map(|group| self::group(why, group)));
@@ -105,10 +108,48 @@ fn group(why: &Why, group: &Group) -> Vec<String> {
             false => format!("  {plugin}{of}: {words}"),
         });
     }
-    if lines.len() == 1 {
-        lines.push("  blocked only by the above".to_owned());
+    let shared = why.everywhere.len();
+    match (lines.len() - 1, why.ahead.is_empty()) {
+        (0, _) => lines.push("  blocked only by the above".to_owned()),
+        (own, true) if own + shared > 1 => lines.push(format!("  {}", fits_if(own + shared))),
+        _ => {}
     }
     lines
+}
+
+/// That a node fits once so many causes, at least two, are resolved.
+pub(super) fn fits_if(causes: usize) -> String {
+    match causes {
+        2 => "fits if both are resolved".to_owned(),
+        causes => format!("fits if all {causes} are resolved"),
+    }
+}
+
+/// The shortage of one resource, if it is all that the node is rejected for.
+fn only_shortage(node: &NodeWhy) -> Option<&Shortage> {
+    let mut causes = node.causes();
+    let (_, only) = causes.next().filter(|_| causes.next().is_none())?;
+    match &only.detail {
+        Detail::Shortage(shortage) => Some(shortage),
+        _ => None,
+    }
+}
+
+/// What the nodes have free together, if each is too small only for one resource: the pod is
+/// blocked by fragmentation.
+fn fragmented(why: &Why) -> Option<String> {
+    let short: Vec<&Shortage> = why.nodes.iter().map(only_shortage).collect::<Option<_>>()?;
+    let first = short.first().filter(|_| short.len() > 1)?;
+    let same = short.iter().all(|other| other.resource == first.resource);
+    let free: i64 = short.iter().map(|shortage| shortage.free.max(0)).sum();
+    (same && free >= first.needed && first.resource != "pods").then(|| {
+        let resource = first.resource;
+        let [free, needed] = [free, first.needed].map(|amount| amount::of(&resource, amount));
+        format!(
+            "Fragmented: {} have {free} {resource} free together, none {needed}.",
+            count(short.len(), "node")
+        )
+    })
 }
 
 /// A node with all its causes.
@@ -122,7 +163,7 @@ fn node(node: &NodeWhy) -> Vec<String> {
     let mut lines = vec![format!("{}: {verdict}{}", node.node, seen.unwrap_or_default())];
     for blocker in &node.blockers {
         let reasons: Vec<&str> = blocker.reasons.iter().map(|reason| reason.as_str()).collect();
-        let nominated = if blocker.by_nominated { ", with nominated pods counted in" } else { "" };
+        let nominated = if blocker.by_nominated { ", counting nominated pods" } else { "" };
         let reasons = reasons.join(", ");
         lines.push(format!("  {}: {} [{reasons}]{nominated}", blocker.plugin, blocker.code));
         lines.extend(blocker.causes.iter().map(|cause| format!("    {}", cause.words())));

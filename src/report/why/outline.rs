@@ -1,7 +1,7 @@
 //! The answer to "why?" as an outline: the verdict, the causes with their nodes, the nodes that
 //! miss the least, ledgers, queue, attempts and preemption.
 
-use super::{head, names, nominated, placement, preemption, queue, spread};
+use super::{head, names, nodes, nominated, placement, preemption, queue, spread};
 use crate::report::outline::{Item, Outline, To, Tone};
 use kubestep_api::words::count;
 use kubestep_debug::why::{Group, NodeWhy, Why};
@@ -92,7 +92,11 @@ fn near(why: &Why, outline: &mut Outline) {
         let causes: Vec<_> = node.causes().collect();
         let told = match causes.as_slice() {
             [(plugin, cause)] => format!("{plugin}: {}", cause.words()),
-            causes => count(causes.len(), "cause"),
+            [] => "rejected".to_owned(),
+            causes => {
+                let gists: Vec<String> = causes.iter().map(|(_, cause)| cause.gist()).collect();
+                format!("{}: {}", nodes::fits_if(causes.len()), gists.join(" and "))
+            }
         };
         let text = format!("{}: {told}{}", node.node, seen.unwrap_or_default());
         let line = Item::new(1, text).folded(true).to(verdict(why, node));

@@ -1,5 +1,7 @@
 //! Why this node and not another: the ranking, and what each score was made of.
 
+use std::collections::HashSet;
+
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::margin::Margin;
@@ -16,11 +18,14 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     if placement.ranking.len() < 2 {
         return match (placement.ranking.first(), &why.place) {
             (Some(only), Place::Bound { .. }) if placement.nominated_first => vec![format!(
-                "{} was tried first, as the pod was nominated to it, and fitted: no other node was asked.",
+                "{} was tried first because the pod was nominated to it, and fit: no other node was evaluated.",
                 only.node
             )],
             (Some(only), Place::Bound { .. }) => {
-                vec![format!("{} was the only node that fitted, so nothing was scored.", only.node)]
+                vec![format!(
+                    "{} was the only feasible node, so no scores were computed.",
+                    only.node
+                )]
             }
             _ => Vec::new(),
         };
@@ -31,23 +36,35 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     };
     lines.extend(tie(placement));
     if wide {
-        lines.extend(placement.formulas.iter().flat_map(formula));
+        lines.extend(formulas(placement));
     }
     lines
 }
 
-/// By how much the chosen node won, and by which plugins; empty where nothing was compared.
-pub(super) fn margin(placement: &Placement) -> Option<String> {
+/// The formulas that were kept: those of the best nodes.
+fn formulas(placement: &Placement) -> Vec<String> {
+    let nodes: HashSet<Symbol> = placement.formulas.iter().map(|formula| formula.node).collect();
+    let (explained, all) = (nodes.len(), placement.ranking.len());
+    let heading = (0 < explained && explained < all).then(|| {
+        format!("Formulas of {explained} of the {} (--node NODE: of another):", count(all, "node"))
+    });
+    heading.into_iter().chain(placement.formulas.iter().flat_map(formula)).collect()
+}
+
+/// By how much the chosen node won, or would win now, and by which plugins; `None` if nothing was
+/// compared.
+pub(super) fn margin(placement: &Placement, now: bool) -> Option<String> {
     let best = placement.ranking.first()?;
     let second = placement.ranking.get(1).filter(|_| placement.node == Some(best.node))?;
     let plugins = placement.plugins.iter().zip(best.scores.iter().zip(&second.scores));
     let scores = plugins.map(|(plugin, (a, b))| (plugin.plugin, a.weighted, b.weighted));
-    let extender = |row: &Ranked| row.extenders.unwrap_or_default();
-    let extenders = ("extenders".into(), extender(best), extender(second));
-    let margin = Margin::new(best.total - second.total, scores.chain([extenders]));
+    let margin = Margin::new(best.total - second.total, scores);
     Some(match margin.by {
         0 => format!("{} and {} have the same total, {}", best.node, second.node, best.total),
-        by => format!("{} won by {by} over {}: {margin}", best.node, second.node),
+        by => {
+            let won = if now { "would win" } else { "won" };
+            format!("{} {won} by {by} over {}: {margin}", best.node, second.node)
+        }
     })
 }
 
@@ -85,7 +102,7 @@ fn tie(placement: &Placement) -> Option<String> {
     if placement.tie.is_empty() {
         return None;
     }
-    let how = placement.tie_break.as_deref().unwrap_or("chance, as kube-scheduler does");
+    let how = placement.tie_break.as_deref().unwrap_or("a random choice, as in kube-scheduler");
     Some(format!("{} share the best total; the tie is broken by {how}.", placement.tie.len()))
 }
 

@@ -3,9 +3,9 @@
 use indexmap::IndexMap;
 
 use kubestep_api::Time;
-use kubestep_api::words::count;
+use kubestep_api::words::{self, count};
 use kubestep_debug::why::{QueueWhy, Why};
-use kubestep_framework::record::QueueName;
+use kubestep_framework::record::{QueueMove, QueueName};
 
 /// Events that are listed in the short form.
 const EVENTS: usize = 4;
@@ -38,15 +38,13 @@ fn waits(queue: &QueueWhy, now: Time) -> Option<String> {
     let since = Some(span(queue.since, now)).filter(|since| since != "0s");
     let lasting = since.as_ref().map(|since| format!(" for {since}")).unwrap_or_default();
     let until = queue.until.map(|until| span(now, until));
+    let position = queue.position.map(|at| format!(", as number {at}")).unwrap_or_default();
     match queue.queue.0 {
-        QueueName::Active => {
-            let place = queue.position.map(|at| format!(", as number {at}")).unwrap_or_default();
-            Some(format!("In the active queue{lasting}{place}."))
-        }
+        QueueName::Active => Some(format!("In the active queue{lasting}{position}.")),
         QueueName::Backoff => {
             let and = if since.is_some() { ", and" } else { "" };
             let until = until.map(|until| format!("{and} for {until} more")).unwrap_or_default();
-            Some(format!("In backoff{lasting}{until}."))
+            Some(format!("In backoff{lasting}{until}{position}."))
         }
         QueueName::Unschedulable => {
             let until =
@@ -75,18 +73,15 @@ fn wakes(queue: &QueueWhy, most: usize) -> Vec<String> {
     lines
 }
 
-/// A time span in its two largest units: `4m30s`, or `1.9s`.
 fn span(from: Time, to: Time) -> String {
-    let micros = (to.0 - from.0).max(0);
-    let (seconds, tenths) = (micros / 1_000_000, micros / 100_000 % 10);
-    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
-    let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) if tenths > 0 => format!("{seconds}.{tenths}s"),
-        (0, 0, 0) => format!("{seconds}s"),
-        (0, 0, _) => format!("{minutes}m{seconds:02}s"),
-        (0, _, _) => format!("{hours}h{minutes:02}m"),
-        _ => format!("{days}d{hours:02}h"),
+    words::span((to.0 - from.0).max(0))
+}
+
+/// `1.9s ago`, `now`.
+fn ago(time: Time, now: Time) -> String {
+    match span(time, now).as_str() {
+        "0s" => "now".to_owned(),
+        span => format!("{span} ago"),
     }
 }
 
@@ -113,22 +108,21 @@ fn passed_over(why: &Why, wide: bool) -> Vec<String> {
 fn story(why: &Why) -> Vec<String> {
     let moves = why.moves.iter().map(|moved| {
         let by = moved.plugin.map(|plugin| format!(" ({plugin})")).unwrap_or_default();
-        let (from, to) = (moved.from.0.as_str(), moved.to.0.as_str());
-        (moved.time, format!("{}  {from} → {to}: {}{by}", moved.time, moved.event))
+        let words = QueueMove::between(moved.from.0, moved.to.0, moved.event);
+        (moved.time, format!("{words}: {}{by}", moved.event))
     });
     let attempts = why.attempts.iter().map(|attempt| {
         let node = attempt.node.map(|node| format!(" on {node}")).unwrap_or_default();
         let number = attempt.attempt;
-        let text = format!("{}  attempt {number}: {}{node}", attempt.time, attempt.outcome);
-        (attempt.time, text)
+        (attempt.time, format!("attempt {number}: {}{node}", attempt.outcome))
     });
     let asked = why.asked.iter().map(|asked| {
-        let (time, event) = (asked.time, &asked.event);
-        (time, format!("{time}  {event}: {} says {}", asked.plugin, asked.answer))
+        (asked.time, format!("{}: {} says {}", asked.event, asked.plugin, asked.answer))
     });
     let mut all: Vec<_> = moves.chain(asked).chain(attempts).collect();
     all.sort_by_key(|(time, _)| *time);
-    let mut lines = vec!["What happened to it:".to_owned()];
-    lines.extend(all.into_iter().map(|(_, text)| format!("  {text}")));
+    let mut lines = vec!["History:".to_owned()];
+    let line = |(time, text)| format!("  {:>11}  {text}", ago(time, why.at));
+    lines.extend(all.into_iter().map(line));
     lines
 }

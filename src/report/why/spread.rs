@@ -57,7 +57,7 @@ fn lines_of(ledger: &Ledger, wide: bool) -> Vec<String> {
     }
     for left in &ledger.left_out {
         lines.push(format!(
-            "  left out: {} ({}): {}",
+            "  excluded: {} ({}): {}",
             count(left.count, "node"),
             names(&left.nodes, 3),
             left.reason

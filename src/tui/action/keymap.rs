@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::key::{self, Key};
 use super::presets::{PRESETS, Preset};
-use super::{Action, Place, Spec, all};
+use super::{Action, all};
+use crate::tui::key::{self, KeyPress};
 use crate::tui::view::ViewId;
 use kubestep_config::suggest;
 
@@ -12,23 +12,22 @@ use kubestep_config::suggest;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Match {
     /// Do this.
-    Action(Action),
+    Action(&'static Action),
     /// More keys are needed: each possible next key with its action, in table order.
-    Pending(Vec<(Key, Action)>),
+    Pending(Vec<(KeyPress, &'static Action)>),
     /// Nothing begins like this.
     None,
 }
 
 struct Binding {
-    keys: Vec<Key>,
-    action: Action,
-    place: Place,
+    keys: Vec<KeyPress>,
+    action: &'static Action,
 }
 
 /// Keys of all actions.
 pub struct Keymap {
     bindings: Vec<Binding>,
-    overridden: Vec<Action>,
+    overridden: Vec<&'static Action>,
     preset: &'static Preset,
     own: BTreeMap<String, Vec<String>>,
 }
@@ -49,15 +48,15 @@ impl Keymap {
         let own = overrides.clone();
         let mut keymap = Keymap { bindings: Vec::new(), overridden: Vec::new(), preset, own };
         let mut warnings = unknown_names(overrides);
-        for spec in all() {
-            match overrides.get(spec.name) {
+        for action in all() {
+            match overrides.get(action.name) {
                 Some(own) => {
-                    keymap.overridden.push(spec.action);
-                    keymap.bind(spec, own.iter().map(String::as_str), &mut warnings);
+                    keymap.overridden.push(action);
+                    keymap.bind(action, own.iter().map(String::as_str), &mut warnings);
                 }
                 None => {
-                    let keys = preset.keys_of(spec.name).unwrap_or(spec.keys);
-                    keymap.bind(spec, keys.iter().copied(), &mut warnings);
+                    let keys = preset.keys_of(action.name).unwrap_or(action.keys);
+                    keymap.bind(action, keys.iter().copied(), &mut warnings);
                 }
             }
         }
@@ -67,17 +66,17 @@ impl Keymap {
 
     fn bind<'a>(
         &mut self,
-        spec: &Spec,
+        action: &'static Action,
         keys: impl Iterator<Item = &'a str>,
         warnings: &mut Vec<String>,
     ) {
         for text in keys {
             match key::parse_sequence(text) {
                 Ok(keys) if !keys.is_empty() => {
-                    self.bindings.push(Binding { keys, action: spec.action, place: spec.place });
+                    self.bindings.push(Binding { keys, action });
                 }
                 Ok(_) => {}
-                Err(problem) => warnings.push(format!("keys: {}: {problem}", spec.name)),
+                Err(problem) => warnings.push(format!("keys: {}: {problem}", action.name)),
             }
         }
     }
@@ -85,7 +84,7 @@ impl Keymap {
     /// A key that a user gave to one action is taken from the others; between two of the user's own, the
     /// first keeps it.
     fn drop_clashes(&mut self, warnings: &mut Vec<String>) {
-        let own = |b: &Binding, list: &[Action]| list.contains(&b.action);
+        let own = |b: &Binding, list: &[&'static Action]| list.contains(&b.action);
         let overridden = self.overridden.clone();
         let mut kept: Vec<Binding> = Vec::new();
         let (first, rest): (Vec<_>, Vec<_>) =
@@ -96,8 +95,8 @@ impl Keymap {
                 Some(winner) => warnings.push(format!(
                     "keys: {} belongs to {}, so {} loses it",
                     key::show_sequence(&binding.keys),
-                    super::spec(winner.action).name,
-                    super::spec(binding.action).name,
+                    winner.action.name,
+                    binding.action.name,
                 )),
             }
         }
@@ -105,8 +104,8 @@ impl Keymap {
     }
 
     /// What `keys` mean in `view`.
-    pub fn find(&self, keys: &[Key], view: ViewId) -> Match {
-        let valid = self.bindings.iter().filter(|b| b.place.holds(view));
+    pub fn find(&self, keys: &[KeyPress], view: ViewId) -> Match {
+        let valid = self.bindings.iter().filter(|b| b.action.views.has(view));
         let mut next = Vec::new();
         for binding in valid.filter(|b| b.keys.starts_with(keys)) {
             match binding.keys.get(keys.len()) {
@@ -128,18 +127,18 @@ impl Keymap {
     }
 
     /// An action that `keys` stand for in other views.
-    pub fn elsewhere(&self, keys: &[Key]) -> Option<Action> {
+    pub fn elsewhere(&self, keys: &[KeyPress]) -> Option<&'static Action> {
         self.bindings.iter().find(|binding| binding.keys == keys).map(|binding| binding.action)
     }
 
     /// The key sequences of `action`, the one to show first.
-    pub fn keys_of(&self, action: Action) -> impl Iterator<Item = String> + '_ {
-        let bound = self.bindings.iter().filter(move |b| b.action == action);
+    pub fn keys_of<'a>(&'a self, action: &'a Action) -> impl Iterator<Item = String> + 'a {
+        let bound = self.bindings.iter().filter(move |b| *b.action == *action);
         bound.map(|b| key::show_sequence(&b.keys))
     }
 
     /// Whether the user replaced this action's keys.
-    pub fn is_overridden(&self, action: Action) -> bool {
+    pub fn is_overridden(&self, action: &Action) -> bool {
         self.overridden.contains(&action)
     }
 }
@@ -147,7 +146,7 @@ impl Keymap {
 /// Whether the two cannot be told apart: one begins with the other where both are valid.
 fn clash(a: &Binding, b: &Binding) -> bool {
     let prefix = a.keys.starts_with(&b.keys) || b.keys.starts_with(&a.keys);
-    prefix && a.place.overlaps(b.place)
+    prefix && a.action.views.overlaps(b.action.views)
 }
 
 fn unknown_names(overrides: &BTreeMap<String, Vec<String>>) -> Vec<String> {
@@ -163,9 +162,9 @@ fn unknown_names(overrides: &BTreeMap<String, Vec<String>>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::action::{Execution, General, Navigation, Waiting};
+    use crate::tui::action::find as action;
 
-    fn keys(text: &str) -> Vec<Key> {
+    fn keys(text: &str) -> Vec<KeyPress> {
         key::parse_sequence(text).unwrap()
     }
 
@@ -186,18 +185,18 @@ mod tests {
     fn letters_step_forward_and_capitals_back() {
         let keymap = Keymap::default();
         let find = |k| keymap.find(&keys(k), ViewId::Filter);
-        assert_eq!(find("s"), Match::Action(Action::Execution(Execution::Step)));
-        assert_eq!(find("S"), Match::Action(Action::Execution(Execution::StepBack)));
-        assert_eq!(find("F10"), Match::Action(Action::Execution(Execution::Next)));
+        assert_eq!(find("s"), Match::Action(action("step").unwrap()));
+        assert_eq!(find("S"), Match::Action(action("step-back").unwrap()));
+        assert_eq!(find("F10"), Match::Action(action("next").unwrap()));
         assert_eq!(find("ctrl-k"), Match::None);
     }
 
     #[test]
     fn a_sequence_waits_for_its_end() {
         let keymap = Keymap::default();
-        let top = Action::Navigation(Navigation::Top);
+        let top = action("top").unwrap();
         let Match::Pending(next) = keymap.find(&keys("g"), ViewId::Pods) else { panic!() };
-        assert!(next.contains(&(Key::char('g'), top)), "{next:?}");
+        assert!(next.contains(&(KeyPress::char('g'), top)), "{next:?}");
         assert_eq!(keymap.find(&keys("g g"), ViewId::Pods), Match::Action(top));
         assert_eq!(keymap.find(&keys("g x"), ViewId::Pods), Match::None);
     }
@@ -205,7 +204,7 @@ mod tests {
     #[test]
     fn an_action_is_found_only_in_its_place() {
         let keymap = Keymap::default();
-        let allow = Match::Action(Action::Waiting(Waiting::Allow));
+        let allow = Match::Action(action("allow").unwrap());
         assert_eq!(keymap.find(&keys("a"), ViewId::Waiting), allow);
         assert_eq!(keymap.find(&keys("a"), ViewId::Filter), Match::None);
     }
@@ -213,7 +212,7 @@ mod tests {
     #[test]
     fn overrides_replace_the_keys_and_take_them_from_others() {
         let (keymap, warnings) = overrides(&[("step", &["n", "ctrl-n"])]);
-        let step = Action::Execution(Execution::Step);
+        let step = action("step").unwrap();
         assert_eq!(keymap.find(&keys("n"), ViewId::Pods), Match::Action(step));
         assert_eq!(keymap.find(&keys("s"), ViewId::Pods), Match::None);
         assert_eq!(keymap.keys_of(step).collect::<Vec<_>>(), ["n", "Ctrl-n"]);
@@ -232,6 +231,6 @@ mod tests {
                  esc, f5, shift-left",
             ]
         );
-        assert_eq!(keymap.keys_of(Action::General(General::Help)).count(), 0);
+        assert_eq!(keymap.keys_of(action("help").unwrap()).count(), 0);
     }
 }

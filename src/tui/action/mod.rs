@@ -1,81 +1,46 @@
 //! The table of everything a person can make the interface do.
 //!
-//! Each row has an id, default keys, the places where it is valid, and a line of help; key lookup, the hint
-//! line, help, the palette, `:` completion, key overrides and the manual's key table are all made from
-//! these rows. A group of actions is a file: its enum, its rows, and what its actions do.
+//! A row has a name, default keys, the views where it is valid, a line of help, and what it does; key lookup,
+//! the hint line, help, the palette, `:` completion, key overrides and the reference are made from these rows.
+//! A group of actions is a file with its rows and what they do.
 
-pub mod breakpoints;
-pub mod execution;
-pub mod general;
-pub mod inspect;
-pub mod key;
-pub mod keymap;
-pub mod live;
-pub mod marks;
-pub mod navigation;
+mod breakpoints;
+mod command_line;
+mod completion;
+mod execution;
+mod general;
+mod input;
+mod inspect;
+mod keymap;
+mod live;
+mod marks;
+mod navigation;
 pub mod presets;
-pub mod shapes;
-pub mod views;
-pub mod waiting;
-pub mod whatif;
+mod shapes;
+mod views;
+mod waiting;
+mod whatif;
 
-pub use breakpoints::Breakpoints;
-pub use execution::Execution;
-pub use general::General;
-pub use inspect::Inspect;
-pub use key::{Key, NotAKey};
+pub use general::INTERRUPTED;
+pub use input::{Input, Suggestions};
 pub use keymap::Keymap;
-pub use live::Live;
-pub use marks::Marks;
-pub use navigation::Navigation;
 pub use presets::Preset;
-pub use shapes::Shapes;
-pub use views::Views;
-pub use waiting::Waiting;
-pub use whatif::WhatIf;
+pub use whatif::subject;
 
+use std::fmt;
+
+use super::app::{App, Effect};
+use super::key;
+use super::model::Model;
 use super::view::ViewId;
-
-/// What to do, without its argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// Leave, ask, help.
-    General(General),
-    /// Move within a view.
-    Navigation(Navigation),
-    /// Choose a view.
-    Views(Views),
-    /// Fold and group its rows, or draw them as a map.
-    Shapes(Shapes),
-    /// Move the debugger.
-    Execution(Execution),
-    /// Look closer.
-    Inspect(Inspect),
-    /// Decide about waiting pods.
-    Waiting(Waiting),
-    /// Follow a live cluster.
-    Live(Live),
-    /// Where the debugger stops.
-    Breakpoints(Breakpoints),
-    /// Change something, in a branch.
-    WhatIf(WhatIf),
-    /// Mark rows.
-    Marks(Marks),
-}
 
 /// An action with what was typed after its name; empty from a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
-    /// What to do.
-    pub action: Action,
-    /// With what.
+    /// The action.
+    pub action: &'static Action,
+    /// What was typed after its name.
     pub argument: String,
-}
-
-impl From<Action> for Invocation {
-    fn from(action: Action) -> Invocation {
-        Invocation { action, argument: String::new() }
-    }
 }
 
 /// What may follow an action's name on the command line.
@@ -98,43 +63,97 @@ impl Argument {
             Argument::Required(name) => format!(" {name}"),
         }
     }
+
+    /// The word for it; empty if there is none.
+    pub fn name(self) -> &'static str {
+        match self {
+            Argument::None => "",
+            Argument::Optional(name) | Argument::Required(name) => name,
+        }
+    }
 }
 
-/// Where an action is valid: a set of views.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u32);
+/// Changes the interface's state, and nothing else.
+fn change(app: &mut App, change: impl FnOnce(&mut App)) -> Result<Effect, String> {
+    change(app);
+    Ok(Effect::None)
+}
 
-impl Place {
+/// The argument of actions that a count before their key repeats.
+const COUNT: Argument = Argument::Optional("COUNT");
+
+/// `""` is one; anything else a positive number.
+fn count(argument: &str) -> Result<u32, String> {
+    match argument.trim() {
+        "" => Ok(1),
+        text => text
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| format!("{text:?} is not a count; write a number like 5")),
+    }
+}
+
+/// A set of views: where an action is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewSet(u32);
+
+impl ViewSet {
     /// Every view.
-    pub const ANY: Place = Place(u32::MAX);
+    pub const ALL: ViewSet = ViewSet(u32::MAX);
 
     /// The given views.
-    pub const fn views(views: &[ViewId]) -> Place {
+    pub const fn of(views: &[ViewId]) -> ViewSet {
         let (mut set, mut i) = (0, 0);
         while i < views.len() {
             set |= 1 << views[i] as u16;
             i += 1;
         }
-        Place(set)
+        ViewSet(set)
     }
 
     /// Whether `view` is one of them.
-    pub const fn holds(self, view: ViewId) -> bool {
+    pub const fn has(self, view: ViewId) -> bool {
         self.0 & (1 << view as u16) != 0
     }
 
     /// Whether some view is in both.
-    pub const fn overlaps(self, other: Place) -> bool {
+    pub const fn overlaps(self, other: ViewSet) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// One row of the table.
+/// What an action does to a clock that plays and to a long run. Typed as a command it stops neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Looks around: both go on.
+    Look,
+    /// Changes the speed: the clock goes on, a run stops.
+    Pace,
+    /// Moves the debugger: both stop.
+    Move,
+    /// Edits in a branch: the clock stops.
+    Edit,
+    /// Anything else: the clock stops, but not a real scheduler.
+    Other,
+}
+
+/// What an action does with its argument; the error is for people.
+pub type Run = fn(&mut App, &Model, &str) -> Result<Effect, String>;
+
+/// What happens when an action is invoked.
 #[derive(Clone, Copy, Debug)]
-pub struct Spec {
-    /// What it does.
-    pub action: Action,
-    /// Its name, also on the command line and in key overrides.
+enum Does {
+    /// Shows a view.
+    Show(ViewId),
+    /// Something else.
+    Call(Run),
+}
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub struct Action {
+    /// Its name, on the command line and in key overrides.
     pub name: &'static str,
     /// Other names on the command line.
     pub aliases: &'static [&'static str],
@@ -143,67 +162,123 @@ pub struct Spec {
     /// What may follow the name.
     pub argument: Argument,
     /// Where it is valid.
-    pub place: Place,
+    pub views: ViewSet,
     /// A few words for the hint line; empty keeps it out of there.
     pub hint: &'static str,
     /// One line of help, a sentence without its full stop.
     pub help: &'static str,
+    /// Other words that people look for it with.
+    pub search: &'static str,
+    /// What it does to a clock that plays.
+    pub kind: Kind,
+    does: Does,
 }
 
-impl Spec {
+impl Action {
     /// An action that is valid everywhere, takes no argument and is not among the hints.
     const fn new(
-        action: Action,
         name: &'static str,
         keys: &'static [&'static str],
         help: &'static str,
-    ) -> Spec {
-        Spec {
-            action,
+        run: Run,
+    ) -> Action {
+        Action {
             name,
             aliases: &[],
             keys,
             argument: Argument::None,
-            place: Place::ANY,
+            views: ViewSet::ALL,
             hint: "",
             help,
+            search: "",
+            kind: Kind::Other,
+            does: Does::Call(run),
         }
+    }
+
+    const fn kind(self, kind: Kind) -> Action {
+        Action { kind, ..self }
+    }
+
+    const fn hint(self, hint: &'static str) -> Action {
+        Action { hint, ..self }
+    }
+
+    const fn takes(self, argument: Argument) -> Action {
+        Action { argument, ..self }
+    }
+
+    const fn within(self, views: ViewSet) -> Action {
+        Action { views, ..self }
+    }
+
+    /// Also found by these words.
+    const fn search(self, search: &'static str) -> Action {
+        Action { search, ..self }
+    }
+
+    /// Does it; the error is for people.
+    fn run(&self, app: &mut App, model: &Model, argument: &str) -> Result<Effect, String> {
+        match self.does {
+            Does::Show(view) => Ok(views::show(view, app, model)),
+            Does::Call(run) => run(app, model, argument),
+        }
+    }
+
+    /// The names of the views where it is valid, each with its key.
+    pub fn views_text(&self) -> String {
+        let views = ViewId::all().filter(|view| self.views.has(*view));
+        let names: Vec<String> = views.map(|v| format!("{} ({})", v.title(), v.key())).collect();
+        names.join(", ")
     }
 }
 
-/// A group's title and rows, in the order of the help.
+impl PartialEq for Action {
+    fn eq(&self, other: &Action) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Action {}
+
+impl fmt::Debug for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A group of actions, in the order of the help.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
     /// Its heading.
     pub title: &'static str,
-    /// Its actions.
-    pub specs: &'static [Spec],
+    /// Its rows.
+    pub actions: &'static [Action],
 }
 
 /// The table.
 pub const GROUPS: [Group; 11] = [
-    Group { title: "Debugger", specs: execution::SPECS },
-    Group { title: "Breakpoints and watches", specs: breakpoints::SPECS },
-    Group { title: "Look closer", specs: inspect::SPECS },
-    Group { title: "Marks", specs: marks::SPECS },
-    Group { title: "Waiting pods", specs: waiting::SPECS },
-    Group { title: "Live cluster", specs: live::SPECS },
-    Group { title: "What if", specs: whatif::SPECS },
-    Group { title: "Views", specs: views::SPECS },
-    Group { title: "Fold, group, map", specs: shapes::SPECS },
-    Group { title: "Move", specs: navigation::SPECS },
-    Group { title: "General", specs: general::SPECS },
+    Group { title: "Debugger", actions: execution::ACTIONS },
+    Group { title: "Breakpoints and watches", actions: breakpoints::ACTIONS },
+    Group { title: "Look closer", actions: inspect::ACTIONS },
+    Group { title: "Marks", actions: marks::ACTIONS },
+    Group { title: "Waiting pods", actions: waiting::ACTIONS },
+    Group { title: "Live cluster", actions: live::ACTIONS },
+    Group { title: "What if", actions: whatif::ACTIONS },
+    Group { title: "Views", actions: views::ACTIONS },
+    Group { title: "Fold, group, map", actions: shapes::ACTIONS },
+    Group { title: "Move", actions: navigation::ACTIONS },
+    Group { title: "General", actions: general::ACTIONS },
 ];
 
 /// Every row.
-pub fn all() -> impl Iterator<Item = &'static Spec> {
-    GROUPS.iter().flat_map(|group| group.specs)
+pub fn all() -> impl Iterator<Item = &'static Action> {
+    GROUPS.iter().flat_map(|group| group.actions)
 }
 
-/// The row of `action`.
-pub fn spec(action: Action) -> &'static Spec {
-    // Every variant has a row (tested); the first row keeps this total without a panic.
-    all().find(|s| s.action == action).unwrap_or(&GROUPS[0].specs[0])
+/// The row with that name.
+pub fn find(name: &str) -> Option<&'static Action> {
+    all().find(|action| action.name == name)
 }
 
 /// The key tables of the documents, as Markdown.
@@ -214,11 +289,11 @@ pub fn manual() -> String {
             "\n**{}**\n\n| key | command | what it does |\n|---|---|---|\n",
             group.title
         ));
-        for spec in group.specs {
-            let keys: Vec<String> = spec.keys.iter().map(|k| markdown_key(k)).collect();
+        for action in group.actions {
+            let keys: Vec<String> = action.keys.iter().map(|k| markdown_key(k)).collect();
             // A bar would end the table's cell.
-            let (name, usage) = (spec.name, spec.argument.usage().replace('|', "\\|"));
-            out.push_str(&format!("| {} | `:{name}{usage}` | {} |\n", keys.join(" "), spec.help));
+            let (name, usage) = (action.name, action.argument.usage().replace('|', "\\|"));
+            out.push_str(&format!("| {} | `:{name}{usage}` | {} |\n", keys.join(" "), action.help));
         }
     }
     out
@@ -238,8 +313,8 @@ mod tests {
     #[test]
     fn names_and_aliases_are_unique() {
         let mut seen = BTreeSet::new();
-        for spec in all() {
-            for name in spec.aliases.iter().chain([&spec.name]) {
+        for action in all() {
+            for name in action.aliases.iter().chain([&action.name]) {
                 assert!(seen.insert(*name), "{name}");
                 let plain = |c: char| c.is_ascii_lowercase() || c == '-' || c.is_ascii_digit();
                 assert!(name.chars().all(plain), "{name}");
@@ -248,16 +323,10 @@ mod tests {
     }
 
     #[test]
-    fn each_action_has_one_row() {
-        let actions: std::collections::HashSet<_> = all().map(|s| s.action).collect();
-        assert_eq!(actions.len(), all().count());
-    }
-
-    #[test]
     fn no_key_means_two_things_in_one_place() {
         let rows: Vec<_> = all().collect();
         for (i, a) in rows.iter().enumerate() {
-            for b in rows[i + 1..].iter().filter(|b| a.place.overlaps(b.place)) {
+            for b in rows[i + 1..].iter().filter(|b| a.views.overlaps(b.views)) {
                 for key in a.keys {
                     assert!(!b.keys.contains(key), "{key}: {} and {}", a.name, b.name);
                 }
@@ -278,18 +347,25 @@ mod tests {
 
     #[test]
     fn help_is_one_line_and_says_something() {
-        for spec in all() {
-            assert!((8..=76).contains(&spec.help.len()), "{}: {}", spec.name, spec.help);
-            assert!(!spec.help.ends_with('.') && !spec.help.contains('\n'), "{}", spec.name);
-            assert!(spec.hint.len() <= 12, "{}", spec.name);
+        for action in all() {
+            assert!((8..=76).contains(&action.help.len()), "{}: {}", action.name, action.help);
+            assert!(!action.help.ends_with('.') && !action.help.contains('\n'), "{}", action.name);
+            assert!(action.hint.len() <= 12, "{}", action.name);
         }
+    }
+
+    #[test]
+    fn counts_are_positive_numbers() {
+        assert_eq!(count(""), Ok(1));
+        assert_eq!(count(" 5 "), Ok(5));
+        assert!(count("0").is_err() && count("-1").is_err() && count("x").is_err());
     }
 
     #[test]
     fn the_manual_names_every_action() {
         let manual = manual();
-        for spec in all() {
-            assert!(manual.contains(&format!("`:{}", spec.name)), "{}", spec.name);
+        for action in all() {
+            assert!(manual.contains(&format!("`:{}", action.name)), "{}", action.name);
         }
         assert!(manual.contains("| `g g` `Home` | `:top` |"));
     }

@@ -1,91 +1,72 @@
 //! Moving within a view: rows, columns, panes, order and filter of what is shown.
 
-use super::{Action, Spec};
+use super::{Action, COUNT, Kind, Run, change, count};
 use crate::tui::app::{App, Effect};
 use crate::tui::model::Model;
 
-/// Actions that move within a view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Navigation {
-    /// One row up.
-    Up,
-    /// One row down.
-    Down,
-    /// First row.
-    Top,
-    /// Last row.
-    Bottom,
-    /// Half a screen up.
-    HalfUp,
-    /// Half a screen down.
-    HalfDown,
-    /// A screen up.
-    PageUp,
-    /// A screen down.
-    PageDown,
-    /// Column to the left.
-    Left,
-    /// Column to the right.
-    Right,
-    /// The other pane.
-    NextPane,
-    /// Sort by the chosen column.
-    Sort,
-    /// Reverse the order.
-    Invert,
-    /// Rows with a failure only.
-    FailuresOnly,
-}
-
-const fn spec(
-    action: Navigation,
+const fn look(
     name: &'static str,
     keys: &'static [&'static str],
-    hint: &'static str,
     help: &'static str,
-) -> Spec {
-    Spec { hint, ..Spec::new(Action::Navigation(action), name, keys, help) }
+    run: Run,
+) -> Action {
+    Action::new(name, keys, help, run).kind(Kind::Look)
+}
+
+/// One that a count repeats.
+const fn counted(
+    name: &'static str,
+    keys: &'static [&'static str],
+    help: &'static str,
+    run: Run,
+) -> Action {
+    look(name, keys, help, run).takes(COUNT)
 }
 
 /// The rows of the table.
 #[rustfmt::skip]
-pub const SPECS: &[Spec] = &[
-    spec(Navigation::Down, "down", &["j", "down"], "", "Next row"),
-    spec(Navigation::Up, "up", &["k", "up"], "", "Previous row"),
-    spec(Navigation::Left, "left", &["h", "left", "<", "shift-left"], "", "Select the column to the left"),
-    spec(Navigation::Right, "right", &["l", "right", ">", "shift-right"], "", "Select the column to the right"),
-    spec(Navigation::Top, "top", &["g g", "home"], "", "First row"),
-    spec(Navigation::Bottom, "bottom", &["G", "end"], "", "Last row"),
-    spec(Navigation::HalfDown, "half-down", &["ctrl-d"], "", "Half a screen down"),
-    spec(Navigation::HalfUp, "half-up", &["ctrl-u"], "", "Half a screen up"),
-    spec(Navigation::PageDown, "page-down", &["ctrl-f", "pagedown"], "", "One screen down"),
-    spec(Navigation::PageUp, "page-up", &["ctrl-b", "pageup"], "", "One screen up"),
-    spec(Navigation::NextPane, "next-pane", &["tab", "backtab"], "", "Move the focus to the detail pane, or back to the rows"),
-    spec(Navigation::Sort, "sort", &["o"], "", "Sort by the chosen column: up, down, off"),
-    spec(Navigation::Invert, "invert", &["i"], "", "Reverse the order of the rows"),
-    spec(Navigation::FailuresOnly, "failures", &["z"], "failures", "Show only rows with a failure, or all again"),
+pub const ACTIONS: &[Action] = &[
+    counted("down", &["j", "down"], "Next row", |app, model, text| rows(app, model, 1, text)),
+    counted("up", &["k", "up"], "Previous row", |app, model, text| rows(app, model, -1, text)),
+    counted("left", &["h", "left", "<", "shift-left"], "Select the column to the left",
+        |app, model, text| columns(app, model, -1, text)),
+    counted("right", &["l", "right", ">", "shift-right"], "Select the column to the right",
+        |app, model, text| columns(app, model, 1, text)),
+    look("top", &["g g", "home"], "First row", |app, model, _| rows(app, model, isize::MIN, "")),
+    look("bottom", &["G", "end"], "Last row", |app, model, _| rows(app, model, isize::MAX, "")),
+    counted("half-down", &["ctrl-d"], "Half a screen down",
+        |app, model, text| rows(app, model, half_page(app), text)),
+    counted("half-up", &["ctrl-u"], "Half a screen up",
+        |app, model, text| rows(app, model, -half_page(app), text)),
+    counted("page-down", &["ctrl-f", "pagedown"], "One screen down",
+        |app, model, text| rows(app, model, app.page_lines(), text)),
+    counted("page-up", &["ctrl-b", "pageup"], "One screen up",
+        |app, model, text| rows(app, model, -app.page_lines(), text)),
+    look("next-pane", &["tab", "backtab"], "Move the focus to the detail pane, or back to the rows",
+        |app, _, _| change(app, App::switch_pane)),
+    look("sort", &["o"], "Sort by the chosen column: up, down, off",
+        |app, _, _| change(app, |app| app.change_grid(|grid| grid.cycle_sort()))).search("order"),
+    look("invert", &["i"], "Reverse the order of the rows",
+        |app, _, _| change(app, |app| app.change_grid(|grid| grid.invert()))),
+    look("failures", &["z"], "Show only rows with a failure, or all again",
+        |app, _, _| change(app, |app| app.change_grid(|grid| grid.failures_only ^= true)))
+        .hint("failures"),
 ];
 
-/// Does it.
-pub fn apply(action: Navigation, app: &mut App, model: &Model) -> Effect {
-    let page = app.page_lines();
-    match action {
-        Navigation::Up => app.move_or_say(model, -1),
-        Navigation::Down => app.move_or_say(model, 1),
-        Navigation::Top => app.move_or_say(model, isize::MIN),
-        Navigation::Bottom => app.move_or_say(model, isize::MAX),
-        Navigation::HalfUp => app.move_or_say(model, -(page / 2).max(1)),
-        Navigation::HalfDown => app.move_or_say(model, (page / 2).max(1)),
-        Navigation::PageUp => app.move_or_say(model, -page),
-        Navigation::PageDown => app.move_or_say(model, page),
-        Navigation::Left => app.choose_column(model, -1),
-        Navigation::Right => app.choose_column(model, 1),
-        Navigation::NextPane => app.switch_pane(),
-        Navigation::Sort => app.change_grid(|grid| grid.cycle_sort()),
-        Navigation::Invert => app.change_grid(|grid| grid.invert()),
-        Navigation::FailuresOnly => {
-            app.change_grid(|grid| grid.failures_only = !grid.failures_only);
-        }
-    }
-    Effect::None
+fn rows(app: &mut App, model: &Model, lines: isize, text: &str) -> Result<Effect, String> {
+    let lines = lines.saturating_mul(times(text)?);
+    change(app, |app| app.move_or_say(model, lines))
+}
+
+fn columns(app: &mut App, model: &Model, by: isize, text: &str) -> Result<Effect, String> {
+    let by = by * times(text)?;
+    change(app, |app| app.choose_column(model, by))
+}
+
+fn times(text: &str) -> Result<isize, String> {
+    Ok(isize::try_from(count(text)?).unwrap_or(isize::MAX))
+}
+
+fn half_page(app: &App) -> isize {
+    (app.page_lines() / 2).max(1)
 }

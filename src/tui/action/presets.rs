@@ -13,14 +13,33 @@ pub struct Preset {
 }
 
 /// All of them, the default first.
-pub const PRESETS: [Preset; 3] = [
+pub const PRESETS: [Preset; 4] = [
     Preset { name: "vi", about: "as the table says: j k h l, g g, G, Ctrl-d", keys: &[] },
+    Preset {
+        name: "vim",
+        about: "as vi, and digits are counts: 5j, 3n; g 0 to g 9 show the views",
+        keys: VIM,
+    },
     Preset {
         name: "emacs",
         about: "Ctrl-n Ctrl-p, Ctrl-s, Alt-x, Ctrl-g, Ctrl-x Ctrl-c",
         keys: EMACS,
     },
     Preset { name: "plain", about: "arrows and function keys; no letter moves", keys: PLAIN },
+];
+
+#[rustfmt::skip]
+const VIM: &[(&str, &[&str])] = &[
+    ("overview", &["g 0"]),
+    ("timeline", &["g 1"]),
+    ("queues", &["g 2"]),
+    ("filters", &["g 3"]),
+    ("scores", &["g 4"]),
+    ("nodes", &["g 5"]),
+    ("pods", &["g 6"]),
+    ("waiting", &["g 7"]),
+    ("preemption", &["g 8"]),
+    ("events", &["g 9"]),
 ];
 
 #[rustfmt::skip]
@@ -107,7 +126,7 @@ mod tests {
             // Whoever changes keys must find the way out and the list of them.
             for spec in action::all().filter(|spec| ["help", "quit", "escape"].contains(&spec.name))
             {
-                assert!(keymap.keys_of(spec.action).count() > 0, "{}: {}", preset.name, spec.name);
+                assert!(keymap.keys_of(spec).count() > 0, "{}: {}", preset.name, spec.name);
             }
         }
     }
@@ -117,7 +136,7 @@ mod tests {
         let own = BTreeMap::from([("quit".to_owned(), vec!["ctrl-n".to_owned()])]);
         let emacs = Preset::find("emacs").unwrap();
         let (keymap, warnings) = Keymap::with_preset(emacs, &own);
-        let quit = action::Action::General(action::General::Quit);
+        let quit = action::find("quit").unwrap();
         assert_eq!(keymap.keys_of(quit).collect::<Vec<_>>(), ["Ctrl-n"]);
         assert_eq!(warnings, ["keys: Ctrl-n belongs to quit, so down loses it"]);
     }

@@ -1,70 +1,55 @@
-//! Choosing a view, and going back through those seen.
+//! Choosing a view, and going back through those seen. A view's row is made from the table of views.
 
-use super::{Action, Spec};
+use super::{Action, Does, Kind, change, inspect};
 use crate::tui::app::{App, Effect};
-use crate::tui::view::ViewId;
+use crate::tui::command::Command;
+use crate::tui::model::Model;
+use crate::tui::view::{VIEWS, ViewId};
 
-/// Actions that choose a view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Views {
-    /// Shows a view.
-    Show(ViewId),
-    /// The view before this one, and back again.
-    Last,
-    /// One back in the history.
-    Back,
-    /// One forward in the history.
-    Forward,
-}
+const HISTORY: [Action; 3] = [
+    Action::new("last-view", &["-"], "Back to the previous view", |app, _, _| {
+        change(app, App::show_last)
+    })
+    .kind(Kind::Look),
+    Action::new("view-back", &["["], "Back in the history of views", |app, _, _| {
+        change(app, App::history_back)
+    })
+    .kind(Kind::Look),
+    Action::new("view-forward", &["]"], "Forward in the history of views", |app, _, _| {
+        change(app, App::history_forward)
+    })
+    .kind(Kind::Look),
+];
 
-const fn show(
-    view: ViewId,
-    name: &'static str,
-    keys: &'static [&'static str],
-    help: &'static str,
-) -> Spec {
-    spec(Views::Show(view), name, keys, help)
-}
+const COUNT: usize = VIEWS.len() + HISTORY.len();
 
-const fn spec(
-    action: Views,
-    name: &'static str,
-    keys: &'static [&'static str],
-    help: &'static str,
-) -> Spec {
-    Spec::new(Action::Views(action), name, keys, help)
+const fn rows() -> [Action; COUNT] {
+    let mut rows = [HISTORY[0]; COUNT];
+    let mut at = 0;
+    while at < VIEWS.len() {
+        let (view, spec) = &VIEWS[at];
+        rows[at] = Action {
+            name: spec.name,
+            keys: spec.keys,
+            help: spec.help,
+            does: Does::Show(*view),
+            ..HISTORY[0]
+        };
+        at += 1;
+    }
+    while at < COUNT {
+        rows[at] = HISTORY[at - VIEWS.len()];
+        at += 1;
+    }
+    rows
 }
 
 /// The rows of the table.
-#[rustfmt::skip]
-pub const SPECS: &[Spec] = &[
-    show(ViewId::Cycle, "overview", &["0"], "The cycle: every extension point with each plugin's status"),
-    show(ViewId::Timeline, "timeline", &["1"], "All recorded cycles; Enter goes there"),
-    show(ViewId::Queues, "queues", &["2"], "The scheduling queues, with reasons and time left"),
-    show(ViewId::Filter, "filters", &["3"], "The filter matrix: every plugin on every node"),
-    show(ViewId::Scores, "scores", &["4"], "The scores: raw, normalized, times weight, total, rank"),
-    show(ViewId::Nodes, "nodes", &["5"], "The nodes with what is free on them"),
-    show(ViewId::Pods, "pods", &["6"], "All pods of the cluster"),
-    show(ViewId::Waiting, "waiting", &["7"], "Pods held at Permit, to allow or reject"),
-    show(ViewId::Preemption, "preemption", &["8"], "Preemption: candidate nodes, victims, budgets"),
-    show(ViewId::Events, "events", &["9"], "Queue moves and each queueing hint's answer"),
-    show(ViewId::Breakpoints, "breakpoints", &["B"], "Breakpoints and watches, with their hits and values"),
-    show(ViewId::Configuration, "configuration", &["g c"], "Profiles, plugins in order, weights, arguments, extenders, gates"),
-    show(ViewId::Times, "times", &["g t"], "Time spent by plugin and extension point, nodes rejected by each"),
-    show(ViewId::Messages, "messages", &["M"], "All messages: notices, warnings, errors, how often and when"),
-    show(ViewId::Groups, "groups", &["g p"], "Pod groups: members, quorum, and the placements that were tried"),
-    spec(Views::Last, "last-view", &["-"], "Back to the previous view"),
-    spec(Views::Back, "view-back", &["["], "Back in the history of views"),
-    spec(Views::Forward, "view-forward", &["]"], "Forward in the history of views"),
-];
+pub const ACTIONS: &[Action] = &rows();
 
-/// Does it.
-pub fn apply(action: Views, app: &mut App) -> Effect {
-    match action {
-        Views::Show(view) => app.show(view),
-        Views::Last => app.show_last(),
-        Views::Back => app.history_back(),
-        Views::Forward => app.history_forward(),
-    }
-    Effect::None
+/// Shows a view. The view of reasons is about the pod that is selected.
+pub fn show(view: ViewId, app: &mut App, model: &Model) -> Effect {
+    let pod = inspect::pod_of(app, model).filter(|_| view == ViewId::Why);
+    app.show(view);
+    pod.map_or(Effect::None, |pod| Effect::Session(Command::WhyView(pod)))
 }

@@ -1,84 +1,52 @@
-//! Deciding about pods held at Permit.
+//! Allowing and rejecting pods held at Permit.
 
-use super::{Action, Argument, Place, Spec};
-use crate::tui::app::{App, Effect, Request};
+use super::{Action, Argument, ViewSet};
+use crate::tui::app::{App, Effect};
+use crate::tui::command::Command;
 use crate::tui::model::{Model, WaitingPod};
 use crate::tui::view::ViewId;
 use kubestep_api::intern::Symbol;
 use kubestep_debug::decision::Decision;
 
-/// Actions on the selected waiting pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Waiting {
-    /// Allow for one plugin.
-    Allow,
-    /// Allow for all plugins.
-    AllowAll,
-    /// Reject with a message.
-    Reject,
-    /// Hold pods from now on.
-    Hold,
-    /// Hold them no more.
-    Release,
-}
-
-const fn spec(
-    action: Waiting,
-    name: &'static str,
-    keys: &'static [&'static str],
-    argument: Argument,
-    hint: &'static str,
-    help: &'static str,
-) -> Spec {
-    let place = Place::views(&[ViewId::Waiting]);
-    Spec { place, ..anywhere(action, name, keys, argument, hint, help) }
-}
-
-/// A row that is valid in all views.
-const fn anywhere(
-    action: Waiting,
-    name: &'static str,
-    keys: &'static [&'static str],
-    argument: Argument,
-    hint: &'static str,
-    help: &'static str,
-) -> Spec {
-    Spec { argument, hint, ..Spec::new(Action::Waiting(action), name, keys, help) }
-}
+const WAITING: ViewSet = ViewSet::of(&[ViewId::Waiting]);
 
 /// The rows of the table.
 #[rustfmt::skip]
-pub const SPECS: &[Spec] = &[
-    spec(Waiting::Allow, "allow", &["a"], Argument::Optional("PLUGIN"), "allow", "Allow the selected or all marked pods for their first plugin, or PLUGIN"),
-    spec(Waiting::AllowAll, "allow-all", &["A"], Argument::None, "allow all", "Allow the selected or all marked pods for every plugin that holds them"),
-    spec(Waiting::Reject, "reject", &["x"], Argument::Required("MESSAGE"), "reject", "Reject the selected or all marked pods with a message"),
-    anywhere(Waiting::Hold, "hold", &[], Argument::Required("SELECTOR"), "", "Hold pods at Permit: app=web, shop/web-0, web-* for 5m"),
-    anywhere(Waiting::Release, "release", &[], Argument::Optional("SELECTOR"), "", "Stop holding these pods, or all; those that wait continue"),
+pub const ACTIONS: &[Action] = &[
+    Action::new("allow", &["a"], "Allow the selected or all marked pods for their first plugin, or PLUGIN",
+        |app, model, text| {
+            let chosen = chosen(app, model)?;
+            let plugin = plugin_of(&chosen, text.trim())?;
+            Ok(decide(Decision::Allow(Some(plugin)), &chosen))
+        }).within(WAITING).hint("allow").takes(Argument::Optional("PLUGIN")).search("approve permit"),
+    Action::new("allow-all", &["A"], "Allow the selected or all marked pods for every plugin that holds them",
+        |app, model, _| Ok(decide(Decision::Allow(None), &chosen(app, model)?)))
+        .within(WAITING).hint("allow all").search("approve permit"),
+    Action::new("reject", &["x"], "Reject the selected or all marked pods with a message",
+        |app, model, text| {
+            let decision = Decision::Reject(text.trim().to_owned());
+            Ok(decide(decision, &chosen(app, model)?))
+        }).within(WAITING).hint("reject").takes(Argument::Required("MESSAGE")).search("deny"),
+    Action::new("hold", &[], "Hold pods at Permit: app=web, shop/web-0, web-* for 5m",
+        |_, _, text| Ok(hold("hold", text))).takes(Argument::Required("SELECTOR")).search("permit wait"),
+    Action::new("release", &[], "Stop holding these pods, or all; those that wait continue",
+        |_, _, text| Ok(hold("release", text))).takes(Argument::Optional("SELECTOR")),
 ];
 
-/// Does it.
-pub fn apply(action: Waiting, app: &mut App, model: &Model, argument: &str) -> Effect {
-    let argument = argument.trim();
-    match action {
-        Waiting::Hold => return Effect::Session(Request::Hold(format!("hold {argument}"))),
-        Waiting::Release => return Effect::Session(Request::Hold(format!("release {argument}"))),
-        _ => {}
-    }
+fn hold(verb: &str, selector: &str) -> Effect {
+    Effect::Session(Command::Hold(format!("{verb} {}", selector.trim())))
+}
+
+/// The marked pods, else the selected one.
+fn chosen<'a>(app: &App, model: &'a Model) -> Result<Vec<&'a WaitingPod>, String> {
     let rows = app.chosen_rows(model);
-    let chosen: Vec<&WaitingPod> = rows.iter().filter_map(|row| model.waiting.get(*row)).collect();
-    if chosen.is_empty() {
-        return app.fail("no pod waits at Permit".into());
-    }
-    let decision = match action {
-        Waiting::Allow => match plugin_of(&chosen, argument) {
-            Ok(plugin) => Decision::Allow(Some(plugin)),
-            Err(problem) => return app.fail(problem),
-        },
-        Waiting::Reject => Decision::Reject(argument.to_owned()),
-        _ => Decision::Allow(None),
-    };
+    let chosen: Vec<_> = rows.iter().filter_map(|row| model.waiting.get(*row)).collect();
+    if chosen.is_empty() { Err("no pod waits at Permit".into()) } else { Ok(chosen) }
+}
+
+fn decide(decision: Decision, chosen: &[&WaitingPod]) -> Effect {
     let pods = chosen.iter().map(|waiting| waiting.info.key()).collect();
-    Effect::Session(Request::Decide(decision, pods))
+    Effect::Session(Command::Decide(decision, pods))
 }
 
 /// The plugin named, or the first that holds each of the pods; it has to hold them all.

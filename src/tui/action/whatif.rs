@@ -1,145 +1,100 @@
 //! What if: edits of the cluster and the scheduler, the branches they are tried in, and the
 //! difference they make.
 
-use super::{Action, Argument, Place, Spec};
-use crate::tui::app::{App, Effect, Request};
+use super::{Action, Argument, Kind as ActionKind, Run, ViewSet};
+use crate::tui::app::{App, Effect};
+use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::model::Model;
-use crate::tui::view::ViewId;
+use crate::tui::view::{self, ViewId};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ObjectKey};
 use kubestep_debug::edit::configuration;
-use kubestep_debug::edit::offers::Offer;
 use kubestep_framework::pod::NamespacedName;
 
-/// Actions that change something, in a branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WhatIf {
-    /// What could be done to the selected row.
-    Menu,
-    /// The selected object in an editor.
-    Edit,
-    /// An edit in words.
-    Do,
-    /// Takes the last edit back.
-    Undo,
-    /// Does it again.
-    Redo,
-    /// A new branch from here.
-    Fork,
-    /// Another branch, or the list of them.
-    Branch,
-    /// What differs from another branch.
-    Differences,
-    /// A higher weight, tried on the ranking.
-    Raise,
-    /// A lower weight.
-    Lower,
-}
+const SCORES: ViewSet = ViewSet::of(&[ViewId::Scores]);
 
-/// What the session is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// The edits on offer for an object; for a node also those that decide about a pod.
-    Menu(ObjectKey, Option<NamespacedName>),
-    /// These edits, under a title.
-    Offers(String, Vec<Offer>),
-    /// An object as YAML, to be edited.
-    Yaml(ObjectKey),
-    /// Edits, each as a line, done together or not at all.
-    Edits(Vec<String>),
-    /// A change that the search found, by its place among them.
-    Fix(usize),
-    /// Takes the last edit back.
-    Undo,
-    /// Does it again.
-    Redo,
-    /// A new branch from the position.
-    Fork(Option<String>),
-    /// Another branch; the list of them without a name.
-    Branch(Option<String>),
-    /// What differs from that branch, else from the original.
-    Compare(Option<String>),
-    /// Changes a weight of the ranking on show by so much.
-    Weigh(Symbol, i64),
-}
-
-/// A line of a window, and what it chooses.
-pub type Choice = (Option<Wish>, String);
-
-const fn spec(
-    action: WhatIf,
+const fn edit(
     name: &'static str,
     keys: &'static [&'static str],
-    argument: Argument,
-    hint: &'static str,
     help: &'static str,
-) -> Spec {
-    Spec { argument, hint, ..Spec::new(Action::WhatIf(action), name, keys, help) }
+    run: Run,
+) -> Action {
+    Action::new(name, keys, help, run).kind(ActionKind::Edit)
 }
-
-const SCORES: Place = Place::views(&[ViewId::Scores]);
 
 /// The rows of the table.
 #[rustfmt::skip]
-pub const SPECS: &[Spec] = &[
-    spec(WhatIf::Menu, "menu", &["m"], Argument::None, "what if", "Choose a change of the selected row: cordon, resize, delete, …"),
-    spec(WhatIf::Do, "what-if", &["E"], Argument::Required("EDIT"), "", "Change something in a branch, as in cordon node a"),
-    spec(WhatIf::Edit, "edit", &["e"], Argument::Optional("KIND NAME"), "", "Edit the selected object as YAML in $EDITOR"),
-    spec(WhatIf::Undo, "undo", &["u"], Argument::None, "", "Undo the branch's last edit and everything after it"),
-    spec(WhatIf::Redo, "redo", &["U"], Argument::None, "", "Redo what was undone last"),
-    spec(WhatIf::Fork, "fork", &[], Argument::Optional("NAME"), "", "Continue in a new branch from here"),
-    spec(WhatIf::Branch, "branch", &[], Argument::Optional("NAME"), "", "Switch to another branch; without a name, list them"),
-    spec(WhatIf::Differences, "differences", &["D"], Argument::Optional("BRANCH"), "", "What differs from the original, or from another branch"),
-    Spec { place: SCORES, ..spec(WhatIf::Raise, "raise-weight", &["*"], Argument::None, "heavier", "Try a higher weight for the plugin: the ranking changes at once") },
-    Spec { place: SCORES, ..spec(WhatIf::Lower, "lower-weight", &["%"], Argument::None, "lighter", "Try a lower weight for the plugin") },
+pub const ACTIONS: &[Action] = &[
+    edit("menu", &["m"], "Choose a change of the selected row: cordon, resize, delete, …",
+        |app, model, _| menu(app, model)).hint("what if").search("uncordon taint label change"),
+    edit("what-if", &["E"], "Change something in a branch, as in cordon node a",
+        |_, _, text| session(WhatIfCommand::EditLine(text.trim().to_owned())))
+        .takes(Argument::Required("EDIT"))
+        .search("cordon uncordon drain taint untaint label scale resize delete weight disable enable feature"),
+    edit("edit", &["e"], "Edit the selected object as YAML in $EDITOR",
+        |app, model, text| open_editor(app, model, text.trim())).takes(Argument::Optional("KIND NAME"))
+        .search("yaml editor change"),
+    edit("undo", &["u"], "Undo the branch's last edit and everything after it",
+        |_, _, _| session(WhatIfCommand::Undo)).search("revert"),
+    edit("redo", &["U"], "Redo what was undone last", |_, _, _| session(WhatIfCommand::Redo)),
+    edit("fork", &[], "Continue in a new branch from here",
+        |_, _, text| session(WhatIfCommand::Fork(named(text)))).takes(Argument::Optional("NAME"))
+        .search("copy branch"),
+    edit("branch", &[], "Switch to another branch; without a name, list them",
+        |_, _, text| session(WhatIfCommand::Branch(named(text)))).takes(Argument::Optional("NAME"))
+        .search("checkout original"),
+    edit("differences", &["D"], "What differs from the original, or from another branch",
+        |app, _, text| differences(app, text)).takes(Argument::Optional("BRANCH")).search("diff compare"),
+    edit("raise-weight", &["*"], "Try a higher weight for the plugin: the ranking changes at once",
+        |app, model, _| weigh(app, model, 1)).within(SCORES).hint("heavier"),
+    edit("lower-weight", &["%"], "Try a lower weight for the plugin",
+        |app, model, _| weigh(app, model, -1)).within(SCORES).hint("lighter"),
 ];
 
-/// Does it.
-pub fn apply(action: WhatIf, app: &mut App, model: &Model, argument: &str) -> Effect {
-    let argument = argument.trim();
-    let named = (!argument.is_empty()).then(|| argument.to_owned());
-    let wish = match action {
-        WhatIf::Menu if app.view() == ViewId::Configuration => {
-            let rows = &model.configuration.rows;
-            let (name, found) = configuration::offers(rows, app.selected_row().unwrap_or_default());
-            Wish::Offers(format!("What if: {name}"), found)
-        }
-        WhatIf::Menu => match subject(app, model) {
-            Some(key) => Wish::Menu(key, pod_to_decide(app, model)),
-            None => return app.fail("this row is no object that could be changed".into()),
-        },
-        WhatIf::Edit => {
-            match named.map_or_else(|| Ok(subject(app, model)), |text| named_key(&text)) {
-                Ok(Some(key)) => Wish::Yaml(key),
-                Ok(None) => return app.fail("this row is no object that could be edited".into()),
-                Err(problem) => return app.fail(problem),
-            }
-        }
-        WhatIf::Do => Wish::Edits(vec![argument.to_owned()]),
-        WhatIf::Undo => Wish::Undo,
-        WhatIf::Redo => Wish::Redo,
-        WhatIf::Fork => Wish::Fork(named),
-        WhatIf::Branch => Wish::Branch(named),
-        WhatIf::Differences if app.is_running() => {
-            return app.fail("a run goes on: D compares once it is over; Esc stops it".into());
-        }
-        WhatIf::Differences => Wish::Compare(named),
-        WhatIf::Raise => return weigh(app, model, 1),
-        WhatIf::Lower => return weigh(app, model, -1),
+fn session(command: WhatIfCommand) -> Result<Effect, String> {
+    Ok(Effect::Session(Command::WhatIf(command)))
+}
+
+fn named(argument: &str) -> Option<String> {
+    Some(argument.trim()).filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+fn menu(app: &App, model: &Model) -> Result<Effect, String> {
+    if app.view() == ViewId::Configuration {
+        let rows = &model.configuration.rows;
+        let (name, found) = configuration::offers(rows, app.selected_row().unwrap_or_default());
+        return session(WhatIfCommand::Offers(format!("What if: {name}"), found));
+    }
+    let key = subject(app, model).ok_or("this row is no object that could be changed")?;
+    session(WhatIfCommand::Menu(key, pod_to_decide(app, model)))
+}
+
+fn open_editor(app: &App, model: &Model, argument: &str) -> Result<Effect, String> {
+    let key = match argument {
+        "" => subject(app, model).ok_or("this row is no object that could be edited")?,
+        text => named_key(text)?,
     };
-    Effect::Session(Request::WhatIf(wish))
+    session(WhatIfCommand::OpenEditor(key))
+}
+
+fn differences(app: &App, argument: &str) -> Result<Effect, String> {
+    if app.is_running() {
+        return Err("a run goes on: D compares once it is over; Esc stops it".into());
+    }
+    session(WhatIfCommand::Compare(named(argument)))
 }
 
 /// Changes the weight of the plugin whose column is selected.
-fn weigh(app: &mut App, model: &Model, by: i64) -> Effect {
-    match app.selected_column().and_then(|column| app.source(model).plugin_of(column)) {
-        Some(plugin) => Effect::Session(Request::WhatIf(Wish::Weigh(plugin, by))),
-        None => app.fail("choose a plugin's column first, with l or →".into()),
-    }
+fn weigh(app: &App, model: &Model, by: i64) -> Result<Effect, String> {
+    let column = app.selected_column();
+    let plugin = column.and_then(|column| app.source(model).plugin_of(column));
+    let plugin = plugin.or_else(|| view::decisive_plugin(model));
+    let plugin = plugin.ok_or("no plugin scored the nodes of this cycle")?;
+    session(WhatIfCommand::Weigh(plugin, by))
 }
 
 /// The object that the selected row is about.
-pub(in crate::tui) fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
+pub fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
     let row = app.selected_row();
     let pod = |key: NamespacedName| ObjectKey {
         kind: Kind::Pod,
@@ -173,7 +128,7 @@ fn pod_to_decide(app: &App, model: &Model) -> Option<NamespacedName> {
 }
 
 /// `node a`, `pod shop/web`, or a pod's name alone.
-fn named_key(text: &str) -> Result<Option<ObjectKey>, String> {
+fn named_key(text: &str) -> Result<ObjectKey, String> {
     let (kind, name) = text.split_once(' ').unwrap_or(("pod", text));
     let kind = Kind::by_name(kind).ok_or_else(|| format!("{kind:?} is no kind of object"))?;
     let (namespace, name) = match (kind.is_namespaced(), name.trim().split_once('/')) {
@@ -181,5 +136,5 @@ fn named_key(text: &str) -> Result<Option<ObjectKey>, String> {
         (true, None) => ("default", name.trim()),
         (false, _) => ("", name.trim()),
     };
-    Ok(Some(ObjectKey { kind, namespace: namespace.into(), name: name.into() }))
+    Ok(ObjectKey { kind, namespace: namespace.into(), name: name.into() })
 }

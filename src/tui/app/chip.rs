@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use crate::tui::model::{Held, LiveModel, RealModel};
+use crate::tui::model::{HoldReason, LiveModel, RealModel};
 use crate::tui::text::{Cut, fit, width};
 use crate::tui::theme::Scope;
 use kubestep_live::Outage;
-use kubestep_live::attended::Standing;
+use kubestep_live::scheduling::LeaderStatus;
 
 /// Columns for the name of the context; the line below has all of it.
 const NAME: usize = 20;
@@ -20,6 +20,13 @@ pub(super) fn of_followed(live: &LiveModel, room: usize) -> (Cow<'static, str>, 
             (of_outage(word, outage, room).into(), Scope::ChipReplay)
         }
         (None, true) => ("LIVE (frozen)".into(), Scope::ChipReplay),
+        (None, false) if live.no_scheduler.is_some() => {
+            let reason = live.no_scheduler.as_deref().unwrap_or_default();
+            let text = format!("LIVE: {reason}");
+            let short = "LIVE: no scheduler at work";
+            let text = if width(&text) <= room { text } else { short.to_owned() };
+            (text.into(), Scope::ChipReplay)
+        }
         (None, false) => ("LIVE (shadow)".into(), Scope::ChipRunning),
     }
 }
@@ -27,7 +34,10 @@ pub(super) fn of_followed(live: &LiveModel, room: usize) -> (Cow<'static, str>, 
 /// As much of it as there is room for.
 fn of_outage(word: &str, outage: &Outage, room: usize) -> String {
     let Outage { what, reason, retry_in } = outage;
-    let retry = format!("retry in {retry_in}s");
+    let retry = match retry_in {
+        0 => "retrying".to_owned(),
+        seconds => format!("retry in {seconds}s"),
+    };
     let texts =
         [format!("{word} ({what}: {reason}, {retry})"), format!("{word} ({reason}, {retry})")];
     let fits = texts.into_iter().find(|text| width(text) <= room);
@@ -37,14 +47,14 @@ fn of_outage(word: &str, outage: &Outage, room: usize) -> String {
 /// `runs`: it decides by itself at the moment.
 pub(super) fn of_real(real: &RealModel, waiting: usize, runs: bool) -> (Cow<'static, str>, Scope) {
     let word = match (&real.standing, real.held) {
-        (_, Some(Held::Branch)) => "WHAT-IF: nothing is written".into(),
-        (Standing::Lost(_), _) => {
+        (_, Some(HoldReason::Branch)) => "WHAT-IF: nothing is written".into(),
+        (LeaderStatus::Lost(_), _) => {
             return ("LEASE LOST: writes stopped".into(), Scope::ChipReplay);
         }
-        (Standing::CutOff, _) => "CONNECTION LOST: writes stopped".into(),
-        (Standing::Waits, _) => "NOT LEADER: waits for the lease".into(),
-        (Standing::Leads, Some(_)) => format!("HELD: {waiting} updates queued").into(),
-        (Standing::Leads, None) => {
+        (LeaderStatus::CutOff, _) => "CONNECTION LOST: writes stopped".into(),
+        (LeaderStatus::Waits, _) => "NOT LEADER: waits for the lease".into(),
+        (LeaderStatus::Leads, Some(_)) => format!("HELD: {waiting} updates queued").into(),
+        (LeaderStatus::Leads, None) => {
             let scope = if runs { Scope::ChipRunning } else { Scope::Chip };
             return (scheduling(real, runs).into(), scope);
         }
@@ -89,7 +99,7 @@ mod tests {
 
     #[test]
     fn each_state_has_its_words() {
-        use Standing::{CutOff, Leads, Lost, Waits};
+        use LeaderStatus::{CutOff, Leads, Lost, Waits};
         let word = |standing, held, runs, dry_run| {
             let real = RealModel { context: "lab".into(), dry_run, standing, held };
             of_real(&real, 3, runs).0.into_owned()
@@ -97,16 +107,16 @@ mod tests {
         assert_eq!(word(Leads, None, true, false), "LIVE SCHEDULING lab");
         assert_eq!(word(Leads, None, false, false), "LIVE SCHEDULING lab: paused");
         assert_eq!(word(Leads, None, true, true), "LIVE SCHEDULING (dry run)");
-        for held in [Held::Cycle, Held::Past, Held::Frozen] {
+        for held in [HoldReason::Cycle, HoldReason::Past, HoldReason::Frozen] {
             assert_eq!(word(Leads, Some(held), true, false), "HELD: 3 updates queued");
         }
         let what_if = "WHAT-IF: nothing is written";
-        assert_eq!(word(Lost("late".into()), Some(Held::Branch), false, false), what_if);
+        assert_eq!(word(Lost("late".into()), Some(HoldReason::Branch), false, false), what_if);
         // That nothing can be written any more is said wherever one stands.
-        let lost = word(Lost("late".into()), Some(Held::Past), false, false);
+        let lost = word(Lost("late".into()), Some(HoldReason::Past), false, false);
         assert_eq!(lost, "LEASE LOST: writes stopped");
         assert_eq!(
-            word(CutOff, Some(Held::Cycle), false, false),
+            word(CutOff, Some(HoldReason::Cycle), false, false),
             "CONNECTION LOST: writes stopped"
         );
         assert_eq!(word(Waits, None, false, false), "NOT LEADER: waits for the lease");

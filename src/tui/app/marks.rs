@@ -7,49 +7,49 @@ use crate::tui::widget::status_line::Severity;
 
 impl App {
     /// Marks the selected row, or takes its mark away.
-    pub fn mark(&mut self, model: &Model) -> Effect {
-        if !self.popups.is_empty() {
-            return self.fail("marks are for the rows of a view; Esc closes the window".into());
+    pub fn mark(&mut self, model: &Model) -> Result<Effect, String> {
+        if !self.windows.is_empty() {
+            return Err("marks are for the rows of a view; Esc closes the window".into());
         }
         let source = self.source(model);
         let grid = self.grid(self.view);
         let Some(row) = grid.selected_row() else {
-            return self.fail("there is no row to mark".into());
+            return Err("there is no row to mark".into());
         };
         let marked = grid.toggle_mark(source.key(row));
         let count = grid.marks().len();
         let words = match (marked, count) {
             (true, 1) => "marked; ' and \" jump between marks, y copies what is marked".to_owned(),
             (true, n) => format!("marked, {n} in all"),
-            (false, n) => format!("not marked any more, {n} left"),
+            (false, n) => format!("unmarked, {n} left"),
         };
         self.say(Severity::Info, words);
-        Effect::None
+        Ok(Effect::None)
     }
 
     /// To the next marked row shown, or the one before.
-    pub fn jump_to_mark(&mut self, model: &Model, back: bool) -> Effect {
+    pub fn jump_to_mark(&mut self, model: &Model, back: bool) -> Result<Effect, String> {
         let source = self.source(model);
         let grid = self.grid(self.view);
         if grid.marks().is_empty() {
-            return self.fail("no row is marked here; v marks the selected one".into());
+            return Err("no row is marked here; v marks the selected one".into());
         }
         if !grid.jump_to_mark(&*source, back) {
-            return self.fail("no other marked row is shown; Esc drops the filter".into());
+            return Err("no other marked row is shown; Esc drops the filter".into());
         }
         self.detail_scroll = 0;
-        Effect::None
+        Ok(Effect::None)
     }
 
     /// Takes all marks of the view away.
-    pub fn clear_marks(&mut self) -> Effect {
+    pub fn clear_marks(&mut self) -> Result<Effect, String> {
         let count = self.grid(self.view).clear_marks();
         match count {
-            0 => return self.fail("no row is marked here".into()),
-            1 => self.say(Severity::Info, "1 mark taken away"),
-            n => self.say(Severity::Info, format!("{n} marks taken away")),
+            0 => return Err("no row is marked here".into()),
+            1 => self.say(Severity::Info, "1 mark cleared"),
+            n => self.say(Severity::Info, format!("{n} marks cleared")),
         }
-        Effect::None
+        Ok(Effect::None)
     }
 
     /// Marked rows of the view, in the order shown; the selected one if none is.
@@ -63,7 +63,7 @@ impl App {
     }
 
     /// Opens the two marked nodes side by side, or the marked one and the selected.
-    pub fn compare_nodes(&mut self, model: &Model) -> Effect {
+    pub fn compare_nodes(&mut self, model: &Model) -> Result<Effect, String> {
         let source = self.source(model);
         let selected = self.selected_row();
         let mut rows = match self.grids.get(&self.view) {
@@ -77,15 +77,15 @@ impl App {
             let words = match rows.len() {
                 0 => "mark a node with v and select another one",
                 1 => "select another node than the marked one, or mark it too",
-                _ => "two nodes can be compared; V takes all marks away",
+                _ => "two nodes can be compared; V clears all marks",
             };
-            return self.fail(words.into());
+            return Err(words.into());
         };
         let (Some(a), Some(b)) = (source.node_of(*a, 0), source.node_of(*b, 0)) else {
-            return self.fail("these rows are no nodes of the cycle".into());
+            return Err("these rows are no nodes of the cycle".into());
         };
         let table = compare::nodes(model, a, b);
         self.open_table(&format!("{a} and {b} side by side"), table);
-        Effect::None
+        Ok(Effect::None)
     }
 }

@@ -1,7 +1,7 @@
 //! Marks as a person uses them.
 
 use crate::tui::app::Effect;
-use crate::tui::model::{Model, Position};
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::testing::{Story, model};
 
 fn story(keys: &str) -> Story {
@@ -25,7 +25,7 @@ fn marked_rows_have_a_glyph_and_a_word_and_are_jumped_between() {
     assert!(story.lines()[2].contains("3/5 ─ 1 marked"));
     let mut story = story.keys("V");
     assert!(!story.text().contains("marked ─"), "{}", story.text());
-    assert_eq!(story.lines()[22], " 1 mark taken away");
+    assert_eq!(story.lines()[22], " 1 mark cleared");
     assert_eq!(story.keys("V").lines()[22], " error: no row is marked here");
 }
 
@@ -48,7 +48,7 @@ fn what_is_marked_is_copied_together() {
 
 #[test]
 fn two_nodes_are_seen_side_by_side() {
-    let position = Position { cycle: 1, frame: kubestep_debug::Position::START };
+    let position = CyclePosition { cycle: 1, frame: kubestep_debug::Position::START };
     let second = Model { position: Some(position), at_end: true, ..model() };
     let mut story = Story::new(second).resized(120, 40).keys("4vj|");
     story.golden("compare-nodes-120x40");
@@ -61,7 +61,7 @@ fn two_nodes_are_seen_side_by_side() {
     let error = |keys: &str| story_line(keys);
     assert!(error("3|").contains("mark a node with v"));
     assert!(error("3v|").contains("select another node"));
-    assert!(error("3vjvjv|").contains("V takes all marks away"));
+    assert!(error("3vjvjv|").contains("V clears all marks"));
 }
 
 fn story_line(keys: &str) -> String {

@@ -2,14 +2,13 @@
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use super::{App, Effect, Request};
-use crate::tui::model::{Model, Position};
-use crate::tui::render::clock;
-use crate::tui::view::ViewId;
+use super::{App, Effect};
+use crate::tui::command::Command;
+use crate::tui::model::{CyclePosition, Model};
+use crate::tui::view::{self, ViewId};
 use crate::tui::widget::breadcrumbs;
 use crate::tui::widget::grid::Hit;
 use crate::tui::widget::status_line::Severity;
-use crate::tui::widget::tabs;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 
@@ -18,17 +17,17 @@ const WHEEL: isize = 3;
 
 impl App {
     /// `on`, `off`, or the other of the two.
-    pub fn switch_mouse(&mut self, argument: &str) -> Effect {
+    pub fn switch_mouse(&mut self, argument: &str) -> Result<Effect, String> {
         let on = match argument {
             "on" => true,
             "off" => false,
             "" => !self.mouse_on,
-            _ => return self.fail(format!("{argument:?} is neither on nor off")),
+            _ => return Err(format!("{argument:?} is neither on nor off")),
         };
         self.mouse_on = on;
         let words = if on { "mouse on; hold shift to select text" } else { "mouse off" };
         self.say(Severity::Info, words);
-        Effect::Mouse(on)
+        Ok(Effect::Mouse(on))
     }
 
     /// A mouse event; `None` if it changes nothing.
@@ -42,27 +41,26 @@ impl App {
             }
             _ => return None,
         }
-        self.sync(model);
         Some(effect)
     }
 
     fn click(&mut self, x: u16, y: u16, model: &Model) -> Effect {
-        if let Some(popup) = self.popups.last_mut() {
-            if let Some(Hit::Line(line, _)) = popup.grid.hit(x, y) {
-                let step = line as isize - popup.grid.selected_line() as isize;
-                self.move_in_popup(step);
+        if let Some(window) = self.windows.last_mut() {
+            if let Some(Hit::Line(line, _)) = window.grid.hit(x, y) {
+                let step = line as isize - window.grid.selected_line() as isize;
+                self.move_in_window(step);
             }
             return Effect::None;
         }
         if y == 0 {
             let mode = self.mode(model).0;
-            if let Some(view) = tabs::hit(x, self.size.0, self.view, &mode) {
-                self.show(view);
+            if let Some(tab) = view::tabs(self.view).hit(x, self.size.0, &mode) {
+                self.show(view::tab_views(self.view)[tab]);
             }
             return Effect::None;
         }
         if y == 1 && self.breadcrumbs {
-            let crumb = breadcrumbs::hit(x, self.size.0, &model.crumbs(), &clock(model));
+            let crumb = breadcrumbs::hit(x, self.size.0, &model.crumbs(), &model.clock());
             return crumb.map_or(Effect::None, |crumb| self.go_to_crumb(crumb, model));
         }
         let source = self.source(model);
@@ -99,7 +97,7 @@ impl App {
         });
         match outer == frame {
             true => Effect::None,
-            false => Effect::Session(Request::GoTo(Position { frame: outer, ..position })),
+            false => Effect::Session(Command::GoTo(CyclePosition { frame: outer, ..position })),
         }
     }
 }

@@ -43,7 +43,7 @@ impl Chance {
     }
 }
 
-/// Every key of the table as a story writes it, but for those that leave.
+/// Every key of the table as a story writes it, except those that leave.
 fn keys() -> Vec<String> {
     let leaves = ["q", "Ctrl-c", "Ctrl-z"];
     let all = action::all().flat_map(|spec| spec.keys).filter(|keys| !leaves.contains(keys));

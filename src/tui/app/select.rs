@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::App;
 use crate::tui::layout::{self, Tier};
 use crate::tui::model::Model;
-use crate::tui::view::{Target, ViewId};
+use crate::tui::view::{RunTarget, ViewId};
 use crate::tui::widget::grid::GridState;
 
 impl App {
@@ -15,7 +15,7 @@ impl App {
     }
 
     /// Brings grids up to date with the data: rows, order, and the debugger's position.
-    pub fn sync(&mut self, model: &Model) {
+    pub fn refresh(&mut self, model: &Model) {
         self.stamp_messages(model);
         let view = self.view;
         let source = self.source(model);
@@ -31,13 +31,12 @@ impl App {
             grid.column = column.unwrap_or(grid.column);
             self.detail_scroll = 0;
         }
-        self.refresh_arguments(model);
-        self.sync_popup();
+        self.refresh_window();
     }
 
     /// Moves the selection by `lines`; `isize::MIN` and `MAX` are the ends.
     pub fn move_rows(&mut self, model: &Model, lines: isize) {
-        if self.move_in_popup(lines) {
+        if self.move_in_window(lines) {
             return;
         }
         if self.detail_focused {
@@ -72,7 +71,7 @@ impl App {
 
     /// Chooses another column.
     pub fn choose_column(&mut self, model: &Model, by: isize) {
-        if !self.popups.is_empty() {
+        if !self.windows.is_empty() {
             return self.tell("this window has no columns to choose; Esc closes it");
         }
         let (source, tier) = (self.source(model), self.tier());
@@ -87,7 +86,7 @@ impl App {
 
     /// Gives the keys to the detail pane, or back to the grid.
     pub fn switch_pane(&mut self) {
-        match self.popups.is_empty() {
+        match self.windows.is_empty() {
             true => self.detail_focused = !self.detail_focused,
             false => self.tell("this window has one pane; Esc closes it"),
         }
@@ -95,7 +94,7 @@ impl App {
 
     /// Changes order or choice of rows of the grid on screen.
     pub fn change_grid(&mut self, change: impl FnOnce(&mut GridState)) {
-        match self.popups.last().is_none_or(|popup| popup.has_order()) {
+        match self.windows.last().is_none_or(|window| window.has_order()) {
             true if self.filtered_grid().total() == 0 => self.tell("there are no rows here"),
             true => change(self.filtered_grid()),
             false => self.tell("the rows of this window keep their order; / filters them"),
@@ -113,7 +112,7 @@ impl App {
     }
 
     /// Where one can run to from the selected row.
-    pub fn selected_target(&self, model: &Model) -> Option<Target> {
+    pub fn selected_target(&self, model: &Model) -> Option<RunTarget> {
         let grid = self.grids.get(&self.view)?;
         self.source(model).run_to(grid.selected_row()?, grid.column)
     }

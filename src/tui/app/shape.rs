@@ -1,7 +1,7 @@
 //! What is folded, grouped or mapped in each view.
 
 use super::App;
-use crate::tui::action::whatif;
+use crate::tui::action;
 use crate::tui::layout::Tier;
 use crate::tui::model::Model;
 use crate::tui::view::{Shape, ViewId};
@@ -19,7 +19,7 @@ impl App {
         let large = model.cycles.last().is_some_and(|c| c.nodes.order.len() > ANSWERED_UP_TO);
         let known = model.answer.as_ref().is_some_and(|answer| answer.pod == pod);
         let busy = self.running || self.playing || model.going_back.is_some();
-        (!known && !large && !busy && self.popups.is_empty()).then_some(pod)
+        (!known && !large && !busy && self.windows.is_empty()).then_some(pod)
     }
 
     /// The pod that the answer beside the rows is about.
@@ -29,7 +29,7 @@ impl App {
         if !wide || !shown || model.inspected.is_some() {
             return None;
         }
-        let key = whatif::subject(self, model).filter(|key| key.kind == Kind::Pod)?;
+        let key = action::subject(self, model).filter(|key| key.kind == Kind::Pod)?;
         Some(NamespacedName::new(key.namespace, key.name))
     }
 

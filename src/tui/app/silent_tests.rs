@@ -1,13 +1,13 @@
 //! No key is silent: in every view every action does something that can be seen, or says why not.
 
-use crate::tui::action::{self, Spec};
+use crate::tui::action::{self, Action};
 use crate::tui::app::Effect;
 use crate::tui::model::Model;
 use crate::tui::testing::{Story, model};
 use crate::tui::view::ViewId;
 
 /// What one sees and what is asked for, before and after an action, differ.
-fn acts(mut story: Story, spec: &Spec) -> bool {
+fn acts(mut story: Story, spec: &Action) -> bool {
     let before = story.draw();
     let key = spec.keys.first().map(|key| bracketed(key));
     // An action without a key is typed.
@@ -30,7 +30,7 @@ fn silent(story: impl Fn() -> Story, view: ViewId, place: &str) -> Vec<String> {
         let mut story = story();
         if story.app.view() != view {
             story.app.show(view);
-            story.app.sync(&story.model);
+            story.refresh();
         }
         story
     };
@@ -41,7 +41,7 @@ fn silent(story: impl Fn() -> Story, view: ViewId, place: &str) -> Vec<String> {
 #[test]
 fn every_action_acts_in_every_view_or_says_why_it_cannot() {
     let mut found = Vec::new();
-    for view in ViewId::every() {
+    for view in ViewId::all() {
         found.extend(silent(|| Story::new(model()), view, "a session"));
     }
     for view in [ViewId::Queues, ViewId::Filter, ViewId::Timeline, ViewId::Messages] {
@@ -100,10 +100,10 @@ fn labels_filter_what_has_labels_and_elsewhere_it_is_said() {
     let mut story = Story::new(model()).keys("1/-l app=x<Enter>");
     assert!(story.lines()[22].contains("rows of this view have no labels"));
     // What is kept out is asked for with an exclamation mark, in every view.
-    for view in ViewId::every() {
+    for view in ViewId::all() {
         let mut story = Story::new(model());
         story.app.show(view);
-        story.app.sync(&story.model);
+        story.refresh();
         let all = story.app.grid(view).total();
         let mut story = story.keys("/!nothing-is-called-so<Enter>");
         assert_eq!(story.app.grid(view).shown(), all, "{}", view.title());
@@ -114,10 +114,10 @@ fn labels_filter_what_has_labels_and_elsewhere_it_is_said() {
 
 #[test]
 fn every_view_sorts_by_every_column_both_ways() {
-    for view in ViewId::every() {
+    for view in ViewId::all() {
         let mut story = Story::new(model()).resized(200, 50);
         story.app.show(view);
-        story.app.sync(&story.model);
+        story.refresh();
         if story.app.grid(view).total() == 0 {
             assert!(story.keys("o").lines()[48].contains("there are no rows here"));
             continue;

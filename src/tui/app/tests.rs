@@ -1,8 +1,9 @@
 //! The interface as a person uses it, key by key.
 
-use crate::tui::action::general::INTERRUPTED;
-use crate::tui::app::{Effect, Request};
-use crate::tui::model::{Model, Position};
+use crate::tui::action::INTERRUPTED;
+use crate::tui::app::Effect;
+use crate::tui::command::Command;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::testing::{Story, filter_frame, model};
 use crate::tui::view::ViewId;
 
@@ -12,7 +13,7 @@ fn story(keys: &str) -> Story {
 
 #[test]
 fn letters_step_forward_capitals_back_and_counts_are_commands() {
-    use Request::{Continue, Cycles, Finish, Next, Step};
+    use Command::{Continue, Cycles, Finish, Next, Step};
     let story = story("sSnNfFcC}{:next 5<Enter>.");
     assert_eq!(
         story.requests(),
@@ -36,8 +37,8 @@ fn letters_step_forward_capitals_back_and_counts_are_commands() {
 #[test]
 fn commands_with_arguments_become_requests() {
     let story = story(":cycle 2<Enter>:advance 30s<Enter>+");
-    let advance = |time| Request::Advance(time);
-    assert_eq!(story.requests(), [Request::GoToCycle(2), advance(Some(30_000_000)), advance(None)]);
+    let advance = |time| Command::Advance(time);
+    assert_eq!(story.requests(), [Command::GoToCycle(2), advance(Some(30_000_000)), advance(None)]);
 }
 
 #[test]
@@ -132,9 +133,39 @@ fn help_lists_this_views_keys_first_filters_and_runs() {
     let step = help.lines().iter().position(|l| l.contains(":step ")).unwrap();
     assert!(first < step);
     let story = help.keys("/step-back<Enter>");
-    assert_eq!(story.requests(), [Request::Step { count: 1, back: true }]);
+    assert_eq!(story.requests(), [Command::Step { count: 1, back: true }]);
     let mut story = story.keys("j");
     assert!(!story.text().contains("Keys and commands"));
+}
+
+#[test]
+fn help_is_grouped_and_found_by_the_words_people_use() {
+    let mut help = story("7?");
+    let text = help.text();
+    assert!(text.contains("Only in Waiting") && text.contains("Debugger"), "{text}");
+    let mut found = help.keys("/uncordon");
+    let text = found.text();
+    assert!(text.contains(":menu") && text.contains(":what-if EDIT"), "{text}");
+    assert!(!text.contains("Debugger") && !text.contains(":step"), "{text}");
+    let mut found = Story::new(model()).keys("<Ctrl-p>pending");
+    assert!(found.text().contains(":why") && found.text().contains(":fix"), "{}", found.text());
+}
+
+#[test]
+fn a_count_stands_before_a_key() {
+    let mut story = story("5<Alt-3>j");
+    assert!(story.lines()[2].contains("4/5"), "{}", story.lines()[2]);
+    let mut story = story.keys("<Alt-2>k");
+    assert!(story.lines()[2].contains("2/5"), "{}", story.lines()[2]);
+    let story = story.keys("<Alt-1><Alt-2>s<Alt-4>7s");
+    let step = |count| Command::Step { count, back: false };
+    assert_eq!(story.requests(), [step(12), step(1)], "a key without a count drops it");
+    // Where digits show no views they are counts, as in vim.
+    let mut story = Story::new(model()).keys(":keys vim<Enter>g53j");
+    assert_eq!(story.app.view(), ViewId::Nodes);
+    assert!(story.lines()[2].contains("4/5"), "{}", story.lines()[2]);
+    let story = story.keys("20n");
+    assert_eq!(story.requests(), [Command::Next { count: 20, back: false }]);
 }
 
 #[test]
@@ -206,12 +237,13 @@ fn a_prompt_swallows_keys_and_ctrl_c_closes_it() {
 #[test]
 fn pasted_text_goes_into_the_prompt_only() {
     let mut story = story("");
-    story.app.paste("quit\n", &story.model);
+    story.app.paste("quit\n");
     assert!(!story.text().contains("quit\n"));
     let mut story = story.keys("3/");
-    story.app.paste("node-c\r\n", &story.model);
+    story.app.paste("node-c\r\n");
+    story.refresh();
     assert!(story.lines()[2].contains("1 of 5"));
-    story.app.paste(&"x".repeat(1 << 20), &story.model);
+    story.app.paste(&"x".repeat(1 << 20));
     let text = story.text();
     assert!(text.contains("a line takes 4096 characters"), "{text}");
 }
@@ -234,9 +266,9 @@ fn the_mode_is_a_word() {
 fn the_selection_follows_the_debugger() {
     let mut story = story("3GG");
     assert!(story.lines()[2].contains("5/5"));
-    story.model.position = Some(Position { cycle: 0, frame: filter_frame(2) });
+    story.model.position = Some(CyclePosition { cycle: 0, frame: filter_frame(2) });
     story.model.revision += 1;
-    story.app.sync(&story.model);
+    story.refresh();
     assert!(story.lines()[2].contains("3/5"), "{}", story.lines()[2]);
     assert_eq!(story.lines()[7].chars().next(), Some('▶'));
 }
@@ -331,8 +363,8 @@ fn the_mouse_chooses_rows_columns_and_views_once_it_is_on() {
     let event = MouseEvent { kind: click, column: 26, row: 1, modifiers: KeyModifiers::NONE };
     let effect = story.app.mouse(event, &story.model);
     let out = kubestep_debug::Position::new(kubestep_config::ExtensionPoint::Filter, None, None);
-    let position = Position { cycle: 0, frame: out };
-    assert_eq!(effect, Some(Effect::Session(Request::GoTo(position))));
+    let position = CyclePosition { cycle: 0, frame: out };
+    assert_eq!(effect, Some(Effect::Session(Command::GoTo(position))));
     mouse(&mut story, click, 12, 0);
     assert_eq!(story.app.view(), ViewId::Timeline);
     assert_eq!(story.keys(":mouse off<Enter>").effects.last(), Some(&Effect::Mouse(false)));

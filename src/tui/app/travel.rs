@@ -1,9 +1,10 @@
 //! Between views: showing one, the history, escaping outwards, opening a row.
 
-use super::{App, Effect, Request};
+use super::{App, Effect};
+use crate::tui::command::Command;
 use crate::tui::model::Model;
 use crate::tui::prompt::Purpose;
-use crate::tui::view::{self, Open, ViewId};
+use crate::tui::view::{OnEnter, ViewId};
 use crate::tui::widget::status_line::Severity;
 
 /// Views remembered in the history.
@@ -12,10 +13,10 @@ const HISTORY: usize = 100;
 impl App {
     /// Shows a view and remembers it.
     pub fn show(&mut self, view: ViewId) {
-        if view == self.view && self.popups.is_empty() {
+        if view == self.view && self.windows.is_empty() {
             self.tell(format!("this is the {} view already", view.title()));
         }
-        self.popups.clear();
+        self.windows.clear();
         if view != self.view {
             self.history.truncate(self.history_at + 1);
             self.history.push(view);
@@ -29,7 +30,7 @@ impl App {
 
     /// Shows where the debugger went, without a trace in the history: stepping is not browsing.
     pub(super) fn follow(&mut self, view: ViewId) {
-        if view != self.view && self.popups.is_empty() {
+        if view != self.view && self.windows.is_empty() {
             self.history[self.history_at] = view;
             self.enter(view);
         }
@@ -80,8 +81,8 @@ impl App {
             self.say(Severity::Info, "stopped");
         } else if !self.filtered_grid().filter.is_empty() {
             self.filter_by("");
-        } else if !self.popups.is_empty() {
-            self.popups.pop();
+        } else if !self.windows.is_empty() {
+            self.windows.pop();
         } else if self.detail_focused {
             self.detail_focused = false;
         } else if self.searching {
@@ -91,8 +92,8 @@ impl App {
             if let Some(from) = self.inspected_from.take().filter(|from| *from != self.view) {
                 self.show(from);
             }
-            return Effect::Session(Request::Inspect(None));
-        } else if let Some(outer) = view::enclosing(self.view) {
+            return Effect::Session(Command::Inspect(None));
+        } else if let Some(outer) = self.view.spec().enclosing {
             self.show(outer);
         } else {
             self.tell("this is the outermost view; q leaves");
@@ -101,38 +102,33 @@ impl App {
     }
 
     /// Goes into the selected row.
-    pub fn open(&mut self, model: &Model) -> Effect {
-        if let Some(effect) = self.choose_in_popup(model) {
-            return effect;
+    pub fn open(&mut self, model: &Model) -> Result<Effect, String> {
+        if let Some(effect) = self.choose_in_window() {
+            return Ok(effect);
         }
-        let Some(row) = self.selected_row() else {
-            return self.fail("there is no row to open".into());
-        };
+        let row = self.selected_row().ok_or("there is no row to open")?;
         let column = self.grid(self.view).column;
-        match self.source(model).open(row, column) {
-            Open::Describe => {
-                self.describe(model);
-                Effect::None
-            }
-            Open::View(next) => {
+        Ok(match self.source(model).open(row, column) {
+            OnEnter::Describe => return self.describe(model),
+            OnEnter::View(next) => {
                 self.show(next);
                 Effect::None
             }
-            Open::Type(command) => {
+            OnEnter::Prompt(command) => {
                 self.ask(Purpose::Command, &command);
                 Effect::None
             }
-            Open::Fold(key) => {
+            OnEnter::Fold(key) => {
                 self.shape(self.view).toggle(key);
                 Effect::None
             }
-            Open::Ask(request) => {
-                if matches!(request, Request::Outline(_)) {
+            OnEnter::Run(command) => {
+                if matches!(command, Command::WhyView(_)) {
                     self.show(ViewId::Why);
                 }
-                Effect::Session(request)
+                Effect::Session(command)
             }
-            Open::Moment(position, next) => {
+            OnEnter::Inspect(position, next) => {
                 if model.inspected.is_none() {
                     self.inspected_from = Some(self.view);
                 }
@@ -140,8 +136,8 @@ impl App {
                 // What the debugger stands in needs no inspection.
                 let own = model.stepped_frame() == Some(position.frame)
                     && model.position == Some(position);
-                Effect::Session(Request::Inspect((!own).then_some(position)))
+                Effect::Session(Command::Inspect((!own).then_some(position)))
             }
-        }
+        })
     }
 }

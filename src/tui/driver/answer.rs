@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Driver;
 use crate::report::why::{Detail, text};
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{Answer, BeforePreemption};
 use crate::tui::theme::Scope;
 use kubestep_debug::why::preemption::Budget;
@@ -22,7 +22,7 @@ impl Driver {
     }
 
     /// Takes over the candidate nodes as they were before the cycle on show decided to preempt.
-    pub(super) fn draw_up_preemption(&mut self) {
+    pub(super) fn refresh_preemption(&mut self) {
         let Some(record) = self.model.cycle().filter(|cycle| !cycle.candidates.is_empty()) else {
             return;
         };
@@ -52,10 +52,10 @@ impl Driver {
 }
 
 /// The answer with its verdict coloured: what comes before the first blank line.
-pub(super) fn lines(why: &Why) -> Vec<Line> {
+pub(super) fn lines(why: &Why) -> Vec<DetailLine> {
     let text = text(why, &Detail::default());
     let placed = matches!(why.place, Place::Bound { .. } | Place::Ended { .. });
-    let verdict = match (placed, why.fits_somewhere()) {
+    let verdict = match (placed, why.is_schedulable()) {
         (true, _) => Scope::Text,
         (false, true) => Scope::VerdictPass,
         (false, false) => Scope::VerdictFail,
@@ -68,7 +68,7 @@ pub(super) fn lines(why: &Why) -> Vec<Line> {
             (_, true) => verdict,
             (_, false) => Scope::Text,
         };
-        Line::text(text).scoped(scope)
+        DetailLine::text(text).scoped(scope)
     };
     text.lines().enumerate().map(line).collect()
 }

@@ -25,7 +25,7 @@ fn continue_stops_at_a_breakpoint_forward_and_back() {
         live.text().contains("breakpoint 1 (on:preemption), hit 1: cycle 1 of default/payment")
     );
     assert!(live.text().contains("▸ PostFilter ▸ DefaultPreemption"), "{}", live.text());
-    assert_eq!(live.app.view(), ViewId::Cycle);
+    assert_eq!(live.interface.app.view(), ViewId::Cycle);
     let mut live = live.keys("c");
     assert!(live.text().contains("ran; idle"));
     let mut live = live.keys("C");
@@ -71,7 +71,7 @@ fn the_list_shows_hits_and_values_and_edits() {
     assert!(status(&mut live).contains("breakpoint 1: Filter if feasible == 0; hit"));
     let mut live = live.keys("x");
     assert!(status(&mut live).contains("breakpoint 1 removed"));
-    assert_eq!(live.driver.model(ViewId::Breakpoints).breakpoints.len(), 1);
+    assert_eq!(live.interface.driver.model().breakpoints.len(), 1);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn breakpoints_are_saved_and_loaded() {
     std::fs::write(&file, "breakpoints:\n- break: Filtre\n").unwrap();
     let mut live = live.keys(&format!(":break load {name}<Enter>"));
     assert!(live.text().contains("did you mean \"Filter\"?"));
-    assert_eq!(live.driver.model(ViewId::Breakpoints).breakpoints.len(), 2);
+    assert_eq!(live.interface.driver.model().breakpoints.len(), 2);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn mistakes_and_completion() {
     assert!(live.text().contains("breakpoint 1: on:preemption"), "{}", live.text());
     let mut live = live.keys(":break off 9<Enter>");
     assert!(live.text().contains("there is no breakpoint 9"));
-    assert!(live.keys(":watch node<Enter>").text().contains("a watch is of"));
+    assert!(live.keys(":watch node<Enter>").text().contains("a watch has the form"));
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::{Done, Driver};
-use crate::tui::app::BreakRequest;
+use super::Driver;
+use crate::tui::command::BreakpointCommand;
+use crate::tui::command_result::CommandResult;
 use crate::tui::model::BreakpointRow;
-use crate::tui::widget::status_line::Severity;
 use kubestep_debug::breakpoint::{
     Act, Definition, Hit, Item, Moment, Recording, What, file, words,
 };
@@ -19,31 +19,30 @@ const CHANGES: usize = 8;
 
 impl Driver {
     /// Does something with breakpoints and watches.
-    pub(super) fn breakpoints(&mut self, request: &BreakRequest) -> Done {
+    pub(super) fn breakpoints(&mut self, command: &BreakpointCommand) -> CommandResult {
         let known = self.session.plugin_names();
-        let said = match request {
-            BreakRequest::Break(text) => self.set(Definition::parse_break(text, &known)),
-            BreakRequest::Watch(text) => self.set(Definition::parse_watch(text)),
-            BreakRequest::Toggle(place) => self.toggle(place),
-            BreakRequest::Edit(id, text) => self.edit(*id, text),
-            BreakRequest::Remove(id) => {
+        let said = match command {
+            BreakpointCommand::Break(text) => self.set(Definition::parse_break(text, &known)),
+            BreakpointCommand::Watch(text) => self.set(Definition::parse_watch(text)),
+            BreakpointCommand::Toggle(place) => self.toggle(place),
+            BreakpointCommand::Edit(id, text) => self.edit(*id, text),
+            BreakpointCommand::Remove(id) => {
                 let removed = self.session.change_breakpoints(|list| list.remove(*id));
                 removed.then(|| format!("breakpoint {id} removed")).ok_or_else(|| no_such(*id))
             }
-            BreakRequest::Switch(id, on) => self.switch(*id, *on),
-            BreakRequest::Clear => {
+            BreakpointCommand::Switch(id, on) => self.switch(*id, *on),
+            BreakpointCommand::Clear => {
                 self.session.change_breakpoints(|list| list.clear());
                 Ok("all breakpoints and watches are removed".into())
             }
-            BreakRequest::Save(path) => self.save_breakpoints(path),
-            BreakRequest::Load(path) => load(&mut self.session, path),
+            BreakpointCommand::Save(path) => self.save_breakpoints(path),
+            BreakpointCommand::Load(path) => load(&mut self.session, path),
         };
-        self.draw_up_breakpoints();
-        let message = match said {
-            Ok(words) => (Severity::Info, words),
-            Err(problem) => (Severity::Error, problem),
-        };
-        Done { message: Some(message), ..Done::default() }
+        self.refresh_breakpoints();
+        match said {
+            Ok(words) => CommandResult::info(words),
+            Err(problem) => CommandResult::error(problem),
+        }
     }
 
     fn set(&mut self, definition: Result<Definition, String>) -> Result<String, String> {
@@ -183,7 +182,7 @@ impl Driver {
     }
 
     /// Brings the rows up to date.
-    pub(super) fn draw_up_breakpoints(&mut self) {
+    pub(super) fn refresh_breakpoints(&mut self) {
         let session = &self.session;
         let items = session.breakpoints().items().iter();
         let last = |id: u32| self.last_hits.get(&id).cloned();

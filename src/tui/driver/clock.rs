@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Done, Driver, Went, stopped};
+use super::{Driver, PendingSteps, StepResult};
+use crate::tui::command_result::CommandResult;
 use crate::tui::model::span;
 use crate::tui::speed::Speed;
-use crate::tui::widget::status_line::Severity;
 use kubestep_api::Time;
 use kubestep_api::words::count;
 use kubestep_debug::breakpoint::Moment;
+use kubestep_debug::fork::Redone;
 use kubestep_debug::timer::{self, Timer};
 use kubestep_debug::{Continued, Ran, Search};
 use kubestep_framework::pod::NamespacedName;
@@ -41,6 +42,27 @@ pub(super) enum Goal {
     Moment(Time),
 }
 
+/// What goes on until a goal is reached.
+#[derive(Default)]
+pub(super) struct Run {
+    /// What it is to reach.
+    pub goal: Goal,
+    /// Number of cycles when it began.
+    pub cycles_before: usize,
+    /// How many recorded cycles it might have to run again when it began.
+    pub unseen_before: usize,
+    /// Why a real scheduler could not go on with it.
+    pub refused: Option<String>,
+    /// Since when logging breakpoints have not been asked.
+    pub log_from: Option<Moment>,
+    /// Steps that were asked for, and are not all done.
+    pub steps: Option<PendingSteps>,
+    /// What is redone, as it was begun.
+    pub redoing: Option<Redone>,
+    /// The clock that plays.
+    pub playing: Playing,
+}
+
 /// How far playing is on the way to the next stop.
 #[derive(Default)]
 pub(super) struct Playing {
@@ -64,18 +86,16 @@ impl Driver {
     /// Plays on after `passed` at `speed`. Gives words when nothing comes any more.
     pub fn play(&mut self, speed: Speed, passed: Duration) -> Option<String> {
         let start = Instant::now();
-        self.playing.waited += passed;
-        self.playing.flowed = self.playing.flowed.saturating_add(speed.flow(passed));
+        self.run.playing.waited += passed;
+        self.run.playing.flowed = self.run.playing.flowed.saturating_add(speed.flow(passed));
         loop {
             match self.next_to_play() {
                 Next::Never => {
-                    self.playing = Playing::default();
-                    return Some(
-                        "nothing is due by itself any more; only a change would help".into(),
-                    );
+                    self.run.playing = Playing::default();
+                    return Some("idle; no timers pending".into());
                 }
-                Next::Now if self.playing.waited < speed.pause(STEP) => break,
-                Next::In(gap) if self.playing.flowed < gap => break,
+                Next::Now if self.run.playing.waited < speed.pause(STEP) => break,
+                Next::In(gap) if self.run.playing.flowed < gap => break,
                 Next::Now | Next::In(_) => {
                     let since = self.session.moment();
                     self.play_stop();
@@ -97,7 +117,7 @@ impl Driver {
     /// Playing has stopped: the clock stays where it was seen.
     pub fn pause(&mut self) {
         let flowed = self.shown_flow();
-        self.playing = Playing::default();
+        self.run.playing = Playing::default();
         self.model.progress = None;
         if flowed > 0 && self.session.is_at_newest() {
             self.session.advance(flowed);
@@ -108,7 +128,7 @@ impl Driver {
     /// Virtual time since the last stop, at most up to the next one.
     fn shown_flow(&self) -> i64 {
         match self.next_to_play() {
-            Next::In(gap) => self.playing.flowed.min(gap),
+            Next::In(gap) => self.run.playing.flowed.min(gap),
             _ => 0,
         }
     }
@@ -120,19 +140,19 @@ impl Driver {
             return if then > now { Next::In(then.0 - now.0) } else { Next::Now };
         }
         let queue = self.session.world().scheduler().queue();
-        if !queue.is_idle() && self.session.circle().is_none() {
+        if !queue.is_idle() && self.session.livelock().is_none() {
             return Next::Now;
         }
         self.session.next_timer().map_or(Next::Never, |timer| Next::In(timer.due.0 - now.0))
     }
 
     fn play_stop(&mut self) {
-        self.playing = Playing::default();
+        self.run.playing = Playing::default();
         if !self.session.is_at_newest() {
             self.session.go_to_stop(self.session.stop_index() + 1);
             return self.position_changed();
         }
-        if self.session.circle().is_some() || self.session.run_cycle() == Ran::Idle {
+        if self.session.livelock().is_some() || self.session.run_cycle() == Ran::Idle {
             self.session.advance_to_next_timer();
         }
         self.world_changed();
@@ -143,24 +163,24 @@ impl Driver {
     fn stop_played(&mut self, since: Option<Moment>) -> Option<String> {
         let now = Moment::after(self.session.entries_past());
         let words = self.stop_until(since, now)?;
-        self.playing = Playing::default();
+        self.run.playing = Playing::default();
         self.position_changed();
         Some(words)
     }
 
     fn play_words(&self, speed: Speed) -> String {
         let left = match self.next_to_play() {
-            Next::In(gap) => gap - self.playing.flowed.min(gap),
+            Next::In(gap) => gap - self.run.playing.flowed.min(gap),
             _ => return format!("{speed}; space pauses"),
         };
         match self.session.next_timer().filter(|_| self.session.is_at_newest()) {
             Some(timer) => format!("{speed}; in {} {}", span(left), timer.words()),
-            None => format!("{speed}; the next step comes in {}", span(left)),
+            None => format!("{speed}; the next step in {}", span(left)),
         }
     }
 
     /// `+`: time passes. In the past this follows what was recorded.
-    pub(super) fn advance(&mut self, micros: Option<i64>) -> Done {
+    pub(super) fn advance(&mut self, micros: Option<i64>) -> CommandResult {
         if !self.session.is_at_newest() {
             return self.advance_in_past(micros);
         }
@@ -168,7 +188,7 @@ impl Driver {
         let end = match (micros, self.session.next_timer()) {
             (Some(micros), _) => Time(before.0.saturating_add(micros)),
             (None, Some(timer)) => timer.due,
-            (None, None) => return Done::said("no timer is set: nothing is due by itself"),
+            (None, None) => return CommandResult::info("no timers pending"),
         };
         let due = timer::due_by(self.session.world(), end);
         let untried = self.session.world().scheduler().queue().lengths()[0];
@@ -184,25 +204,27 @@ impl Driver {
             _ => skipped,
         };
         let text = format!("{passed} passed{words}; {}", self.active_words());
-        Done { notes, ..Done::said(text) }
+        CommandResult { notes, ..CommandResult::info(text) }
     }
 
     /// What to say if a breakpoint was hit while time passed, since that moment; the position is
     /// there.
-    fn stop_advanced(&mut self, since: Option<Moment>, passed: &str) -> Option<Done> {
+    fn stop_advanced(&mut self, since: Option<Moment>, passed: &str) -> Option<CommandResult> {
         let end = Moment::after(self.session.history().len());
         let notes = self.log_lines(since);
         match self.stop_until(since, end) {
             Some(words) => {
-                let done = stopped(format!("{passed} passed; {words}"));
-                Some(Done { look_at: self.best_view(), notes, ..done })
+                let done = CommandResult::stopped(format!("{passed} passed; {words}"));
+                Some(CommandResult { look_at: self.best_view(), notes, ..done })
             }
             None if notes.is_empty() => None,
-            None => Some(Done { notes, ..Done::said(format!("{passed} passed")) }),
+            None => {
+                Some(CommandResult { notes, ..CommandResult::info(format!("{passed} passed")) })
+            }
         }
     }
 
-    fn advance_in_past(&mut self, micros: Option<i64>) -> Done {
+    fn advance_in_past(&mut self, micros: Option<i64>) -> CommandResult {
         let now = self.session.now();
         if let Some(micros) = micros {
             return self.go_to_moment(Time(now.0.saturating_add(micros)));
@@ -212,86 +234,90 @@ impl Driver {
             Some(then) => {
                 let stop = self.session.timeline().first_stop_at(then);
                 self.session.go_to_stop(stop);
-                Done::said(format!("{} later, as recorded", span(then.0 - now.0)))
+                CommandResult::info(format!("{} later, as recorded", span(then.0 - now.0)))
             }
             None => {
                 self.session.go_to_end();
-                Done::said("the end of what is recorded; + goes on from here")
+                CommandResult::info("the end of the recording; + continues from here")
             }
         }
     }
 
     /// To a moment: within the recording, or on until it comes.
-    pub(super) fn go_to_moment(&mut self, moment: Time) -> Done {
+    pub(super) fn go_to_moment(&mut self, moment: Time) -> CommandResult {
         if moment <= self.session.world().now() {
             self.session.go_to_time(moment);
             let is_gone = self.session.forgotten_before().is_some_and(|first| moment < first);
-            return if is_gone { Done::said(self.beginning_words()) } else { Done::default() };
+            return if is_gone {
+                CommandResult::info(self.beginning_words())
+            } else {
+                CommandResult::default()
+            };
         }
         self.begin_run(Goal::Moment(moment))
     }
 
     /// To a pod's next cycle: a recorded one, or on until there is one.
-    pub(super) fn go_to_next_of(&mut self, pod: NamespacedName) -> Done {
+    pub(super) fn go_to_next_of(&mut self, pod: NamespacedName) -> CommandResult {
         let newest = self.session.stop().map_or(0, |stop| stop.newest_cycle);
         let later = self.session.history().cycles_of(pod).find(|c| c.cycle > newest);
         if let Some(number) = later.map(|record| record.cycle) {
             self.session.go_to_cycle(number);
-            return Done::default();
+            return CommandResult::default();
         }
         match self.session.world().scheduler().queue().get(pod) {
             Some(_) => self.begin_run(Goal::Pod(pod)),
-            None => Done::said(format!("{pod} is not in the queue, so it is not tried again")),
+            None => CommandResult::info(format!("{pod} is not in the queue, so it is not retried")),
         }
     }
 
     /// To the pod's cycle before or after this one.
-    pub(super) fn attempt(&mut self, back: bool) -> Done {
+    pub(super) fn attempt(&mut self, back: bool) -> CommandResult {
         let Some(pod) = self.session.latest_record().map(|record| record.pod) else {
-            return Done::said("no cycle yet: n runs the first one");
+            return CommandResult::info("no cycle yet: n runs the first one");
         };
         match (self.session.go_to_attempt(back), back) {
-            (true, _) => Done::default(),
-            (false, true) => Done::said(format!("this is the first attempt of {pod}")),
+            (true, _) => CommandResult::default(),
+            (false, true) => CommandResult::info(format!("this is the first attempt of {pod}")),
             (false, false) => self.go_to_next_of(pod),
         }
     }
 
-    pub(super) fn begin_run(&mut self, goal: Goal) -> Done {
-        self.refused = None;
-        self.goal = goal;
-        self.run_from = self.session.history().cycle_count();
-        self.unseen_from = self.unseen_ahead();
-        self.log_from = self.session.moment();
-        Done { running: true, ..Done::default() }
+    pub(super) fn begin_run(&mut self, goal: Goal) -> CommandResult {
+        self.run.refused = None;
+        self.run.goal = goal;
+        self.run.cycles_before = self.session.history().cycle_count();
+        self.run.unseen_before = self.unseen_ahead();
+        self.run.log_from = self.session.moment();
+        CommandResult { running: true, ..CommandResult::default() }
     }
 
     /// Goes on with a run for about `budget`; what came of it once it is over.
-    pub fn run_slice(&mut self, budget: Duration) -> Option<Done> {
+    pub fn run_slice(&mut self, budget: Duration) -> Option<CommandResult> {
         let start = Instant::now();
         let more = || start.elapsed() < budget;
-        if self.goal == Goal::Steps {
+        if self.run.goal == Goal::Steps {
             let done = self.walk_on(more);
             self.model.progress = self.walk_words();
             self.world_changed();
             return done;
         }
-        if self.goal == Goal::Redo {
+        if self.run.goal == Goal::Redo {
             let done = self.redo_on(more);
             self.world_changed();
             return done;
         }
-        let came_to = match self.goal {
+        let came_to = match self.run.goal {
             Goal::Back => self.session.continue_back(more),
             _ => self.go_on(more),
         };
         let over = came_to != Continued::Paused;
-        let number = self.session.history().cycle_count() - self.run_from;
+        let number = self.session.history().cycle_count() - self.run.cycles_before;
         let ran = count(number, "cycle");
         self.model.progress = (!over).then(|| match self.unseen_ahead() {
             0 => format!("{ran} ran; Esc stops"),
             left => {
-                let all = self.unseen_from.max(left);
+                let all = self.run.unseen_before.max(left);
                 let done = all - left;
                 format!(
                     "looking for a stop: {done} of {} run again; Esc stops",
@@ -299,15 +325,19 @@ impl Driver {
                 )
             }
         });
-        let notes = match over && self.goal != Goal::Back {
-            true => self.log_lines(self.log_from),
+        let notes = match over && self.run.goal != Goal::Back {
+            true => self.log_lines(self.run.log_from),
             false => Vec::new(),
         };
         let done = match came_to {
             Continued::Paused => None,
             Continued::Stopped(hit) => {
                 let words = self.hit_words(&hit);
-                Some(Done { look_at: self.best_view(), notes, ..stopped(words) })
+                Some(CommandResult {
+                    look_at: self.best_view(),
+                    notes,
+                    ..CommandResult::stopped(words)
+                })
             }
             Continued::AtStart => Some(self.said(Ran::AtStart)),
             Continued::Idle => {
@@ -315,7 +345,7 @@ impl Driver {
                     0 => self.end_words(),
                     _ => format!("{ran} ran; {}", self.end_words()),
                 };
-                Some(Done { notes, ..Done::said(words) })
+                Some(CommandResult { notes, ..CommandResult::info(words) })
             }
         };
         self.world_changed();
@@ -326,7 +356,7 @@ impl Driver {
     fn unseen_ahead(&self) -> usize {
         let here = self.session.moment();
         let before = self.session.unseen_until(here);
-        match self.goal {
+        match self.run.goal {
             Goal::Back => before,
             _ => {
                 let all = Moment::after(self.session.history().len());
@@ -345,12 +375,12 @@ impl Driver {
                 Search::Paused => return Continued::Paused,
                 Search::None => {}
             }
-            if self.goal != Goal::End {
+            if self.run.goal != Goal::End {
                 // No breakpoint stands in the way of what was decided.
                 self.send();
             }
             if over {
-                if self.goal == Goal::Idle {
+                if self.run.goal == Goal::Idle {
                     // The last of the pods, if a group was tried.
                     self.session.go_to_end();
                 }
@@ -367,19 +397,19 @@ impl Driver {
 
     /// One step towards the goal; `false` when it is reached, or cannot be.
     fn run_on(&mut self) -> bool {
-        if self.goal == Goal::End {
+        if self.run.goal == Goal::End {
             return false;
         }
         let ran = self.new_cycle();
         let here = self.session.record().filter(|_| ran).map(|record| record.pod);
-        if matches!(self.goal, Goal::Pod(pod) if here == Some(pod)) {
+        if matches!(self.run.goal, Goal::Pod(pod) if here == Some(pod)) {
             return false;
         }
-        if ran && self.session.circle().is_none() {
+        if ran && self.session.livelock().is_none() {
             return true;
         }
         let due = self.session.next_timer().map(|timer| timer.due);
-        match (self.goal, due) {
+        match (self.run.goal, due) {
             (Goal::Idle | Goal::Back | Goal::End | Goal::Steps, _) => false,
             // A real scheduler's time passes by itself.
             _ if self.is_real() => false,
@@ -401,8 +431,8 @@ impl Driver {
             return self.session.run_cycle() == Ran::NewCycle;
         }
         match self.decide_next() {
-            Went::Refused(text) => {
-                self.refused = Some(text);
+            StepResult::Refused(text) => {
+                self.run.refused = Some(text);
                 false
             }
             went => went.is_new_cycle(),
@@ -411,18 +441,18 @@ impl Driver {
 
     fn end_words(&self) -> String {
         let here = self.session.record();
-        if let Some(text) = &self.refused {
+        if let Some(text) = &self.run.refused {
             return text.clone();
         }
-        match self.goal {
-            Goal::End => "this is the present: c goes on until nothing is left to decide, Space \
-                          goes on by itself"
+        match self.run.goal {
+            Goal::End => "this is the newest state: c runs until nothing is left to schedule, \
+                          Space schedules continuously"
                 .into(),
             Goal::Pod(pod) => match here.filter(|record| record.pod == pod) {
                 Some(record) => {
                     format!("attempt {} of {pod}: {}", record.attempt, record.outcome.as_str())
                 }
-                None => format!("{pod} is not tried any more; {}", self.idle_words()),
+                None => format!("{pod} is not retried; {}", self.idle_words()),
             },
             _ => self.idle_words(),
         }
@@ -430,17 +460,17 @@ impl Driver {
 
     /// Why nothing runs now, and what would.
     pub(super) fn idle_words(&self) -> String {
-        let state = self.session.circle().map_or("idle".into(), |circle| circle.to_string());
+        let state = self.session.livelock().map_or("idle".into(), |circle| circle.to_string());
         match self.session.next_timer() {
             Some(timer) => {
                 let left = span((timer.due.0 - self.session.world().now().0).max(0));
                 match self.is_real() {
                     true => format!("{state}; in {left} {}", timer.words()),
-                    false => format!("{state}; + lets {left} pass: {}", timer.words()),
+                    false => format!("{state}; + advances {left}: {}", timer.words()),
                 }
             }
-            None if self.session.circle().is_some() => state,
-            None => "idle, and nothing is due by itself: only a change would help".into(),
+            None if self.session.livelock().is_some() => state,
+            None => "idle; no timers pending".into(),
         }
     }
 
@@ -468,15 +498,8 @@ fn skipped(due: &[Timer], before: Time, end: Time, untried: usize) -> (String, V
     lines.extend((untried > 0).then(|| format!("skipped: {pods} not tried meanwhile")));
     let words = match early.as_slice() {
         [] => String::new(),
-        [one] => format!(" at once over a timer: {}; :moment stops at it", one.words()),
-        all => format!(" at once over {} timers (M lists them); :moment stops at each", all.len()),
+        [one] => format!(", skipping a timer: {}; :moment stops at it", one.words()),
+        all => format!(", skipping {} timers (M lists them); :moment stops at each", all.len()),
     };
     (words, lines)
-}
-
-impl Done {
-    /// Nothing but words.
-    pub(super) fn said(text: impl Into<String>) -> Done {
-        Done { message: Some((Severity::Info, text.into())), ..Done::default() }
-    }
 }

@@ -5,8 +5,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use super::{Done, Driver, Open};
-use crate::tui::amount;
+use super::Driver;
+use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::span;
 use crate::tui::widget::status_line::Severity;
 use kubestep_api::intern::Symbol;
@@ -15,6 +15,7 @@ use kubestep_debug::decision::{Decided, Decision, decide};
 use kubestep_debug::edit::{Edit, EditError};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{Outcome, QueueMove, QueueName};
+use kubestep_framework::resource::amount;
 
 /// Other pods that are named; more are counted.
 const NAMED: usize = 12;
@@ -22,7 +23,7 @@ const NAMED: usize = 12;
 impl Driver {
     /// Allows or rejects pods, one after the other; where the scheduler is a real one that is
     /// written at once.
-    pub(super) fn decide(&mut self, decision: &Decision, pods: &[NamespacedName]) -> Done {
+    pub(super) fn decide(&mut self, decision: &Decision, pods: &[NamespacedName]) -> CommandResult {
         if let Some(refusal) = self.refused_by_hand().or_else(|| self.refused_in_past()) {
             return refusal;
         }
@@ -34,30 +35,28 @@ impl Driver {
             Decision::Reject(_) => "rejected",
         };
         let (severity, text) = match (decided.as_slice(), pods) {
-            ([], [pod]) => (Severity::Error, format!("{pod} does not wait at Permit any more")),
-            ([], _) => (Severity::Error, "none of them waits at Permit any more".to_owned()),
+            ([], [pod]) => (Severity::Error, format!("{pod} no longer waits at Permit")),
+            ([], _) => (Severity::Error, "none of them still waits at Permit".to_owned()),
             ([one], _) => (Severity::Info, format!("{verb} {}", in_short(one))),
             (all, _) => (Severity::Info, format!("{verb} {}", in_sum(all))),
         };
         let rejects = matches!(decision, Decision::Reject(_)) && !decided.is_empty();
         let lines = decided.iter().flat_map(|decided| self.story(decided)).collect();
         let made = !decided.is_empty();
-        let open = rejects.then(|| Open::Lines("What rejecting did".to_owned(), lines));
-        Done { message: Some((severity, text)), open, decided: made, ..Done::default() }
+        let window = rejects.then(|| WindowContent::Lines("What rejecting did".to_owned(), lines));
+        CommandResult { window, decided: made, ..CommandResult::of(severity, text) }
     }
 
     /// `hold …` and `release …`: on this branch itself, as a decision and not as a what-if.
-    pub(super) fn hold(&mut self, line: &str) -> Done {
+    pub(super) fn hold(&mut self, line: &str) -> CommandResult {
         if let Some(refusal) = self.refused_by_hand().or_else(|| self.refused_in_past()) {
             return refusal;
         }
         let done = self.hold_or_release(line);
         self.send();
         match done {
-            Ok(words) => Done::said(words),
-            Err(EditError(text)) => {
-                Done { message: Some((Severity::Error, text)), ..Done::default() }
-            }
+            Ok(words) => CommandResult::info(words),
+            Err(EditError(text)) => CommandResult::error(text),
         }
     }
 
@@ -65,42 +64,41 @@ impl Driver {
         let edit: Edit = line.parse()?;
         let words = edit.to_string();
         let applied = edit.apply(&mut self.session.world().clone())?;
-        self.session.change(Arc::new(edit)).map_err(EditError)?;
+        self.session.change(Arc::new(edit))?;
         let notes = applied.notes.into_iter().map(|note| format!("; {note}"));
         Ok(format!("{words}{}", notes.collect::<String>()))
     }
 
-    fn refused_in_past(&self) -> Option<Done> {
-        let text = "this is the past: ! starts a new future here, c goes back to the end";
-        let message = Some((Severity::Error, text.to_owned()));
-        (!self.session.is_at_newest()).then(|| Done { message, ..Done::default() })
+    fn refused_in_past(&self) -> Option<CommandResult> {
+        let text = "this is the past: ! makes a new branch here, c returns to the newest state";
+        (!self.session.is_at_newest()).then(|| CommandResult::error(text))
     }
 
     /// What it did, line by line.
     fn story(&self, decided: &Decided) -> Vec<String> {
         let mut lines = vec![format!("rejected {}", in_short(decided))];
         lines.extend(decided.outcome.iter().map(|(_, message)| format!("  message: {message}")));
-        lines.push(format!("  given back on {}: {}", decided.node, given_back(decided)));
+        lines.push(format!("  released on {}: {}", decided.node, given_back(decided)));
         lines.extend(decided.free.as_ref().map(|free| {
             let (node, pods) = (decided.node, free.allowed_pods);
             format!("  free on {node} now: {}, room for {pods} pods", amount::resources(free))
         }));
         if !decided.unreserved.is_empty() {
             let names: Vec<String> = decided.unreserved.iter().map(ToString::to_string).collect();
-            lines.push(format!("  unreserved, to be decided anew: {}", names.join(", ")));
+            lines.push(format!("  unreserved, to be scheduled again: {}", names.join(", ")));
         }
-        lines.extend(decided.moves.iter().map(|moved| format!("  it went {}", went(moved))));
+        lines.extend(decided.moves.iter().map(|moved| format!("  moved {}", went(moved))));
         lines.extend(decided.until.map(|due| {
             let left = span((due.0 - self.session.now().0).max(0));
-            format!("  it is tried again in {left}, unless an event wakes it before")
+            format!("  retried in {left}, or earlier if an event requeues it")
         }));
         let woken: Vec<String> = decided
             .woken
             .iter()
-            .map(|moved| format!("  woken: {} went {}", moved.pod, went(moved)))
+            .map(|moved| format!("  requeued: {} moved {}", moved.pod, went(moved)))
             .collect();
         if woken.is_empty() {
-            lines.push("  no other pod was woken by it".to_owned());
+            lines.push("  no other pod was requeued".to_owned());
         }
         let more = woken.len().saturating_sub(NAMED);
         lines.extend(woken.into_iter().take(NAMED));
@@ -143,8 +141,8 @@ fn in_sum(all: &[Decided]) -> String {
 fn given_back(decided: &Decided) -> String {
     let pods = match decided.freed.allowed_pods {
         0 => return "nothing".into(),
-        1 => "the place of 1 pod".to_owned(),
-        n => format!("the places of {n} pods"),
+        1 => "room for 1 pod".to_owned(),
+        n => format!("room for {n} pods"),
     };
     match amount::parts(&decided.freed).is_empty() {
         true => pods,
@@ -158,7 +156,7 @@ fn went(moved: &QueueMove) -> String {
         QueueName::None => "out of the queue",
         to => to.as_str(),
     };
-    let plugin = moved.plugin.map(|plugin| format!(", said {plugin}")).unwrap_or_default();
+    let plugin = moved.plugin.map(|plugin| format!(", {plugin}")).unwrap_or_default();
     let order = moved.order.map(|by| format!(", order by {by}")).unwrap_or_default();
     format!("from {} to {to} ({}{plugin}{order})", moved.from.as_str(), moved.event)
 }
@@ -179,7 +177,7 @@ fn passed_over(decided: &Decided) -> Vec<String> {
             [pod] => pod.to_string(),
             pods => format!("{} pods", pods.len()),
         };
-        format!("  left where it is: {who}; {plugin} said that {event} does not help")
+        format!("  not requeued: {who}; {plugin}: {event} does not help")
     };
     groups.iter().map(line).collect()
 }

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use super::beside::{Beside, Came, Told};
-use super::{Done, Driver, Open};
+use super::Driver;
+use super::task::{BackgroundTask, TaskProgress, TaskState};
 use crate::report;
-use crate::tui::widget::status_line::Severity;
+use crate::tui::command_result::{CommandResult, WindowContent};
 use kubestep_debug::Session;
 use kubestep_debug::diff::{Pair, Side, compare};
 use kubestep_debug::edit::EditError;
@@ -20,64 +20,72 @@ struct Sides {
 }
 
 /// A comparison under way.
-pub(super) struct Comparing {
+pub(super) struct RunningComparison {
     sides: Sides,
-    work: Beside<Option<Vec<String>>>,
+    work: BackgroundTask<Option<Vec<String>>>,
 }
 
 /// What a comparison came to.
-pub(super) struct Compared {
+pub(super) struct Comparison {
     sides: Sides,
     lines: Vec<String>,
 }
 
 impl Driver {
     /// Compares this branch with another one, the original unless it is named.
-    pub(super) fn compare(&mut self, name: Option<&str>) -> Result<Done, EditError> {
+    pub(super) fn compare(&mut self, name: Option<&str>) -> Result<CommandResult, EditError> {
         let (name, current) = (name.unwrap_or(ORIGINAL), self.branches.name());
         if name == current {
-            return Err(EditError(format!("this is {name} itself; E makes a branch with an edit")));
+            return Err(EditError(format!(
+                "you are on the {name} branch; E makes a branch with an edit"
+            )));
         }
         let other = self.branches.other(name);
         let other = other.ok_or_else(|| EditError(format!("there is no branch {name:?}")))?;
         let names = Pair { a: name.to_owned(), b: current.to_owned() };
         let sides = Sides { names: names.clone(), changes: self.changes };
-        if let Some(known) = self.compared.as_ref().filter(|known| known.sides == sides) {
-            return Ok(Done { open: Some(known.window()), ..Done::default() });
+        if let Some(known) = self.tasks.comparison.as_ref().filter(|known| known.sides == sides) {
+            return Ok(CommandResult::window(known.window()));
         }
         let (mut other, session) = (other.clone(), self.session.clone());
         other.write_here();
-        let begun = Beside::begin("compare", move |told| lines(other, &session, &names, told));
+        let begun = BackgroundTask::begin("compare", move |progress| {
+            lines(other, &session, &names, progress)
+        });
         let work = begun.map_err(|error| EditError(format!("cannot compare: {error}")))?;
         // What is compared in a moment is shown at once.
-        let patience = self.picture.patience;
-        Ok(self.take_compared(Comparing { sides, work }, patience).unwrap_or_else(|comparing| {
-            self.stop_search();
-            self.searching = Some(super::search::Searching::Difference(comparing));
-            Done { searching: true, ..Done::default() }
-        }))
+        let patience = self.freshness.patience;
+        Ok(self.take_compared(RunningComparison { sides, work }, patience).unwrap_or_else(
+            |comparing| {
+                self.stop_search();
+                self.tasks.running = Some(super::search::RunningTask::Difference(comparing));
+                CommandResult { searching: true, ..CommandResult::default() }
+            },
+        ))
     }
 
     /// What a comparison came to, or the comparison if it is still under way.
     pub(super) fn take_compared(
         &mut self,
-        comparing: Comparing,
+        comparing: RunningComparison,
         patience: Duration,
-    ) -> Result<Done, Comparing> {
+    ) -> Result<CommandResult, RunningComparison> {
         let lines = match comparing.work.result(patience) {
-            Came::NotYet => return Err(comparing),
-            Came::Nothing => return Ok(said(Severity::Error, "the comparison broke off")),
-            Came::Result(None) => return Ok(said(Severity::Info, "stopped; nothing was compared")),
-            Came::Result(Some(lines)) => lines,
+            TaskState::Running => return Err(comparing),
+            TaskState::Failed => return Ok(CommandResult::error("the comparison failed")),
+            TaskState::Done(None) => {
+                return Ok(CommandResult::info("stopped; nothing was compared"));
+            }
+            TaskState::Done(Some(lines)) => lines,
         };
-        let compared = Compared { sides: comparing.sides, lines };
-        let open = Some(compared.window());
-        self.compared = Some(compared);
-        Ok(Done { open, ..Done::default() })
+        let compared = Comparison { sides: comparing.sides, lines };
+        let window = compared.window();
+        self.tasks.comparison = Some(compared);
+        Ok(CommandResult::window(window))
     }
 }
 
-impl Comparing {
+impl RunningComparison {
     /// Asks it to end.
     pub fn stop(&self) {
         self.work.stop();
@@ -96,10 +104,13 @@ impl Comparing {
     }
 }
 
-impl Compared {
-    fn window(&self) -> Open {
+impl Comparison {
+    fn window(&self) -> WindowContent {
         let Pair { a: other, b: current } = &self.sides.names;
-        Open::Lines(format!("What differs from {other} in {current}"), self.lines.clone())
+        WindowContent::Differences(
+            format!("What differs from {other} in {current}"),
+            self.lines.clone(),
+        )
     }
 }
 
@@ -108,17 +119,17 @@ fn lines(
     mut other: Session,
     session: &Session,
     names: &Pair<String>,
-    told: &Told,
+    progress: &TaskProgress,
 ) -> Option<Vec<String>> {
     let cycles = |session: &Session| session.history().cycle_count();
     let missing = cycles(session).saturating_sub(cycles(&other));
-    let (mut ran, mut goes_on) = (0, told.go_on(0, missing));
+    let (mut ran, mut goes_on) = (0, progress.go_on(0, missing));
     other.run_until_idle(missing, |_| {
         ran += 1;
-        goes_on = told.go_on(ran, missing);
+        goes_on = progress.go_on(ran, missing);
         !goes_on
     });
-    goes_on = goes_on && told.go_on(missing, missing);
+    goes_on = goes_on && progress.go_on(missing, missing);
     let side = |name: &str, session: &Session| match cycles(session) {
         1 => format!("{name}, 1 cycle"),
         count => format!("{name}, {count} cycles"),
@@ -131,10 +142,6 @@ fn lines(
 
 fn of(session: &Session) -> Side<'_> {
     Side { history: session.history(), world: session.world() }
-}
-
-fn said(severity: Severity, text: &str) -> Done {
-    Done { message: Some((severity, text.to_owned())), ..Done::default() }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use crate::tui::testing::Live;
 use kubestep_api::Object;
 use kubestep_framework::testing::{PodBuilder as _, pod};
-use kubestep_live::attended::stand_in::StandIn;
+use kubestep_live::scheduling::stand_in::StandIn;
 
 const CLUSTER: &str = "---
 kind: Node
@@ -39,12 +39,12 @@ fn follow(mut live: Live, server: &StandIn, changes: std::ops::Range<usize>) -> 
 #[test]
 fn nothing_grows_however_long_a_cluster_is_followed() {
     let (mut live, server) = Live::real(CLUSTER);
-    live.driver.session.set_history_memory(0);
+    live.interface.driver.session.set_history_memory(0);
     live = live.keys(" ");
     let mut cycles = Vec::new();
     for round in 0..8 {
         live = follow(live, &server, round * 150..(round + 1) * 150);
-        let (session, model) = (live.driver.session(), &live.driver.model);
+        let (session, model) = (live.interface.driver.session(), &live.interface.driver.model);
         let (timeline, history) = (session.timeline(), session.history());
         assert!(timeline.steps().count() <= STEPS, "round {round}");
         let kept = history.cycles().count();
@@ -66,11 +66,11 @@ fn who_goes_back_to_the_beginning_is_told_that_it_is_forgotten() {
     live = follow(live, &server, 0..600);
     let mut live = live.keys(" C");
     assert!(live.text().contains("this is the beginning of the recording"), "{}", live.text());
-    live.driver.session.set_history_memory(0);
+    live.interface.driver.session.set_history_memory(0);
     let mut live = follow(live.keys("c "), &server, 600..800);
-    let first = live.driver.model.cycles[0].cycle;
+    let first = live.interface.driver.model.cycles[0].cycle;
     assert!(first > 1);
-    let told = "what came before +1m30s was forgotten; a larger --history-memory keeps more";
+    let told = "the history before +1m30s was dropped; a larger --history-memory keeps more";
     for keys in [" C", "S", "{", ":cycle 1<Enter>", "@10s<Enter>"] {
         live = live.keys(keys);
         let text = live.text();
@@ -79,7 +79,7 @@ fn who_goes_back_to_the_beginning_is_told_that_it_is_forgotten() {
     // From there on all is as ever, forward too, and the timeline begins there.
     let mut live = live.keys("}5");
     assert!(live.text().contains("n1"), "{}", live.text());
-    assert_eq!(live.driver.session().record().map(|record| record.cycle), Some(first));
+    assert_eq!(live.interface.driver.session().record().map(|record| record.cycle), Some(first));
     let mut live = live.keys(":cycle 100000<Enter>");
     assert!(live.text().contains("no cycle 100000 is recorded"), "{}", live.text());
 }

@@ -30,24 +30,25 @@ fn nothing_grows_however_long_it_is_used() {
     let mut session = session(&crowd(PODS));
     session.set_history_memory(0);
     let mut live = Live::new(session, (100, 30)).keys("c");
-    let entries = live.driver.session().history().len();
+    let entries = live.interface.driver.session().history().len();
     let mut said = 0;
     for number in 0..ROUNDS {
         live = live.keys(&round(number));
-        let session = live.driver.session();
+        let session = live.interface.driver.session();
         let (copies, bytes) = session.copies();
         assert!(copies <= COPIES && bytes > 0, "round {number}: {copies} copies");
         let whole = session.history().cycles().filter(|record| record.is_whole()).count();
         assert!(whole <= WHOLE, "round {number}: {whole} whole records");
-        let branches = live.driver.branches.list(session).len();
+        let branches = live.interface.driver.branches.list(session).len();
         assert!(branches <= BRANCHES, "round {number}: {branches} branches");
         assert!(session.history().len() <= entries, "round {number}");
-        let (shown, cycles) = (live.driver.model.cycles.len(), session.history().cycle_count());
+        let (shown, cycles) =
+            (live.interface.driver.model.cycles.len(), session.history().cycle_count());
         assert_eq!((shown, cycles), (PODS, PODS), "round {number}");
-        assert_eq!(live.driver.model.events.len(), session.history().len() - cycles);
-        said = live.driver.branches.list(session).len().max(said);
+        assert_eq!(live.interface.driver.model.events.len(), session.history().len() - cycles);
+        said = live.interface.driver.branches.list(session).len().max(said);
     }
     assert_eq!(said, BRANCHES, "the rounds made more branches than are kept");
     let text = live.keys("M").text();
-    assert!(text.contains("was given up"), "{text}");
+    assert!(text.contains("was dropped"), "{text}");
 }

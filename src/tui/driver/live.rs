@@ -4,18 +4,31 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Done, Driver};
-use crate::tui::app::Request;
+use super::Driver;
+use crate::tui::command::Command;
+use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::LiveModel;
-use crate::tui::widget::status_line::Severity;
 use kubestep_api::Time;
-use kubestep_live::attended::Arrival;
-use kubestep_live::{Decision, Following, Notice, debugger};
+use kubestep_live::scheduling::Arrival;
+use kubestep_live::{Decision, Following, InteractiveScheduler, Notice, debugger};
+
+/// The live cluster behind the session.
+#[derive(Default)]
+pub(super) struct Live {
+    /// A cluster that a shadow scheduler follows.
+    pub following: Option<Following>,
+    /// A cluster that the session schedules.
+    pub attended: Option<Box<InteractiveScheduler>>,
+    /// Notices that are not on screen yet.
+    pub unsaid: Vec<Notice>,
+    /// Whether a real scheduler goes on without stepping.
+    pub runs: bool,
+}
 
 impl Driver {
     /// Lets the session follow a cluster whose lists were loaded into it.
     pub fn follow(&mut self, following: Following) {
-        self.following = Some(following);
+        self.live.following = Some(following);
         self.session.forget_past();
         self.model.start = self.session.world().now();
         self.live_changed();
@@ -31,19 +44,20 @@ impl Driver {
     /// Whether events of a cluster are to be taken in: not while it is stopped, and not into a
     /// branch.
     pub fn follows(&self) -> bool {
-        let shadows = self.following.as_ref().is_some_and(|following| !following.is_frozen());
-        shadows && self.branches.on_original() || self.attended.is_some() && self.held().is_none()
+        let shadows = self.live.following.as_ref().is_some_and(|following| !following.is_frozen());
+        shadows && self.branches.on_original()
+            || self.live.attended.is_some() && self.held().is_none()
     }
 
     /// Whether the connection to a cluster is to be looked at, also while it is frozen or a branch
     /// is shown.
     pub fn is_live(&self) -> bool {
-        self.following.is_some() || self.attended.is_some()
+        self.live.following.is_some() || self.live.attended.is_some()
     }
 
     /// What comes next from the cluster; never, if none is followed.
     pub async fn next_arrival(&mut self) -> Option<Arrival> {
-        match (&mut self.following, &mut self.attended) {
+        match (&mut self.live.following, &mut self.live.attended) {
             (Some(following), _) => following.next().await.map(Arrival::Event),
             (None, Some(attended)) => attended.next().await,
             (None, None) => std::future::pending().await,
@@ -52,16 +66,16 @@ impl Driver {
 
     /// Takes in what came and all behind it. Gives what is to be said.
     pub fn take_in(&mut self, arrival: Option<Arrival>) -> Vec<Notice> {
-        let notices = match (&mut self.following, arrival) {
+        let notices = match (&mut self.live.following, arrival) {
             (None, arrival) => self.take_arrival(arrival),
             (Some(following), Some(Arrival::Event(event))) => {
                 following.take(&mut self.session, event)
             }
-            // Nobody answers a shadow.
-            (Some(_), Some(Arrival::Answered(_))) => Vec::new(),
+            // A shadow writes nothing and holds no lease.
+            (Some(_), Some(Arrival::Answered(_) | Arrival::Lead)) => Vec::new(),
             (Some(_), None) => {
-                self.following = None;
-                let text = "the cluster is not followed any more: what is shown gets old";
+                self.live.following = None;
+                let text = "the cluster is no longer followed: what is shown is out of date";
                 vec![Notice { serious: true, text: text.to_owned() }]
             }
         };
@@ -72,9 +86,9 @@ impl Driver {
     /// Lets the scheduler beside the cluster work for about `budget`; a real one only if it
     /// `runs` by itself. Gives whether there is more to do, and what is to be said if a
     /// breakpoint stopped it.
-    pub fn live_slice(&mut self, budget: Duration, runs: bool) -> (bool, Option<Done>) {
+    pub fn live_slice(&mut self, budget: Duration, runs: bool) -> (bool, Option<CommandResult>) {
         let before = self.session.timeline().steps().end();
-        let (more, done) = match &mut self.following {
+        let (more, done) = match &mut self.live.following {
             Some(following) if self.branches.on_original() => {
                 (following.work(&mut self.session, budget), None)
             }
@@ -90,7 +104,7 @@ impl Driver {
     /// Lets time pass. Gives when to do that again, and whether something has changed.
     pub fn live_tick(&mut self) -> (Duration, bool) {
         let before = self.session.timeline().steps().end();
-        let (next, mut changed) = match (&mut self.following, &self.attended) {
+        let (next, mut changed) = match (&mut self.live.following, &self.live.attended) {
             (Some(following), _) if self.branches.on_original() => {
                 following.tick(&mut self.session);
                 let shown = self.model.live.as_ref().and_then(|live| live.outage.as_ref());
@@ -108,35 +122,34 @@ impl Driver {
     }
 
     /// What cannot be done while a cluster is followed.
-    pub(super) fn refused_live(&self, request: &Request) -> Option<Done> {
-        let (real, frozen) = match (&self.following, &self.attended) {
+    pub(super) fn refused_live(&self, command: &Command) -> Option<CommandResult> {
+        let (real, frozen) = match (&self.live.following, &self.live.attended) {
             // A branch goes its own way.
             _ if !self.branches.on_original() => return None,
             (Some(following), _) => (false, following.is_frozen()),
             (None, Some(_)) => (true, false),
             (None, None) => return None,
         };
-        let text = match request {
-            Request::ContinueHere => "the past of a live cluster cannot be changed",
-            Request::Advance(_) if real => "time passes by itself on a live cluster",
-            Request::Moment(micros) if real && self.is_to_come(*micros) => {
+        let text = match command {
+            Command::ContinueHere => "the past of a live cluster cannot be changed",
+            Command::Advance(_) if real => "time passes by itself on a live cluster",
+            Command::GoToTime(micros) if real && self.is_to_come(*micros) => {
                 "this moment is still to come: time passes by itself on a live cluster"
             }
-            Request::Advance(_) if !frozen => {
+            Command::Advance(_) if !frozen => {
                 "time passes by itself on a live cluster; Z freezes it"
             }
             _ => return None,
         };
-        let message = Some((Severity::Error, text.to_owned()));
-        Some(Done { message, ..Done::default() })
+        Some(CommandResult::error(text))
     }
 
     fn is_to_come(&self, micros: i64) -> bool {
         self.model.start.0.saturating_add(micros) > self.session.world().now().0
     }
 
-    pub(super) fn freeze(&mut self) -> Done {
-        let (frozen, waiting) = match (&mut self.following, &mut self.attended) {
+    pub(super) fn freeze(&mut self) -> CommandResult {
+        let (frozen, waiting) = match (&mut self.live.following, &mut self.live.attended) {
             (Some(following), _) => {
                 following.freeze(!following.is_frozen());
                 (following.is_frozen(), following.waiting())
@@ -145,20 +158,20 @@ impl Driver {
                 attended.freeze(!attended.is_frozen());
                 (attended.is_frozen(), attended.waiting())
             }
-            (None, None) => return Done::default(),
+            (None, None) => return CommandResult::default(),
         };
         let text = match (frozen, waiting) {
-            (true, _) => "frozen: events queue up, nothing moves; Z goes on".to_owned(),
-            (false, 0) => "going on; nothing has happened meanwhile".to_owned(),
-            (false, waiting) => format!("going on with {waiting} events that have queued up"),
+            (true, _) => "frozen: updates are queued; Z resumes".to_owned(),
+            (false, 0) => "resumed; no updates were queued".to_owned(),
+            (false, waiting) => format!("resumed with {waiting} queued updates"),
         };
         self.live_changed();
-        Done { message: Some((Severity::Info, text)), ..Done::default() }
+        CommandResult::info(text)
     }
 
-    pub(super) fn dump(&self) -> Done {
+    pub(super) fn dump(&self) -> CommandResult {
         let title = "What the scheduler believes".to_owned();
-        Done { window: Some((title, debugger::dump(&self.session))), ..Done::default() }
+        CommandResult::window(WindowContent::Lines(title, debugger::dump(&self.session)))
     }
 
     /// Takes over whether what is shown is the live cluster, and whether a real scheduler is held.
@@ -169,11 +182,18 @@ impl Driver {
         }
     }
 
+    /// Why no scheduler of the cluster is at work, in a sentence.
+    fn no_scheduler(&self) -> Option<String> {
+        let world = self.session.world();
+        world.schedulers().first_absence(world.now())
+    }
+
     pub(super) fn live_changed(&mut self) {
-        self.model.live = match (&self.following, &self.attended) {
+        self.model.live = match (&self.live.following, &self.live.attended) {
             (Some(following), _) => Some(LiveModel {
                 frozen: following.is_frozen(),
                 outage: following.outage(),
+                no_scheduler: self.no_scheduler(),
                 waiting: following.waiting(),
                 decisions: following.shadow().decisions().to_vec(),
                 ..LiveModel::default()

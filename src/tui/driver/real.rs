@@ -8,21 +8,22 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Done, Driver, Way, stopped};
-use crate::tui::model::{Held, RealModel};
+use super::{Driver, StepMode};
+use crate::tui::command_result::CommandResult;
+use crate::tui::model::{HoldReason, RealModel};
 use crate::tui::widget::status_line::Severity;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::{Position, Ran, Session};
-use kubestep_live::attended::{Arrival, Standing};
-use kubestep_live::{Attended, Notice};
+use kubestep_live::scheduling::{Arrival, LeaderStatus};
+use kubestep_live::{InteractiveScheduler, Notice};
 
 /// How a real scheduler is made to decide.
 pub const DECIDING: &str =
-    "s steps into a cycle, n decides one, Space lets it go on by itself and holds it";
+    "s steps into a cycle, n runs one, Space schedules continuously or pauses";
 
 /// What stepping on came to.
-pub(super) enum Went {
+pub(super) enum StepResult {
     /// The position moved, or a cycle ran.
     Ran(Ran),
     /// Writes were sent: these, in a few words.
@@ -31,22 +32,22 @@ pub(super) enum Went {
     Refused(String),
 }
 
-impl Went {
+impl StepResult {
     /// Whether a cycle ran.
     pub fn is_new_cycle(&self) -> bool {
-        matches!(self, Went::Ran(Ran::NewCycle))
+        matches!(self, StepResult::Ran(Ran::NewCycle))
     }
 
     /// Whether there is no use in stepping on.
     pub fn is_end(&self) -> bool {
-        matches!(self, Went::Refused(_) | Went::Ran(Ran::Idle | Ran::AtStart))
+        matches!(self, StepResult::Refused(_) | StepResult::Ran(Ran::Idle | Ran::AtStart))
     }
 }
 
 impl Driver {
     /// Lets the session, which acts, schedule for real.
-    pub fn attend(&mut self, attended: Attended) {
-        self.attended = Some(Box::new(attended));
+    pub fn attend(&mut self, attended: InteractiveScheduler) {
+        self.live.attended = Some(Box::new(attended));
         self.session.forget_past();
         self.model.start = self.session.world().now();
         self.live_changed();
@@ -54,28 +55,28 @@ impl Driver {
 
     /// Whether the session on screen is the one that schedules for real.
     pub fn is_real(&self) -> bool {
-        self.attended.is_some() && self.session.acts()
+        self.live.attended.is_some() && self.session.acts()
     }
 
     /// Why nothing is decided and no news are taken in.
-    pub(super) fn held(&self) -> Option<Held> {
-        let attended = self.attended.as_ref()?;
+    pub(super) fn held(&self) -> Option<HoldReason> {
+        let attended = self.live.attended.as_ref()?;
         if !self.session.acts() {
-            return Some(Held::Branch);
+            return Some(HoldReason::Branch);
         }
         if attended.is_frozen() {
-            return Some(Held::Frozen);
+            return Some(HoldReason::Frozen);
         }
         if !self.session.unsent().is_empty() {
-            return Some(Held::Cycle);
+            return Some(HoldReason::Cycle);
         }
         let at_head = self.session.is_at_newest() && self.session.position() == Position::START;
-        (!at_head).then_some(Held::Past)
+        (!at_head).then_some(HoldReason::Past)
     }
 
     /// What the picture says of it.
     pub(super) fn real_model(&self) -> Option<RealModel> {
-        let attended = self.attended.as_ref()?;
+        let attended = self.live.attended.as_ref()?;
         Some(RealModel {
             context: attended.context().to_owned(),
             dry_run: attended.is_dry_run(),
@@ -86,84 +87,82 @@ impl Driver {
 
     /// One step. Beyond what is recorded a real scheduler sends what is held, or else decides:
     /// who stands in the present steps into the next cycle, not into news that have just come.
-    pub(super) fn one_step(&mut self, way: Way, step: fn(&mut Session) -> Ran) -> Went {
+    pub(super) fn one_step(&mut self, way: StepMode, step: fn(&mut Session) -> Ran) -> StepResult {
         let went = self.step_on(way, step);
-        if way == Way::Into && went.is_new_cycle() {
+        if way == StepMode::Into && went.is_new_cycle() {
             self.session.enter();
         }
         went
     }
 
-    fn step_on(&mut self, way: Way, step: fn(&mut Session) -> Ran) -> Went {
+    fn step_on(&mut self, way: StepMode, step: fn(&mut Session) -> Ran) -> StepResult {
         let at_news = self.session.record().is_none();
-        if way != Way::Back && at_news && self.is_real() && self.held().is_none() {
+        if way != StepMode::Back && at_news && self.is_real() && self.held().is_none() {
             return self.decide_next();
         }
         match step(&mut self.session) {
             Ran::AtEnd => self.step_for_real(),
-            ran => Went::Ran(ran),
+            ran => StepResult::Ran(ran),
         }
     }
 
-    fn step_for_real(&mut self) -> Went {
+    fn step_for_real(&mut self) -> StepResult {
         let sends = !self.session.unsent().is_empty();
         self.session.go_to_end();
         match self.send() {
             Some(words) => {
                 self.session.go_to_end();
-                Went::Sent(words)
+                StepResult::Sent(words)
             }
-            None if sends => Went::Refused(self.stays_held()),
+            None if sends => StepResult::Refused(self.stays_held()),
             None => self.decide_next(),
         }
     }
 
     /// Why a cycle stays held.
     fn stays_held(&mut self) -> String {
-        let why = self.attended.as_mut().and_then(|attended| attended.may_write().err());
+        let why = self.live.attended.as_mut().and_then(|attended| attended.may_write().err());
         format!("{} stays held; {}", self.cycle_words(), why.unwrap_or_default())
     }
 
     /// Decides about the next pod for real.
-    pub(super) fn decide_next(&mut self) -> Went {
-        let Some(attended) = &mut self.attended else { return Went::Ran(Ran::Idle) };
+    pub(super) fn decide_next(&mut self) -> StepResult {
+        let Some(attended) = &mut self.live.attended else { return StepResult::Ran(Ran::Idle) };
         if let Err(text) = attended.may_write() {
-            return Went::Refused(text);
+            return StepResult::Refused(text);
         }
-        self.unsaid.extend(attended.catch_up(&mut self.session));
+        self.live.unsaid.extend(attended.catch_up(&mut self.session));
         match attended.decide(&mut self.session) {
-            Ok(true) => Went::Ran(Ran::NewCycle),
-            Ok(false) => Went::Ran(Ran::Idle),
-            Err(text) => Went::Refused(text),
+            Ok(true) => StepResult::Ran(Ran::NewCycle),
+            Ok(false) => StepResult::Ran(Ran::Idle),
+            Err(text) => StepResult::Refused(text),
         }
     }
 
     /// Sends what a real scheduler wants written, unless that has to wait. Gives it in a few
     /// words.
     pub(super) fn send(&mut self) -> Option<String> {
-        let attended = self.attended.as_mut().filter(|_| self.session.acts())?;
+        let attended = self.live.attended.as_mut().filter(|_| self.session.acts())?;
         // Without the lease it never may again: then it fails, and one can look on.
         let waits = attended.may_write().is_err() && !attended.standing().is_lost();
         if waits { None } else { attended.send(&mut self.session) }
     }
 
     /// What stepping on has to say: of a cycle for real, what of it is held or was sent.
-    pub(super) fn said_of(&self, went: &Went, sent: Option<String>) -> Done {
+    pub(super) fn said_of(&self, went: &StepResult, sent: Option<String>) -> CommandResult {
         let held = self.session.unsent_words();
         match went {
-            Went::Refused(text) => {
-                Done { message: Some((Severity::Error, text.clone())), ..Done::default() }
-            }
-            Went::Sent(words) => Done::said(format!("sent: {words}")),
-            Went::Ran(Ran::NewCycle) if !held.is_empty() => Done::said(format!(
-                "{} is held: {held}; }} sends it, and so does stepping on beyond its end",
+            StepResult::Refused(text) => CommandResult::error(text.clone()),
+            StepResult::Sent(words) => CommandResult::info(format!("sent: {words}")),
+            StepResult::Ran(Ran::NewCycle) if !held.is_empty() => CommandResult::info(format!(
+                "{} is held: {held}; }} sends it, as does stepping past its end",
                 self.cycle_words()
             )),
-            Went::Ran(Ran::NewCycle) if sent.is_some() => {
+            StepResult::Ran(Ran::NewCycle) if sent.is_some() => {
                 let sent = sent.unwrap_or_default();
-                Done::said(format!("{} is decided and sent: {sent}", self.cycle_words()))
+                CommandResult::info(format!("{} is decided and sent: {sent}", self.cycle_words()))
             }
-            Went::Ran(ran) => self.said(*ran),
+            StepResult::Ran(ran) => self.said(*ran),
         }
     }
 
@@ -173,45 +172,43 @@ impl Driver {
     }
 
     /// From now on it decides by itself; what was held is sent.
-    pub(super) fn let_run(&mut self) -> Done {
+    pub(super) fn let_run(&mut self) -> CommandResult {
         if !self.session.unsent().is_empty() && !self.session.is_at_newest() {
             let text = "a cycle is held: c goes to it, } sends what it wants written".to_owned();
-            let message = Some((Severity::Error, text));
-            return Done { message, stopped: true, ..Done::default() };
+            return CommandResult { stopped: true, ..CommandResult::error(text) };
         }
         let sends = !self.session.unsent().is_empty();
         let sent = self.send().map(|words| format!("; sent: {words}"));
         if sends && sent.is_none() {
-            let message = Some((Severity::Error, self.stays_held()));
-            return Done { message, stopped: true, ..Done::default() };
+            return CommandResult { stopped: true, ..CommandResult::error(self.stays_held()) };
         }
         let sent = sent.unwrap_or_default();
         self.session.go_to_end();
-        self.runs = true;
-        match self.attended.as_mut().map(|attended| attended.may_write()) {
+        self.live.runs = true;
+        match self.live.attended.as_mut().map(|attended| attended.may_write()) {
             Some(Err(text)) => {
-                let text = format!("it goes on as soon as it may{sent}; {text}");
-                Done { message: Some((Severity::Warning, text)), ..Done::default() }
+                let text = format!("scheduling resumes when that is allowed{sent}; {text}");
+                CommandResult::of(Severity::Warning, text)
             }
-            _ => Done::said(format!("deciding by itself; Space holds it{sent}")),
+            _ => CommandResult::info(format!("scheduling continuously; Space pauses{sent}")),
         }
     }
 
     /// Lets a real scheduler decide for about `budget`. Gives whether there is more to do, and
     /// what is to be said if a breakpoint stopped it.
-    pub(super) fn run_for_real(&mut self, budget: Duration) -> (bool, Option<Done>) {
+    pub(super) fn run_for_real(&mut self, budget: Duration) -> (bool, Option<CommandResult>) {
         let start = Instant::now();
-        while self.runs && self.held().is_none() && start.elapsed() < budget {
+        while self.live.runs && self.held().is_none() && start.elapsed() < budget {
             let since = self.newest_moment();
             if !self.decide_next().is_new_cycle() {
                 return (false, None);
             }
             if let Some(words) = self.stop_until(since, self.newest_moment()) {
-                return (false, Some(stopped(words)));
+                return (false, Some(CommandResult::stopped(words)));
             }
             self.send();
         }
-        (self.runs && self.held().is_none(), None)
+        (self.live.runs && self.held().is_none(), None)
     }
 
     /// The end of what is recorded.
@@ -222,63 +219,63 @@ impl Driver {
     /// Lets time pass for a real scheduler. Gives whether something has changed.
     pub(super) fn tick_for_real(&mut self) -> bool {
         let held = self.held().is_some();
-        let Some(attended) = &mut self.attended else { return false };
+        let Some(attended) = &mut self.live.attended else { return false };
         let shown = self.model.live.as_ref().map_or(0, |live| live.waiting);
-        let led = *attended.standing() == Standing::Leads;
+        let led = *attended.standing() == LeaderStatus::Leads;
         let (changed, notices) = attended.tick(&mut self.session, held);
-        self.unsaid.extend(notices);
-        if !led && *attended.standing() == Standing::Leads {
-            self.unsaid.push(Notice { serious: false, text: DECIDING.into() });
+        self.live.unsaid.extend(notices);
+        if !led && *attended.standing() == LeaderStatus::Leads {
+            self.live.unsaid.push(Notice { serious: false, text: DECIDING.into() });
         }
         changed || held && attended.waiting() != shown
     }
 
     /// Takes in what came from the cluster. Gives what is to be said.
     pub(super) fn take_arrival(&mut self, arrival: Option<Arrival>) -> Vec<Notice> {
-        let Some(attended) = &mut self.attended else { return Vec::new() };
+        let Some(attended) = &mut self.live.attended else { return Vec::new() };
         match arrival {
             Some(arrival) => attended.take(&mut self.session, arrival),
             None => {
                 attended.freeze(true);
-                let text = "the cluster is not followed any more: nothing is decided".to_owned();
+                let text = "the cluster is no longer followed: nothing is scheduled".to_owned();
                 vec![Notice { serious: true, text }]
             }
         }
     }
 
     /// Why nothing can be done by hand for real at the moment.
-    pub(super) fn refused_by_hand(&mut self) -> Option<Done> {
+    pub(super) fn refused_by_hand(&mut self) -> Option<CommandResult> {
         let held = self.held();
         let text = match held {
             _ if !self.is_real() => return None,
-            Some(Held::Past | Held::Branch) => {
-                "this is the past: c goes back to the present, :fork tries it here".to_owned()
+            Some(HoldReason::Past | HoldReason::Branch) => {
+                "this is the past: c returns to the newest state, :fork tries it here".to_owned()
             }
-            Some(Held::Cycle) => format!("{} is held: }} sends it first", self.cycle_words()),
-            _ => self.attended.as_mut()?.may_write().err()?,
+            Some(HoldReason::Cycle) => format!("{} is held: }} sends it first", self.cycle_words()),
+            _ => self.live.attended.as_mut()?.may_write().err()?,
         };
-        Some(Done { message: Some((Severity::Error, text)), ..Done::default() })
+        Some(CommandResult::error(text))
     }
 
     /// What was said while something else went on.
     pub fn take_unsaid(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.unsaid)
+        std::mem::take(&mut self.live.unsaid)
     }
 
     /// How a real scheduler is left: what it wanted written and was never sent, and whether its
     /// lease was lost.
-    pub fn left(&self) -> Left {
+    pub fn left(&self) -> SchedulerExit {
         let here = self.session.acts().then_some(&self.session);
         let original = here.or_else(|| self.branches.other(ORIGINAL));
         let unsent = original.map(Session::unsent_words).unwrap_or_default();
-        let standing = self.attended.as_ref().map(|attended| attended.standing());
-        Left { unsent, lost: standing.is_some_and(Standing::is_lost) }
+        let standing = self.live.attended.as_ref().map(|attended| attended.standing());
+        SchedulerExit { unsent, lost: standing.is_some_and(LeaderStatus::is_lost) }
     }
 }
 
-/// See [`Driver::left`].
+/// What a real scheduler left undone when the debugger was closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct SchedulerExit {
     /// What was held and is not written, in a few words; empty: nothing.
     pub unsent: String,
     /// Whether the lease was lost.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::tui::model::{Place, PodRow, QueuedPod, WaitingPod};
+use crate::tui::model::{PodPlace, PodRow, QueuedPod, WaitingPod};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, Time};
 use kubestep_cluster::World;
@@ -75,7 +75,7 @@ fn unserved(world: &World) -> Vec<QueuedPod> {
         until: None,
         rejected_by: Vec::new(),
         reason: format!(
-            "no profile serves the scheduler name {:?}: nobody ever tries the pod; W tells more",
+            "no profile serves the scheduler name {:?}, so the pod is never scheduled; W explains",
             pod.spec.scheduler_name.as_str()
         ),
     };
@@ -124,18 +124,18 @@ pub fn pods(world: &World) -> Vec<PodRow> {
     rows.into_iter().map(row).collect()
 }
 
-fn place(scheduler: &Scheduler, key: NamespacedName, pod: &Pod) -> Place {
+fn place(scheduler: &Scheduler, key: NamespacedName, pod: &Pod) -> PodPlace {
     if pod.is_terminal() {
-        return Place::Ended;
+        return PodPlace::Ended;
     }
     if !pod.spec.node_name.is_empty() {
-        return Place::Node(pod.spec.node_name);
+        return PodPlace::Node(pod.spec.node_name);
     }
     if let Some(waiting) = scheduler.waiting().iter().find(|w| w.pod().key() == key) {
-        return Place::Waiting(waiting.node());
+        return PodPlace::Waiting(waiting.node());
     }
     match scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
-        true => Place::Queue(scheduler.queue().place_of(key)),
-        false => Place::NobodyServes,
+        true => PodPlace::Queue(scheduler.queue().place_of(key)),
+        false => PodPlace::NobodyServes,
     }
 }

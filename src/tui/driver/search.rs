@@ -7,14 +7,14 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::beside::{Beside, Came};
-use super::difference::Comparing;
-use super::{Done, Driver, Open};
+use super::Driver;
+use super::difference::RunningComparison;
+use super::task::{BackgroundTask, TaskState};
 use crate::report::fixes;
-use crate::tui::action::whatif::Wish;
-use crate::tui::widget::status_line::Severity;
+use crate::tui::command::WhatIfCommand;
+use crate::tui::command_result::{CommandResult, WindowContent};
 use kubestep_debug::Position as Frame;
-use kubestep_debug::edit::{Edit, EditError};
+use kubestep_debug::edit::EditError;
 use kubestep_debug::fix::{self, Fixes, Limits};
 use kubestep_framework::pod::NamespacedName;
 
@@ -23,7 +23,7 @@ const NOW: Duration = Duration::ZERO;
 
 /// What was asked, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Question {
+pub(super) struct FixQuery {
     pod: NamespacedName,
     branch: String,
     step: usize,
@@ -31,24 +31,35 @@ pub(super) struct Question {
     frame: Frame,
 }
 
-/// What is looked for beside the keys.
-pub(super) enum Searching {
+/// Work on threads of its own, and what it came to last.
+#[derive(Default)]
+pub(super) struct Tasks {
+    /// What is under way.
+    pub running: Option<RunningTask>,
+    /// The last changes found.
+    pub fixes: Option<FoundFixes>,
+    /// The last comparison of branches.
+    pub comparison: Option<super::difference::Comparison>,
+}
+
+/// What is searched in the background.
+pub(super) enum RunningTask {
     /// What would make a pod fit.
-    Fixes(Question, Beside<Fixes>),
+    Fixes(FixQuery, BackgroundTask<Fixes>),
     /// What differs between two branches.
-    Difference(Comparing),
+    Difference(RunningComparison),
 }
 
 /// What a search came to.
-pub(super) struct Answer {
-    question: Question,
+pub(super) struct FoundFixes {
+    question: FixQuery,
     fixes: Fixes,
 }
 
 impl Driver {
     /// What would make the pod fit at the position: looked for, or at hand from before.
-    pub(super) fn fixes(&mut self, pod: NamespacedName) -> Done {
-        let question = Question {
+    pub(super) fn fixes(&mut self, pod: NamespacedName) -> CommandResult {
+        let question = FixQuery {
             pod,
             branch: self.branches.name().to_owned(),
             step: self.session.step(),
@@ -56,118 +67,120 @@ impl Driver {
             frame: self.session.position(),
         };
         let same =
-            |other: &Question| Question { frame: question.frame, ..other.clone() } == question;
-        if let Some(answer) = self.found.as_ref().filter(|answer| same(&answer.question)) {
-            return Done { open: Some(window(answer)), ..Done::default() };
+            |other: &FixQuery| FixQuery { frame: question.frame, ..other.clone() } == question;
+        if let Some(answer) = self.tasks.fixes.as_ref().filter(|answer| same(&answer.question)) {
+            return CommandResult::window(window(answer));
         }
         if self.session.world_at(self.session.step()).api().objects().pod(pod).is_none() {
             return super::why::gone(pod);
         }
         self.stop_search();
         match self.begin_search(question) {
-            Ok(searching) => self.searching = Some(searching),
+            Ok(searching) => self.tasks.running = Some(searching),
             Err(error) => {
                 let text = format!("cannot search: {error}");
-                return Done { message: Some((Severity::Error, text)), ..Done::default() };
+                return CommandResult::error(text);
             }
         }
-        Done { searching: true, ..Done::default() }
+        CommandResult { searching: true, ..CommandResult::default() }
     }
 
-    fn begin_search(&mut self, question: Question) -> std::io::Result<Searching> {
+    fn begin_search(&mut self, question: FixQuery) -> std::io::Result<RunningTask> {
         let pod = question.pod;
         let mut world = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
         world.write_here();
-        let work = Beside::begin("fixes", move |told| {
-            let mut go_on = |tried, of| told.go_on(tried, of);
+        let work = BackgroundTask::begin("fixes", move |progress| {
+            let mut go_on = |tried, of| progress.go_on(tried, of);
             fix::fixes(&world, &world, pod, Limits::default(), &mut go_on)
         })?;
-        Ok(Searching::Fixes(question, work))
+        Ok(RunningTask::Fixes(question, work))
     }
 
     /// Whether a search is under way: call `search_tick` now and then.
     pub fn is_searching(&self) -> bool {
-        self.searching.is_some()
+        self.tasks.running.is_some()
     }
 
     /// Ends the search; what it has found until then still comes.
     pub fn stop_search(&mut self) {
-        match &self.searching {
-            Some(Searching::Fixes(_, work)) => work.stop(),
-            Some(Searching::Difference(comparing)) => comparing.stop(),
+        match &self.tasks.running {
+            Some(RunningTask::Fixes(_, work)) => work.stop(),
+            Some(RunningTask::Difference(comparing)) => comparing.stop(),
             None => {}
         }
     }
 
     /// Looks how far the search is. What came of it once it is over.
-    pub fn search_tick(&mut self) -> Option<Done> {
+    pub fn search_tick(&mut self) -> Option<CommandResult> {
         self.model.searching = None;
-        let going_on = match self.searching.take()? {
-            Searching::Fixes(question, work) => match work.result(NOW) {
-                Came::NotYet => Searching::Fixes(question, work),
+        let going_on = match self.tasks.running.take()? {
+            RunningTask::Fixes(question, work) => match work.result(NOW) {
+                TaskState::Running => RunningTask::Fixes(question, work),
                 came => return Some(self.take_found(question, came)),
             },
-            Searching::Difference(comparing) => match self.take_compared(comparing, NOW) {
-                Err(comparing) => Searching::Difference(comparing),
+            RunningTask::Difference(comparing) => match self.take_compared(comparing, NOW) {
+                Err(comparing) => RunningTask::Difference(comparing),
                 Ok(done) => return Some(done),
             },
         };
         self.model.searching = Some(going_on.words());
-        self.searching = Some(going_on);
+        self.tasks.running = Some(going_on);
         None
     }
 
-    fn take_found(&mut self, question: Question, came: Came<Fixes>) -> Done {
-        let Came::Result(fixes) = came else {
+    fn take_found(&mut self, question: FixQuery, came: TaskState<Fixes>) -> CommandResult {
+        let TaskState::Done(fixes) = came else {
             let text = "the search ended without a result".to_owned();
-            return Done { message: Some((Severity::Error, text)), ..Done::default() };
+            return CommandResult::error(text);
         };
-        let answer = Answer { question, fixes };
-        let open = Some(window(&answer));
-        self.found = Some(answer);
-        Done { open, ..Done::default() }
+        let answer = FoundFixes { question, fixes };
+        let window = window(&answer);
+        self.tasks.fixes = Some(answer);
+        CommandResult::window(window)
     }
 
     /// Does the edits of a change that was found, in a branch from where it was asked for.
-    pub(super) fn apply_fix(&mut self, number: usize) -> Result<Done, EditError> {
-        let found = self.found.as_ref().and_then(|answer| {
-            let lines = answer.fixes.found.get(number)?.edits.iter().map(Edit::line);
-            Some((answer.question.clone(), lines.collect::<Vec<String>>()))
+    pub(super) fn apply_fix(&mut self, number: usize) -> Result<CommandResult, EditError> {
+        let found = self.tasks.fixes.as_ref().and_then(|answer| {
+            Some((answer.question.clone(), answer.fixes.found.get(number)?.edits.clone()))
         });
-        let nothing = || EditError("nothing was found yet; X looks for it".into());
-        let (question, lines) = found.ok_or_else(nothing)?;
+        let nothing = || EditError("nothing was found yet; X searches".into());
+        let (question, edits) = found.ok_or_else(nothing)?;
         self.branches.switch(&mut self.session, &question.branch)?;
         let steps = self.session.timeline().steps().end();
         if question.step >= steps || question.stop >= self.session.timeline().stops().end() {
             return Err(EditError(
-                "what it was found for is not there any more; X looks anew".into(),
+                "the state it was found for no longer exists; X searches again".into(),
             ));
         }
         self.session.go_to_stop(question.stop);
         self.session.go_to(question.frame);
-        let done = self.edits(&lines)?;
-        let told = done.message.map(|(_, text)| text).unwrap_or_default();
-        Ok(Done::said(format!("{told}; c runs on, D compares, u undoes")))
+        let done = self.edits(edits)?;
+        let text = done.message.map(|(_, text)| text).unwrap_or_default();
+        Ok(CommandResult::info(format!("{text}; c runs on, D compares, u undoes")))
     }
 }
 
-impl Searching {
+impl RunningTask {
     fn words(&self) -> String {
         let (question, work) = match self {
-            Searching::Fixes(question, work) => (question, work),
-            Searching::Difference(comparing) => return comparing.words(),
+            RunningTask::Fixes(question, work) => (question, work),
+            RunningTask::Difference(comparing) => return comparing.words(),
         };
         let pod = question.pod;
         match (work.is_stopping(), work.progress()) {
-            (true, _) => format!("ending the search of what {pod} needs"),
-            (_, (_, 0)) => format!("looking at what {pod} needs; Esc stops"),
+            (true, _) => format!("stopping the search for {pod}"),
+            (_, (_, 0)) => format!("searching changes for {pod}; Esc stops"),
             (_, (tried, of)) => format!("{tried} of {of} changes tried for {pod}; Esc stops"),
         }
     }
 }
 
-fn window(answer: &Answer) -> Open {
+fn window(answer: &FoundFixes) -> WindowContent {
     let title = format!("What would make {} fit?", answer.question.pod);
     let lines = fixes::lines(&answer.fixes).into_iter();
-    Open::Fixes(title, lines.map(|(fix, line)| (fix.map(Wish::Fix), line)).collect())
+    WindowContent::Fixes(
+        title,
+        lines.map(|(fix, line)| (fix.map(WhatIfCommand::Fix), line)).collect(),
+    )
 }

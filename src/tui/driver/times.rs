@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::Driver;
 use crate::tui::model::{TimesModel, TimesRow};
-use kubestep_framework::runtime::stopwatch::{Clock, Spent};
+use kubestep_framework::stopwatch::{Clock, Spent};
 
 /// The computer's own clock.
 struct WallClock(Instant);
@@ -29,8 +29,8 @@ impl Driver {
     }
 
     /// The rows of the view, once for each change of anything else.
-    pub(super) fn draw_up_times(&mut self) {
-        if self.picture.times_of == self.model.revision {
+    pub(super) fn refresh_times(&mut self) {
+        if self.freshness.times_of == self.model.revision {
             return;
         }
         let times = self.session.times();
@@ -45,6 +45,6 @@ impl Driver {
         let cycle = cycle.filter(|_| here.is_some());
         self.model.times = TimesModel { is_on: times.is_on(), rows, cycle };
         self.model.revision += 1;
-        self.picture.times_of = self.model.revision;
+        self.freshness.times_of = self.model.revision;
     }
 }

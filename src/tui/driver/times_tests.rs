@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::tui::testing::Live;
-use kubestep_framework::runtime::stopwatch::Clock;
+use kubestep_framework::stopwatch::Clock;
 
 /// Every look takes a hundred microseconds.
 struct Ticks(AtomicU64);
@@ -17,7 +17,7 @@ impl Clock for Ticks {
 
 fn measured(name: &str) -> Live {
     let mut live = Live::demo(name);
-    live.driver.measure_with(Arc::new(Ticks(AtomicU64::new(0))));
+    live.interface.driver.measure_with(Arc::new(Ticks(AtomicU64::new(0))));
     live
 }
 
@@ -28,7 +28,7 @@ fn each_plugin_has_its_time_at_each_point_and_the_nodes_it_refused() {
     let mut live = live.keys("n/tainttol filter<Enter>");
     let line = live.lines()[4].clone();
     assert!(line.contains("TaintToleration") && line.contains("100.0µs"), "{line}");
-    let record = live.driver.model(live.app.view()).cycles[0].clone();
+    let record = live.interface.driver.model().cycles[0].clone();
     let column = record.filter.plugins.iter().find(|c| c.plugin == "TaintToleration").unwrap();
     let refused = column.verdicts.iter().filter(|id| id.is_status()).count();
     let all = record.nodes.order.len();

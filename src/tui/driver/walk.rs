@@ -2,18 +2,19 @@
 
 use std::time::Instant;
 
-use super::{Done, Driver, Goal, Way, Went, stopped};
+use super::{Driver, Goal, StepMode, StepResult};
+use crate::tui::command_result::CommandResult;
 use kubestep_api::words::count;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::{Ran, Session};
 
 /// Steps under way.
 #[derive(Clone, Copy)]
-pub(super) struct Walk {
+pub(super) struct PendingSteps {
     /// How many are left, of how many.
     pub left: u32,
     pub count: u32,
-    pub way: Way,
+    pub way: StepMode,
     pub step: fn(&mut Session) -> Ran,
     /// Whether the view stays unless a breakpoint stops it.
     pub stays: bool,
@@ -23,29 +24,29 @@ pub(super) struct Walk {
 
 impl Driver {
     /// Begins to walk, and goes as far as a person waits without noticing.
-    pub(super) fn walk(&mut self, walk: Walk) -> Done {
-        self.walk = Some(Walk { from: self.session.moment(), ..walk });
-        let (start, patience) = (Instant::now(), self.picture.patience);
+    pub(super) fn walk(&mut self, walk: PendingSteps) -> CommandResult {
+        self.run.steps = Some(PendingSteps { from: self.session.moment(), ..walk });
+        let (start, patience) = (Instant::now(), self.freshness.patience);
         let done = self.walk_on(|| start.elapsed() < patience);
         done.unwrap_or_else(|| self.begin_run(Goal::Steps))
     }
 
     /// Walks on while there is `more` time. What came of it once it is over. For real all is
     /// done at once: nobody else decides in between.
-    pub(super) fn walk_on(&mut self, more: impl Fn() -> bool) -> Option<Done> {
-        let mut walk = self.walk.take()?;
-        let mut went = Went::Ran(Ran::Moved);
+    pub(super) fn walk_on(&mut self, more: impl Fn() -> bool) -> Option<CommandResult> {
+        let mut walk = self.run.steps.take()?;
+        let mut went = StepResult::Ran(Ran::Moved);
         let (mut stop, mut sent) = (None, None);
         while walk.left > 0 {
             let before = self.session.moment();
             went = self.one_step(walk.way, walk.step);
             walk.left -= 1;
-            let sends = walk.way == Way::Over && self.is_real() && went.is_new_cycle();
+            let sends = walk.way == StepMode::Over && self.is_real() && went.is_new_cycle();
             stop = match walk.way {
-                Way::Back => self.stop_passed_back(before),
+                StepMode::Back => self.stop_passed_back(before),
                 // All of the cycle is stepped over.
-                Way::Over if sends => self.stop_until(before, self.newest_moment()),
-                Way::Into | Way::Over => self.stop_passed(before),
+                StepMode::Over if sends => self.stop_until(before, self.newest_moment()),
+                StepMode::Into | StepMode::Over => self.stop_passed(before),
             };
             if stop.is_some() || went.is_end() {
                 break;
@@ -54,22 +55,22 @@ impl Driver {
                 sent = self.send();
             }
             if walk.left > 0 && !self.is_real() && !more() {
-                self.walk = Some(walk);
+                self.run.steps = Some(walk);
                 return None;
             }
         }
-        let notes = if walk.way == Way::Back { Vec::new() } else { self.log_lines(walk.from) };
+        let notes = if walk.way == StepMode::Back { Vec::new() } else { self.log_lines(walk.from) };
         let done = match stop {
-            Some(words) => stopped(words),
+            Some(words) => CommandResult::stopped(words),
             None => self.said_of(&went, sent),
         };
         let look_at = self.best_view().filter(|_| done.stopped || !walk.stays);
-        Some(Done { look_at, notes, ..done })
+        Some(CommandResult { look_at, notes, ..done })
     }
 
     /// How far a walk is, for the status line.
     pub(super) fn walk_words(&self) -> Option<String> {
-        let walk = self.walk?;
+        let walk = self.run.steps?;
         let done = walk.count - walk.left;
         Some(format!("{done} of {}; Esc stops", count(walk.count as usize, "step")))
     }

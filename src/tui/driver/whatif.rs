@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Done, Driver, Goal};
-use crate::tui::action::whatif::{Choice, Wish};
-use crate::tui::lines::Line;
-use crate::tui::widget::status_line::Severity;
+use super::{Driver, Goal};
+use crate::tui::command::WhatIfCommand;
+use crate::tui::command_result::{CommandResult, EditorText, WindowContent};
 use kubestep_api::ObjectKey;
 use kubestep_api::intern::Symbol;
 use kubestep_debug::edit::offers::{Offer, offers};
@@ -15,73 +14,61 @@ use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::preview;
 use kubestep_framework::pod::NamespacedName;
 
-/// Something to open over the view.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Open {
-    /// Lines to read, under a title.
-    Lines(String, Vec<String>),
-    /// Why a pod is where it is, under a title.
-    Answer(String, Vec<Line>),
-    /// Changes that would make a pod fit, under a title: each line with the change it is about.
-    Fixes(String, Vec<Choice>),
-    /// The branches, under a title.
-    Branches(String, Vec<Choice>),
-    /// Edits to choose from, under a title.
-    Offers(String, Vec<Offer>),
-    /// A text for the editor: the object's words, and the object as YAML.
-    Editor(String, String),
-}
-
 impl Driver {
-    /// Does what is wished.
-    pub(super) fn what_if(&mut self, wish: &Wish) -> Done {
-        let done = match wish {
-            Wish::Menu(key, pod) => Ok(self.menu(*key, *pod)),
-            Wish::Offers(title, found) => Ok(Done {
-                open: Some(Open::Offers(title.clone(), found.clone())),
-                ..Done::default()
-            }),
-            Wish::Yaml(key) => self.yaml(*key),
-            Wish::Edits(lines) => self.edits(lines),
-            Wish::Fix(number) => self.apply_fix(*number),
-            Wish::Undo => {
-                self.branches.undo(&mut self.session).map(|w| said(format!("undone: {w}")))
+    /// Does a what-if command.
+    pub(super) fn what_if(&mut self, command: &WhatIfCommand) -> CommandResult {
+        let done = match command {
+            WhatIfCommand::Menu(key, pod) => Ok(self.menu(*key, *pod)),
+            WhatIfCommand::Offers(title, found) => {
+                Ok(CommandResult::window(WindowContent::Offers(title.clone(), found.clone())))
             }
-            Wish::Redo => self.redo(),
-            Wish::Fork(name) => {
+            WhatIfCommand::OpenEditor(key) => self.yaml(*key),
+            WhatIfCommand::EditLine(line) => self.edit_line(line),
+            WhatIfCommand::Edits(edits) => self.edits(edits.clone()),
+            WhatIfCommand::Fix(number) => self.apply_fix(*number),
+            WhatIfCommand::Undo => self
+                .branches
+                .undo(&mut self.session)
+                .map(|w| CommandResult::info(format!("undone: {w}"))),
+            WhatIfCommand::Redo => self.redo(),
+            WhatIfCommand::Fork(name) => {
                 let forked = self.branches.fork(&mut self.session, name.as_deref());
-                forked
-                    .map(|name| said(format!("on branch {name}; the branch before stays as it is")))
+                forked.map(|name| {
+                    CommandResult::info(format!(
+                        "on branch {name}; the previous branch is unchanged"
+                    ))
+                })
             }
-            Wish::Branch(Some(name)) => {
+            WhatIfCommand::Branch(Some(name)) => {
                 let switched = self.branches.switch(&mut self.session, name);
-                switched.map(|()| said(format!("on branch {name}")))
+                switched.map(|()| CommandResult::info(format!("on branch {name}")))
             }
-            Wish::Branch(None) => Ok(self.list_branches()),
-            Wish::Compare(name) => self.compare(name.as_deref()),
-            Wish::Weigh(plugin, by) => self.weigh(*plugin, *by),
+            WhatIfCommand::Branch(None) => Ok(self.list_branches()),
+            WhatIfCommand::Compare(name) => self.compare(name.as_deref()),
+            WhatIfCommand::Weigh(plugin, by) => self.weigh(*plugin, *by),
         };
-        let looks = matches!(wish, Wish::Menu(..) | Wish::Offers(..) | Wish::Yaml(_));
-        if !looks && !matches!(wish, Wish::Weigh(..) | Wish::Compare(_)) {
+        let looks = matches!(
+            command,
+            WhatIfCommand::Menu(..) | WhatIfCommand::Offers(..) | WhatIfCommand::OpenEditor(_)
+        );
+        if !looks && !matches!(command, WhatIfCommand::Weigh(..) | WhatIfCommand::Compare(_)) {
             self.model.weights.clear();
             let name = self.branches.name();
             self.model.branch = if name == ORIGINAL { String::new() } else { name.to_owned() };
             self.future_forgotten();
         }
         let notes = self.given_up();
-        done.map(|done| Done { notes, ..done }).unwrap_or_else(|EditError(text)| Done {
-            message: Some((Severity::Error, text)),
-            ..Done::default()
-        })
+        done.map(|done| CommandResult { notes, ..done })
+            .unwrap_or_else(|EditError(text)| CommandResult::error(text))
     }
 
     /// What there is to say of branches that were given up.
     pub(super) fn given_up(&mut self) -> Vec<String> {
         let names = self.branches.take_given_up().iter();
-        names.map(|name| format!("branch {name} was given up: there were too many")).collect()
+        names.map(|name| format!("branch {name} was dropped: there were too many")).collect()
     }
 
-    fn menu(&mut self, key: ObjectKey, pod: Option<NamespacedName>) -> Done {
+    fn menu(&mut self, key: ObjectKey, pod: Option<NamespacedName>) -> CommandResult {
         let world = &*self.session.world_at(self.session.step());
         let mut found = Vec::new();
         let pending = |pod: &NamespacedName| {
@@ -94,24 +81,25 @@ impl Driver {
             found.extend(decisions.map(|words| Offer { words, missing: "" }));
         }
         found.extend(offers(world, key));
-        let open = Open::Offers(format!("What if: {key}"), found);
-        Done { open: Some(open), ..Done::default() }
+        let open = WindowContent::Offers(format!("What if: {key}"), found);
+        CommandResult::window(open)
     }
 
-    fn yaml(&mut self, key: ObjectKey) -> Result<Done, EditError> {
+    fn yaml(&mut self, key: ObjectKey) -> Result<CommandResult, EditError> {
         let name = NamespacedName::new(key.namespace, key.name);
         let world = self.session.world_at(self.session.step());
         let found = world.api().get(key.kind, name);
         let object = found.ok_or_else(|| EditError(format!("there is no {key} here")))?;
-        let open = Open::Editor(key.to_string(), kubestep_debug::edit::yaml(&object));
-        Ok(Done { open: Some(open), ..Done::default() })
+        let text = EditorText { name: key.to_string(), yaml: kubestep_debug::edit::yaml(&object) };
+        Ok(CommandResult { editor: Some(text), ..CommandResult::default() })
+    }
+
+    fn edit_line(&mut self, line: &str) -> Result<CommandResult, EditError> {
+        self.edits(Edit::read_line(line, kubestep_source::read_whole)?)
     }
 
     /// All of the edits, or none.
-    pub(super) fn edits(&mut self, lines: &[String]) -> Result<Done, EditError> {
-        let read = |line: &String| Edit::read_line(line, kubestep_source::read_whole);
-        let edits: Result<Vec<Vec<Edit>>, EditError> = lines.iter().map(read).collect();
-        let edits: Vec<Edit> = edits?.into_iter().flatten().collect();
+    pub(super) fn edits(&mut self, edits: Vec<Edit>) -> Result<CommandResult, EditError> {
         let mut tried = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
         for edit in &edits {
             edit.apply(&mut tried)?;
@@ -124,10 +112,10 @@ impl Driver {
             words.extend(applied.notes);
             words.extend(forked.map(|name| format!("in branch {name}")));
         }
-        Ok(said(words.join("; ")))
+        Ok(CommandResult::info(words.join("; ")))
     }
 
-    fn list_branches(&self) -> Done {
+    fn list_branches(&self) -> CommandResult {
         let list = self.branches.list(&self.session);
         let lines = list.into_iter().map(|branch| {
             let mark = if branch.current { "* " } else { "  " };
@@ -137,43 +125,42 @@ impl Driver {
                 edits => format!(": {}", edits.join(", ")),
             };
             let line = format!("{mark}{}{from}{edits}", branch.name);
-            (Some(Wish::Branch(Some(branch.name))), line)
+            (Some(WhatIfCommand::Branch(Some(branch.name))), line)
         });
-        Done { open: Some(Open::Branches("Branches".into(), lines.collect())), ..Done::default() }
+        CommandResult::window(WindowContent::Branches("Branches".into(), lines.collect()))
     }
 
     /// Does again what was taken back: in a moment, or as a run.
-    fn redo(&mut self) -> Result<Done, EditError> {
-        let (start, patience) = (Instant::now(), self.picture.patience);
+    fn redo(&mut self) -> Result<CommandResult, EditError> {
+        let (start, patience) = (Instant::now(), self.freshness.patience);
         let redone = self.branches.redo(&mut self.session, || start.elapsed() < patience)?;
         if redone.left == 0 {
-            return Ok(said(again(&redone.words)));
+            return Ok(CommandResult::info(again(&redone.words)));
         }
-        self.redoing = Some(redone);
+        self.run.redoing = Some(redone);
         Ok(self.begin_run(Goal::Redo))
     }
 
     /// Goes on with it; what came of it once it is over.
-    pub(super) fn redo_on(&mut self, more: impl FnMut() -> bool) -> Option<Done> {
-        let begun = self.redoing.take()?;
+    pub(super) fn redo_on(&mut self, more: impl FnMut() -> bool) -> Option<CommandResult> {
+        let begun = self.run.redoing.take()?;
         let left = match self.branches.redo(&mut self.session, more) {
             Ok(redone) => redone.left,
             Err(error) => {
-                let message = Some((Severity::Error, error.to_string()));
-                return Some(Done { message, ..Done::default() });
+                return Some(CommandResult::error(error.to_string()));
             }
         };
         let done = begun.left.saturating_sub(left);
         self.model.progress =
-            (left > 0).then(|| format!("{done} of {} steps done again; Esc stops", begun.left));
+            (left > 0).then(|| format!("{done} of {} steps redone; Esc stops", begun.left));
         if left == 0 {
-            return Some(said(again(&begun.words)));
+            return Some(CommandResult::info(again(&begun.words)));
         }
-        self.redoing = Some(begun);
+        self.run.redoing = Some(begun);
         None
     }
 
-    fn weigh(&mut self, plugin: Symbol, by: i64) -> Result<Done, EditError> {
+    fn weigh(&mut self, plugin: Symbol, by: i64) -> Result<CommandResult, EditError> {
         let record = self.session.latest_record().cloned();
         let nothing = || EditError(format!("{plugin} gives no scores in this cycle"));
         let record = record.ok_or_else(nothing)?;
@@ -191,19 +178,14 @@ impl Driver {
         let best = best.map(|id| record.nodes.name(*id)).unwrap_or_default();
         let how = match (weight == real, weight) {
             (true, _) => "as configured".to_owned(),
-            (false, 0) => format!(":what-if disable {plugin} at Score runs with it"),
-            (false, _) => format!(":what-if weight {plugin}={weight} runs with it"),
+            (false, _) => "Enter runs with it".to_owned(),
         };
-        Ok(said(format!("weight {weight}: the best is {best}; {how}")))
+        Ok(CommandResult::info(format!("{plugin} weight {weight}: the best is {best}; {how}")))
     }
 }
 
 fn again(words: &str) -> String {
-    format!("done again: {words}")
-}
-
-fn said(text: String) -> Done {
-    Done { message: Some((Severity::Info, text)), ..Done::default() }
+    format!("redone: {words}")
 }
 
 #[cfg(test)]

@@ -1,38 +1,71 @@
-//! The answer to "why?" in a window.
+//! The answer to "why?", in a window and as an outline that folds.
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod view_tests;
 
-use super::{Done, Driver, Open, answer};
-use crate::report::why::of_node;
-use crate::tui::widget::status_line::Severity;
+use super::{Driver, answer};
+use crate::report::outline::{Item, To};
+use crate::report::why::{of_node, outline};
+use crate::tui::command_result::{CommandResult, WindowContent};
+use crate::tui::model::{FoldedOutline, OutlineKind};
+use crate::tui::view::ViewId;
 use kubestep_api::intern::Symbol;
 use kubestep_debug::why::{ask, ask_of_cycle};
 use kubestep_framework::pod::NamespacedName;
 
 impl Driver {
     /// Why the pod is where it is, at the position.
-    pub(super) fn why(&mut self, pod: NamespacedName) -> Done {
+    pub(super) fn why(&mut self, pod: NamespacedName) -> CommandResult {
         match ask(&mut self.session, pod, &[]) {
             Some(why) => {
-                let open = Open::Answer(format!("Why {pod}?"), answer::lines(&why));
-                Done { open: Some(open), ..Done::default() }
+                let window = WindowContent::Answer(format!("Why {pod}?"), answer::lines(&why));
+                CommandResult::window(window)
             }
             None => gone(pod),
         }
     }
 
     /// What a cycle found of a node: every cause, every input of its scores.
-    pub(super) fn why_node(&mut self, cycle: u64, node: Symbol) -> Done {
+    pub(super) fn why_node(&mut self, cycle: u64, node: Symbol) -> CommandResult {
         let Some(why) = ask_of_cycle(&mut self.session, cycle, &[node]) else {
-            return Done::said(format!("cycle {cycle} is not there at this position"));
+            return CommandResult::info(format!("cycle {cycle} does not exist at this position"));
         };
         let title = format!("{} on {node} in cycle {cycle}", why.pod);
-        Done { open: Some(Open::Lines(title, of_node(&why, node))), ..Done::default() }
+        CommandResult::window(WindowContent::Lines(title, of_node(&why, node)))
+    }
+
+    /// Why the pod is where it is at the position, as an outline.
+    pub(super) fn why_view(&mut self, pod: NamespacedName) -> CommandResult {
+        let Some(answer) = ask(&mut self.session, pod, &[]) else { return gone(pod) };
+        let mut outline = outline(&answer);
+        if !answer.is_schedulable() {
+            let text = "What would make it fit? Enter looks for the smallest changes";
+            outline.items.push(Item::heading("fixes", text).to(To::Search(pod)));
+        }
+        // What was folded for one pod says nothing of another.
+        let before = self.model.why.take().filter(|before| before.outline.title == outline.title);
+        self.model.why = Some(FoldedOutline::new(outline, before, Some(pod)));
+        self.model.revision += 1;
+        CommandResult { look_at: Some(ViewId::Why), ..CommandResult::default() }
+    }
+
+    /// Folds a line of an outline, or unfolds it.
+    pub(super) fn fold(&mut self, outline: OutlineKind, key: u64) -> CommandResult {
+        let folding = match outline {
+            OutlineKind::Groups => &mut self.model.groups,
+            OutlineKind::Why => &mut self.model.why,
+        };
+        if let Some(folding) = folding {
+            folding.toggle(key);
+        }
+        self.model.revision += 1;
+        CommandResult::default()
     }
 }
 
-pub(super) fn gone(pod: NamespacedName) -> Done {
-    let text = format!("{pod} is not there at this position");
-    Done { message: Some((Severity::Error, text)), ..Done::default() }
+pub(super) fn gone(pod: NamespacedName) -> CommandResult {
+    let text = format!("{pod} does not exist at this position");
+    CommandResult::error(text)
 }

@@ -7,29 +7,30 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 
-use super::{app, golden, lines_of, parse_keys};
-use crate::tui::action::Key;
-use crate::tui::app::{App, Effect};
-use crate::tui::color::Depth;
-use crate::tui::driver::Driver;
+use super::{appearance, golden, lines_of, parse_keys};
+use crate::tui::action::Keymap;
+use crate::tui::app::Effect;
+use crate::tui::color::ColorDepth;
 use crate::tui::glyph::Charset;
-use crate::tui::render::render;
+use crate::tui::interface::Interface;
 use crate::tui::widget::status_line::Severity;
 use kubestep_api::Object;
 use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
-use kubestep_live::Attended;
-use kubestep_live::attended::stand_in::StandIn;
+use kubestep_live::InteractiveScheduler;
 use kubestep_live::replay::replay;
+use kubestep_live::scheduling::stand_in::StandIn;
 use kubestep_source::Filter;
 use kubestep_source::fixtures;
 
+/// How long a slice of work takes.
+const SLICE: Duration = Duration::from_millis(5);
+
 /// The interface on a session.
 pub struct Live {
-    pub app: App,
-    pub driver: Driver,
+    pub interface: Interface,
     terminal: Terminal<TestBackend>,
 }
 
@@ -87,7 +88,7 @@ impl Live {
         let start = session.now();
         let mut live = Live::new(session, size);
         let decisions = compared.into_iter().map(|compared| compared.decision).collect();
-        live.driver.play_back(start, decisions);
+        live.interface.driver.play_back(start, decisions);
         live.draw();
         live
     }
@@ -95,16 +96,20 @@ impl Live {
     /// The terminal has another size.
     pub fn resized(mut self, width: u16, height: u16) -> Live {
         self.terminal.backend_mut().resize(width, height);
-        self.app.resize(width, height);
+        self.interface.resize(width, height);
         self.draw();
         self
     }
 
     pub fn new(session: Session, size: (u16, u16)) -> Live {
-        let mut app = app(size, "dark", Depth::Rgb, Charset::Unicode);
-        app.start();
+        let appearance = appearance("dark", ColorDepth::Rgb, Charset::Unicode);
+        let keymap = Keymap::default();
+        let mut interface = Interface::new(appearance, keymap, session, "test".into()).unwrap();
+        interface.set_slice(SLICE);
+        interface.resize(size.0, size.1);
+        interface.app.start();
         let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-        let mut live = Live { app, driver: Driver::new(session, "test".into()), terminal };
+        let mut live = Live { interface, terminal };
         live.draw();
         live
     }
@@ -119,58 +124,34 @@ impl Live {
         self.type_keys(keys, false)
     }
 
-    fn finish_work(&mut self, waits: bool) {
-        self.driver.model(self.app.view());
-        while waits && self.driver.is_working() {
-            self.driver.work_slice(Duration::from_millis(5));
-            self.driver.model(self.app.view());
-        }
-    }
-
-    fn finish_search(&mut self, waits: bool) {
-        while waits && self.driver.is_searching() {
-            std::thread::sleep(Duration::from_millis(1));
-            if let Some(done) = self.driver.search_tick() {
-                self.app.done_searching(done);
+    /// Types so fast that no slice of a long run is done in between.
+    pub fn keys_in_a_hurry(mut self, keys: &str) -> Live {
+        let Interface { app, input, driver, .. } = &mut self.interface;
+        for key in parse_keys(keys) {
+            if let Effect::Session(command) = input.key(app, key, driver.model()) {
+                app.done(driver.perform(&command));
             }
         }
-    }
-
-    /// Types so fast that a long run, if one begins, does not get to its end.
-    pub fn keys_in_a_hurry(mut self, keys: &str) -> Live {
-        parse_keys(keys).into_iter().for_each(|key| self.press(key));
         self
-    }
-
-    fn press(&mut self, key: Key) {
-        let model = self.driver.model(self.app.view());
-        let effect = self.app.key(key, model);
-        if !self.app.is_playing() {
-            self.driver.pause();
-        }
-        if !self.app.is_searching() {
-            self.driver.stop_search();
-        }
-        if let Effect::Session(request) = effect {
-            let done = self.driver.perform(&request);
-            self.app.done(done);
-        }
     }
 
     fn type_keys(mut self, keys: &str, waits: bool) -> Live {
         for key in parse_keys(keys) {
-            self.press(key);
-            self.finish_work(waits);
-            self.finish_search(waits);
-            while self.app.is_running() {
-                if let Some(done) = self.driver.run_slice(Duration::from_millis(5)) {
-                    self.app.set_running(false);
-                    self.app.done(done);
-                }
+            self.interface.key(key);
+            while self.has_work(waits) {
+                std::thread::sleep(Duration::from_millis(u64::from(
+                    self.interface.driver.is_searching(),
+                )));
+                self.interface.work();
             }
             self.draw();
         }
         self
+    }
+
+    fn has_work(&self, waits: bool) -> bool {
+        let driver = &self.interface.driver;
+        self.interface.app.is_running() || waits && (driver.is_working() || driver.is_searching())
     }
 
     /// The interface on a scheduler that decides for real, in a cluster written as YAML.
@@ -187,32 +168,43 @@ impl Live {
         let nodes = world.api().nodes().cloned().map(Object::Node);
         let server = StandIn::new(world.now(), pods.chain(nodes));
         let about = ("lab".to_owned(), dry_run);
-        let attended =
-            Attended::new(Box::new(server.clone()), &session, about, Box::new(|_, _| {}));
+        let attended = InteractiveScheduler::new(
+            Box::new(server.clone()),
+            &session,
+            about,
+            Box::new(|_, _| {}),
+        );
         let mut live = Live::new(session, (160, 30));
-        live.driver.attend(attended);
+        live.interface.driver.attend(attended);
         (live.turn(), server)
     }
 
     /// What the event loop does beside keys: time, news, and cycles that run by themselves.
     pub fn turn(mut self) -> Live {
         loop {
-            self.driver.live_tick();
-            let notices = self.driver.take_unsaid();
-            notices.into_iter().for_each(|notice| self.app.say(Severity::Warning, notice.text));
-            let arrival = match self.driver.follows() {
-                true => self.driver.next_arrival().now_or_never(),
+            self.interface.driver.live_tick();
+            let notices = self.interface.driver.take_unsaid();
+            notices
+                .into_iter()
+                .for_each(|notice| self.interface.app.say(Severity::Warning, notice.text));
+            let arrival = match self.interface.driver.follows() {
+                true => self.interface.driver.next_arrival().now_or_never(),
                 false => None,
             };
             if let Some(arrival) = arrival {
-                let notices = self.driver.take_in(arrival);
-                notices.into_iter().for_each(|notice| self.app.say(Severity::Warning, notice.text));
+                let notices = self.interface.driver.take_in(arrival);
+                notices
+                    .into_iter()
+                    .for_each(|notice| self.interface.app.say(Severity::Warning, notice.text));
                 continue;
             }
-            let before = self.driver.steps_done();
-            let (_, done) = self.driver.live_slice(Duration::from_millis(5), self.app.is_playing());
-            done.into_iter().for_each(|done| self.app.done(done));
-            if self.driver.steps_done() == before {
+            let before = self.interface.driver.steps_done();
+            let (_, done) = self
+                .interface
+                .driver
+                .live_slice(Duration::from_millis(5), self.interface.app.is_playing());
+            done.into_iter().for_each(|done| self.interface.app.done(done));
+            if self.interface.driver.steps_done() == before {
                 break;
             }
         }
@@ -223,10 +215,13 @@ impl Live {
     /// Lets time pass, as the event loop does while playing.
     pub fn play(mut self, millis: u64) -> Live {
         for _ in 0..millis / 50 {
-            if self.app.is_playing()
-                && let Some(words) = self.driver.play(self.app.speed(), Duration::from_millis(50))
+            if self.interface.app.is_playing()
+                && let Some(words) = self
+                    .interface
+                    .driver
+                    .play(self.interface.app.speed(), Duration::from_millis(50))
             {
-                self.app.done_playing(words);
+                self.interface.app.done_playing(words);
             }
             self.draw();
         }
@@ -234,10 +229,9 @@ impl Live {
     }
 
     pub fn draw(&mut self) -> Buffer {
-        self.app.sync(self.driver.model(self.app.view()));
-        let model = self.driver.model(self.app.view());
-        let app = &mut self.app;
-        self.terminal.draw(|frame| render(frame, app, model)).unwrap();
+        self.interface.refresh();
+        let interface = &mut self.interface;
+        self.terminal.draw(|frame| interface.draw(frame)).unwrap();
         self.terminal.backend().buffer().clone()
     }
 

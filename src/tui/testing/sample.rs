@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::tui::model::{Configuration, Model, Place, PodRow, Position, QueuedPod, WaitingPod};
-use crate::tui::names::CommonParts;
+use crate::tui::model::{
+    Configuration, CyclePosition, Model, PodPlace, PodRow, QueuedPod, WaitingPod,
+};
+use crate::tui::names::CommonNameParts;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Taint, TaintEffect, Time};
 use kubestep_config as config;
@@ -57,7 +59,7 @@ fn refused() -> CycleRecord {
         column("NodeAffinity", &[VerdictId::SKIPPED; 5]),
         column("NodeResourcesFit", &[cpu, cpu, pass, pass, cpu]),
     ];
-    let official = Column::from_values(&[cpu, cpu, taint, taint, cordon]);
+    let verdicts = Column::from_values(&[cpu, cpu, taint, taint, cordon]);
     let nodes = node_names();
     let preempt = "0/5 nodes are available: 2 No preemption victims found for incoming pod, \
                    3 Preemption is not helpful for scheduling.";
@@ -69,7 +71,7 @@ fn refused() -> CycleRecord {
         time: Time(SECOND),
         filter: FilterRecord {
             plugins,
-            official,
+            verdicts,
             evaluated: nodes.order.clone().into(),
             extenders: Vec::new(),
             extender: vec![],
@@ -116,7 +118,7 @@ fn scheduled() -> CycleRecord {
         pre_filter: vec![said("NodeResourcesFit", Status::SUCCESS)],
         filter: FilterRecord {
             plugins: vec![column("NodeResourcesFit", &verdicts)],
-            official: Column::from_values(&verdicts),
+            verdicts: Column::from_values(&verdicts),
             evaluated: [0, 1, 2, 3].map(NodeId).into(),
             extenders: Vec::new(),
             extender: vec![],
@@ -206,7 +208,7 @@ pub fn model() -> Model {
         source: "demo".into(),
         now: Time(14 * SECOND + SECOND / 2),
         cycles,
-        position: Some(Position { cycle: 0, frame: filter_frame(1) }),
+        position: Some(CyclePosition { cycle: 0, frame: filter_frame(1) }),
         queued: vec![
             queued("batch-1", QueueName::Active, None),
             queued("cart-1", QueueName::Backoff, Some(16 * SECOND)),
@@ -218,11 +220,11 @@ pub fn model() -> Model {
             node: "node-b".into(),
             plugins: vec![("ManualPermit".into(), Time(72 * SECOND))],
         }],
-        node_names: CommonParts::of(NODES.iter().copied()),
+        node_names: CommonNameParts::of(NODES.iter().copied()),
         nodes: NODES.iter().enumerate().map(|(i, n)| node(i, n)).collect(),
         pods: vec![PodRow {
             pod: info("web-7f").pod.clone(),
-            place: Place::Queue(QueueName::Unschedulable),
+            place: PodPlace::Queue(QueueName::Unschedulable),
         }],
         events: vec![(
             0,

@@ -54,7 +54,7 @@ scopes! {
     Mark = "mark",
     /// What lies after the debugger's position.
     Future = "future",
-    /// Breadcrumbs.
+    /// The outer breadcrumbs.
     Crumb = "crumb",
     /// The last breadcrumb.
     CrumbCurrent = "crumb.current",
@@ -84,19 +84,19 @@ scopes! {
     MessageWarning = "message.warning",
     /// A message about a failure.
     MessageError = "message.error",
-    /// Success.
+    /// A verdict that passes.
     VerdictPass = "verdict.pass",
-    /// Unschedulable.
+    /// A verdict that preemption may change.
     VerdictFail = "verdict.fail",
     /// Unschedulable and not resolvable by preemption.
     VerdictNever = "verdict.never",
     /// Plugin error.
     VerdictError = "verdict.error",
-    /// Held at Permit.
+    /// HoldReason at Permit.
     VerdictWait = "verdict.wait",
-    /// Skipped.
+    /// A plugin that had nothing to check.
     VerdictSkip = "verdict.skip",
-    /// Pending.
+    /// A verdict that waits for an event.
     VerdictPending = "verdict.pending",
     /// Not evaluated.
     VerdictNone = "verdict.none",

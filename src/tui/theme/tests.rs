@@ -5,7 +5,7 @@ use ratatui::style::{Color, Modifier};
 use super::*;
 use crate::tui::color::indexed_rgb;
 
-fn load(name: &str, depth: Depth) -> Theme {
+fn load(name: &str, depth: ColorDepth) -> Theme {
     let (theme, warnings) = Theme::load(&Library::default(), name, depth).unwrap();
     assert_eq!(warnings, Vec::<String>::new(), "{name}");
     theme
@@ -98,7 +98,7 @@ fn distance(vision: &Matrix, a: Rgb, b: Rgb) -> f64 {
 #[test]
 fn text_is_legible_on_its_background() {
     for (name, _) in BUILT_IN {
-        let theme = load(name, Depth::Rgb);
+        let theme = load(name, ColorDepth::Rgb);
         let Some(surface) = theme.surface() else { continue };
         for scope in Scope::ALL {
             let style = theme.style(*scope);
@@ -116,7 +116,7 @@ fn text_is_legible_on_its_background() {
 #[test]
 fn verdicts_stay_legible_under_the_selection() {
     for (name, _) in BUILT_IN {
-        let theme = load(name, Depth::Rgb);
+        let theme = load(name, ColorDepth::Rgb);
         let bars = [Scope::Selection, Scope::SelectionOther, Scope::SelectionCell];
         for bar in bars.iter().filter_map(|s| theme.style(*s).bg.and_then(rgb)) {
             for scope in Scope::ALL.iter().filter(|s| s.name().starts_with("verdict")) {
@@ -141,7 +141,7 @@ fn verdicts_stay_apart_for_colour_blind_eyes() {
         (VerdictFail, VerdictWait),
     ];
     for name in ["dark-cvd", "light-cvd"] {
-        let theme = load(name, Depth::Rgb);
+        let theme = load(name, ColorDepth::Rgb);
         for (vision, matrix) in &VISION {
             for (a, b) in pairs {
                 let [x, y] = [a, b].map(|s| theme.style(s).fg.and_then(rgb).unwrap());
@@ -157,7 +157,7 @@ fn verdicts_stay_apart_for_colour_blind_eyes() {
 fn scores_grow_steadily_in_lightness() {
     use Scope::{Score1, Score2, Score3, Score4, Score5};
     for name in ["dark", "light", "dark-cvd", "light-cvd", "high-contrast"] {
-        let theme = load(name, Depth::Rgb);
+        let theme = load(name, ColorDepth::Rgb);
         let surface = theme.surface().unwrap();
         let ramp = [Score1, Score2, Score3, Score4, Score5]
             .map(|s| contrast(theme.style(s).fg.and_then(rgb).unwrap(), surface));
@@ -167,7 +167,7 @@ fn scores_grow_steadily_in_lightness() {
 
 #[test]
 fn every_theme_differs_from_every_other() {
-    for depth in [Depth::Ansi256, Depth::Rgb] {
+    for depth in [ColorDepth::Ansi256, ColorDepth::Rgb] {
         for (i, (a, _)) in BUILT_IN.iter().enumerate() {
             for (b, _) in &BUILT_IN[i + 1..] {
                 assert_ne!(load(a, depth).styles, load(b, depth).styles, "{a} {b}");
@@ -179,7 +179,7 @@ fn every_theme_differs_from_every_other() {
 #[test]
 fn fewer_colours_never_lose_the_selection() {
     for (name, _) in BUILT_IN {
-        for depth in [Depth::None, Depth::Ansi16, Depth::Ansi256, Depth::Rgb] {
+        for depth in [ColorDepth::None, ColorDepth::Ansi16, ColorDepth::Ansi256, ColorDepth::Rgb] {
             let theme = load(name, depth);
             let selection = theme.style(Scope::Selection);
             let reversed = selection.add_modifier.contains(Modifier::REVERSED);
@@ -195,7 +195,7 @@ fn fewer_colours_never_lose_the_selection() {
 #[test]
 fn without_colours_no_theme_emits_one() {
     for (name, _) in BUILT_IN {
-        let theme = load(name, Depth::None);
+        let theme = load(name, ColorDepth::None);
         for scope in Scope::ALL {
             let style = theme.style(*scope);
             assert!(style.fg.is_none_or(|c| c == Color::Reset), "{name}");
@@ -211,7 +211,7 @@ fn a_prefix_styles_all_scopes_below_it() {
         "mine",
         "palette: { p: '#010203' }\nverdict: { fg: p }\nverdict.fail: { fg: red, mods: [bold] }\n",
     )]);
-    let (theme, warnings) = Theme::load(&library, "mine", Depth::Rgb).unwrap();
+    let (theme, warnings) = Theme::load(&library, "mine", ColorDepth::Rgb).unwrap();
     assert_eq!(warnings, Vec::<String>::new());
     assert_eq!(theme.style(Scope::VerdictPass).fg, Some(Color::Rgb(1, 2, 3)));
     let fail = theme.style(Scope::VerdictFail);
@@ -223,17 +223,20 @@ fn a_prefix_styles_all_scopes_below_it() {
 fn a_child_recolours_its_parents_palette() {
     let (_dir, library) =
         user_library(&[("child", "inherits: dark\npalette: { pass: '#0a0b0c' }")]);
-    let (theme, _) = Theme::load(&library, "child", Depth::Rgb).unwrap();
+    let (theme, _) = Theme::load(&library, "child", ColorDepth::Rgb).unwrap();
     assert_eq!(theme.style(Scope::VerdictPass).fg, Some(Color::Rgb(10, 11, 12)));
-    assert_eq!(theme.style(Scope::VerdictFail), load("dark", Depth::Rgb).style(Scope::VerdictFail));
+    assert_eq!(
+        theme.style(Scope::VerdictFail),
+        load("dark", ColorDepth::Rgb).style(Scope::VerdictFail)
+    );
 }
 
 #[test]
 fn a_users_theme_replaces_the_built_in_one_and_may_build_on_it() {
     let (_dir, library) = user_library(&[("dark", "inherits: dark\ntab: { fg: red }")]);
-    let (theme, _) = Theme::load(&library, "dark", Depth::Rgb).unwrap();
+    let (theme, _) = Theme::load(&library, "dark", ColorDepth::Rgb).unwrap();
     assert_eq!(theme.style(Scope::Tab).fg, Some(Color::Red));
-    assert_eq!(theme.style(Scope::Border), load("dark", Depth::Rgb).style(Scope::Border));
+    assert_eq!(theme.style(Scope::Border), load("dark", ColorDepth::Rgb).style(Scope::Border));
     assert_eq!(library.names().iter().filter(|n| *n == "dark").count(), 1);
 }
 
@@ -243,7 +246,7 @@ fn mistakes_in_a_theme_are_warnings_that_name_the_entry() {
         "odd",
         "verdict.pas: { fg: red }\ntab: { fg: purplish }\nzzz: 1\nborder: { mods: [blink] }\n",
     )]);
-    let (_, warnings) = Theme::load(&library, "odd", Depth::Rgb).unwrap();
+    let (_, warnings) = Theme::load(&library, "odd", ColorDepth::Rgb).unwrap();
     assert_eq!(
         warnings,
         [
@@ -263,7 +266,7 @@ fn broken_themes_are_errors() {
         ("list", "- 1"),
         ("torn", "tab: {"),
     ]);
-    let load = |name: &str| Theme::load(&library, name, Depth::Rgb).unwrap_err();
+    let load = |name: &str| Theme::load(&library, name, ColorDepth::Rgb).unwrap_err();
     assert_eq!(load("a"), ThemeError::Cycle("a".into()));
     assert!(matches!(load("list"), ThemeError::NotYaml { .. }));
     assert!(matches!(load("torn"), ThemeError::NotYaml { .. }));

@@ -3,16 +3,15 @@
 
 use std::fmt::Write as _;
 
-use super::{Open, View};
-use crate::tui::action::breakpoints::edit_line;
+use super::{OnEnter, View};
 use crate::tui::glyph::BREAKPOINT;
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{BreakpointRow, Model};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 
-/// See the module.
+/// The rows of the breakpoints and watches.
 pub struct BreakpointsView<'a>(pub &'a Model);
 
 impl BreakpointsView<'_> {
@@ -36,15 +35,15 @@ impl GridSource for BreakpointsView<'_> {
         7
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::text("no.", 6),
-            1 => Column::text("kind", 6),
-            2 => Column::text("state", 6),
-            3 => Column::text("act", 5),
-            4 => Column::number("hits", 7),
-            5 => Column::number("so far", 7).from_tier(Tier::Standard),
-            _ => Column::prose("where, or what and its value", 24),
+            0 => GridColumn::text("no.", 6),
+            1 => GridColumn::text("kind", 6),
+            2 => GridColumn::text("state", 6),
+            3 => GridColumn::text("act", 5),
+            4 => GridColumn::number("hits", 7),
+            5 => GridColumn::number("so far", 7).from_tier(Tier::Standard),
+            _ => GridColumn::prose("where, or what and its value", 24),
         }
     }
 
@@ -89,33 +88,34 @@ impl View for BreakpointsView<'_> {
         "No breakpoint: b sets one at the selected row of any view, :break PLACE anywhere.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(item) = self.item(row) else { return Vec::new() };
         let word = if item.is_watch { "watch" } else { "break" };
-        let mut lines = vec![Line::heading(format!("{word} {}", item.text))];
+        let mut lines = vec![DetailLine::heading(format!("{word} {}", item.text))];
         if !item.enabled {
-            lines.push(Line::text("switched off").scoped(Scope::TextDim));
+            lines.push(DetailLine::text("switched off").scoped(Scope::TextDim));
         }
         let counted = format!("{} over the whole recording, {} up to here", hits(item), item.past);
-        lines.push(Line::field("hits", counted));
+        lines.push(DetailLine::field("hits", counted));
         if item.unseen > 0 {
             let words =
-                format!("{} cycles whose matrices are left out; running looks", item.unseen);
-            lines.push(Line::field("not seen", words));
+                format!("{} cycles without a recorded matrix; running evaluates them", item.unseen);
+            lines.push(DetailLine::field("not seen", words));
         }
         if item.is_watch {
-            lines.push(Line::field("value here", &item.value));
+            lines.push(DetailLine::field("value here", &item.value));
         }
-        lines.extend(item.changes.iter().map(|change| Line::field("changed", change)));
+        lines.extend(item.changes.iter().map(|change| DetailLine::field("changed", change)));
         if let Some(problem) = &item.problem {
-            let words = format!("the condition could not be worked out: {problem}");
-            lines.push(Line::text(words).scoped(Scope::VerdictError));
+            let words = format!("the condition could not be evaluated: {problem}");
+            lines.push(DetailLine::text(words).scoped(Scope::VerdictError));
         }
-        lines.extend(item.last.iter().map(|last| Line::field("last hit", last)));
+        lines.extend(item.last.iter().map(|last| DetailLine::field("last hit", last)));
         lines
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
-        self.item(row).map_or(Open::Describe, |item| Open::Type(edit_line(item)))
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
+        let edit = |item: &BreakpointRow| format!("break-edit {} {}", item.id, item.text);
+        self.item(row).map_or(OnEnter::Describe, |item| OnEnter::Prompt(edit(item)))
     }
 }

@@ -4,17 +4,17 @@
 use super::View;
 use crate::tui::glyph::CHANGED;
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::Model;
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_config::manual;
 use kubestep_config::rows::{About, Row};
 
 /// Wider than any paragraph: the pane wraps by itself.
 const UNWRAPPED: usize = 10_000;
 
-/// See the module.
+/// The rows of the configuration.
 pub struct ConfigurationView<'a>(pub &'a Model);
 
 impl ConfigurationView<'_> {
@@ -49,12 +49,12 @@ impl GridSource for ConfigurationView<'_> {
         4
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::name("setting", 34, 44),
-            1 => Column::name("value", 19, 26),
-            2 => Column::text("default", 9),
-            _ => Column::prose("what it does", 20).from_tier(Tier::Standard),
+            0 => GridColumn::name("setting", 34, 44),
+            1 => GridColumn::name("value", 19, 26),
+            2 => GridColumn::text("default", 9),
+            _ => GridColumn::prose("what it does", 20).from_tier(Tier::Standard),
         }
     }
 
@@ -84,8 +84,8 @@ impl View for ConfigurationView<'_> {
     fn title(&self) -> String {
         let rows = &self.0.configuration.rows;
         match rows.iter().filter(|row| row.changed == Some(true)).count() {
-            0 => "Configuration: all is as by default".into(),
-            n => format!("Configuration: {n} not as by default; z shows them"),
+            0 => "Configuration: all defaults".into(),
+            n => format!("Configuration: {n} changed from the default; z shows them"),
         }
     }
 
@@ -97,17 +97,17 @@ impl View for ConfigurationView<'_> {
         "changed only"
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(row) = self.row(row) else { return Vec::new() };
         let value = if row.value.is_empty() { String::new() } else { format!(": {}", row.value) };
-        let mut lines = vec![Line::heading(format!("{}{value}", row.name))];
+        let mut lines = vec![DetailLine::heading(format!("{}{value}", row.name))];
         lines.extend(match row.changed {
-            Some(true) => Some(Line::text("not the default").scoped(Scope::VerdictWait)),
-            Some(false) => Some(Line::text("the default").scoped(Scope::TextDim)),
+            Some(true) => Some(DetailLine::text("not the default").scoped(Scope::VerdictWait)),
+            Some(false) => Some(DetailLine::text("the default").scoped(Scope::TextDim)),
             None => None,
         });
         if !row.doc.is_empty() {
-            lines.push(Line::text(&row.doc));
+            lines.push(DetailLine::text(&row.doc));
         }
         lines.extend(self.more(row));
         lines
@@ -116,26 +116,27 @@ impl View for ConfigurationView<'_> {
 
 impl ConfigurationView<'_> {
     /// Of a plugin its manual, of a gate what it needs.
-    fn more(&self, row: &Row) -> Vec<Line> {
+    fn more(&self, row: &Row) -> Vec<DetailLine> {
         let gates = self.0.configuration.gates;
         match row.about {
             About::Plugin(plugin) | About::Argument(plugin) => {
                 let text = manual::text(&plugin, &gates, UNWRAPPED);
-                text.lines().map(Line::text).collect()
+                text.lines().map(DetailLine::text).collect()
             }
             About::Gate(feature) => {
-                let stage = feature.stage().name();
-                let locked = if feature.locked() { ", cannot be changed any more" } else { "" };
-                let mut lines = vec![Line::field("stage", format!("{stage}{locked}"))];
+                let Some(spec) = gates.spec(feature) else { return Vec::new() };
+                let stage = spec.stage.name();
+                let locked = if spec.locked { ", cannot be changed any more" } else { "" };
+                let mut lines = vec![DetailLine::field("stage", format!("{stage}{locked}"))];
                 let needs: Vec<&str> = feature.needs().iter().map(|gate| gate.name()).collect();
                 if !needs.is_empty() {
-                    lines.push(Line::field("needs", needs.join(", ")));
+                    lines.push(DetailLine::field("needs", needs.join(", ")));
                 }
-                if !feature.locked() {
+                if !spec.locked {
                     let on = gates.enabled(feature);
                     let other = if on { "off" } else { "on" };
                     let words = format!(":what-if feature {feature}={} runs with it {other}", !on);
-                    lines.push(Line::field("try", words));
+                    lines.push(DetailLine::field("try", words));
                 }
                 lines
             }

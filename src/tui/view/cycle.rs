@@ -9,28 +9,25 @@
 //! ```
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use super::{Open, Shape, View, ViewId, funnel, verdict};
-use crate::tui::glyph::{FOLDS, Verdict};
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position, span};
+use super::{OnEnter, Shape, View, ViewId, funnel, shared, verdict};
+use crate::tui::glyph::{FOLDS, VerdictSign};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::Parts;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use indexmap::IndexMap;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
-use kubestep_framework::record::{
-    CycleRecord, FilterColumn, GroupRecord, Outcome, PluginStatus, ScoreColumn, VerdictId,
-};
+use kubestep_framework::record::{CycleRecord, FilterColumn, PluginStatus, ScoreColumn, VerdictId};
 
 /// A line: a point, or a plugin at the point above it.
 struct Row {
     point: ExtensionPoint,
     plugin: Option<Symbol>,
-    verdict: Verdict,
+    verdict: VerdictSign,
     /// Of a filter plugin that rejects some nodes: how many pass, of how many.
     share: Option<(usize, usize)>,
     words: String,
@@ -41,7 +38,7 @@ struct Row {
 impl Row {
     fn new(
         (point, plugin): (ExtensionPoint, Option<Symbol>),
-        verdict: Verdict,
+        verdict: VerdictSign,
         words: String,
     ) -> Row {
         Row { point, plugin, verdict, share: None, words, skipped: None }
@@ -50,11 +47,11 @@ impl Row {
     fn key(&self) -> u64 {
         let plugin = self.plugin.unwrap_or_default();
         let kind = if self.skipped.is_some() { "skipped" } else { "" };
-        super::pods::key_of_text(&format!("{} {plugin}{kind}", self.point.name()))
+        shared::key_of_text(&format!("{} {plugin}{kind}", self.point.name()))
     }
 }
 
-/// See the module.
+/// The rows of the overview.
 pub struct CycleView<'a> {
     model: &'a Model,
     rows: Vec<Row>,
@@ -71,7 +68,7 @@ impl<'a> CycleView<'a> {
         let stands_on = frame.and_then(|frame| row_of(&rows, frame));
         let stands_on = stands_on.and_then(|row| rows.get(row)).map(|row| (row.point, row.verdict));
         let rows = folded(rows, |row| {
-            shape.is_open(row.key()) || stands_on == Some((row.point, Verdict::Skip))
+            shape.is_open(row.key()) || stands_on == Some((row.point, VerdictSign::Skip))
         });
         let front = frame.and_then(|frame| row_of(&rows, frame));
         CycleView { model, rows, front }
@@ -79,7 +76,7 @@ impl<'a> CycleView<'a> {
 
     /// The plugin that decided why the pod has no node: at Filter that which fewest nodes pass.
     fn decisive(&self) -> Option<usize> {
-        use Verdict::{Error, Unresolvable, Unschedulable, Wait};
+        use VerdictSign::{Error, Unresolvable, Unschedulable, Wait};
         let rejects =
             |row: &Row| matches!(row.verdict, Unschedulable | Unresolvable | Error | Wait);
         let cycle = self.model.cycle()?;
@@ -103,7 +100,7 @@ fn folded(rows: Vec<Row>, are_open: impl Fn(&Row) -> bool) -> Vec<Row> {
         while let Some(row) = rows.next_if(|row| row.point == point) {
             plugins.push(row);
         }
-        let is_skipped = |row: &Row| row.verdict == Verdict::Skip;
+        let is_skipped = |row: &Row| row.verdict == VerdictSign::Skip;
         let names = plugins.iter().filter(|row| is_skipped(row)).filter_map(|row| row.plugin);
         let names: Vec<Symbol> = names.collect();
         if names.len() < 2 {
@@ -111,7 +108,7 @@ fn folded(rows: Vec<Row>, are_open: impl Fn(&Row) -> bool) -> Vec<Row> {
             continue;
         }
         let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-        let mut line = Row::new((point, None), Verdict::Skip, words.join(", "));
+        let mut line = Row::new((point, None), VerdictSign::Skip, words.join(", "));
         line.skipped = Some((names.len(), true));
         let open = are_open(&line);
         line.skipped = Some((names.len(), !open));
@@ -170,27 +167,27 @@ fn status_words(answer: &PluginStatus) -> String {
 }
 
 /// The gravest answer of several; a skip weighs least.
-fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
-    let weight = |v: &Verdict| match v {
-        Verdict::NotEvaluated => 0,
-        Verdict::Skip => 1,
-        Verdict::Success => 2,
-        Verdict::Wait => 3,
-        Verdict::Pending => 4,
-        Verdict::Unschedulable => 5,
-        Verdict::Unresolvable => 6,
-        Verdict::Error => 7,
+fn worst(verdicts: impl Iterator<Item = VerdictSign>) -> VerdictSign {
+    let weight = |v: &VerdictSign| match v {
+        VerdictSign::NotEvaluated => 0,
+        VerdictSign::Skip => 1,
+        VerdictSign::Success => 2,
+        VerdictSign::Wait => 3,
+        VerdictSign::Pending => 4,
+        VerdictSign::Unschedulable => 5,
+        VerdictSign::Unresolvable => 6,
+        VerdictSign::Error => 7,
     };
-    verdicts.max_by_key(weight).unwrap_or(Verdict::NotEvaluated)
+    verdicts.max_by_key(weight).unwrap_or(VerdictSign::NotEvaluated)
 }
 
 fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
     let point = ExtensionPoint::Filter;
     let total = cycle.nodes.order.len();
     let (verdict, words) = match (cycle.filter.plugins.is_empty(), cycle.feasible.len()) {
-        (true, _) => (Verdict::NotEvaluated, "did not run".to_owned()),
-        (false, 0) => (Verdict::Unschedulable, format!("no node of {total} passes")),
-        (false, n) => (Verdict::Success, format!("{n} of {total} nodes pass")),
+        (true, _) => (VerdictSign::NotEvaluated, "did not run".to_owned()),
+        (false, 0) => (VerdictSign::Unschedulable, format!("no node of {total} passes")),
+        (false, n) => (VerdictSign::Success, format!("{n} of {total} nodes pass")),
     };
     let words = match cycle.filter.extender.len() {
         0 => words,
@@ -222,7 +219,7 @@ pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> Stri
 fn filter_row(
     cycle: &CycleRecord,
     column: &FilterColumn,
-) -> (Verdict, Option<(usize, usize)>, String) {
+) -> (VerdictSign, Option<(usize, usize)>, String) {
     let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
     let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
     for node in &cycle.nodes.order {
@@ -235,9 +232,11 @@ fn filter_row(
         }
     }
     match (asked, rejected) {
-        (0, _) => (Verdict::NotEvaluated, None, "no node was evaluated".into()),
-        (_, 0) if skipped == asked => (Verdict::Skip, None, "nothing to check for this pod".into()),
-        (n, 0) => (Verdict::Success, None, format!("{n} of {n} nodes pass")),
+        (0, _) => (VerdictSign::NotEvaluated, None, "no node was evaluated".into()),
+        (_, 0) if skipped == asked => {
+            (VerdictSign::Skip, None, "nothing to check for this pod".into())
+        }
+        (n, 0) => (VerdictSign::Success, None, format!("{n} of {n} nodes pass")),
         (n, r) => {
             let gravest = worst(reasons.keys().map(|id| verdict::of_id(cycle, *id)));
             (gravest, Some((n - r, n)), reasons_counted(cycle, &reasons))
@@ -252,7 +251,7 @@ fn reasons_counted(cycle: &CycleRecord, reasons: &IndexMap<VerdictId, usize>) ->
     for (id, count) in reasons {
         let (all, fixed) = by_text.entry(verdict::explain(cycle, *id)).or_default();
         *all += count;
-        if verdict::of_id(cycle, *id) == Verdict::Unresolvable {
+        if verdict::of_id(cycle, *id) == VerdictSign::Unresolvable {
             *fixed += count;
         }
     }
@@ -282,14 +281,14 @@ fn push_score(rows: &mut Vec<Row>, cycle: &CycleRecord) {
     let point = ExtensionPoint::Score;
     let (verdict, words) = match (cycle.score.plugins.len(), cycle.feasible.len()) {
         (0, 1) => {
-            (Verdict::NotEvaluated, "one node passed, so there was nothing to compare".into())
+            (VerdictSign::NotEvaluated, "one node passed, so there was nothing to compare".into())
         }
-        (0, _) => (Verdict::NotEvaluated, "did not run".to_owned()),
-        _ => (Verdict::Success, score_words(cycle)),
+        (0, _) => (VerdictSign::NotEvaluated, "did not run".to_owned()),
+        _ => (VerdictSign::Success, score_words(cycle)),
     };
     rows.push(Row::new((point, None), verdict, words));
     for column in &cycle.score.plugins {
-        let (verdict, words) = (Verdict::Success, column_words(cycle, column));
+        let (verdict, words) = (VerdictSign::Success, column_words(cycle, column));
         rows.push(Row::new((point, Some(column.plugin)), verdict, words));
     }
 }
@@ -299,14 +298,9 @@ fn score_words(cycle: &CycleRecord) -> String {
     let node = cycle.node.map(|n| format!(", {n} was chosen")).unwrap_or_default();
     let tie = match cycle.tie.len() {
         0 | 1 => String::new(),
-        n => format!(", {n} nodes tied{}", tie_break_words(cycle)),
+        n => format!(", {n} nodes tied{}", shared::tie_break_words(cycle)),
     };
     format!("best total {best}{tie}{node}")
-}
-
-/// How a tie was broken, where not as upstream does.
-pub(super) fn tie_break_words(cycle: &CycleRecord) -> String {
-    cycle.other_tie_break().map(|how| format!(" (broken by {how})")).unwrap_or_default()
 }
 
 fn column_words(cycle: &CycleRecord, column: &ScoreColumn) -> String {
@@ -329,19 +323,19 @@ impl GridSource for CycleView<'_> {
         3
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => {
                 let names = self.rows.iter().filter_map(|row| row.plugin);
                 let widest = names.map(|name| name.len() + 2).max().unwrap_or(0);
-                Column::fitted("extension point", 15, widest)
+                GridColumn::fitted("extension point", 15, widest)
             }
             1 => {
                 let share = |row: &Row| row.share.map(|(pass, of)| share_text(pass, of).len());
                 let widest = self.rows.iter().filter_map(share).max().unwrap_or(0);
-                Column::text("status", widest.max(8) as u16)
+                GridColumn::text("status", widest.max(8) as u16)
             }
-            _ => Column::prose("what it said", 20),
+            _ => GridColumn::prose("what it said", 20),
         }
     }
 
@@ -389,7 +383,7 @@ impl GridSource for CycleView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        use Verdict::{NotEvaluated, Skip, Success};
+        use VerdictSign::{NotEvaluated, Skip, Success};
         self.rows.get(row).is_some_and(|r| !matches!(r.verdict, Success | Skip | NotEvaluated))
     }
 }
@@ -412,7 +406,9 @@ impl View for CycleView<'_> {
     }
 
     fn banner(&self, width: u16) -> Vec<Parts> {
-        let funnel = |cycle: &Arc<CycleRecord>| funnel::draw(cycle, self.model, usize::from(width));
+        let funnel = |cycle: &std::sync::Arc<CycleRecord>| {
+            funnel::draw(cycle, self.model, usize::from(width))
+        };
         self.model.cycle().map(funnel).into_iter().collect()
     }
 
@@ -420,28 +416,28 @@ impl View for CycleView<'_> {
         "No cycle yet: n runs the next one, c all of them; 2 shows the queues.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let (Some(cycle), Some(row)) = (self.model.cycle(), self.rows.get(row)) else {
             return Vec::new();
         };
         if row.skipped.is_some() {
             return vec![
-                Line::heading(format!(
+                DetailLine::heading(format!(
                     "Skipped at {}: nothing to check for this pod",
                     row.point.name()
                 )),
-                Line::text(&row.words),
-                Line::field("Enter", "shows a line for each, or folds them"),
+                DetailLine::text(&row.words),
+                DetailLine::field("Enter", "shows a line for each, or folds them"),
             ];
         }
         let mut lines = vec![subject(row)];
         if !row.words.is_empty() {
-            lines.push(Line::text(&row.words));
+            lines.push(DetailLine::text(&row.words));
         }
         if !self.model.is_under_way() {
-            lines.extend(outcome_lines(cycle));
+            lines.extend(shared::outcome_lines(cycle));
         }
-        lines.extend(super::beside(self.model, cycle.cycle));
+        lines.extend(super::live_decision_lines(self.model, cycle.cycle));
         lines
     }
 
@@ -452,32 +448,32 @@ impl View for CycleView<'_> {
         Some((self.front.or_else(decided).unwrap_or(0), None))
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         let row = self.rows.get(row).filter(|row| row.skipped.is_none())?;
         self.model.at(Frame::new(row.point, row.plugin, None))
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
         if let Some(row) = self.rows.get(row).filter(|row| row.skipped.is_some()) {
-            return Open::Fold(row.key());
+            return OnEnter::Fold(row.key());
         }
         match self.rows.get(row).map(|r| r.point) {
-            Some(ExtensionPoint::Filter) => Open::View(ViewId::Filter),
-            Some(ExtensionPoint::Score) => Open::View(ViewId::Scores),
-            Some(ExtensionPoint::PostFilter) => Open::View(ViewId::Preemption),
-            _ => Open::Describe,
+            Some(ExtensionPoint::Filter) => OnEnter::View(ViewId::Filter),
+            Some(ExtensionPoint::Score) => OnEnter::View(ViewId::Scores),
+            Some(ExtensionPoint::PostFilter) => OnEnter::View(ViewId::Preemption),
+            _ => OnEnter::Describe,
         }
     }
 }
 
-fn subject(row: &Row) -> Line {
+fn subject(row: &Row) -> DetailLine {
     let said = match row.share {
         Some((pass, of)) => share_text(pass, of),
         None => row.verdict.meaning().to_owned(),
     };
     match row.plugin {
-        Some(plugin) => Line::heading(format!("{plugin} at {}: {said}", row.point.name())),
-        None => Line::heading(format!("{}: {said}", row.point.name())),
+        Some(plugin) => DetailLine::heading(format!("{plugin} at {}: {said}", row.point.name())),
+        None => DetailLine::heading(format!("{}: {said}", row.point.name())),
     }
 }
 
@@ -487,60 +483,4 @@ fn title(cycle: &CycleRecord) -> String {
     let group = cycle.group.as_ref().map(|group| format!(", group {}", group.group));
     let group = group.unwrap_or_default();
     format!("Cycle {} of {}: {outcome}{node}{group}", cycle.cycle, cycle.pod)
-}
-
-/// How a cycle ended, with the pod's whole message.
-pub(super) fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<Line> {
-    let scope = match cycle.outcome {
-        Outcome::Scheduled => Scope::VerdictPass,
-        Outcome::Waiting => Scope::VerdictWait,
-        Outcome::Unschedulable => Scope::VerdictFail,
-        Outcome::SchedulerError => Scope::VerdictError,
-        Outcome::Dropped => Scope::VerdictSkip,
-    };
-    let mut lines = vec![Line::field("outcome", cycle.outcome.as_str()).scoped(scope)];
-    if !cycle.message.is_empty() {
-        lines.push(Line::field("message", &cycle.message));
-    }
-    lines.extend(cycle.group.as_ref().map(group_line));
-    let named = [
-        ("node", cycle.node),
-        ("nominated", cycle.nominated_node),
-        ("tried first", cycle.nominated_first),
-    ];
-    lines.extend(named.iter().filter_map(|(l, n)| n.map(|n| Line::field(l, n))));
-    if let Some(status) = &cycle.permit_wait {
-        let ended = if status.is_success() { "allowed".to_owned() } else { status.message() };
-        lines.push(Line::field("permit wait", ended));
-    }
-    lines.push(Line::field("attempt", cycle.attempt));
-    lines.push(Line::field("profile", cycle.profile));
-    let evaluated = format!(
-        "{} of {} nodes, starting at node {}",
-        cycle.evaluated_nodes,
-        cycle.nodes.order.len(),
-        cycle.start_index
-    );
-    lines.push(Line::field("evaluated", evaluated));
-    lines
-}
-
-/// The pod group of a cycle and how far it was from its quorum.
-fn group_line(group: &GroupRecord) -> Line {
-    let GroupRecord { group, pods, scheduled_before, placed, min_count } = group;
-    let found = scheduled_before + placed;
-    let text = match min_count {
-        None => format!("{group}, without a quorum: {found} of {pods} pods have a node"),
-        Some(needed) => format!(
-            "{group}, quorum {needed}: {found} of {pods} pods have a node \
-             ({placed} found one in this attempt)"
-        ),
-    };
-    let short = min_count.is_some_and(|needed| found < needed);
-    Line::field("group", text).scoped(if short { Scope::VerdictFail } else { Scope::Text })
-}
-
-/// Time since the session's start.
-pub(super) fn since_start(model: &Model, time: kubestep_api::Time) -> String {
-    format!("+{}", span(time.0 - model.start.0))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::tui::color::Depth;
+use crate::tui::color::ColorDepth;
 use crate::tui::glyph::Charset;
 use crate::tui::testing::{Live, Story, model, session};
 use crate::tui::view::ViewId;
@@ -147,15 +147,13 @@ fn preemption_has_a_bar_before_and_one_after() {
 #[test]
 fn on_wide_terminals_the_answer_stands_beside_the_rows() {
     let mut live = Live::demo("affinity-typo").resized(200, 50).keys("c2");
-    let pod = live.app.wanted_answer(&live.driver.model(ViewId::Queues).clone());
-    live.driver.answer(pod.unwrap());
+    let wanted = |live: &Live| live.interface.app.wanted_answer(live.interface.model());
+    assert!(wanted(&live).is_some() && live.interface.work_at().is_some());
+    live.interface.answer();
     let text = live.text();
     assert!(text.contains("is pending:") && text.contains("you mean \"ssd\""), "{text}");
-    let known = live.app.wanted_answer(&live.driver.model(ViewId::Queues).clone());
-    assert_eq!(known, None, "it is worked out once");
-    let narrow = Live::demo("affinity-typo").keys("c2");
-    let mut narrow = narrow;
-    assert_eq!(narrow.app.wanted_answer(&narrow.driver.model(ViewId::Queues).clone()), None);
+    assert_eq!(wanted(&live), None, "it is worked out once");
+    assert_eq!(wanted(&Live::demo("affinity-typo").keys("c2")), None, "the terminal is narrow");
 }
 
 #[test]
@@ -164,10 +162,10 @@ fn drawings_are_read_without_colours_and_in_ascii() {
         let frame = |depth, charset| {
             Story::with(model(), (120, 36), "dark", depth, charset).keys(keys).text()
         };
-        let ascii = frame(Depth::Rgb, Charset::Ascii);
+        let ascii = frame(ColorDepth::Rgb, Charset::Ascii);
         assert!(ascii.is_ascii() && !ascii.replace("? help", "").contains('?'), "{keys}: {ascii}");
         let (plain, colored) =
-            (frame(Depth::None, Charset::Unicode), frame(Depth::Rgb, Charset::Unicode));
+            (frame(ColorDepth::None, Charset::Unicode), frame(ColorDepth::Rgb, Charset::Unicode));
         assert_eq!(plain, colored, "{keys}");
     }
 }

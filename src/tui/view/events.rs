@@ -4,23 +4,28 @@
 use std::fmt::Write as _;
 
 use super::View;
-use super::cycle::since_start;
+use super::shared::since_start;
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_debug::Position as Frame;
 use kubestep_debug::breakpoint::location;
 use kubestep_debug::trace::{Entry, EntryId};
-use kubestep_framework::record::{QueueMove, QueueName};
 
-/// See the module.
+/// The rows of the events.
 pub struct EventsView<'a>(pub &'a Model);
 
 impl EventsView<'_> {
     fn at(&self, row: usize) -> Option<EntryId> {
         self.0.events.get(row).map(|(at, _)| EntryId(*at))
+    }
+
+    /// Whether the entry comes after the debugger's position.
+    fn is_future(&self, row: usize) -> bool {
+        let reached = self.0.entries_reached.filter(|_| self.0.inspected.is_none());
+        reached.zip(self.at(row)).is_some_and(|(reached, at)| at.0 as usize >= reached)
     }
 
     fn entry(&self, row: usize) -> Option<&Entry> {
@@ -45,23 +50,9 @@ fn kind(entry: &Entry) -> &'static str {
 fn what(entry: &Entry) -> String {
     match entry {
         Entry::Cycle(record) => record.outcome.as_str().to_owned(),
-        Entry::Move(moved) => format!("{} → {}", came_from(moved.from), went_to(moved)),
+        Entry::Move(moved) => moved.words(),
         Entry::Hint(hint) => format!("{}: {}", hint.plugin, hint.answer),
         Entry::Event(_, event) => format!("{}: {}", event.reason, event.note),
-    }
-}
-
-/// The queue a pod left; one in none was new.
-fn came_from(queue: QueueName) -> &'static str {
-    if queue == QueueName::None { "created" } else { queue.as_str() }
-}
-
-/// The queue a pod went to; one that leaves the cycle for none was bound.
-fn went_to(moved: &QueueMove) -> &'static str {
-    match (moved.from, moved.to) {
-        (QueueName::InFlight, QueueName::None) => "bound",
-        (_, QueueName::None) => "deleted",
-        (_, queue) => queue.as_str(),
     }
 }
 
@@ -89,21 +80,25 @@ impl GridSource for EventsView<'_> {
         6
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::name("pod", 18, 36),
-            1 => Column::number("time", 8),
-            2 => Column::text("what", 5),
-            3 => Column::prose("from → to, or answer", 26),
-            4 => Column::text("cause", 18),
-            _ => Column::name("plugin", 12, 24).from_tier(Tier::Standard),
+            0 => GridColumn::name("pod", 18, 36),
+            1 => GridColumn::number("time", 8),
+            2 => GridColumn::text("what", 5),
+            3 => GridColumn::prose("from → to, or answer", 26),
+            4 => GridColumn::text("cause", 18),
+            _ => GridColumn::name("plugin", 12, 24).from_tier(Tier::Standard),
         }
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(entry) = self.entry(row) else { return };
         let dim = matches!(entry, Entry::Hint(_));
-        out.scope = if dim { Scope::TextDim } else { Scope::Text };
+        out.scope = match (self.is_future(row), dim) {
+            (true, _) => Scope::Future,
+            (false, true) => Scope::TextDim,
+            (false, false) => Scope::Text,
+        };
         // Writing into a cell cannot fail.
         let _ = match (column, entry) {
             (0, _) => write!(out, "{}", entry.pod()),
@@ -162,17 +157,17 @@ impl View for EventsView<'_> {
         "Nothing has moved yet.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(entry) = self.entry(row) else { return Vec::new() };
         let mut lines = vec![
-            Line::heading(format!("{}: {}", entry.pod(), what(entry))),
-            Line::field("time", since_start(self.0, entry.time())),
-            Line::field("cause", cause(entry)),
+            DetailLine::heading(format!("{}: {}", entry.pod(), what(entry))),
+            DetailLine::field("time", since_start(self.0, entry.time())),
+            DetailLine::field("cause", cause(entry)),
         ];
         if let Entry::Move(moved) = entry {
-            lines.extend(moved.plugin.map(|plugin| Line::field("plugin", plugin)));
+            lines.extend(moved.plugin.map(|plugin| DetailLine::field("plugin", plugin)));
             let order = |by| format!("of the pods moved together: chosen by {by}");
-            lines.extend(moved.order.map(|by| Line::field("order", order(by))));
+            lines.extend(moved.order.map(|by| DetailLine::field("order", order(by))));
         }
         lines
     }
@@ -182,8 +177,8 @@ impl View for EventsView<'_> {
         Some((row, None))
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         let frame = Frame::of_entry(self.at(row)?);
-        Some(Position { cycle: self.0.position.map_or(0, |p| p.cycle), frame })
+        Some(CyclePosition { cycle: self.0.position.map_or(0, |p| p.cycle), frame })
     }
 }

@@ -1,6 +1,6 @@
 //! How a cycle went from all nodes to one, in a line: how many were evaluated, passed, were scored.
 
-use crate::tui::glyph::{BLOCK, Verdict};
+use crate::tui::glyph::{BLOCK, VerdictSign};
 use crate::tui::model::Model;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::Parts;
@@ -71,7 +71,7 @@ pub fn end(cycle: &CycleRecord) -> (String, Scope) {
     match (cycle.outcome, cycle.node) {
         (Outcome::Scheduled, Some(node)) => (format!("★ {node}"), Scope::ScoreWinner),
         (Outcome::Waiting, Some(node)) => {
-            (format!("{} waits at Permit for {node}", Verdict::Wait.glyph()), verdict.scope())
+            (format!("{} waits at Permit for {node}", VerdictSign::Wait.glyph()), verdict.scope())
         }
         (outcome, _) => (format!("{} {}", verdict.glyph(), outcome.as_str()), verdict.scope()),
     }

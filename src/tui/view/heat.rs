@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Open, Target, View, label_key};
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use super::{OnEnter, RunTarget, View, label_key};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::Parts;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_framework::node::NodeInfo;
@@ -95,10 +95,10 @@ impl GridSource for HeatView<'_> {
         1 + self.lines.iter().map(|line| line.rows.len()).max().unwrap_or(0).min(self.columns)
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::name("zone", self.zone_width as u16, self.zone_width as u16),
-            _ => Column::text("", 1),
+            0 => GridColumn::name("zone", self.zone_width as u16, self.zone_width as u16),
+            _ => GridColumn::text("", 1),
         }
     }
 
@@ -126,9 +126,9 @@ impl GridSource for HeatView<'_> {
     }
 
     fn key(&self, line: usize) -> u64 {
-        self.lines
-            .get(line)
-            .map_or(0, |line| super::pods::key_of_text(&line.zone).wrapping_add(line.number as u64))
+        self.lines.get(line).map_or(0, |line| {
+            super::shared::key_of_text(&line.zone).wrapping_add(line.number as u64)
+        })
     }
 
     fn is_current(&self, line: usize) -> bool {
@@ -155,14 +155,14 @@ impl View for HeatView<'_> {
         vec![self.inner.map_legend(self.map)]
     }
 
-    fn detail(&self, line: usize, column: usize) -> Vec<Line> {
+    fn detail(&self, line: usize, column: usize) -> Vec<DetailLine> {
         if let Some(row) = self.row(line, column) {
             return self.inner.detail(row, 0);
         }
         let Some(line) = self.lines.get(line) else { return Vec::new() };
         vec![
-            Line::heading(format!("{}: {}", line.zone, count(line.nodes, "node"))),
-            Line::field("h l j k", "choose a node; H shows the next map, then rows again"),
+            DetailLine::heading(format!("{}: {}", line.zone, count(line.nodes, "node"))),
+            DetailLine::field("h l j k", "choose a node; H shows the next map, then rows again"),
         ]
     }
 
@@ -179,11 +179,11 @@ impl View for HeatView<'_> {
         self.inner.node_of(self.row(line, column)?, 0)
     }
 
-    fn moment(&self, line: usize, column: usize) -> Option<Position> {
+    fn moment(&self, line: usize, column: usize) -> Option<CyclePosition> {
         self.inner.moment(self.row(line, column)?, 0)
     }
 
-    fn run_to(&self, line: usize, column: usize) -> Option<Target> {
+    fn run_to(&self, line: usize, column: usize) -> Option<RunTarget> {
         self.inner.run_to(self.row(line, column)?, 0)
     }
 
@@ -191,7 +191,7 @@ impl View for HeatView<'_> {
         self.inner.place(self.row(line, column)?, 0)
     }
 
-    fn open(&self, line: usize, column: usize) -> Open {
-        self.row(line, column).map_or(Open::Describe, |row| self.inner.open(row, 0))
+    fn open(&self, line: usize, column: usize) -> OnEnter {
+        self.row(line, column).map_or(OnEnter::Describe, |row| self.inner.open(row, 0))
     }
 }

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use super::View;
-use crate::tui::app::{Message, Messages};
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
+use crate::tui::messages::{Message, Messages};
 use crate::tui::model::span;
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use crate::tui::widget::status_line::Severity;
 
-/// See the module.
+/// The rows of the messages.
 pub struct MessagesView(pub Messages);
 
 impl MessagesView {
@@ -49,12 +49,12 @@ impl GridSource for MessagesView {
         4
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::text("severity", 9),
-            1 => Column::number("time", 9),
-            2 => Column::number("times", 5),
-            _ => Column::prose("message", 30),
+            0 => GridColumn::text("severity", 9),
+            1 => GridColumn::number("time", 9),
+            2 => GridColumn::number("times", 5),
+            _ => GridColumn::prose("message", 30),
         }
     }
 
@@ -91,29 +91,29 @@ impl GridSource for MessagesView {
 impl View for MessagesView {
     fn title(&self) -> String {
         match self.0.dropped() {
-            0 => "Messages: all that was said".into(),
+            0 => "Messages".into(),
             n => format!("Messages: the newest, {n} older ones are dropped"),
         }
     }
 
     fn empty(&self) -> String {
-        "Nothing was said yet.".into()
+        "No messages yet.".into()
     }
 
     fn failures(&self) -> &'static str {
         "warnings and errors only"
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(message) = self.message(row) else { return Vec::new() };
-        let mut lines = vec![Line::text(&message.text).scoped(scope(message.severity))];
-        lines.push(Line::field("severity", sign(message.severity)));
+        let mut lines = vec![DetailLine::text(&message.text).scoped(scope(message.severity))];
+        lines.push(DetailLine::field("severity", sign(message.severity)));
         if let Some((first, last)) = message.said {
             let words = match message.times {
                 1 => format!("+{} since the start", span(last)),
                 n => format!("{n} times, from +{} to +{}", span(first), span(last)),
             };
-            lines.push(Line::field("said", words));
+            lines.push(DetailLine::field("said", words));
         }
         lines
     }

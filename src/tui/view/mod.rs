@@ -1,4 +1,5 @@
-//! The views, one file each: what a row is, what its cells say, and everything about the selected one.
+//! The views: a row of the table below and a file each, which says what a row is, what its cells show, and
+//! everything about the selected one.
 //!
 //! All views have the same shape, rows above (or left) and the details of the selected row below (or
 //! right), so that every key means the same in each of them.
@@ -21,6 +22,7 @@ mod preemption_bars;
 mod queues;
 mod scores;
 mod shape;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -28,14 +30,18 @@ mod times;
 pub(super) mod verdict;
 mod waiting;
 
-use super::app::{Messages, Request, decision_lines};
-use super::lines::Line;
-use super::model::{Model, Position};
+use super::command::Command;
+use super::lines::DetailLine;
+use super::messages::Messages;
+use super::model::{CyclePosition, Model, ModelPart, OutlineKind};
 use super::theme::Scope;
 use super::widget::bar::Parts;
 use super::widget::grid::GridSource;
+use super::widget::tabs::{Tab, Tabs};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::CycleRecord;
+use kubestep_live::{Decision, Verdict};
 
 pub use shape::Shape;
 
@@ -56,7 +62,7 @@ pub trait View: GridSource {
     }
 
     /// Everything about a cell.
-    fn detail(&self, row: usize, column: usize) -> Vec<Line>;
+    fn detail(&self, row: usize, column: usize) -> Vec<DetailLine>;
 
     /// What remains when only the rows that matter most are shown.
     fn failures(&self) -> &'static str {
@@ -89,13 +95,13 @@ pub trait View: GridSource {
     }
 
     /// The moment of the recording that a cell stands for.
-    fn moment(&self, _row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, _row: usize, _column: usize) -> Option<CyclePosition> {
         None
     }
 
     /// Where one can run to from a cell.
-    fn run_to(&self, row: usize, column: usize) -> Option<Target> {
-        self.moment(row, column).map(Target::Moment)
+    fn run_to(&self, row: usize, column: usize) -> Option<RunTarget> {
+        self.moment(row, column).map(RunTarget::Position)
     }
 
     /// The place that a breakpoint on a cell sits at, as it is written.
@@ -104,210 +110,235 @@ pub trait View: GridSource {
     }
 
     /// Where Enter leads.
-    fn open(&self, _row: usize, _column: usize) -> Open {
-        Open::Describe
+    fn open(&self, _row: usize, _column: usize) -> OnEnter {
+        OnEnter::Describe
     }
 }
 
 /// What one can run to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A moment of the recording.
-    Moment(Position),
+pub enum RunTarget {
+    /// A position in the recording.
+    Position(CyclePosition),
     /// The next cycle of a pod.
-    NextOf(NamespacedName),
+    NextCycleOf(NamespacedName),
 }
 
 /// Where Enter leads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Open {
+#[derive(Clone, Debug, PartialEq)]
+pub enum OnEnter {
     /// A window with everything about the row.
     Describe,
     /// Another view.
     View(ViewId),
-    /// A moment of the recording, shown in a view.
-    Moment(Position, ViewId),
-    /// Something that the session does.
-    Ask(Request),
+    /// A position in the recording, inspected in a view.
+    Inspect(CyclePosition, ViewId),
+    /// A command for the session.
+    Run(Command),
     /// The command line, with this typed already.
-    Type(String),
+    Prompt(String),
     /// The same view with what belongs to the row folded or unfolded: the row's key.
     Fold(u64),
 }
 
-/// A full-screen view, chosen by its digit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ViewId {
-    /// The cycle at the debugger's position: extension points and plugins.
-    #[default]
-    Cycle,
-    /// All recorded cycles.
-    Timeline,
-    /// Active, backoff, unschedulable, gated and in-flight pods.
-    Queues,
-    /// Node × plugin.
-    Filter,
-    /// Node × score.
-    Scores,
-    /// Nodes of the cluster.
-    Nodes,
-    /// Pods of the cluster.
-    Pods,
-    /// Pods held at Permit.
-    Waiting,
-    /// Candidates and victims.
-    Preemption,
-    /// Queue moves and hints.
-    Events,
-    /// Breakpoints and watches.
-    Breakpoints,
-    /// The scheduler's configuration.
-    Configuration,
-    /// What was said.
-    Messages,
-    /// Why a pod is where it is.
-    Why,
-    /// The pod groups.
-    Groups,
-    /// What plugins take.
-    Times,
+/// What the rows of a view are made of.
+#[derive(Clone)]
+pub struct ViewContext<'a> {
+    /// The session.
+    pub model: &'a Model,
+    /// The messages so far.
+    pub messages: Messages,
+    /// Terminal columns that the view may fill.
+    pub width: u16,
+    /// What is folded, grouped, or drawn as a map.
+    pub shape: Shape,
+}
+
+/// A row of the table of views. Tabs, keys, `:` commands, help and the reference are made from it.
+pub struct ViewSpec {
+    /// Its name on the command line and in key overrides.
+    pub name: &'static str,
+    /// Default keys.
+    pub keys: &'static [&'static str],
+    /// Its name on the first line.
+    pub title: &'static str,
+    /// What it draws of the model, besides the recorded cycles.
+    pub part: ModelPart,
+    /// The view that encloses it, where Esc leads.
+    pub enclosing: Option<ViewId>,
+    /// Makes its rows.
+    rows: for<'a> fn(ViewContext<'a>) -> Box<dyn View + 'a>,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+/// Makes the enum of views and their table from the same rows.
+macro_rules! views {
+    ($($id:ident { $name:literal $key:literal $title:literal $part:ident in $enclosing:ident, $rows:expr, $help:literal })*) => {
+        /// A view that fills the screen.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum ViewId {
+            $(#[doc = $help] $id,)*
+        }
+
+        /// The table of views: those with a digit first.
+        pub const VIEWS: &[(ViewId, ViewSpec)] = &[
+            $((ViewId::$id, ViewSpec {
+                name: $name,
+                keys: &[$key],
+                title: $title,
+                part: ModelPart::$part,
+                enclosing: enclosing!($enclosing),
+                rows: $rows,
+                help: $help,
+            }),)*
+        ];
+    };
+}
+
+/// `nothing`, or the name of a view.
+macro_rules! enclosing {
+    (nothing) => {
+        None
+    };
+    ($id:ident) => {
+        Some(ViewId::$id)
+    };
+}
+
+views! {
+    Cycle { "overview" "0" "Cycle" Recording in Timeline, |cx| Box::new(cycle::CycleView::new(cx.model, &cx.shape)),
+        "The cycle: every extension point with each plugin's status" }
+    Timeline { "timeline" "1" "Timeline" Recording in nothing, |cx| Box::new(timeline::TimelineView(cx.model)),
+        "All recorded cycles; Enter goes there" }
+    Queues { "queues" "2" "Queues" Queues in Timeline, |cx| Box::new(queues::QueuesView(cx.model)),
+        "The scheduling queues, with reasons and time left" }
+    Filter { "filters" "3" "Filter" CycleNodes in Cycle, |cx| Box::new(filter::FilterView::new(cx.model, cx.width, cx.shape)),
+        "The filter matrix: every plugin on every node" }
+    Scores { "scores" "4" "Scores" CycleNodes in Cycle, |cx| Box::new(scores::ScoresView::new(cx.model, &cx.shape, cx.width)),
+        "The scores: raw, normalized, times weight, total, rank" }
+    Nodes { "nodes" "5" "Nodes" Nodes in Timeline, |cx| Box::new(nodes::NodesView::new(cx.model, cx.shape, cx.width)),
+        "The nodes with what is free on them" }
+    Pods { "pods" "6" "Pods" Pods in Timeline, |cx| Box::new(pods::PodsView(cx.model)),
+        "All pods of the cluster" }
+    Waiting { "waiting" "7" "Waiting" Nodes in Timeline, |cx| Box::new(waiting::WaitingView(cx.model)),
+        "Pods held at Permit, to allow or reject" }
+    Preemption { "preemption" "8" "Preemption" Preemption in Cycle, |cx| Box::new(preemption::PreemptionView::new(cx.model)),
+        "Preemption: candidate nodes, victims, budgets" }
+    Events { "events" "9" "Events" Recording in Timeline, |cx| Box::new(events::EventsView(cx.model)),
+        "Queue moves and each queueing hint's answer" }
+    Breakpoints { "breakpoints" "B" "Breakpoints" Breakpoints in Timeline, |cx| Box::new(breakpoints::BreakpointsView(cx.model)),
+        "Breakpoints and watches, with their hits and values" }
+    Configuration { "configuration" "g c" "Configuration" Configuration in Timeline, |cx| Box::new(configuration::ConfigurationView(cx.model)),
+        "Profiles, plugins in order, weights, arguments, extenders, gates" }
+    Times { "times" "g t" "Times" Times in Timeline, |cx| Box::new(times::TimesView(cx.model)),
+        "Time spent by plugin and extension point, nodes rejected by each" }
+    Messages { "messages" "M" "Messages" Recording in Timeline, |cx| Box::new(messages::MessagesView(cx.messages)),
+        "All messages: notices, warnings, errors, how often and when" }
+    Why { "why-view" "g w" "Why" Recording in Timeline, |cx| Box::new(outline::OutlineView::new(cx.model, OutlineKind::Why)),
+        "Why, as a view with folds; Enter goes to the node or cycle" }
+    Groups { "groups" "g p" "Groups" Groups in Timeline, |cx| Box::new(outline::OutlineView::new(cx.model, OutlineKind::Groups)),
+        "Pod groups: members, quorum, and the placements that were tried" }
 }
 
 impl ViewId {
-    /// All views by digit.
-    pub const ALL: [ViewId; 10] = [
-        ViewId::Cycle,
-        ViewId::Timeline,
-        ViewId::Queues,
-        ViewId::Filter,
-        ViewId::Scores,
-        ViewId::Nodes,
-        ViewId::Pods,
-        ViewId::Waiting,
-        ViewId::Preemption,
-        ViewId::Events,
-    ];
-
-    /// The views without a digit.
-    pub const OTHERS: [ViewId; 6] = [
-        ViewId::Breakpoints,
-        ViewId::Configuration,
-        ViewId::Times,
-        ViewId::Messages,
-        ViewId::Why,
-        ViewId::Groups,
-    ];
-
-    /// All views: those with a digit first.
-    pub fn every() -> impl Iterator<Item = ViewId> + Clone {
-        ViewId::ALL.into_iter().chain(ViewId::OTHERS)
+    /// All views, in the table's order.
+    pub fn all() -> impl Iterator<Item = ViewId> + Clone {
+        VIEWS.iter().map(|(id, _)| *id)
     }
 
-    /// The keys that show it, as they stand beside its name: a digit, or the view's own.
-    pub fn keys(self) -> &'static str {
-        match self {
-            ViewId::Cycle => "0",
-            ViewId::Timeline => "1",
-            ViewId::Queues => "2",
-            ViewId::Filter => "3",
-            ViewId::Scores => "4",
-            ViewId::Nodes => "5",
-            ViewId::Pods => "6",
-            ViewId::Waiting => "7",
-            ViewId::Preemption => "8",
-            ViewId::Events => "9",
-            ViewId::Breakpoints => "B",
-            ViewId::Configuration => "gc",
-            ViewId::Messages => "M",
-            ViewId::Why => "gw",
-            ViewId::Groups => "gp",
-            ViewId::Times => "gt",
-        }
+    /// The views with a digit, which are always on the first line.
+    pub fn with_digit() -> impl Iterator<Item = ViewId> + Clone {
+        ViewId::all().filter(|view| view.key().parse::<u8>().is_ok())
     }
 
-    /// Whether it shows the cluster, as it is at the debugger's position.
-    pub fn shows_cluster(self) -> bool {
-        matches!(
-            self,
-            ViewId::Queues
-                | ViewId::Nodes
-                | ViewId::Pods
-                | ViewId::Waiting
-                | ViewId::Configuration
-                | ViewId::Groups
-                | ViewId::Breakpoints
-        )
+    /// Its row of the table.
+    pub fn spec(self) -> &'static ViewSpec {
+        &VIEWS[self as usize].1
     }
 
-    /// Its name in the first line.
+    /// Its name on the first line.
     pub fn title(self) -> &'static str {
+        self.spec().title
+    }
+
+    /// The key beside its name: a digit, or `gc`.
+    pub fn key(self) -> String {
+        self.spec().keys.concat().replace(' ', "")
+    }
+
+    /// Its rows.
+    pub fn rows(self, context: ViewContext<'_>) -> Box<dyn View + '_> {
+        if let Some(map) = context.shape.map.filter(|map| *map < self.maps().len()) {
+            let (model, width) = (context.model, context.width);
+            let plain = ViewContext { shape: context.shape.plain(), ..context };
+            return Box::new(heat::HeatView::new(model, (self.spec().rows)(plain), map, width));
+        }
+        (self.spec().rows)(context)
+    }
+}
+
+impl ViewId {
+    /// The names of its heat maps.
+    pub fn maps(self) -> &'static [&'static str] {
         match self {
-            ViewId::Cycle => "Cycle",
-            ViewId::Timeline => "Timeline",
-            ViewId::Queues => "Queues",
-            ViewId::Filter => "Filter",
-            ViewId::Scores => "Scores",
-            ViewId::Nodes => "Nodes",
-            ViewId::Pods => "Pods",
-            ViewId::Waiting => "Waiting",
-            ViewId::Preemption => "Preemption",
-            ViewId::Events => "Events",
-            ViewId::Breakpoints => "Breakpoints",
-            ViewId::Configuration => "Configuration",
-            ViewId::Messages => "Messages",
-            ViewId::Why => "Why",
-            ViewId::Groups => "Groups",
-            ViewId::Times => "Times",
+            ViewId::Nodes => &["cpu", "memory", "pods"],
+            ViewId::Filter => &["verdict"],
+            ViewId::Scores => &["score"],
+            _ => &[],
         }
     }
 }
 
-/// The rows of a view over `model` and what was `said` so far, in `room` terminal columns, folded and
-/// grouped as `shape` says.
-pub fn source<'a>(
-    view: ViewId,
-    model: &'a Model,
-    said: &Messages,
-    room: u16,
-    shape: Shape,
-) -> Box<dyn View + 'a> {
-    if let Some(map) = shape.map.filter(|map| *map < maps(view).len()) {
-        let rows = source(view, model, said, room, shape.plain());
-        return Box::new(heat::HeatView::new(model, rows, map, room));
-    }
-    match view {
-        ViewId::Cycle => Box::new(cycle::CycleView::new(model, &shape)),
-        ViewId::Timeline => Box::new(timeline::TimelineView(model)),
-        ViewId::Queues => Box::new(queues::QueuesView(model)),
-        ViewId::Filter => Box::new(filter::FilterView::new(model, room, shape)),
-        ViewId::Scores => Box::new(scores::ScoresView::new(model, &shape, room)),
-        ViewId::Nodes => Box::new(nodes::NodesView::new(model, shape, room)),
-        ViewId::Pods => Box::new(pods::PodsView(model)),
-        ViewId::Waiting => Box::new(waiting::WaitingView(model)),
-        ViewId::Preemption => Box::new(preemption::PreemptionView::new(model)),
-        ViewId::Events => Box::new(events::EventsView(model)),
-        ViewId::Breakpoints => Box::new(breakpoints::BreakpointsView(model)),
-        ViewId::Configuration => Box::new(configuration::ConfigurationView(model)),
-        ViewId::Why | ViewId::Groups => Box::new(outline::OutlineView::new(model, view)),
-        ViewId::Times => Box::new(times::TimesView(model)),
-        ViewId::Messages => Box::new(messages::MessagesView(said.clone())),
-    }
+/// The views on the first line: those with a digit, and the active one.
+pub fn tab_views(active: ViewId) -> Vec<ViewId> {
+    let other = Some(active).filter(|active| !ViewId::with_digit().any(|view| view == *active));
+    ViewId::with_digit().chain(other).collect()
 }
 
-/// What the live cluster's scheduler decided beside a cycle of ours.
-fn beside(model: &Model, cycle: u64) -> Vec<Line> {
+/// The first line's tabs while a view is active.
+pub fn tabs(active: ViewId) -> Tabs {
+    let views = tab_views(active);
+    let at = views.iter().position(|view| *view == active).unwrap_or_default();
+    let tab = |view: &ViewId| Tab { key: view.key(), title: view.title() };
+    Tabs { tabs: views.iter().map(tab).collect(), active: at }
+}
+
+/// A decision of the cluster's scheduler, and ours.
+pub fn decision_lines(decision: &Decision) -> Vec<DetailLine> {
+    let scope = match decision.verdict {
+        Verdict::Same => Scope::VerdictPass,
+        Verdict::Tie => Scope::VerdictWait,
+        Verdict::Different => Scope::VerdictFail,
+        Verdict::Untried | Verdict::Incomparable => Scope::VerdictSkip,
+    };
+    let cycle = decision.cycle.map(|number| format!(" (cycle {number})")).unwrap_or_default();
+    let heading = format!("{}: {}", decision.pod, decision.verdict.as_str());
+    let mut lines = vec![
+        DetailLine::text(heading).scoped(scope),
+        DetailLine::field("  the cluster", &decision.theirs),
+    ];
+    if decision.cycle.is_some() {
+        lines.push(DetailLine::field("  ours", format!("{}{cycle}", decision.ours)));
+    }
+    if !decision.reason.is_empty() {
+        lines.push(DetailLine::field("  where", &decision.reason));
+    }
+    lines
+}
+
+/// What the live cluster's scheduler decided in place of a cycle of ours.
+fn live_decision_lines(model: &Model, cycle: u64) -> Vec<DetailLine> {
     model.decision_beside(cycle).map(decision_lines).unwrap_or_default()
 }
 
 pub(super) use nodes::taints;
 
-/// The names of a view's heat maps.
-pub fn maps(view: ViewId) -> &'static [&'static str] {
-    match view {
-        ViewId::Nodes => &["cpu", "memory", "pods"],
-        ViewId::Filter => &["verdict"],
-        ViewId::Scores => &["score"],
-        _ => &[],
+/// `, evaluated 581 of 1000 nodes`, if a cycle did not evaluate all of them.
+fn evaluated(cycle: &CycleRecord) -> String {
+    match (cycle.evaluated_nodes, cycle.nodes.order.len()) {
+        (evaluated, all) if evaluated < all => format!(", evaluated {evaluated} of {all}"),
+        _ => String::new(),
     }
 }
 
@@ -323,11 +354,24 @@ pub fn label_key(name: &str) -> &str {
     }
 }
 
-/// The view that encloses another, where Esc leads.
-pub fn enclosing(view: ViewId) -> Option<ViewId> {
-    match view {
-        ViewId::Timeline => None,
-        ViewId::Filter | ViewId::Scores | ViewId::Preemption => Some(ViewId::Cycle),
-        _ => Some(ViewId::Timeline),
+/// The plugin whose scores differ the most between the chosen node and the next best; the one that
+/// is tried already, if one is.
+pub fn decisive_plugin(model: &Model) -> Option<kubestep_api::intern::Symbol> {
+    if let Some((tried, _)) = model.weights.last() {
+        return Some(*tried);
+    }
+    scores::ScoresView::new(model, &Shape::default(), u16::MAX).decisive_plugin()
+}
+
+#[cfg(test)]
+mod table_tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_enum() {
+        for (at, (id, _)) in VIEWS.iter().enumerate() {
+            assert_eq!(*id as usize, at);
+        }
+        assert_eq!(ViewId::with_digit().map(ViewId::key).collect::<String>(), "0123456789");
     }
 }

@@ -4,28 +4,22 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::scores::NAMES;
-use super::{Open, Shape, View};
-use crate::tui::amount;
-use crate::tui::glyph::{FOLDS, SHADES, Verdict};
+use super::shared::NAMES;
+use super::{OnEnter, Shape, View, shared};
+use crate::tui::glyph::{FOLDS, SHADES, VerdictSign};
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{Load, Parts};
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::resource::Resource;
-
-/// The value of a label of the node called `name`.
-pub(super) fn label_of<'a>(model: &'a Model, name: Symbol, key: &str) -> Option<&'a str> {
-    let node = model.nodes.iter().find(|n| n.name == name)?;
-    labels(node)?.get_str(key).map(|v| v.as_str())
-}
+use kubestep_framework::resource::amount;
 
 fn labels(node: &NodeInfo) -> Option<&Labels> {
     node.node.as_ref().map(|n| &n.metadata.labels)
@@ -104,8 +98,10 @@ impl Uses {
 
 fn state(node: &NodeInfo) -> (&'static str, Scope) {
     match &node.node {
-        None => ("! no object", Verdict::Error.scope()),
-        Some(object) if object.spec.unschedulable => ("⊘ cordoned", Verdict::Unresolvable.scope()),
+        None => ("! no object", VerdictSign::Error.scope()),
+        Some(object) if object.spec.unschedulable => {
+            ("⊘ cordoned", VerdictSign::Unresolvable.scope())
+        }
         Some(_) => ("open", Scope::Text),
     }
 }
@@ -125,7 +121,7 @@ struct Group {
 
 impl Group {
     fn key(&self) -> u64 {
-        super::pods::key_of_text(&format!("group {}", self.value))
+        shared::key_of_text(&format!("group {}", self.value))
     }
 }
 
@@ -278,23 +274,26 @@ impl GridSource for NodesView<'_> {
         6 + usize::from(!self.model.nominated.is_empty())
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => {
                 let names = usize::from(self.model.node_names.widest());
                 let groups = self.groups.iter().map(|group| width(&group.value) + 9).max();
                 let indent = if self.groups.is_empty() { 0 } else { 2 };
-                Column::fitted("node", NAMES, (names + indent).max(groups.unwrap_or(0)))
+                GridColumn::fitted("node", NAMES, (names + indent).max(groups.unwrap_or(0)))
             }
-            1 => Column::text("state", 11),
-            4 => Column::number(DRAWN[2], self.ratios[2].max(4) as u16),
+            1 => GridColumn::text("state", 11),
+            4 => GridColumn::number(DRAWN[2], self.ratios[2].max(4) as u16),
             2..4 => {
                 let percent = if self.bar > 6 { 5 } else { 0 };
                 let all = self.bar + percent + 1 + self.ratios[column - FIRST_DRAWN];
-                Column::text(DRAWN[column - FIRST_DRAWN], u16::try_from(all).unwrap_or(u16::MAX))
+                GridColumn::text(
+                    DRAWN[column - FIRST_DRAWN],
+                    u16::try_from(all).unwrap_or(u16::MAX),
+                )
             }
-            5 if !self.model.nominated.is_empty() => Column::number("nominated", 9),
-            _ => Column::prose("taints", 16).from_tier(Tier::Standard),
+            5 if !self.model.nominated.is_empty() => GridColumn::number("nominated", 9),
+            _ => GridColumn::prose("taints", 16).from_tier(Tier::Standard),
         }
     }
 
@@ -369,7 +368,7 @@ impl View for NodesView<'_> {
         "The cluster has no node.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         if let Some(group) = self.group(row) {
             return group_lines(group);
         }
@@ -378,15 +377,15 @@ impl View for NodesView<'_> {
             true => ("open", Scope::TextStrong),
             false => state(node),
         };
-        let mut lines = vec![Line::text(format!("{}: {text}", node.name)).scoped(scope)];
+        let mut lines = vec![DetailLine::text(format!("{}: {text}", node.name)).scoped(scope)];
         lines.extend(resource_lines(&node.requested, &node.allocatable));
         lines.extend(nominated_lines(self.model, node));
         let taints = taints(node);
         if !taints.is_empty() {
-            lines.push(Line::field("taints", taints.join(", ")));
+            lines.push(DetailLine::field("taints", taints.join(", ")));
         }
-        lines.extend(labels(node).map(|l| Line::field("labels", super::pods::labels_text(l))));
-        lines.push(Line::field("pods", pods_text(node)));
+        lines.extend(labels(node).map(|l| DetailLine::field("labels", shared::labels_text(l))));
+        lines.push(DetailLine::field("pods", pods_text(node)));
         lines
     }
 
@@ -409,12 +408,12 @@ impl View for NodesView<'_> {
         parts
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
-        self.group(row).map_or(Open::Describe, |group| Open::Fold(group.key()))
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
+        self.group(row).map_or(OnEnter::Describe, |group| OnEnter::Fold(group.key()))
     }
 
     /// The cycle that last put a pod there.
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.model.start_of_last_cycle_on(self.node(row)?.name)
     }
 }
@@ -425,9 +424,9 @@ fn shade(thousandths: i64) -> (&'static str, Scope) {
     (SHADES[step], Scope::of_load(thousandths))
 }
 
-fn group_lines(group: &Group) -> Vec<Line> {
+fn group_lines(group: &Group) -> Vec<DetailLine> {
     let mut lines =
-        vec![Line::heading(format!("{}: {}", group.value, count(group.nodes.len(), "node")))];
+        vec![DetailLine::heading(format!("{}: {}", group.value, count(group.nodes.len(), "node")))];
     for (name, of) in DRAWN.iter().zip(group.uses.0) {
         let show = |value| amount::of(name, value);
         let free = of.allocatable.saturating_sub(of.requested);
@@ -437,27 +436,27 @@ fn group_lines(group: &Group) -> Vec<Line> {
             show(of.allocatable),
             show(free)
         );
-        lines.push(Line::field(name, text));
+        lines.push(DetailLine::field(name, text));
     }
-    lines.push(Line::field("Enter", "shows its nodes, or folds them; O shows those of all"));
+    lines.push(DetailLine::field("Enter", "shows its nodes, or folds them; O shows those of all"));
     lines
 }
 
 /// Each resource: requested, allocatable, free.
-fn resource_lines(used: &Resource, all: &Resource) -> Vec<Line> {
+fn resource_lines(used: &Resource, all: &Resource) -> Vec<DetailLine> {
     let mut lines = Vec::new();
     for (name, allocatable) in amount::parts(all) {
         let requested = used.amount(name.into());
         let show = |amount| amount::of(name, amount);
         let free = show(allocatable.saturating_sub(requested));
         let text = format!("{} requested of {}, {free} free", show(requested), show(allocatable));
-        lines.push(Line::field(name, text));
+        lines.push(DetailLine::field(name, text));
     }
     lines
 }
 
 /// The nominated pods, and what that leaves to pods of a lower priority.
-fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<Line> {
+fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<DetailLine> {
     let mut free = node.allocatable.clone();
     free.accumulate(&node.requested, -1);
     let mut lines = Vec::new();
@@ -465,13 +464,12 @@ fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<Line> {
         let request = &pod.resource.resource;
         free.accumulate(request, -1);
         let (key, priority) = (pod.key(), pod.priority());
-        let text =
-            format!("{key} (priority {priority}): {} is reserved", amount::resources(request));
-        lines.push(Line::field("nominated", text).scoped(Verdict::Wait.scope()));
+        let text = format!("{key} (priority {priority}): {} reserved", amount::resources(request));
+        lines.push(DetailLine::field("nominated", text).scoped(VerdictSign::Wait.scope()));
     }
     if !lines.is_empty() {
         let text = format!("{} for pods of a lower priority", amount::resources(&free));
-        lines.push(Line::field("then free", text));
+        lines.push(DetailLine::field("then free", text));
     }
     lines
 }

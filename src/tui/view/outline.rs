@@ -1,36 +1,33 @@
 //! Answers that fold: why a pod is where it is, and the pod groups.
 
-use super::{Open, View};
+use super::{OnEnter, View};
 use crate::report::outline::{Item, To, Tone};
-use crate::tui::app::Request;
-use crate::tui::lines::Line;
-use crate::tui::model::{Folding, Model, Position};
+use crate::tui::command::Command;
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, FoldedOutline, Model, OutlineKind};
 use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_framework::pod::NamespacedName;
 
-/// See the module.
+/// The rows of an outline.
 pub struct OutlineView<'a> {
     model: &'a Model,
-    folding: Option<&'a Folding>,
+    folding: Option<&'a FoldedOutline>,
     /// The lines that are not folded away.
     open: Vec<usize>,
-    view: ViewId,
+    kind: OutlineKind,
 }
 
 impl<'a> OutlineView<'a> {
     /// One of the outlines of the model.
-    pub fn new(model: &'a Model, view: ViewId) -> OutlineView<'a> {
-        let folding = match view {
-            ViewId::Groups => model.groups.as_ref(),
-            _ => model.why.as_ref(),
-        };
-        let open = folding.map_or(Vec::new(), Folding::open);
-        OutlineView { model, folding, open, view }
+    pub fn new(model: &'a Model, kind: OutlineKind) -> OutlineView<'a> {
+        let folding = model.outline(kind);
+        let open = folding.map_or(Vec::new(), FoldedOutline::open);
+        OutlineView { model, folding, open, kind }
     }
 
     fn item(&self, row: usize) -> Option<&'a Item> {
@@ -43,7 +40,7 @@ impl<'a> OutlineView<'a> {
         pod: NamespacedName,
         node: Symbol,
         plugin: Option<Symbol>,
-    ) -> Option<Position> {
+    ) -> Option<CyclePosition> {
         let start = self.model.start_of_last_cycle(pod)?;
         let names = &self.model.cycles.get(start.cycle)?.nodes;
         let id = *names.order.iter().find(|id| names.name(**id) == node)?;
@@ -53,7 +50,7 @@ impl<'a> OutlineView<'a> {
             Some(plugin) => Frame::new(ExtensionPoint::Filter, Some(plugin), Some(id)),
             None => Frame::START,
         };
-        Some(Position { frame, ..start })
+        Some(CyclePosition { frame, ..start })
     }
 }
 
@@ -76,8 +73,8 @@ impl GridSource for OutlineView<'_> {
         1
     }
 
-    fn column(&self, _column: usize) -> Column {
-        Column::prose("Enter folds, unfolds, or goes there", 40)
+    fn column(&self, _column: usize) -> GridColumn {
+        GridColumn::prose("Enter folds, unfolds, or goes there", 40)
     }
 
     fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
@@ -98,7 +95,7 @@ impl GridSource for OutlineView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.item(row).map_or(0, Folding::key)
+        self.item(row).map_or(0, FoldedOutline::key)
     }
 
     fn is_failure(&self, row: usize) -> bool {
@@ -108,23 +105,23 @@ impl GridSource for OutlineView<'_> {
 
 impl View for OutlineView<'_> {
     fn title(&self) -> String {
-        match (self.folding, self.view) {
+        match (self.folding, self.kind) {
             (Some(folding), _) => folding.outline.title.clone(),
-            (None, ViewId::Groups) => "Pod groups".into(),
-            (None, _) => "Why?".into(),
+            (None, OutlineKind::Groups) => "Pod groups".into(),
+            (None, OutlineKind::Why) => "Why?".into(),
         }
     }
 
     fn empty(&self) -> String {
-        match self.view {
-            ViewId::Groups => "No pod belongs to a group, and there is no PodGroup.".into(),
-            _ => "No pod is asked about: choose one in 2, 6 or 7 and type gw.".into(),
+        match self.kind {
+            OutlineKind::Groups => "No pod belongs to a group, and there is no PodGroup.".into(),
+            OutlineKind::Why => "No pod is chosen: select one in 2, 6 or 7 and type gw.".into(),
         }
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(item) = self.item(row) else { return Vec::new() };
-        let mut lines = vec![Line::text(&item.text).scoped(scope(item.tone))];
+        let mut lines = vec![DetailLine::text(&item.text).scoped(scope(item.tone))];
         lines.extend(item.to.map(|to| {
             let where_to = match to {
                 To::Verdict(_, node, Some(plugin)) => format!("what {plugin} said of {node}"),
@@ -133,31 +130,32 @@ impl View for OutlineView<'_> {
                 To::Pod(pod) => format!("why {pod} is where it is"),
                 To::Search(pod) => format!("the smallest changes that would make {pod} fit"),
             };
-            Line::field("Enter", where_to)
+            DetailLine::field("Enter", where_to)
         }));
         lines
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
         let (Some(item), Some(folding)) = (self.item(row), self.folding) else {
-            return Open::Describe;
+            return OnEnter::Describe;
         };
         let more = self.open.get(row).is_some_and(|at| folding.outline.has_more(*at));
         match item.to {
-            _ if more => Open::Ask(Request::Fold(self.view, Folding::key(item))),
+            _ if more => OnEnter::Run(Command::Fold(self.kind, FoldedOutline::key(item))),
             Some(To::Verdict(pod, node, plugin)) => match self.verdict(pod, node, plugin) {
-                Some(position) => Open::Moment(position, ViewId::Filter),
-                None => Open::View(ViewId::Nodes),
+                Some(position) => OnEnter::Inspect(position, ViewId::Filter),
+                None => OnEnter::View(ViewId::Nodes),
             },
             Some(To::Cycle(number)) => {
                 let at = self.model.cycles.binary_search_by_key(&number, |cycle| cycle.cycle);
-                let moment =
-                    |cycle| Open::Moment(Position { cycle, frame: Frame::START }, ViewId::Cycle);
-                at.map_or(Open::Describe, moment)
+                let moment = |cycle| {
+                    OnEnter::Inspect(CyclePosition { cycle, frame: Frame::START }, ViewId::Cycle)
+                };
+                at.map_or(OnEnter::Describe, moment)
             }
-            Some(To::Pod(pod)) => Open::Ask(Request::Outline(pod)),
-            Some(To::Search(pod)) => Open::Ask(Request::Fixes(pod)),
-            None => Open::Describe,
+            Some(To::Pod(pod)) => OnEnter::Run(Command::WhyView(pod)),
+            Some(To::Search(pod)) => OnEnter::Run(Command::Fixes(pod)),
+            None => OnEnter::Describe,
         }
     }
 }

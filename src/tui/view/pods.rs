@@ -2,48 +2,31 @@
 
 use std::fmt::Write as _;
 
-use super::cycle::outcome_lines;
-use super::{Open, Target, View, ViewId};
-use crate::tui::amount;
-use crate::tui::glyph::Verdict;
+use super::shared::outcome_lines;
+use super::{OnEnter, RunTarget, View, ViewId, shared};
+use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Place, PodRow, Position};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model, PodPlace, PodRow};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
-use kubestep_api::{Labels, Pod};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Pod;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod::requests::requested;
+use kubestep_framework::resource::amount;
 
-/// See the module.
+/// The rows of the pods.
 pub struct PodsView<'a>(pub &'a Model);
 
-/// A number that stands for a pod while the interface runs.
-pub(super) fn key_of(pod: NamespacedName) -> u64 {
-    key_of_text(&pod.namespace).rotate_left(17) ^ key_of_text(&pod.name)
-}
-
-/// A number that stands for a text while the interface runs (FNV-1a).
-pub(super) fn key_of_text(text: &str) -> u64 {
-    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
-}
-
-/// Labels as `key=value, …`.
-pub(super) fn labels_text(labels: &Labels) -> String {
-    let all: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    if all.is_empty() { "none".into() } else { all.join(", ") }
-}
-
 /// A sign for a place.
-fn sign(place: Place) -> (&'static str, Scope) {
-    let of = |verdict: Verdict| (verdict.glyph(), verdict.scope());
+fn sign(place: PodPlace) -> (&'static str, Scope) {
+    let of = |verdict: VerdictSign| (verdict.glyph(), verdict.scope());
     match place {
-        Place::Node(_) => of(Verdict::Success),
-        Place::Waiting(_) => of(Verdict::Wait),
-        Place::Queue(queue) => super::queues::sign(queue),
-        Place::Ended => of(Verdict::Skip),
-        Place::NobodyServes => of(Verdict::Error),
+        PodPlace::Node(_) => of(VerdictSign::Success),
+        PodPlace::Waiting(_) => of(VerdictSign::Wait),
+        PodPlace::Queue(queue) => shared::queue_sign(queue),
+        PodPlace::Ended => of(VerdictSign::Skip),
+        PodPlace::NobodyServes => of(VerdictSign::Error),
     }
 }
 
@@ -71,16 +54,20 @@ impl GridSource for PodsView<'_> {
         5
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => {
                 let pods = self.0.pods.iter().map(|row| name(&row.pod));
-                Column::fitted("pod", 22, super::timeline::widest(pods))
+                GridColumn::fitted("pod", 22, shared::widest(pods))
             }
-            1 => Column::fitted("place", 22, usize::from(self.0.node_names.widest()).clamp(22, 40)),
-            2 => Column::number("prio", 8),
-            3 => Column::prose("requests", 20),
-            _ => Column::prose("labels", 16).from_tier(Tier::Standard),
+            1 => GridColumn::fitted(
+                "place",
+                22,
+                usize::from(self.0.node_names.widest()).clamp(22, 40),
+            ),
+            2 => GridColumn::number("prio", 8),
+            3 => GridColumn::prose("requests", 20),
+            _ => GridColumn::prose("labels", 16).from_tier(Tier::Standard),
         }
     }
 
@@ -97,7 +84,7 @@ impl GridSource for PodsView<'_> {
             2 => write!(out, "{}", row.pod.spec.priority.unwrap_or_default()),
             3 => out.write_str(&self.requests(&row.pod)),
             _ => {
-                out.set(&labels_text(&row.pod.metadata.labels), Scope::TextDim);
+                out.set(&shared::labels_text(&row.pod.metadata.labels), Scope::TextDim);
                 Ok(())
             }
         };
@@ -114,7 +101,7 @@ impl GridSource for PodsView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.pod(row).map_or(0, |p| key_of(name(&p.pod)))
+        self.pod(row).map_or(0, |p| shared::key_of(name(&p.pod)))
     }
 
     fn is_current(&self, row: usize) -> bool {
@@ -148,54 +135,54 @@ impl View for PodsView<'_> {
         "The cluster has no pod.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(row) = self.pod(row) else { return Vec::new() };
         let (key, (sign, scope)) = (name(&row.pod), sign(row.place));
         let heading = format!("{sign} {key}: {}", row.place.words());
-        let mut lines = vec![Line::text(heading).scoped(scope)];
+        let mut lines = vec![DetailLine::text(heading).scoped(scope)];
         if let Some(node) = self.0.nomination_of(key) {
-            lines.push(Line::field(
+            lines.push(DetailLine::field(
                 "nominated",
-                format!("{node}: its requests are reserved there; 5 shows it"),
+                format!("room is reserved on {node}; 5 shows it"),
             ));
         }
-        if row.place == Place::NobodyServes {
+        if row.place == PodPlace::NobodyServes {
             let scheduler = row.pod.spec.scheduler_name;
             let text = format!("no profile of the configuration is called {scheduler:?}");
-            lines.push(Line::field("why", text));
+            lines.push(DetailLine::field("why", text));
         }
         if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.extend(outcome_lines(cycle));
-            lines.extend(super::beside(self.0, cycle.cycle));
+            lines.extend(super::live_decision_lines(self.0, cycle.cycle));
         }
-        lines.push(Line::field("labels", labels_text(&row.pod.metadata.labels)));
-        lines.push(Line::heading("What the scheduler reads of its spec"));
+        lines.push(DetailLine::field("labels", shared::labels_text(&row.pod.metadata.labels)));
+        lines.push(DetailLine::heading("What the scheduler reads of its spec"));
         lines.extend(spec_lines(&row.pod));
         lines
     }
 
-    fn open(&self, row: usize, column: usize) -> Open {
+    fn open(&self, row: usize, column: usize) -> OnEnter {
         match self.moment(row, column) {
-            Some(moment) => Open::Moment(moment, ViewId::Cycle),
-            None => Open::Describe,
+            Some(moment) => OnEnter::Inspect(moment, ViewId::Cycle),
+            None => OnEnter::Describe,
         }
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.0.start_of_last_cycle(name(&self.pod(row)?.pod))
     }
 
-    fn run_to(&self, row: usize, column: usize) -> Option<Target> {
+    fn run_to(&self, row: usize, column: usize) -> Option<RunTarget> {
         let pod = self.pod(row)?;
         match pod.place {
-            Place::Queue(_) => Some(Target::NextOf(name(&pod.pod))),
-            _ => self.moment(row, column).map(Target::Moment),
+            PodPlace::Queue(_) => Some(RunTarget::NextCycleOf(name(&pod.pod))),
+            _ => self.moment(row, column).map(RunTarget::Position),
         }
     }
 }
 
 /// The spec as YAML, without what is not set.
-fn spec_lines(pod: &Pod) -> Vec<Line> {
+fn spec_lines(pod: &Pod) -> Vec<DetailLine> {
     let yaml = serde_yaml::to_string(&pod.spec).unwrap_or_else(|problem| problem.to_string());
-    yaml.lines().map(Line::text).collect()
+    yaml.lines().map(DetailLine::text).collect()
 }

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Open, View, preemption_bars, verdict};
-use crate::tui::app::Request;
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use super::{OnEnter, View, preemption_bars, shared, verdict};
+use crate::tui::command::Command;
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -18,7 +18,7 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{Candidate, CycleRecord, PluginStatus};
 use kubestep_framework::status::Code;
 
-/// See the module.
+/// The rows of preemption: candidates first, then the other nodes.
 pub struct PreemptionView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
@@ -47,7 +47,7 @@ impl<'a> PreemptionView<'a> {
         self.cycle?.candidates.get(row)
     }
 
-    /// The last cycle up to the position in which a pod preempted.
+    /// The last cycle up to the position in which a pod preempted others.
     fn elsewhere(&self) -> String {
         let cycles = self.model.position.map_or(0, |position| position.cycle + 1);
         let mut cycles = self.model.cycles.iter().take(cycles).rev();
@@ -56,6 +56,38 @@ impl<'a> PreemptionView<'a> {
             let (number, pod) = (cycle.cycle, cycle.pod);
             format!(" It did in cycle {number} of {pod}; :cycle {number} goes there.")
         })
+    }
+
+    /// Whether PostFilter comes after the debugger's position.
+    fn is_future(&self) -> bool {
+        match self.model.stepped_frame().map(|frame| frame.point) {
+            Some(Some(point)) => point < ExtensionPoint::PostFilter,
+            _ => self.model.is_under_way(),
+        }
+    }
+
+    fn present_cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(candidate) = self.candidate(row) else {
+            return self.other_cell(row, column, out);
+        };
+        // Writing into a cell cannot fail.
+        let _ = match column {
+            0 => out.write_str(self.model.node_names.short(&candidate.node)),
+            1 => {
+                match self.is_taken(candidate) {
+                    true => out.set("★ taken", Scope::ScoreWinner),
+                    false => out.set("candidate", Scope::Text),
+                }
+                Ok(())
+            }
+            2 => write!(out, "{}", candidate.victims.len()),
+            3 => {
+                let violated = candidate.pdb_violations > 0;
+                out.scope = if violated { Scope::VerdictFail } else { Scope::Text };
+                write!(out, "{}", candidate.pdb_violations)
+            }
+            _ => write!(out, "{}: {}", Code::Success.as_str(), victims(candidate)),
+        };
     }
 
     fn other_cell(&self, row: usize, column: usize, out: &mut CellOut) {
@@ -72,22 +104,22 @@ impl<'a> PreemptionView<'a> {
         }
     }
 
-    fn other_detail(&self, row: usize) -> Vec<Line> {
+    fn other_detail(&self, row: usize) -> Vec<DetailLine> {
         let Some((cycle, node)) = self.cycle.zip(self.other(row)) else { return Vec::new() };
         let (code, words) = found(cycle, node);
         let name = cycle.nodes.name(node);
-        let mut lines = vec![Line::heading(format!("{name} is no candidate"))];
+        let mut lines = vec![DetailLine::heading(format!("{name} is no candidate"))];
         let scope = verdict::of_code(code).scope();
-        lines.push(Line::field("dry run", status_words(code, &words)).scoped(scope));
+        lines.push(DetailLine::field("dry run", status_words(code, &words)).scoped(scope));
         lines.extend(self.answers());
         lines
     }
 
     /// What PostFilter answered.
-    fn answers(&self) -> Vec<Line> {
+    fn answers(&self) -> Vec<DetailLine> {
         let answers = self.cycle.map_or(&[][..], |c| c.post_filter.as_slice());
         let said = answers.iter().filter(|a| !a.status.message().is_empty());
-        said.map(|a| Line::field(&a.plugin, a.status.message())).collect()
+        said.map(|a| DetailLine::field(&a.plugin, a.status.message())).collect()
     }
 
     fn is_taken(&self, candidate: &Candidate) -> bool {
@@ -122,7 +154,7 @@ fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
     if let Some(status) = own {
         return (status.code(), verdict::reasons(status));
     }
-    let official = cycle.filter.official.get(node);
+    let official = cycle.filter.verdicts.get(node);
     let verdict =
         cycle.filter.by_extender(node).or_else(|| official.and_then(|id| cycle.verdicts.get(id)));
     match verdict {
@@ -149,38 +181,21 @@ impl GridSource for PreemptionView<'_> {
         5
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::fitted("node", 16, self.model.node_names.widest().into()),
-            1 => Column::text("dry run", 9),
-            2 => Column::number("victims", 8),
-            3 => Column::number("budgets", 8),
-            _ => Column::prose("status: who would be evicted, or why none helps", 20),
+            0 => GridColumn::fitted("node", 16, self.model.node_names.widest().into()),
+            1 => GridColumn::text("dry run", 9),
+            2 => GridColumn::number("victims", 8),
+            3 => GridColumn::number("budgets", 8),
+            _ => GridColumn::prose("status: victims, or why it is no candidate", 20),
         }
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
-        let Some(candidate) = self.candidate(row) else {
-            return self.other_cell(row, column, out);
-        };
-        // Writing into a cell cannot fail.
-        let _ = match column {
-            0 => out.write_str(self.model.node_names.short(&candidate.node)),
-            1 => {
-                match self.is_taken(candidate) {
-                    true => out.set("★ taken", Scope::ScoreWinner),
-                    false => out.set("candidate", Scope::Text),
-                }
-                Ok(())
-            }
-            2 => write!(out, "{}", candidate.victims.len()),
-            3 => {
-                let violated = candidate.pdb_violations > 0;
-                out.scope = if violated { Scope::VerdictFail } else { Scope::Text };
-                write!(out, "{}", candidate.pdb_violations)
-            }
-            _ => write!(out, "{}: {}", Code::Success.as_str(), victims(candidate)),
-        };
+        self.present_cell(row, column, out);
+        if self.is_future() {
+            out.scope = Scope::Future;
+        }
     }
 
     fn is_failure(&self, row: usize) -> bool {
@@ -192,7 +207,7 @@ impl GridSource for PreemptionView<'_> {
     }
 
     fn label(&self, row: usize, key: &str) -> Option<&str> {
-        super::nodes::label_of(self.model, self.node(row)?, key)
+        shared::label_of(self.model, self.node(row)?, key)
     }
 }
 
@@ -211,26 +226,30 @@ impl View for PreemptionView<'_> {
         }
         let said = |a: &PluginStatus| format!("\n{}: {}", a.plugin, verdict::reasons(&a.status));
         let answers: String = cycle.post_filter.iter().map(said).collect();
-        format!("No candidate node; gw tells why of each. What PostFilter said:{answers}")
+        format!("No candidate node; gw explains each. PostFilter said:{answers}")
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(candidate) = self.candidate(row) else { return self.other_detail(row) };
         let taken = if self.is_taken(candidate) { ", taken" } else { "" };
-        let mut lines = vec![Line::heading(format!("Candidate {}{taken}", candidate.node))];
+        let mut lines = vec![DetailLine::heading(format!("Candidate {}{taken}", candidate.node))];
         let before = self.model.before_preemption.as_ref().zip(self.cycle);
         if let Some((before, cycle)) = before.filter(|(before, cycle)| before.cycle == cycle.cycle)
         {
             lines.extend(preemption_bars::lines(cycle, candidate, before));
         }
         if lines.len() == 1 {
-            lines.push(Line::field("evicted", victims(candidate)));
+            lines.push(DetailLine::field("evicted", victims(candidate)));
         }
-        lines.push(Line::field("budgets", format!("{} violated", candidate.pdb_violations)));
+        lines.push(DetailLine::field("budgets", format!("{} violated", candidate.pdb_violations)));
         lines.extend(self.answers());
-        lines.push(Line::field("Enter", "what decides between them, and why other nodes are none"));
+        lines.push(DetailLine::field(
+            "Enter",
+            "how a candidate is chosen, and why other nodes are none",
+        ));
         lines
     }
+
     /// The node that was taken.
     fn current(&self) -> Option<(usize, Option<usize>)> {
         let candidates = &self.cycle?.candidates;
@@ -242,12 +261,12 @@ impl View for PreemptionView<'_> {
     }
 
     /// What decides between the candidates, and why other nodes are none.
-    fn open(&self, _row: usize, _column: usize) -> Open {
-        let asked = self.cycle.map(|cycle| Open::Ask(Request::Outline(cycle.pod)));
-        asked.unwrap_or(Open::Describe)
+    fn open(&self, _row: usize, _column: usize) -> OnEnter {
+        let asked = self.cycle.map(|cycle| OnEnter::Run(Command::WhyView(cycle.pod)));
+        asked.unwrap_or(OnEnter::Describe)
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.node(row)?;
         self.model.at(Frame::new(ExtensionPoint::PostFilter, None, None))
     }

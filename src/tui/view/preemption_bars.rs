@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::tui::amount;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::BeforePreemption;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{Parts, Segment, fill, segments};
@@ -12,7 +11,7 @@ use crate::tui::widget::grid::CellOut;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{Candidate, CycleRecord};
-use kubestep_framework::resource::Resource;
+use kubestep_framework::resource::{Resource, amount};
 
 /// Cells of a bar.
 const WIDTH: usize = 32;
@@ -25,7 +24,11 @@ const DRAWN: usize = 5;
 
 /// The bars of a candidate and what their segments are; nothing where the state before the cycle
 /// is not known.
-pub fn lines(cycle: &CycleRecord, candidate: &Candidate, before: &BeforePreemption) -> Vec<Line> {
+pub fn lines(
+    cycle: &CycleRecord,
+    candidate: &Candidate,
+    before: &BeforePreemption,
+) -> Vec<DetailLine> {
     let node = before.nodes.iter().find(|node| node.name == candidate.node);
     let (Some(node), Some(pod)) = (node, &cycle.info) else { return Vec::new() };
     let on_node = |victim: &NamespacedName| node.pods.iter().find(|pod| pod.key() == *victim);
@@ -42,7 +45,7 @@ fn series(victim: usize) -> usize {
 }
 
 /// What the segments stand for.
-fn key(victims: &[&Arc<PodInfo>], pod: &PodInfo) -> Line {
+fn key(victims: &[&Arc<PodInfo>], pod: &PodInfo) -> DetailLine {
     let mut parts = Parts::new();
     let mut add = |series: usize, words: String| {
         parts.push((fill(series).into(), Scope::of_series(series)));
@@ -53,7 +56,7 @@ fn key(victims: &[&Arc<PodInfo>], pod: &PodInfo) -> Line {
         add(series(at), format!("{} (priority {})", victim.key(), victim.priority()));
     }
     add(STAYS, "stays".into());
-    Line::drawn("segments", parts)
+    DetailLine::drawn("segments", parts)
 }
 
 type Amount = fn(&Resource) -> i64;
@@ -64,7 +67,7 @@ fn resource(
     victims: &[&Arc<PodInfo>],
     pod: &PodInfo,
     (name, of): (&str, Amount),
-) -> Vec<Line> {
+) -> Vec<DetailLine> {
     let all = of(&node.allocatable);
     if all <= 0 {
         return Vec::new();
@@ -84,13 +87,13 @@ fn resource(
         drawing.extend(out.styled().map(|(text, scope)| (text.to_owned(), scope)));
         let amounts = format!("│ {} of {}", amount::of(name, sum), amount::of(name, all));
         drawing.push((amounts, Scope::Text));
-        Line::drawn(label, drawing)
+        DetailLine::drawn(label, drawing)
     };
     vec![line(&format!("{name} now"), before), line("  then", after)]
 }
 
 /// What each disruption budget that covers a victim allows, and what is left of it.
-fn budgets(candidate: &Candidate, before: &BeforePreemption) -> Vec<Line> {
+fn budgets(candidate: &Candidate, before: &BeforePreemption) -> Vec<DetailLine> {
     let own = before.budgets.iter().filter(|(pod, _)| candidate.victims.contains(pod));
     let mut counted: Vec<(NamespacedName, i32, i32)> = Vec::new();
     for (_, budget) in own {
@@ -103,7 +106,7 @@ fn budgets(candidate: &Candidate, before: &BeforePreemption) -> Vec<Line> {
         let left = allowed.saturating_sub(evicted);
         let text = format!("{name} allows {allowed}, {evicted} evicted: {left} left");
         let scope = if left < 0 { Scope::VerdictFail } else { Scope::Text };
-        Line::field("budget", text).scoped(scope)
+        DetailLine::field("budget", text).scoped(scope)
     };
     counted.into_iter().map(line).collect()
 }

@@ -2,15 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::cycle::outcome_lines;
-use super::{Open, Target, View, ViewId, verdict};
-use crate::tui::glyph::{DOT, GATED, Verdict};
+use super::shared::outcome_lines;
+use super::{OnEnter, RunTarget, View, ViewId, shared, verdict};
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position, QueuedPod, span};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, Parts};
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::words::count;
 use kubestep_debug::trace::Entry;
 use kubestep_framework::record::QueueName;
@@ -19,7 +18,7 @@ use kubestep_framework::record::QueueName;
 const MEASURED: usize = 2_000;
 const MOVES: usize = 20_000;
 
-/// See the module.
+/// The rows of the queues.
 pub struct QueuesView<'a>(pub &'a Model);
 
 impl QueuesView<'_> {
@@ -37,22 +36,8 @@ impl QueuesView<'_> {
         pod.until.map(|until| span((until.0 - self.0.now.0).max(0)))
     }
 
-    fn last_cycle(&self, row: usize) -> Option<Position> {
+    fn last_cycle(&self, row: usize) -> Option<CyclePosition> {
         self.0.start_of_last_cycle(self.pod(row)?.info.key())
-    }
-}
-
-/// A sign for a queue, so that it is told apart before its name is read. A pod in no queue is there
-/// because no profile serves it.
-pub(super) fn sign(queue: QueueName) -> (&'static str, Scope) {
-    let of = |verdict: Verdict| (verdict.glyph(), verdict.scope());
-    match queue {
-        QueueName::Active => (DOT, Scope::Text),
-        QueueName::Backoff => of(Verdict::Wait),
-        QueueName::Unschedulable => of(Verdict::Unschedulable),
-        QueueName::Gated => (GATED, Scope::VerdictPending),
-        QueueName::InFlight => of(Verdict::Pending),
-        QueueName::None => of(Verdict::Error),
     }
 }
 
@@ -69,7 +54,8 @@ const WIDEST: usize = 30;
 fn lengths(model: &Model) -> [Vec<usize>; 3] {
     let mut now = [0_i64; 3];
     let mut all: [Vec<i64>; 3] = Default::default();
-    let past = model.events.partition_point(|(place, _)| *place < model.events_until);
+    let reached = model.entries_reached.unwrap_or(usize::MAX);
+    let past = model.events.partition_point(|(at, _)| (*at as usize) < reached);
     for (_, entry) in &model.events[past.saturating_sub(MOVES)..past] {
         let Entry::Move(moved) = entry.as_ref() else { continue };
         for (at, queue) in DRAWN.iter().enumerate() {
@@ -93,28 +79,28 @@ impl GridSource for QueuesView<'_> {
         8
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => {
                 let pods = self.0.queued.iter().map(|pod| pod.info.key());
-                Column::fitted("pod", 20, super::timeline::widest(pods))
+                GridColumn::fitted("pod", 20, shared::widest(pods))
             }
             1 => {
                 let widest = self.measured().map(|pod| name(pod.queue).len() + 2).max();
-                Column::text("queue", widest.unwrap_or(0).max(8) as u16)
+                GridColumn::text("queue", widest.unwrap_or(0).max(8) as u16)
             }
             2 => {
                 let widest = self.measured().map(|pod| pod.info.priority().to_string().len());
-                Column::number("prio", widest.max().unwrap_or(0).max(4) as u16)
+                GridColumn::number("prio", widest.max().unwrap_or(0).max(4) as u16)
             }
-            3 => Column::number("tries", 5),
-            4 => Column::number("since", 7).from_tier(Tier::Standard),
-            5 => Column::number("left", 7),
+            3 => GridColumn::number("tries", 5),
+            4 => GridColumn::number("since", 7).from_tier(Tier::Standard),
+            5 => GridColumn::number("left", 7),
             6 => {
                 let widest = self.measured().map(|pod| first_name(pod).len()).max();
-                Column::fitted("rejected by", 14, widest.unwrap_or(0))
+                GridColumn::fitted("rejected by", 14, widest.unwrap_or(0))
             }
-            _ => Column::prose("why", 20).from_tier(Tier::Standard),
+            _ => GridColumn::prose("why", 20).from_tier(Tier::Standard),
         }
     }
 
@@ -124,7 +110,7 @@ impl GridSource for QueuesView<'_> {
         let _ = match column {
             0 => write!(out, "{}", pod.info.key()),
             1 => {
-                let (sign, scope) = sign(pod.queue);
+                let (sign, scope) = shared::queue_sign(pod.queue);
                 out.set(sign, scope);
                 write!(out, " {}", name(pod.queue))
             }
@@ -154,7 +140,7 @@ impl GridSource for QueuesView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.pod(row).map_or(0, |p| super::pods::key_of(p.info.key()))
+        self.pod(row).map_or(0, |p| shared::key_of(p.info.key()))
     }
 
     fn is_current(&self, row: usize) -> bool {
@@ -189,12 +175,14 @@ fn names(pod: &QueuedPod) -> String {
 }
 
 /// What one is looking at before the first cycle, and the first keys.
-fn first_lines(model: &Model) -> Vec<Line> {
+fn first_lines(model: &Model) -> Vec<DetailLine> {
     let (pods, source) = (count(model.queued.len(), "pod"), &model.source);
     vec![
-        Line::heading(format!("{source}: {pods} to schedule, one cycle each: filter, score, bind")),
-        Line::field("n  s  c", "run the next cycle, step into its plugins, run all cycles"),
-        Line::field("W  X", "why a pod is pending or on its node; what would make it fit"),
+        DetailLine::heading(format!(
+            "{source}: {pods} to schedule, one cycle each: filter, score, bind"
+        )),
+        DetailLine::field("n  s  c", "run the next cycle, step into its plugins, run all cycles"),
+        DetailLine::field("W  X", "why a pod is pending or on its node; what would make it fit"),
     ]
 }
 
@@ -221,7 +209,7 @@ impl View for QueuesView<'_> {
         let mut parts = Parts::new();
         for (queue, lengths) in DRAWN.iter().zip(&lengths) {
             parts.push((format!("{} ", queue.as_str()), Scope::TextDim));
-            parts.push((bar::sparkline(lengths, cells.min(WIDEST)), sign(*queue).1));
+            parts.push((bar::sparkline(lengths, cells.min(WIDEST)), shared::queue_sign(*queue).1));
             let now = self.0.queued.iter().filter(|pod| pod.queue == *queue).count();
             parts.push((format!(" {now}   "), Scope::Text));
         }
@@ -232,52 +220,52 @@ impl View for QueuesView<'_> {
         "No pod waits to be scheduled; 6 shows all pods.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(pod) = self.pod(row) else { return Vec::new() };
-        let ((sign, scope), queue) = (sign(pod.queue), name(pod.queue));
+        let ((sign, scope), queue) = (shared::queue_sign(pod.queue), name(pod.queue));
         let key = pod.info.key();
         let within = if pod.queue == QueueName::Backoff { "in " } else { "" };
         let mut lines = if self.0.cycles.is_empty() { first_lines(self.0) } else { Vec::new() };
-        lines.push(Line::text(format!("{sign} {key} is {within}{queue}")).scoped(scope));
+        lines.push(DetailLine::text(format!("{sign} {key} is {within}{queue}")).scoped(scope));
         if let Some(left) = self.left(pod) {
             // A cluster's own time passes by itself.
             let hint = match self.0.followed() {
                 Some(_) => "",
-                None => "; + lets time pass to the next timer",
+                None => "; + advances to the next timer",
             };
-            lines.push(Line::field("leaves in", format!("{left}{hint}")));
+            lines.push(DetailLine::field("leaves in", format!("{left}{hint}")));
         }
         if let Some(node) = self.0.nomination_of(key) {
-            lines.push(Line::field(
+            lines.push(DetailLine::field(
                 "nominated",
-                format!("{node}: its requests are reserved there; 5 shows it"),
+                format!("room is reserved on {node}; 5 shows it"),
             ));
         }
         if !pod.rejected_by.is_empty() {
-            lines.push(Line::field("rejected by", names(pod)));
+            lines.push(DetailLine::field("rejected by", names(pod)));
         }
         if !pod.reason.is_empty() {
-            lines.push(Line::field("why", &pod.reason));
+            lines.push(DetailLine::field("why", &pod.reason));
         }
         if let Some(cycle) = self.0.last_cycle_of(key) {
-            lines.push(Line::heading(format!("Last cycle, {}", cycle.cycle)));
+            lines.push(DetailLine::heading(format!("Last cycle, {}", cycle.cycle)));
             lines.extend(outcome_lines(cycle));
-            lines.extend(super::beside(self.0, cycle.cycle));
+            lines.extend(super::live_decision_lines(self.0, cycle.cycle));
         }
         lines
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
         match self.last_cycle(row) {
-            Some(moment) => Open::Moment(moment, ViewId::Cycle),
-            None => Open::Describe,
+            Some(moment) => OnEnter::Inspect(moment, ViewId::Cycle),
+            None => OnEnter::Describe,
         }
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.last_cycle(row)
     }
-    fn run_to(&self, row: usize, _column: usize) -> Option<Target> {
-        self.pod(row).map(|pod| Target::NextOf(pod.info.key()))
+    fn run_to(&self, row: usize, _column: usize) -> Option<RunTarget> {
+        self.pod(row).map(|pod| RunTarget::NextCycleOf(pod.info.key()))
     }
 }

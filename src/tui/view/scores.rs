@@ -6,16 +6,16 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::cycle::tie_break_words;
-use super::{Open, Shape, View};
-use crate::tui::app::Request;
+use super::shared::{NAMES, tie_break_words};
+use super::{OnEnter, Shape, View, shared};
+use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::glyph::SHADES;
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, Parts, Segment};
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -26,7 +26,7 @@ use kubestep_framework::record::{CycleRecord, ScoreColumn};
 /// Columns before the plugins: node, rank, total, margin, mark, bar.
 const FIXED: usize = 6;
 
-/// See the module.
+/// The rows of the score table.
 pub struct ScoresView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
@@ -122,6 +122,20 @@ impl<'a> ScoresView<'a> {
         (total != self.total(row)).then_some(total)
     }
 
+    /// The plugin with the largest difference between the best node and the next one.
+    pub fn decisive_plugin(&self) -> Option<Symbol> {
+        let plugins = &self.cycle?.score.plugins;
+        let (best, next) = (*self.order.first()?, self.order.get(1));
+        let weighted = |plugin: &ScoreColumn, at: usize| {
+            plugin.normalized.get(at).unwrap_or_default() * plugin.weight
+        };
+        let margin = |plugin: &&ScoreColumn| {
+            next.map_or(0, |next| (weighted(plugin, best) - weighted(plugin, *next)).abs())
+        };
+        // Of equal margins the first.
+        plugins.iter().rev().max_by_key(margin).map(|plugin| plugin.plugin)
+    }
+
     /// The weight that a plugin has, or that is tried.
     fn weight(&self, plugin: &ScoreColumn) -> i64 {
         preview::weight_of(&self.model.weights, plugin.plugin).unwrap_or(plugin.weight)
@@ -140,7 +154,7 @@ impl<'a> ScoresView<'a> {
     }
 
     /// A plugin's column, as wide as its widest score.
-    fn plugin_column(&self, plugin: &ScoreColumn) -> Column {
+    fn plugin_column(&self, plugin: &ScoreColumn) -> GridColumn {
         let weight = self.weight(plugin);
         let same = plugin.raw.iter().eq(plugin.normalized.iter());
         let raw = if same { "" } else { "raw→norm→" };
@@ -155,8 +169,12 @@ impl<'a> ScoresView<'a> {
         let widest = steps.max(plugin.plugin.len().min(NAME_WIDTH)) as u16;
         let note = if same && weight == 1 { String::new() } else { format!("{raw}×{weight}") };
         let width = widest.max(note.chars().count() as u16);
-        Column { align: Align::Right, cut: Cut::Middle, ..Column::text(&plugin.plugin, width) }
-            .with_note(note)
+        GridColumn {
+            align: Align::Right,
+            cut: Cut::Middle,
+            ..GridColumn::text(&plugin.plugin, width)
+        }
+        .with_note(note)
     }
 
     /// By how much the chosen node won, or by how much another one lost to it: the node at that
@@ -252,8 +270,6 @@ fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
 
 /// Columns that the name of a plugin gets over narrower scores.
 const NAME_WIDTH: usize = 16;
-/// Most columns that the names of nodes keep where there is no room for all of them.
-pub(super) const NAMES: u16 = 18;
 
 impl GridSource for ScoresView<'_> {
     fn rows(&self) -> usize {
@@ -264,19 +280,21 @@ impl GridSource for ScoresView<'_> {
         FIXED + self.shown.len()
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match (column, self.plugin(column)) {
-            (0, _) => Column::fitted("node", NAMES, self.model.node_names.widest().into()),
-            (1, _) => Column::number("rank", 4),
-            (2, _) if !self.model.weights.is_empty() => Column::number("total", 11),
-            (2, _) => Column::number("total", 6),
-            (3, _) => Column::number("behind", 6),
+            (0, _) => GridColumn::fitted("node", NAMES, self.model.node_names.widest().into()),
+            (1, _) => GridColumn::number("rank", 4),
+            (2, _) if !self.model.weights.is_empty() => GridColumn::number("total", 11),
+            (2, _) => GridColumn::number("total", 6),
+            (3, _) => GridColumn::number("behind", 6),
             // "chosen", and "of tie" only where there is one.
-            (4, _) if self.cycle.is_some_and(|cycle| cycle.tie.len() > 1) => Column::text("", 15),
-            (4, _) => Column::text("", 8),
-            (5, _) => Column::text("what differs", self.bar as u16),
+            (4, _) if self.cycle.is_some_and(|cycle| cycle.tie.len() > 1) => {
+                GridColumn::text("", 15)
+            }
+            (4, _) => GridColumn::text("", 8),
+            (5, _) => GridColumn::text("what differs", self.bar as u16),
             (_, Some(plugin)) => self.plugin_column(plugin),
-            _ => Column::default(),
+            _ => GridColumn::default(),
         }
     }
 
@@ -366,7 +384,7 @@ impl GridSource for ScoresView<'_> {
     }
 
     fn label(&self, row: usize, key: &str) -> Option<&str> {
-        super::nodes::label_of(self.model, self.node_name(row)?, key)
+        shared::label_of(self.model, self.node_name(row)?, key)
     }
 }
 
@@ -380,14 +398,8 @@ impl View for ScoresView<'_> {
         match self.cycle {
             Some(cycle) => {
                 let nodes = self.model.node_names.note();
-                // Of many nodes, only as many are looked for as are enough.
-                let sampled = match (cycle.evaluated_nodes, cycle.nodes.order.len()) {
-                    (evaluated, all) if evaluated < all => {
-                        format!(" ({evaluated} of {all} nodes evaluated)")
-                    }
-                    _ => String::new(),
-                };
-                format!("Scores of {} in cycle {}{sampled}{nodes}", cycle.pod, cycle.cycle)
+                let evaluated = super::evaluated(cycle);
+                format!("Scores of {} in cycle {}{evaluated}{nodes}", cycle.pod, cycle.cycle)
             }
             None => "Scores".into(),
         }
@@ -437,7 +449,7 @@ impl View for ScoresView<'_> {
         }
     }
 
-    fn detail(&self, row: usize, column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, column: usize) -> Vec<DetailLine> {
         let (Some(cycle), Some(node)) = (self.cycle, self.node_name(row)) else {
             return Vec::new();
         };
@@ -445,24 +457,39 @@ impl View for ScoresView<'_> {
         let mark = self.mark(row).map(|(text, _)| format!(", {text}")).unwrap_or_default();
         let (rank, total) = (self.ranks[row], self.total(row));
         let of = self.order.len();
-        let mut lines: Vec<Line> = self.margin(at).map(Line::heading).into_iter().collect();
-        lines.push(Line::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}")));
+        let mut lines: Vec<DetailLine> =
+            self.margin(at).map(DetailLine::heading).into_iter().collect();
+        lines
+            .push(DetailLine::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}")));
         let chosen = self.plugin(column);
-        lines.extend(chosen.map(|plugin| Line::text(arithmetic(plugin, at, self.weight(plugin)))));
+        lines.extend(
+            chosen.map(|plugin| DetailLine::text(arithmetic(plugin, at, self.weight(plugin)))),
+        );
         let scored = self.scored.iter();
         let sum: Vec<String> = scored.map(|p| term(p, at, self.weight(p))).collect();
-        lines.push(Line::field("total", format!("{} = {total}", sum.join(" + "))));
+        lines.push(DetailLine::field("total", format!("{} = {total}", sum.join(" + "))));
         lines.extend(tie_line(cycle));
-        lines.push(Line::field(
+        lines.push(DetailLine::field(
             "Enter",
             "each score's inputs and formula, beside the chosen node's",
         ));
         lines
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
+        // Enter on weights that are tried keeps them.
+        if !self.model.weights.is_empty() {
+            let edits = self.model.weights.iter().map(|(plugin, weight)| match weight {
+                0 => format!("disable {plugin} at Score"),
+                _ => format!("weight {plugin}={weight}"),
+            });
+            let line = edits.collect::<Vec<_>>().join(", and ");
+            return OnEnter::Run(Command::WhatIf(WhatIfCommand::EditLine(line)));
+        }
         let node = self.cycle.map(|c| c.cycle).zip(self.node_name(row));
-        node.map_or(Open::Describe, |(cycle, node)| Open::Ask(Request::Node(cycle, node)))
+        node.map_or(OnEnter::Describe, |(cycle, node)| {
+            OnEnter::Run(Command::ExplainNode(cycle, node))
+        })
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
@@ -475,7 +502,7 @@ impl View for ScoresView<'_> {
         Some((row, column.map(|column| column + FIXED)))
     }
 
-    fn moment(&self, row: usize, column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, column: usize) -> Option<CyclePosition> {
         let cycle = self.cycle?;
         let place = self.place_of(column).unwrap_or(0);
         let plugin = cycle.score.plugins.get(place)?.plugin;
@@ -496,11 +523,11 @@ fn term(plugin: &ScoreColumn, at: usize, weight: i64) -> String {
     format!("{} {}", plugin.plugin, normalized * weight)
 }
 
-fn tie_line(cycle: &CycleRecord) -> Option<Line> {
+fn tie_line(cycle: &CycleRecord) -> Option<DetailLine> {
     if cycle.tie.len() < 2 {
         return None;
     }
     let names: Vec<String> = cycle.tie.iter().map(|n| cycle.nodes.name(*n).to_string()).collect();
     let words = names.join(", ") + &tie_break_words(cycle);
-    Some(Line::field("tie", words).scoped(Scope::ScoreTie))
+    Some(DetailLine::field("tie", words).scoped(Scope::ScoreTie))
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::tui::app::Request;
-use crate::tui::color::Depth;
+use crate::tui::color::ColorDepth;
+use crate::tui::command::Command;
 use crate::tui::glyph::Charset;
-use crate::tui::model::{LiveModel, Model, Position};
+use crate::tui::model::{CyclePosition, LiveModel, Model};
 use crate::tui::sanitize;
 use crate::tui::testing::{Live, Story, filter_frame, model, pod};
 use crate::tui::view::ViewId;
@@ -19,28 +19,28 @@ use kubestep_framework::status::{Code, Status};
 use kubestep_live::{Decision, Outage, Verdict};
 
 fn at(size: (u16, u16)) -> Story {
-    Story::with(model(), size, "dark", Depth::Rgb, Charset::Unicode)
+    Story::with(model(), size, "dark", ColorDepth::Rgb, Charset::Unicode)
 }
 
 /// Standing at the end of the second cycle, the one with scores.
 fn second_cycle() -> Model {
-    let position = Position { cycle: 1, frame: Frame::START };
+    let position = CyclePosition { cycle: 1, frame: Frame::START };
     Model { position: Some(position), at_end: true, idle: true, ..model() }
 }
 
 #[test]
 fn every_view_in_eighty_columns() {
-    for view in ViewId::every() {
+    for view in ViewId::all() {
         let name = format!("{}-80x24", view.title().to_lowercase());
-        at((80, 24)).keys(view.keys()).golden(&name);
+        at((80, 24)).keys(&view.key()).golden_with_styles(&name);
     }
 }
 
 #[test]
 fn every_view_on_a_wide_terminal() {
-    for view in ViewId::every() {
+    for view in ViewId::all() {
         let name = format!("{}-200x50", view.title().to_lowercase());
-        at((200, 50)).keys(view.keys()).golden(&name);
+        at((200, 50)).keys(&view.key()).golden(&name);
     }
 }
 
@@ -77,8 +77,8 @@ fn a_node_with_two_failures_shows_both() {
 
 #[test]
 fn an_empty_session_says_what_to_do_in_every_view() {
-    for view in ViewId::every() {
-        let mut story = Story::new(Model::default()).keys(view.keys());
+    for view in ViewId::all() {
+        let mut story = Story::new(Model::default()).keys(&view.key());
         let text = story.lines()[3..17].join("\n");
         assert!(
             text.contains("No ") || text.contains("has no") || text.contains("Nothing"),
@@ -90,16 +90,16 @@ fn an_empty_session_says_what_to_do_in_every_view() {
 #[test]
 fn enter_on_a_cycle_looks_at_it() {
     let story = Story::new(model()).keys("1j<Enter>");
-    let position = Position { cycle: 1, frame: Frame::START };
-    assert_eq!(story.requests(), [Request::Inspect(Some(position))]);
+    let position = CyclePosition { cycle: 1, frame: Frame::START };
+    assert_eq!(story.requests(), [Command::Inspect(Some(position))]);
     assert_eq!(story.app.view(), ViewId::Cycle);
 }
 
 #[test]
 fn run_here_goes_to_the_selected_cell() {
     let story = Story::new(model()).keys("3jt");
-    let position = Position { cycle: 0, frame: filter_frame(2) };
-    assert_eq!(story.requests(), [Request::GoTo(position)]);
+    let position = CyclePosition { cycle: 0, frame: filter_frame(2) };
+    assert_eq!(story.requests(), [Command::GoTo(position)]);
 }
 
 #[test]
@@ -110,10 +110,10 @@ fn waiting_pods_are_allowed_by_plugin_and_rejected_with_a_message() {
     assert_eq!(
         story.requests(),
         [
-            Request::Decide(Word::Allow(plugin), vec![pod]),
-            Request::Decide(Word::Allow(None), vec![pod]),
-            Request::Decide(Word::Allow(plugin), vec![pod]),
-            Request::Decide(Word::Reject("too many".into()), vec![pod]),
+            Command::Decide(Word::Allow(plugin), vec![pod]),
+            Command::Decide(Word::Allow(None), vec![pod]),
+            Command::Decide(Word::Allow(plugin), vec![pod]),
+            Command::Decide(Word::Reject("too many".into()), vec![pod]),
         ]
     );
 }
@@ -135,9 +135,10 @@ fn hostile_names_reach_no_terminal() {
     pod.spec.scheduler_name = "\x1b[31m\tred".into();
     hostile.queued[0].reason = "\x1b[31mred".into();
     for keys in ["6", "6d", "2d", "26<Ctrl-w>"] {
-        let buffer = Story::with(hostile.clone(), (160, 40), "dark", Depth::Rgb, Charset::Unicode)
-            .keys(keys)
-            .draw();
+        let buffer =
+            Story::with(hostile.clone(), (160, 40), "dark", ColorDepth::Rgb, Charset::Unicode)
+                .keys(keys)
+                .draw();
         for cell in &buffer.content {
             assert!(cell.symbol().chars().all(sanitize::is_safe), "{:?}", cell.symbol());
         }
@@ -148,19 +149,19 @@ fn hostile_names_reach_no_terminal() {
 
 #[test]
 fn ascii_mode_draws_no_byte_beyond_it() {
-    for view in ViewId::every() {
-        let keys = format!("{}{}", view.keys(), if view == ViewId::Pods { "d" } else { "" });
+    for view in ViewId::all() {
+        let keys = format!("{}{}", view.key(), if view == ViewId::Pods { "d" } else { "" });
         let mut story =
-            Story::with(model(), (200, 50), "dark", Depth::Rgb, Charset::Ascii).keys(&keys);
+            Story::with(model(), (200, 50), "dark", ColorDepth::Rgb, Charset::Ascii).keys(&keys);
         assert!(story.text().is_ascii(), "{}", story.text());
     }
 }
 
 #[test]
 fn without_colours_the_selection_still_shows() {
-    Story::with(model(), (80, 24), "dark", Depth::None, Charset::Unicode)
+    Story::with(model(), (80, 24), "dark", ColorDepth::None, Charset::Unicode)
         .keys("3j")
-        .golden("filter-no-color-80x24");
+        .golden_with_styles("filter-no-color-80x24");
 }
 
 #[test]
@@ -189,7 +190,7 @@ fn what_comes_after_the_position_is_dimmed() {
 fn the_configuration_tells_what_is_changed_and_a_plugin_its_manual() {
     let mut story = at((120, 40)).keys("gc");
     let text = story.text();
-    assert!(text.contains("Configuration: all is as by default"), "{text}");
+    assert!(text.contains("Configuration: all defaults"), "{text}");
     let mut story = story.keys("/imagelocality<Enter><Enter>");
     let text = story.text();
     assert!(text.contains("For example: "), "{text}");
@@ -296,14 +297,14 @@ fn nominated_pods_and_the_room_kept_for_them_are_shown_on_their_node() {
     let mut live = live.keys("/node-1<Enter>").resized(100, 30);
     let text = live.text();
     assert!(text.contains("default/payment (priority"), "{text}");
-    assert!(text.contains("is reserved") && text.contains("then free"), "{text}");
+    assert!(text.contains("reserved") && text.contains("then free"), "{text}");
     let mut live = live.keys("2");
-    assert!(live.text().contains("node-1: its requests are reserved there"), "{}", live.text());
+    assert!(live.text().contains("room is reserved on node-1"), "{}", live.text());
     let mut live = live.keys("n5<Esc>");
     assert!(!live.text().contains("nominated"), "it has its node: {}", live.text());
     let mut dump = Live::demo("preemption-budget").resized(120, 40).keys("nK");
     assert!(dump.text().contains("nominated: default/payment"), "{}", dump.text());
-    assert!(dump.text().contains("the cache is what the API server has"), "{}", dump.text());
+    assert!(dump.text().contains("the cache matches the API server"), "{}", dump.text());
 }
 
 #[test]
@@ -325,7 +326,7 @@ fn all_marked_waiting_pods_are_decided_about_at_once() {
 fn with_cycle(change: impl FnOnce(&mut CycleRecord)) -> Story {
     let mut model = second_cycle();
     change(Arc::make_mut(model.cycles.last_mut().unwrap()));
-    Story::with(model, (200, 50), "dark", Depth::Rgb, Charset::Unicode)
+    Story::with(model, (200, 50), "dark", ColorDepth::Rgb, Charset::Unicode)
 }
 
 /// The rows and details of a story's screen.

@@ -4,24 +4,23 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::cycle::{outcome_lines, since_start};
-use super::{Open, View, ViewId, funnel, verdict};
-use crate::tui::glyph::{CURSOR, MORE_LEFT, MORE_RIGHT, Verdict};
+use super::shared::{outcome_lines, since_start};
+use super::{OnEnter, View, ViewId, funnel, shared, verdict};
+use crate::tui::glyph::{CURSOR, MORE_LEFT, MORE_RIGHT, VerdictSign};
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::Parts;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_debug::Position as Frame;
-use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
 /// Cycles whose outcomes are measured for the width of a column.
 const MEASURED: usize = 500;
 
-/// See the module.
+/// The rows of the timeline.
 pub struct TimelineView<'a>(pub &'a Model);
 
 impl TimelineView<'_> {
@@ -66,7 +65,7 @@ impl TimelineView<'_> {
         }
         for (at, cycle) in self.0.cycles.iter().enumerate().take(last).skip(first) {
             let under_way = self.is_under_way(at);
-            let verdict = if under_way { Verdict::Pending } else { of_outcome(cycle.outcome) };
+            let verdict = if under_way { VerdictSign::Pending } else { of_outcome(cycle.outcome) };
             if position == Some(at) {
                 parts.push((CURSOR.into(), Scope::Cursor));
             }
@@ -83,23 +82,14 @@ impl TimelineView<'_> {
     }
 }
 
-/// Names that are measured for the width of a column: of more, longer ones are cut.
-const NAMES: usize = 2_000;
-
-/// Columns of the longest of some pods' names.
-pub(super) fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
-    let pods = pods.take(NAMES);
-    pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
-}
-
 /// The sign of an outcome.
-pub(super) fn of_outcome(outcome: Outcome) -> Verdict {
+pub(super) fn of_outcome(outcome: Outcome) -> VerdictSign {
     match outcome {
-        Outcome::Scheduled => Verdict::Success,
-        Outcome::Waiting => Verdict::Wait,
-        Outcome::Unschedulable => Verdict::Unschedulable,
-        Outcome::SchedulerError => Verdict::Error,
-        Outcome::Dropped => Verdict::Skip,
+        Outcome::Scheduled => VerdictSign::Success,
+        Outcome::Waiting => VerdictSign::Wait,
+        Outcome::Unschedulable => VerdictSign::Unschedulable,
+        Outcome::SchedulerError => VerdictSign::Error,
+        Outcome::Dropped => VerdictSign::Skip,
     }
 }
 
@@ -112,19 +102,21 @@ impl GridSource for TimelineView<'_> {
         8
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => {
-                Column::fitted("pod", 24, widest(self.0.cycles.iter().rev().map(|cycle| cycle.pod)))
-            }
-            1 => Column::number("cycle", 6),
-            2 => Column::number("time", 8),
-            3 => Column::number("try", 4).from_tier(Tier::Standard),
-            4 => Column::text("outcome", self.outcome_width()),
+            0 => GridColumn::fitted(
+                "pod",
+                24,
+                shared::widest(self.0.cycles.iter().rev().map(|cycle| cycle.pod)),
+            ),
+            1 => GridColumn::number("cycle", 6),
+            2 => GridColumn::number("time", 8),
+            3 => GridColumn::number("try", 4).from_tier(Tier::Standard),
+            4 => GridColumn::text("outcome", self.outcome_width()),
             // With parentheses around one that is only nominated.
-            5 => Column::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
-            6 => Column::number("passed", self.passed_width()).from_tier(Tier::Standard),
-            _ => Column::prose("message", 12),
+            5 => GridColumn::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
+            6 => GridColumn::number("passed", self.passed_width()).from_tier(Tier::Standard),
+            _ => GridColumn::prose("message", 12),
         }
     }
 
@@ -139,7 +131,7 @@ impl GridSource for TimelineView<'_> {
             2 => write!(out, "{}", since_start(self.0, cycle.time)),
             3 => write!(out, "{}", cycle.attempt),
             4 if under_way => {
-                out.set(Verdict::Pending.glyph(), Verdict::Pending.scope());
+                out.set(VerdictSign::Pending.glyph(), VerdictSign::Pending.scope());
                 out.write_str(" under way")
             }
             // What the rest of the cycle did is not known yet.
@@ -207,13 +199,14 @@ impl View for TimelineView<'_> {
         "No cycle yet: n runs the next one, c all of them.".into()
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(cycle) = self.cycle(row) else { return Vec::new() };
-        let mut lines = vec![Line::heading(format!("Cycle {} of {}", cycle.cycle, cycle.pod))];
+        let mut lines =
+            vec![DetailLine::heading(format!("Cycle {} of {}", cycle.cycle, cycle.pod))];
         if !self.is_under_way(row) {
             lines.extend(outcome_lines(cycle));
         }
-        lines.extend(super::beside(self.0, cycle.cycle));
+        lines.extend(super::live_decision_lines(self.0, cycle.cycle));
         lines
     }
 
@@ -221,15 +214,15 @@ impl View for TimelineView<'_> {
         self.0.position.map(|p| (p.cycle, None))
     }
 
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.cycle(row)?;
-        Some(Position { cycle: row, frame: Frame::START })
+        Some(CyclePosition { cycle: row, frame: Frame::START })
     }
 
-    fn open(&self, row: usize, column: usize) -> Open {
+    fn open(&self, row: usize, column: usize) -> OnEnter {
         match self.moment(row, column) {
-            Some(moment) => Open::Moment(moment, ViewId::Cycle),
-            None => Open::Describe,
+            Some(moment) => OnEnter::Inspect(moment, ViewId::Cycle),
+            None => OnEnter::Describe,
         }
     }
 }

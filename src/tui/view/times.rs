@@ -6,20 +6,20 @@
 
 use std::fmt::Write as _;
 
-use super::View;
+use super::{View, shared};
 use crate::tui::glyph::BLOCK;
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
+use crate::tui::lines::DetailLine;
 use crate::tui::model::{Model, TimesRow};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_config::ExtensionPoint;
-use kubestep_framework::runtime::stopwatch::Spent;
+use kubestep_framework::stopwatch::Spent;
 
 /// Cells of a full bar.
 const BAR: u64 = 10;
 
-/// See the module.
+/// The rows of the times.
 pub struct TimesView<'a>(pub &'a Model);
 
 impl TimesView<'_> {
@@ -65,16 +65,16 @@ impl GridSource for TimesView<'_> {
         8
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::name("plugin", 16, 31),
-            1 => Column::text("point", 10),
-            2 => Column::number("cycle", 7),
-            3 => Column::number("session", 7),
-            4 => Column::text("share of session", 16),
-            5 => Column::number("refused", 11),
-            6 => Column::number("in cycle", 11).from_tier(Tier::Standard),
-            _ => Column::number("turns", 7).from_tier(Tier::Standard),
+            0 => GridColumn::name("plugin", 16, 31),
+            1 => GridColumn::text("point", 10),
+            2 => GridColumn::number("cycle", 7),
+            3 => GridColumn::number("session", 7),
+            4 => GridColumn::text("share of session", 16),
+            5 => GridColumn::number("rejected", 11),
+            6 => GridColumn::number("in cycle", 11).from_tier(Tier::Standard),
+            _ => GridColumn::number("turns", 7).from_tier(Tier::Standard),
         }
     }
 
@@ -114,9 +114,8 @@ impl GridSource for TimesView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        let key = |row: &TimesRow| {
-            super::pods::key_of_text(&row.all.plugin) ^ row.all.point.index() as u64
-        };
+        let key =
+            |row: &TimesRow| shared::key_of_text(&row.all.plugin) ^ row.all.point.index() as u64;
         self.row(row).map_or(0, key)
     }
 
@@ -141,22 +140,21 @@ impl View for TimesView<'_> {
     }
 
     fn failures(&self) -> &'static str {
-        "with refusals only"
+        "with rejections only"
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(row) = self.row(row) else { return Vec::new() };
         let all = &row.all;
-        let mut lines = vec![Line::heading(format!("{} at {}", all.plugin, all.point))];
+        let mut lines = vec![DetailLine::heading(format!("{} at {}", all.plugin, all.point))];
         if let (Some(here), Some(cycle)) = (&row.here, self.0.times.cycle) {
-            lines.push(Line::field(&format!("cycle {cycle}"), words(here)));
+            lines.push(DetailLine::field(&format!("cycle {cycle}"), words(here)));
         }
         let share = format!(", {}% of all plugins", self.share(row));
-        lines.push(Line::field("session", words(all) + &share));
-        let about = "Measured here and not in the cluster, around the plugin's whole turn: one of \
-                     Filter or Score is about all nodes. Answers kept from pods like this one \
-                     are not asked for again.";
-        lines.push(Line::text(about).scoped(Scope::TextDim));
+        lines.push(DetailLine::field("session", words(all) + &share));
+        let about = "Measured by kubestep, not in the cluster. A turn of Filter or Score covers all \
+                     nodes; answers reused from a similar pod take no time.";
+        lines.push(DetailLine::text(about).scoped(Scope::TextDim));
         lines
     }
 }
@@ -166,7 +164,7 @@ fn words(spent: &Spent) -> String {
     let mean = time(spent.nanos / spent.turns.max(1));
     let nodes = match (spent.nodes, spent.point) {
         (0, _) => String::new(),
-        (n, ExtensionPoint::Filter) => format!("; {} of {n} nodes refused", spent.refused),
+        (n, ExtensionPoint::Filter) => format!("; {} of {n} nodes rejected", spent.refused),
         (n, _) => format!("; {n} nodes scored"),
     };
     format!("{} in {turns}, {mean} each{nodes}", time(spent.nanos))

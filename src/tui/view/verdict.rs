@@ -2,30 +2,30 @@
 
 use std::borrow::Cow;
 
-use crate::tui::glyph::Verdict;
+use crate::tui::glyph::VerdictSign;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::status::{Code, Status};
 
 /// The sign of a status code.
-pub fn of_code(code: Code) -> Verdict {
+pub fn of_code(code: Code) -> VerdictSign {
     match code {
-        Code::Success => Verdict::Success,
-        Code::Error => Verdict::Error,
-        Code::Unschedulable => Verdict::Unschedulable,
-        Code::UnschedulableAndUnresolvable => Verdict::Unresolvable,
-        Code::Wait => Verdict::Wait,
-        Code::Skip => Verdict::Skip,
-        Code::Pending => Verdict::Pending,
+        Code::Success => VerdictSign::Success,
+        Code::Error => VerdictSign::Error,
+        Code::Unschedulable => VerdictSign::Unschedulable,
+        Code::UnschedulableAndUnresolvable => VerdictSign::Unresolvable,
+        Code::Wait => VerdictSign::Wait,
+        Code::Skip => VerdictSign::Skip,
+        Code::Pending => VerdictSign::Pending,
     }
 }
 
 /// The sign of a filter verdict.
-pub fn of_id(cycle: &CycleRecord, id: VerdictId) -> Verdict {
+pub fn of_id(cycle: &CycleRecord, id: VerdictId) -> VerdictSign {
     match cycle.verdicts.get(id) {
         Some(status) => of_code(status.code()),
-        None if id == VerdictId::PASS => Verdict::Success,
-        None if id == VerdictId::SKIPPED => Verdict::Skip,
-        None => Verdict::NotEvaluated,
+        None if id == VerdictId::PASS => VerdictSign::Success,
+        None if id == VerdictId::SKIPPED => VerdictSign::Skip,
+        None => VerdictSign::NotEvaluated,
     }
 }
 
@@ -41,7 +41,7 @@ pub fn explain(cycle: &CycleRecord, id: VerdictId) -> String {
             "not evaluated: enough feasible nodes were found before this one"
         }
         VerdictId::OUTSIDE_PLACEMENT => "not evaluated: the pod's group was tried on other nodes",
-        VerdictId::NARROWED => "not evaluated: PreFilter narrowed the search to other nodes",
+        VerdictId::NARROWED => "not evaluated: PreFilter restricted the search to other nodes",
         VerdictId::NOMINATED_TAKEN => "not evaluated: the nominated node was feasible and taken",
         VerdictId::CYCLE_ENDED => "not evaluated: the cycle ended before this node's turn",
         _ => "unknown",

@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::View;
-use super::cycle::outcome_lines;
-use crate::tui::amount;
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position, WaitingPod, span};
+use super::shared::outcome_lines;
+use super::{View, shared};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model, WaitingPod, span};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::Time;
 use kubestep_framework::record::intervention::HOLD;
+use kubestep_framework::resource::amount;
 
-/// See the module.
+/// The rows of the pods at Permit.
 pub struct WaitingView<'a>(pub &'a Model);
 
 impl WaitingView<'_> {
@@ -40,16 +40,16 @@ impl GridSource for WaitingView<'_> {
         5
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => {
                 let pods = self.0.waiting.iter().map(|pod| pod.info.key());
-                Column::fitted("pod", 20, super::timeline::widest(pods))
+                GridColumn::fitted("pod", 20, shared::widest(pods))
             }
-            1 => Column::fitted("node", 14, self.0.node_names.widest().into()),
-            2 => Column::number("left", 7),
-            3 => Column::name("held by", 16, 30),
-            _ => Column::prose("resources kept", 16),
+            1 => GridColumn::fitted("node", 14, self.0.node_names.widest().into()),
+            2 => GridColumn::number("left", 7),
+            3 => GridColumn::name("held by", 16, 30),
+            _ => GridColumn::prose("reserved", 16),
         }
     }
 
@@ -95,7 +95,7 @@ impl GridSource for WaitingView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.pod(row).map_or(0, |p| super::pods::key_of(p.info.key()))
+        self.pod(row).map_or(0, |p| shared::key_of(p.info.key()))
     }
 }
 
@@ -107,7 +107,7 @@ impl View for WaitingView<'_> {
     fn title(&self) -> String {
         match self.0.holds.as_slice() {
             [] => "Waiting at Permit".into(),
-            holds => format!("Waiting at Permit; held by hand: {}", holds.join(" and ")),
+            holds => format!("Waiting at Permit; manual holds: {}", holds.join(" and ")),
         }
     }
 
@@ -118,24 +118,27 @@ impl View for WaitingView<'_> {
         }
     }
 
-    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(pod) = self.pod(row) else { return Vec::new() };
         let key = pod.info.key();
         let heading = format!("◷ {key} waits for {}", pod.node);
-        let mut lines = vec![Line::text(heading).scoped(Scope::VerdictWait)];
+        let mut lines = vec![DetailLine::text(heading).scoped(Scope::VerdictWait)];
         for (plugin, deadline) in &pod.plugins {
             let left = span((deadline.0 - self.0.now.0).max(0));
-            let whose = if *plugin == HOLD { " (by hand)" } else { "" };
-            lines.push(Line::field("held by", format!("{plugin}{whose}, gives up in {left}")));
+            let whose = if *plugin == HOLD { " (manual hold)" } else { "" };
+            lines.push(DetailLine::field(
+                "held by",
+                format!("{plugin}{whose}, times out in {left}"),
+            ));
         }
         let kept = amount::resources(&pod.info.resource.resource);
-        lines.push(Line::field("kept", format!("{kept} on {}", pod.node)));
+        lines.push(DetailLine::field("reserved", format!("{kept} on {}", pod.node)));
         if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.extend(outcome_lines(cycle));
         }
         lines
     }
-    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.0.start_of_last_cycle(self.pod(row)?.info.key())
     }
 }

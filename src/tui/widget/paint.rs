@@ -12,9 +12,9 @@ use crate::tui::{sanitize, text};
 /// Drawing context of one frame.
 #[derive(Clone, Copy)]
 pub struct Paint<'a> {
-    /// Styles.
+    /// The style of each scope.
     pub theme: &'a Theme,
-    /// Glyphs.
+    /// The glyphs that the terminal shows.
     pub charset: Charset,
     /// Width class of the terminal; decides which columns are shown.
     pub tier: Tier,

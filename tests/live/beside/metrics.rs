@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Missing metrics: a name prefix, and the reason.
-const MISSING: [(&str, &str); 22] = [
+const MISSING: [(&str, &str); 12] = [
     ("aggregator_", "of the API server's library, not of a scheduler"),
     ("apiserver_", "of the API server's library, not of a scheduler"),
     ("authenti", "callers are looked up without a library that counts it"),
@@ -14,18 +14,8 @@ const MISSING: [(&str, &str); 22] = [
     ("hidden_", "no metric can be changed by flags"),
     ("registered_", "no metric can be changed by flags"),
     ("go_", "there is no Go runtime"),
-    ("kubernetes_build_info", "this is no build of Kubernetes"),
-    ("version_info", "this is no build of Kubernetes"),
     ("rest_client_exec_plugin_", "programs that give credentials are run by another library"),
-    ("rest_client_transport_", "there is no cache of transports"),
-    ("scheduler_goroutines", "there are no goroutines"),
-    ("scheduler_preemption_goroutines_", "there are no goroutines"),
-    ("scheduler_batch_", "batching is told cycle by cycle only, in the debugger"),
-    ("scheduler_get_node_hint_", "batching is not measured"),
-    ("scheduler_store_schedule_results_", "batching is not measured"),
-    ("scheduler_inflight_events", "events are handled between two cycles: none is in flight"),
-    ("scheduler_queueing_hint_", "hints are not measured one by one"),
-    ("scheduler_podgroup_", "attempts of groups are told pod by pod"),
+    ("rest_client_transport_cert_rotation_", "client certificates are read by another library"),
     ("workqueue_", "of the API server's library, not of a scheduler"),
 ];
 

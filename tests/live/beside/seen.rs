@@ -16,13 +16,14 @@ const LISTS: [&str; 6] = [
 ];
 
 /// Fields that differ from run to run.
-const FLEETING: [&str; 13] = [
+const FLEETING: [&str; 14] = [
     "allocationTimestamp",
     "resourceVersion",
     "uid",
     "creationTimestamp",
     "deletionTimestamp",
     "lastTransitionTime",
+    "lastPhaseTransitionTime",
     "lastProbeTime",
     "managedFields",
     "eventTime",

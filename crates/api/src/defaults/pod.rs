@@ -114,7 +114,6 @@ fn pod_level_limits(pod: &mut Pod) {
 
 /// Sets the requests of a pod with pod-level limits: the aggregated requests of its containers,
 /// otherwise its limits.
-/// its limits.
 fn pod_level_requests(pod: &mut Pod) {
     let Some(resources) = &pod.spec.resources else { return };
     if is_empty(&resources.limits) {

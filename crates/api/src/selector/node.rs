@@ -17,14 +17,24 @@ pub struct SelectorErrors(pub Vec<String>);
 /// A compiled `NodeSelector`: its terms are ORed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeMatcher {
-    terms: Vec<Term>,
+    /// The terms that are not empty, each with its index in the selector as written.
+    terms: Vec<(usize, Term)>,
 }
 
-/// A compiled term. A term with errors matches nothing.
+/// A part of a term that a node does not meet, by its index in the term as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnmetPart {
+    /// An entry of `matchExpressions`.
+    Expression(usize),
+    /// An entry of `matchFields`.
+    Field(usize),
+}
+
+/// A compiled term. `None` is an invalid part, which no node meets.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Term {
-    expressions: Vec<Requirement>,
-    fields: Vec<FieldRequirement>,
+    expressions: Vec<Option<Requirement>>,
+    fields: Vec<Option<FieldRequirement>>,
     errors: Vec<String>,
 }
 
@@ -44,26 +54,26 @@ impl NodeMatcher {
         NodeMatcher {
             terms: terms
                 .filter(|(_, term)| !is_empty(term))
-                .map(|(at, term)| Term::new(term, &format!("{path}nodeSelectorTerms[{at}]")))
+                .map(|(at, term)| (at, Term::new(term, &format!("{path}nodeSelectorTerms[{at}]"))))
                 .collect(),
         }
     }
 
     /// All errors of all terms, for callers that reject a selector with any.
     pub fn check(&self) -> Result<(), SelectorErrors> {
-        let errors: Vec<String> = self.terms.iter().flat_map(|term| term.errors.clone()).collect();
+        let errors: Vec<String> =
+            self.terms.iter().flat_map(|(_, term)| term.errors.clone()).collect();
         if errors.is_empty() { Ok(()) } else { Err(SelectorErrors(errors)) }
     }
 
     /// Whether any term matches; errors of terms count only if no term matches.
     pub fn matches(&self, labels: &Labels, name: Symbol) -> Result<bool, SelectorErrors> {
         let mut errors = Vec::new();
-        for term in &self.terms {
-            if !term.errors.is_empty() {
-                errors.extend(term.errors.iter().cloned());
-            } else if term.matches(labels, name) {
+        for (_, term) in &self.terms {
+            if term.matches(labels, name) {
                 return Ok(true);
             }
+            errors.extend(term.errors.iter().cloned());
         }
         if errors.is_empty() { Ok(false) } else { Err(SelectorErrors(errors)) }
     }
@@ -72,6 +82,16 @@ impl NodeMatcher {
     pub fn matches_node(&self, node: &Node) -> bool {
         self.matches(&node.metadata.labels, node.metadata.name).unwrap_or(false)
     }
+
+    /// The index of each term that is not empty, with the parts that the labels and the name do not
+    /// meet. A term matches if it has no such part.
+    pub fn unmet<'a>(
+        &'a self,
+        labels: &'a Labels,
+        name: Symbol,
+    ) -> impl Iterator<Item = (usize, impl Iterator<Item = UnmetPart> + 'a)> + 'a {
+        self.terms.iter().map(move |(at, term)| (*at, term.unmet(labels, name)))
+    }
 }
 
 impl Term {
@@ -79,23 +99,45 @@ impl Term {
         let mut compiled = Term::default();
         for (at, written) in term.match_expressions.iter().enumerate() {
             match expression(written, &format!("{path}.matchExpressions[{at}]")) {
-                Ok(requirement) => compiled.expressions.push(requirement),
-                Err(errors) => compiled.errors.extend(errors),
+                Ok(requirement) => compiled.expressions.push(Some(requirement)),
+                Err(errors) => {
+                    compiled.expressions.push(None);
+                    compiled.errors.extend(errors);
+                }
             }
         }
         for (at, written) in term.match_fields.iter().enumerate() {
             match field(written, &format!("{path}.matchFields[{at}]")) {
-                Ok(requirement) => compiled.fields.push(requirement),
-                Err(error) => compiled.errors.push(error),
+                Ok(requirement) => compiled.fields.push(Some(requirement)),
+                Err(error) => {
+                    compiled.fields.push(None);
+                    compiled.errors.push(error);
+                }
             }
         }
         compiled
     }
 
     fn matches(&self, labels: &Labels, name: Symbol) -> bool {
-        // As upstream: fields of a node without a name are ignored.
-        let fields = name.is_empty() || self.fields.iter().all(|field| field.matches(name));
-        fields && self.expressions.iter().all(|requirement| requirement.matches(labels))
+        self.unmet(labels, name).next().is_none()
+    }
+
+    fn unmet<'a>(
+        &'a self,
+        labels: &'a Labels,
+        name: Symbol,
+    ) -> impl Iterator<Item = UnmetPart> + 'a {
+        let expressions =
+            self.expressions.iter().enumerate().filter_map(move |(at, expression)| {
+                let met = expression.as_ref().is_some_and(|expression| expression.matches(labels));
+                (!met).then_some(UnmetPart::Expression(at))
+            });
+        let fields = self.fields.iter().enumerate().filter_map(move |(at, field)| {
+            // As upstream: fields of a node without a name are ignored.
+            let met = field.as_ref().is_some_and(|field| name.is_empty() || field.matches(name));
+            (!met).then_some(UnmetPart::Field(at))
+        });
+        expressions.chain(fields)
     }
 }
 
@@ -203,6 +245,16 @@ impl RequiredNodeAffinity {
             labels: labels.map_or(Selector::Everything, Selector::from_labels),
             affinity: affinity.map(|selector| NodeMatcher::new(selector, "")),
         }
+    }
+
+    /// The node selector, compiled.
+    pub fn labels(&self) -> &Selector {
+        &self.labels
+    }
+
+    /// The required node affinity, compiled, if the pod has one.
+    pub fn affinity(&self) -> Option<&NodeMatcher> {
+        self.affinity.as_ref()
     }
 
     /// Whether every node matches.

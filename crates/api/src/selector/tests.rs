@@ -167,6 +167,30 @@ fn broken_node_terms_match_nothing_and_tell_only_if_nothing_else_matched() {
 }
 
 #[test]
+fn the_unmet_parts_of_each_term_are_those_that_decide() {
+    let node: Node = from_yaml("{metadata: {name: n1, labels: {zone: a, cpus: '8'}}}");
+    let selector = from_yaml(
+        "{nodeSelectorTerms: [
+          {matchExpressions: [{key: zone, operator: In, values: [b]}, {key: cpus, operator: Exists}],
+           matchFields: [{key: metadata.name, operator: In, values: [n2]}]},
+          {},
+          {matchExpressions: [{key: cpus, operator: Gt, values: [many]}]},
+          {matchExpressions: [{key: cpus, operator: Gt, values: ['7']}]}]}",
+    );
+    let matcher = NodeMatcher::new(&selector, "");
+    let unmet = |name: &str| -> Vec<(usize, Vec<UnmetPart>)> {
+        let terms = matcher.unmet(&node.metadata.labels, name.into());
+        terms.map(|(term, parts)| (term, parts.collect())).collect()
+    };
+    let (first, name) = (UnmetPart::Expression(0), UnmetPart::Field(0));
+    assert_eq!(unmet("n1"), [(0, vec![first, name]), (2, vec![first]), (3, vec![])]);
+    assert_eq!(unmet("")[0], (0, vec![first]));
+    let selector = Selector::from_labels(&from_yaml("{zone: b, cpus: '8', disk: ssd}"));
+    let keys = selector.unmet(&node.metadata.labels).map(|at| selector.requirements()[at].key);
+    assert_eq!(keys.collect::<Vec<_>>(), ["disk", "zone"]);
+}
+
+#[test]
 fn preferences_add_up_their_weights() {
     let node: Node = from_yaml("{metadata: {name: n1, labels: {zone: a, disk: ssd}}}");
     let terms: Vec<crate::PreferredSchedulingTerm> = from_yaml(

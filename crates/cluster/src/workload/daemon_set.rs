@@ -33,7 +33,7 @@ pub(super) fn expand(
     surroundings: &Surroundings<'_>,
 ) -> Result<Workload, DecodeError> {
     if surroundings.replicas.is_some() {
-        let message = "the nodes decide how many pods a DaemonSet has: leave --replicas out";
+        let message = "a DaemonSet has one pod for each node: omit --replicas";
         return Err(manifest.error("", message));
     }
     let wanted = manifest.field("spec.template.spec.nodeName").as_str().unwrap_or_default();

@@ -52,8 +52,7 @@ fn pods(
         || (spec != "spec" && manifest.field("spec.suspend") == true);
     let mut notices = Vec::new();
     if suspended {
-        notices
-            .push(format!("{}: is suspended, its pods are tried all the same", manifest.title()));
+        notices.push(format!("{}: is suspended, but its pods are tried", manifest.title()));
     }
     let indexed = manifest.field(&format!("{spec}.completionMode")) == "Indexed";
     Ok(Workload {

@@ -65,7 +65,7 @@ impl<'a> Manifest<'a> {
     }
 
     /// The pod of the template, in the workload's namespace, without a name.
-    pub fn template_pod(&self) -> Result<Pod, DecodeError> {
+    pub(crate) fn template_pod(&self) -> Result<Pod, DecodeError> {
         if self.name.is_empty() {
             return Err(self.error("metadata.name", "is missing"));
         }
@@ -89,7 +89,7 @@ impl<'a> Manifest<'a> {
         let decoded = from_value(Kind::Pod, value.clone())
             .map_err(|error| self.error(&format!("{above}{}", error.path), error.message))?;
         let Object::Pod(pod) = decoded else {
-            return Err(self.error(above, "is no pod"));
+            return Err(self.error(above, "is not a pod"));
         };
         let mut pod = Pod::clone(&pod);
         pod.metadata.namespace = Symbol::new(self.namespace);

@@ -26,7 +26,7 @@ pub(super) fn expand(
     let ordered = manifest.field("spec.podManagementPolicy") != "Parallel" && replicas > 1;
     let notices = ordered.then(|| {
         let title = manifest.title();
-        format!("{title}: a cluster creates its pods one after another, here all are tried")
+        format!("{title}: a cluster creates its pods one after another; here all are tried at once")
     });
     let name = manifest.name.to_owned();
     let make = move |number: usize| replica(&pod, &claims, &name, start + number);

@@ -182,7 +182,7 @@ spec:
     let pod = &objects(&host.unwrap())[0].1;
     assert_eq!(pod["spec"]["tolerations"][6]["key"], "node.kubernetes.io/network-unavailable");
     let error = of(text, Some(2)).err().unwrap().to_string();
-    assert!(error.starts_with("DaemonSet default/log: the nodes decide"), "{error}");
+    assert!(error.ends_with("a DaemonSet has one pod for each node: omit --replicas"), "{error}");
 }
 
 #[test]

@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn an_empty_document_is_told_what_it_lacks() {
-        let mut document = crate::defaults::document();
+        let mut document = crate::defaults::document(&FeatureGates::default());
         document.profiles.clear();
         document.leader_election.resource_lock.clear();
         let texts: Vec<_> =

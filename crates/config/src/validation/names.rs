@@ -12,13 +12,13 @@ pub fn qualified_name(name: &str) -> Vec<String> {
     let (prefix, name) = match name.split('/').collect::<Vec<_>>().as_slice() {
         [name] => (None, *name),
         [prefix, name] => (Some(*prefix), *name),
-        _ => return vec![format!("a name {NAME}, with one prefix and '/' before it at most")],
+        _ => return vec![format!("a name {NAME}, with at most one prefix and '/' before it")],
     };
     let mut reasons = prefix.map(prefix_reasons).unwrap_or_default();
     if name.is_empty() {
         reasons.push("the name must not be empty".to_owned());
     } else if name.len() > 63 {
-        reasons.push("the name must have 63 bytes at most".to_owned());
+        reasons.push("the name must have at most 63 bytes".to_owned());
     }
     if !is_label_text(name) {
         reasons.push(format!("the name {NAME}"));
@@ -32,7 +32,7 @@ fn prefix_reasons(prefix: &str) -> Vec<String> {
     }
     let mut reasons = Vec::new();
     if prefix.len() > 253 {
-        reasons.push("the prefix must have 253 bytes at most".to_owned());
+        reasons.push("the prefix must have at most 253 bytes".to_owned());
     }
     if !prefix.split('.').all(is_dns_label) {
         reasons.push(format!("the prefix {SUBDOMAIN}"));
@@ -44,7 +44,7 @@ fn prefix_reasons(prefix: &str) -> Vec<String> {
 pub fn label_value(value: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if value.len() > 63 {
-        reasons.push("must have 63 bytes at most".to_owned());
+        reasons.push("must have at most 63 bytes".to_owned());
     }
     if !value.is_empty() && !is_label_text(value) {
         reasons.push(NAME.to_owned());
@@ -87,7 +87,7 @@ mod tests {
         for bad in ["", "/a", "a/", "a/b/c", "-a", "a b", "Ex.com/a", "a..b/c", "é"] {
             assert!(!qualified_name(bad).is_empty(), "{bad}");
         }
-        assert_eq!(qualified_name(&"a".repeat(64)), ["the name must have 63 bytes at most"]);
+        assert_eq!(qualified_name(&"a".repeat(64)), ["the name must have at most 63 bytes"]);
         assert_eq!(qualified_name("/a"), ["the prefix before '/' must not be empty"]);
         assert_eq!(qualified_name("").len(), 2);
     }

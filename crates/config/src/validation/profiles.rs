@@ -74,7 +74,7 @@ fn removed(found: &mut Findings, path: &FieldPath, name: Symbol) -> bool {
         found.invalid(path, name.as_str(), &detail);
         if let Some(problem) = found.problems.last_mut() {
             problem.help =
-                Some("Kubernetes no longer has this plugin; NodeVolumeLimits counts".into());
+                Some("Kubernetes no longer has this plugin; NodeVolumeLimits replaces it".into());
         }
     }
     removed

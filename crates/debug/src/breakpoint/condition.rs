@@ -51,19 +51,19 @@ impl Part {
     }
 
     /// Whether it depends on the node alone, so that the answer is valid until the node changes.
-    pub fn is_of_node(&self) -> bool {
+    pub(crate) fn is_of_node(&self) -> bool {
         self.reaches == [Reach::Node]
     }
 
     /// Whether it depends only on the node's amounts, so that the answer is the same for all nodes
     /// with equal amounts.
-    pub fn is_of_amounts(&self) -> bool {
+    pub(crate) fn is_of_amounts(&self) -> bool {
         self.is_of_node() && self.of_amounts
     }
 
     /// Whether it can be evaluated before any node or plugin is known. `message` may be the cycle's
     /// or a plugin's.
-    pub fn is_of_cycle(&self, message_is_answer: bool) -> bool {
+    pub(crate) fn is_of_cycle(&self, message_is_answer: bool) -> bool {
         self.reaches.iter().all(|reach| match reach {
             Reach::Pod | Reach::Cycle => true,
             Reach::Message => !message_is_answer,
@@ -82,7 +82,7 @@ impl Part {
         match Value::resolve_val(&self.expression, &context) {
             Ok(value) => match value.downcast_ref::<CelBool>() {
                 Some(answer) => Ok(*answer.inner()),
-                None => Err(format!("it gives a {}, not true or false", value.get_type().name())),
+                None => Err(format!("it returns a {}, not true or false", value.get_type().name())),
             },
             Err(ExecutionError::NoSuchKey(_) | ExecutionError::UndeclaredReference(_)) => Ok(false),
             Err(error) => Err(error.to_string()),
@@ -214,10 +214,10 @@ fn asks_more_than_amounts(of: &IdedExpr) -> bool {
 fn unknown(name: &str) -> String {
     let names = || VARIABLES.iter().map(|variable| variable.name);
     match suggest::closest(name, names()) {
-        Some(near) => format!("conditions know no {name:?}; did you mean {near:?}?"),
+        Some(near) => format!("unknown variable {name:?}; did you mean {near:?}?"),
         None => {
             let names: Vec<&str> = names().collect();
-            format!("conditions know no {name:?}; they know {}", names.join(", "))
+            format!("unknown variable {name:?}; there are {}", names.join(", "))
         }
     }
 }
@@ -353,9 +353,9 @@ mod tests {
     #[test]
     fn mistakes_show_at_once() {
         assert!(mistake("feasable == 0").ends_with("did you mean \"feasible\"?"));
-        assert!(mistake("xyz").contains("they know pod, seconds, cycle"));
+        assert!(mistake("xyz").contains("there are pod, seconds, cycle"));
         assert!(mistake("feasible ==").contains("cannot be read"));
-        assert!(mistake("feasible").ends_with("it gives a int, not true or false"));
+        assert!(mistake("feasible").ends_with("it returns a int, not true or false"));
         assert!(mistake("message > 3").contains("the condition"));
         assert!(mistake("node.fre.cpu < 1").contains("there are name, labels"));
         assert!(mistake("node.free.cpu < 'x'").contains("the condition"));

@@ -184,7 +184,7 @@ fn split_condition(text: &str) -> Result<(&str, Common), String> {
     let Some((at, _)) = at else { return Ok((text, common)) };
     let condition = text[at + 2..].trim();
     if condition.is_empty() {
-        return Err("a condition follows the word if, like if attempts > 3".into());
+        return Err("write a condition after if, like if attempts > 3".into());
     }
     common.condition = Some(Condition::parse(condition)?);
     Ok((&text[..at], common))
@@ -292,15 +292,15 @@ mod tests {
             ("TaintTolerations", "did you mean \"TaintToleration\"?"),
             ("on:boom", "there are scheduled, unschedulable"),
             ("queue:x", "there are active, backoff"),
-            ("Filter Score", "said twice"),
+            ("Filter Score", "given twice"),
             ("Filter queue:active", "between the cycles"),
             ("Permit node:a", "only Filter and Score"),
             ("Bind if score > 1", "Score"),
             ("on:error node:a", "about no node"),
             ("pod:", "needs a name"),
             ("at:0 Filter", "from 1"),
-            ("Filter if", "follows the word if"),
-            ("pods:x", "is no part"),
+            ("Filter if", "write a condition after if"),
+            ("pods:x", "is not part"),
             ("Filter if value > 1", "watch"),
             ("Filter if to == 'active'", "queue:"),
         ] {

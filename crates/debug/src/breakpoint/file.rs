@@ -72,7 +72,7 @@ pub fn write<'a>(items: impl IntoIterator<Item = &'a Item>) -> Result<String, St
 pub fn write_over(before: &str, items: &[Item], known: &[Symbol]) -> Result<String, String> {
     let text = merge(before, items, known)?;
     let wanted = items.iter().map(|item| (item.definition.clone(), item.enabled));
-    // A file that is laid out in another way than is understood here is written anew.
+    // A file with another layout than this understands is written from scratch.
     match read(&text, known) {
         Ok(kept) if wanted.eq(kept.iter().cloned()) => Ok(text),
         _ => write(items),

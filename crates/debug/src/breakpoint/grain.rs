@@ -40,7 +40,7 @@ impl Grain {
     pub fn of(location: &Location, condition: Option<&Condition>) -> Result<Grain, String> {
         let needs = |reach| condition.is_some_and(|condition| condition.needs(reach));
         if needs(Reach::Watch) {
-            return Err("value and before are known to a watch, not to a breakpoint".into());
+            return Err("value and before exist only in watches".into());
         }
         let grain = find(location, &needs);
         check(grain, location, &needs)?;
@@ -99,14 +99,14 @@ fn check(grain: Grain, location: &Location, needs: &impl Fn(Reach) -> bool) -> R
     }
     let at_score = location.point.is_none_or(|point| point == ExtensionPoint::Score);
     if matches!(grain, Grain::Score | Grain::Total) && !at_score {
-        return Err("score, raw, weighted and total are known at Score only".into());
+        return Err("score, raw, weighted and total exist only at Score".into());
     }
     if grain == Grain::Turn && location.point.is_some_and(|p| p != ExtensionPoint::Filter) {
-        return Err("only Filter and Score look at nodes one by one".into());
+        return Err("only Filter and Score evaluate single nodes".into());
     }
     let scores = needs(Reach::Score) || needs(Reach::Total);
     if scores && matches!(grain, Grain::Event(_) | Grain::Timeout) {
-        return Err("scores are known at Score, not where a cycle ends: leave on: out".into());
+        return Err("scores exist only at Score, not at the end of a cycle: omit on:".into());
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ use kubestep_framework::status::{Code, Status};
 /// What a breakpoint remembers between entries, for speed only.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// What the condition said of nodes, and since when the node is as it was then.
+    /// The results of the condition for nodes, and since when each node is unchanged.
     nodes: HashMap<Symbol, (usize, bool)>,
     /// What it said of nodes with these amounts, where it asks for no more. Only a few: most
     /// nodes of a large cluster are like others.
@@ -38,8 +38,8 @@ pub struct Memory {
 const DIFFERENT_AMOUNTS: usize = 16;
 
 impl Memory {
-    /// Forgets what was learned of nodes, some of which may be gone.
-    pub fn forget_nodes(&mut self) {
+    /// Drops the results for nodes, some of which may be deleted.
+    pub(crate) fn forget_nodes(&mut self) {
         (self.nodes, self.amounts) = (HashMap::new(), Vec::new());
     }
 
@@ -98,7 +98,7 @@ impl Probe<'_> {
     }
 
     /// Whether the lists by node of a record are looked at.
-    pub fn needs_lists(&self) -> bool {
+    pub(crate) fn needs_lists(&self) -> bool {
         match self.grain {
             Grain::Turn | Grain::Answer | Grain::Score | Grain::Total => true,
             Grain::Event(_) => self.location.plugin.is_some(),
@@ -256,7 +256,7 @@ impl<'a> InCycle<'a> {
         all_hold(parts, &Facts::of_cycle(self.record), self.memory)
     }
 
-    /// The other parts, but for those that ask for the node.
+    /// The other parts, except those that evaluate the node.
     fn holds_of_answer(&mut self, facts: &Facts<'_>) -> bool {
         let of_answer = self.message_is_answer();
         let late = |part: &&Part| !part.is_of_cycle(of_answer) && !part.needs(Reach::Node);
@@ -346,7 +346,7 @@ impl<'a> InCycle<'a> {
             if !self.is_node_meant(*node) {
                 continue;
             }
-            let id = record.filter.official.get(*node).unwrap_or(VerdictId::PASS);
+            let id = record.filter.verdicts.get(*node).unwrap_or(VerdictId::PASS);
             let status = record.verdicts.get(id).unwrap_or(&Status::SUCCESS);
             let by = if status.plugin().is_empty() { first } else { status.plugin() };
             if self.hits(*node, said(ExtensionPoint::Filter, by, status), id, &mut known) {

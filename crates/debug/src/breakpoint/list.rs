@@ -111,7 +111,7 @@ impl Item {
     }
 
     /// The watched value before and after an entry.
-    pub fn change_at(&self, entry: EntryId) -> Option<(&Watched, &Watched)> {
+    pub(crate) fn change_at(&self, entry: EntryId) -> Option<(&Watched, &Watched)> {
         let at = entry.0 as usize;
         self.course.after(at).zip(self.course.after(at + 1))
     }
@@ -369,7 +369,7 @@ impl Breakpoints {
     }
 
     /// Whether any item can stop the debugger.
-    pub fn can_stop(&self) -> bool {
+    pub(crate) fn can_stop(&self) -> bool {
         self.items.iter().any(Item::stops)
     }
 
@@ -384,7 +384,7 @@ impl Breakpoints {
     }
 
     /// Gives up on an entry that cannot be made whole, so that a search ends.
-    pub fn give_up_on(&mut self, recording: &Recording<'_>, entry: EntryId) {
+    pub(crate) fn give_up_on(&mut self, recording: &Recording<'_>, entry: EntryId) {
         let at = entry.0 as usize;
         for item in &mut self.items {
             if item.needs_whole(recording, at) {
@@ -396,12 +396,12 @@ impl Breakpoints {
 
     /// Evaluates an entry again whose record was restored to what it was before its cycle
     /// completed.
-    pub fn took_back(&mut self, recording: &Recording<'_>, entry: EntryId) {
+    pub(crate) fn took_back(&mut self, recording: &Recording<'_>, entry: EntryId) {
         self.items.iter_mut().for_each(|item| item.took_back(recording, entry.0 as usize));
     }
 
     /// Takes over the breakpoints of another recording. Items that are in both keep their counts.
-    pub fn take_over(&mut self, other: &Breakpoints) {
+    pub(crate) fn take_over(&mut self, other: &Breakpoints) {
         let mut items = Vec::new();
         for theirs in &other.items {
             let own = self.items.iter().position(|own| own.id == theirs.id);

@@ -21,7 +21,7 @@ impl Pattern {
     }
 
     /// Whether it matches a pod. A pattern without `/` matches the name in any namespace.
-    pub fn matches_pod(&self, pod: NamespacedName) -> bool {
+    pub(crate) fn matches_pod(&self, pod: NamespacedName) -> bool {
         match self.0.split_once('/') {
             Some((namespace, name)) => {
                 kubestep_api::glob::glob(namespace, &pod.namespace)
@@ -95,7 +95,7 @@ impl Location {
             Some(("queue", name)) => set(&mut self.queue, queue(name)?, "queue:"),
             Some(("on", name)) => set(&mut self.event, event(name)?, "on:"),
             Some((key, _)) => Err(format!(
-                "{key:?} is no part of a breakpoint; there are pod:, node:, queue: and on:"
+                "{key:?} is not part of a breakpoint; there are pod:, node:, queue: and on:"
             )),
             None => self.add_name(word, known),
         }
@@ -121,7 +121,7 @@ impl Location {
     ///
     /// # Errors
     /// It is not a label selector.
-    pub fn add_labels(&mut self, text: &str) -> Result<(), String> {
+    pub(crate) fn add_labels(&mut self, text: &str) -> Result<(), String> {
         let selector = Selector::parse(text)?;
         set(&mut self.labels, Labels { text: text.to_owned(), selector }, "-l")
     }
@@ -147,25 +147,25 @@ impl Location {
         }
         let per_node = self.point.is_none_or(is_per_node);
         if self.node.is_some() && self.event.is_none() && !per_node {
-            return Err("only Filter and Score look at nodes one by one".into());
+            return Err("only Filter and Score evaluate single nodes".into());
         }
         Ok(())
     }
 
     /// Whether no part is set.
-    pub fn is_anything(&self) -> bool {
+    pub(crate) fn is_anything(&self) -> bool {
         *self == Location::default()
     }
 }
 
 /// Whether plugins run once per node at that extension point.
-pub fn is_per_node(point: ExtensionPoint) -> bool {
+pub(crate) fn is_per_node(point: ExtensionPoint) -> bool {
     matches!(point, ExtensionPoint::Filter | ExtensionPoint::Score)
 }
 
 fn set<T>(slot: &mut Option<T>, value: T, what: &str) -> Result<(), String> {
     if slot.is_some() {
-        return Err(format!("{what} is said twice; one breakpoint has one, so set two"));
+        return Err(format!("{what} is given twice; set two breakpoints instead"));
     }
     *slot = Some(value);
     Ok(())
@@ -185,7 +185,7 @@ pub fn point(name: &str) -> Option<ExtensionPoint> {
 
 fn no_point(name: &str) -> String {
     let names = POINTS.map(ExtensionPoint::name);
-    format!("{name:?} is no extension point of a cycle; there are {}", names.join(", "))
+    format!("{name:?} is not an extension point of a cycle; there are {}", names.join(", "))
 }
 
 fn plugin(name: &str, known: &[Symbol]) -> Result<Symbol, String> {
@@ -206,7 +206,7 @@ pub fn queue(name: &str) -> Result<QueueName, String> {
     let found = QUEUES.iter().find(|(_, known)| *known == name).map(|(queue, _)| *queue);
     found.ok_or_else(|| {
         let names = QUEUES.map(|(_, name)| name);
-        format!("{name:?} is no queue; there are {}", names.join(", "))
+        format!("{name:?} is not a queue; there are {}", names.join(", "))
     })
 }
 
@@ -214,7 +214,7 @@ fn event(name: &str) -> Result<Event, String> {
     let found = Event::ALL.iter().find(|(_, known)| *known == name).map(|(event, _)| *event);
     found.ok_or_else(|| {
         let names = Event::ALL.map(|(_, name)| name);
-        format!("{name:?} is no outcome; there are {}", names.join(", "))
+        format!("{name:?} is not an outcome; there are {}", names.join(", "))
     })
 }
 

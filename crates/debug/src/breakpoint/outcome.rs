@@ -58,7 +58,7 @@ impl Event {
     }
 
     /// Whether it is only known after the cycle, when the pod leaves Permit.
-    pub fn comes_later(self) -> bool {
+    pub(crate) fn comes_later(self) -> bool {
         self == Event::PermitTimeout
     }
 
@@ -94,7 +94,7 @@ impl Event {
     }
 
     /// Whether the plugin contributed to it.
-    pub fn is_by(self, record: &CycleRecord, plugin: Symbol) -> bool {
+    pub(crate) fn is_by(self, record: &CycleRecord, plugin: Symbol) -> bool {
         let refuses = |answer: &PluginStatus| {
             answer.plugin == plugin && (answer.status.is_rejected() || answer.status.is_error())
         };
@@ -124,7 +124,7 @@ impl fmt::Display for Event {
 /// Whether the plugin's verdict is the Filter verdict of some node.
 fn refused_a_node(record: &CycleRecord, plugin: Symbol) -> bool {
     let mut seen = None;
-    record.filter.official.iter().any(|id| {
+    record.filter.verdicts.iter().any(|id| {
         // Neighbors mostly share their verdict.
         let known = seen.replace(id) == Some(id);
         !known && record.verdicts.get(id).is_some_and(|status| status.plugin() == plugin)

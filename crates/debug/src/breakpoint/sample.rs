@@ -49,7 +49,7 @@ impl Example {
     }
 
     /// The variables of the example.
-    pub fn facts(&self) -> Facts<'_> {
+    pub(crate) fn facts(&self) -> Facts<'_> {
         Facts {
             answer: Some(Answer {
                 point: ExtensionPoint::Filter,

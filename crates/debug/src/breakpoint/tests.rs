@@ -427,7 +427,9 @@ fn a_hit_says_where_it_is() {
     );
     assert!(words("on:preemption").ends_with("PostFilter ▸ DefaultPreemption: Success"));
     assert!(words("queue:unschedulable").contains("moved from"));
-    assert!(words("on:permit-wait").contains("Permit ▸ ManualPermit: Wait: held for a decision"));
+    assert!(
+        words("on:permit-wait").contains("Permit ▸ ManualPermit: Wait: held for a manual decision")
+    );
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The types that conditions have besides CEL's own: amounts of resources, labels, and records with
 //! named fields.
 
-use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
@@ -12,7 +11,10 @@ use ::cel::common::value::{CowVal, StaticVal, Val};
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Labels, Quantity, QuantityFormat};
+use kubestep_cel::val::{Keys, string};
+use kubestep_cel::val_methods;
 use kubestep_framework::resource::Resource;
+use kubestep_framework::resource::amount::cpu;
 
 static AMOUNT: Type = Type::new_unspecified_type("Amount");
 static FIELDS: Type = Type::new_unspecified_type("Object");
@@ -25,7 +27,9 @@ impl AmountValue {
     /// An amount in the scheduler's unit: CPU in millicores, everything else in whole units.
     pub fn of(resource: Symbol, amount: i64) -> AmountValue {
         AmountValue(match resource.as_str() {
-            "cpu" => Quantity::new_milli(amount, QuantityFormat::DecimalSi),
+            // Written as everywhere: 3.75, not 3750m.
+            "cpu" => Quantity::parse(&cpu(amount))
+                .unwrap_or_else(|_| Quantity::new_milli(amount, QuantityFormat::DecimalSi)),
             "memory" | "ephemeral-storage" => Quantity::new(amount, QuantityFormat::BinarySi),
             _ => Quantity::new(amount, QuantityFormat::DecimalSi),
         })
@@ -53,42 +57,10 @@ impl AmountValue {
 }
 
 impl Val for AmountValue {
-    fn get_type(&self) -> &Type {
-        &AMOUNT
-    }
-
-    fn cel_type() -> &'static Type {
-        &AMOUNT
-    }
-
-    fn as_comparer(&self) -> Option<&dyn Comparer> {
-        Some(self)
-    }
-
-    fn as_adder<'b, 'v>(&'b self) -> Option<&'b (dyn Adder + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn as_subtractor<'b, 'v>(&'b self) -> Option<&'b (dyn Subtractor + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
+    val_methods!(AMOUNT, Comparer, Adder, Subtractor, Any);
 
     fn equals(&self, other: &dyn Val) -> bool {
         AmountValue::from_val(other).is_some_and(|other| other == self.0)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }
 
@@ -138,27 +110,7 @@ pub trait HasFields: Clone + Debug + Send + Sync {
 pub struct Fields<T>(pub T);
 
 impl<T: HasFields> Val for Fields<T> {
-    fn get_type(&self) -> &Type {
-        &FIELDS
-    }
-
-    fn cel_type() -> &'static Type {
-        &FIELDS
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
-    where
-        Self: 'v,
-    {
-        Box::new(self.clone())
-    }
+    val_methods!(FIELDS, Indexer);
 }
 
 impl<T: HasFields> Indexer for Fields<T> {
@@ -166,7 +118,7 @@ impl<T: HasFields> Indexer for Fields<T> {
     where
         Self: 'v,
     {
-        let name = text(key)?;
+        let name = string(key)?;
         match self.0.field(name) {
             Some(value) => Ok(CowVal::Owned(value)),
             None if T::NAMES.is_empty() || T::NAMES.contains(&name) => {
@@ -188,14 +140,6 @@ impl<T: HasFields> Indexer for Fields<T> {
     {
         self.get(key).map(CowVal::into_owned)
     }
-}
-
-fn text(value: &dyn Val) -> Result<&str, ExecutionError> {
-    let text = value.downcast_ref::<CelString<'_>>();
-    text.map(CelString::inner).ok_or_else(|| ExecutionError::UnexpectedType {
-        got: value.get_type().name().to_owned(),
-        want: "string".to_owned(),
-    })
 }
 
 /// Amounts by resource name: `cpu`, `memory`, `pods`, `["nvidia.com/gpu"]`.
@@ -250,38 +194,7 @@ impl<'a> LabelMap<'a> {
 }
 
 impl Val for LabelMap<'_> {
-    fn get_type(&self) -> &Type {
-        &MAP_TYPE
-    }
-
-    fn cel_type() -> &'static Type {
-        &MAP_TYPE
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn as_container(&self) -> Option<&dyn Container> {
-        Some(self)
-    }
-
-    fn as_iterable<'b, 'v>(&'b self) -> Option<&'b (dyn Iterable + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
-    where
-        Self: 'v,
-    {
-        Box::new(self.clone())
-    }
+    val_methods!(MAP_TYPE, Indexer, Container, Iterable);
 }
 
 impl Indexer for LabelMap<'_> {
@@ -289,7 +202,7 @@ impl Indexer for LabelMap<'_> {
     where
         Self: 'v,
     {
-        let key = text(key)?;
+        let key = string(key)?;
         let value = self.find(key).ok_or_else(|| ExecutionError::no_such_key(key))?;
         Ok(CowVal::owned(CelString::from(value.as_str())))
     }
@@ -304,7 +217,7 @@ impl Indexer for LabelMap<'_> {
 
 impl Container for LabelMap<'_> {
     fn contains(&self, key: &dyn Val) -> Result<bool, ExecutionError> {
-        Ok(self.find(text(key)?).is_some())
+        Ok(self.find(string(key)?).is_some())
     }
 }
 
@@ -313,14 +226,6 @@ impl Iterable for LabelMap<'_> {
     where
         Self: 'v,
     {
-        Box::new(Keys(self.keys.iter()))
-    }
-}
-
-struct Keys<'b>(std::slice::Iter<'b, CelString<'static>>);
-
-impl<'b, 'v> traits::Iterator<'b, 'v> for Keys<'b> {
-    fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
-        self.0.next().map(|key| key as &(dyn Val + 'v))
+        Box::new(Keys::new(&self.keys))
     }
 }

@@ -36,7 +36,7 @@ impl Subject {
     /// # Errors
     /// The text is for people.
     pub fn parse(words: &[&str]) -> Result<Subject, String> {
-        let usage = "a watch is of node:NAME [RESOURCE], queue:NAME or pod:NAMESPACE/NAME";
+        let usage = "a watch has the form node:NAME [RESOURCE], queue:NAME or pod:NAMESPACE/NAME";
         let (first, more) = words.split_first().ok_or(usage)?;
         let found = match first.split_once(':') {
             Some((_, "")) | None => return Err(usage.into()),
@@ -44,10 +44,10 @@ impl Subject {
                 let resource = more.first().map(|resource| Symbol::new(resource));
                 return match more.len() {
                     0 | 1 => Ok(Subject::Node { node: node.into(), resource }),
-                    _ => Err(format!("{usage}; one resource a watch")),
+                    _ => Err(format!("{usage}; one resource per watch")),
                 };
             }
-            Some(("queue", "none")) => return Err("no queue is called none".into()),
+            Some(("queue", "none")) => return Err("none is not a queue".into()),
             Some(("queue", queue)) => Subject::Queue(location::queue(queue)?),
             Some(("pod", pod)) => {
                 let (namespace, name) = pod.split_once('/').unwrap_or(("default", pod));
@@ -57,7 +57,7 @@ impl Subject {
         };
         match more.first() {
             None => Ok(found),
-            Some(more) => Err(format!("{more:?} is one word too many; {usage}")),
+            Some(more) => Err(format!("unexpected {more:?}; {usage}")),
         }
     }
 
@@ -78,7 +78,7 @@ impl Subject {
         ];
         let strange = |condition: &Condition| others.iter().any(|reach| condition.needs(*reach));
         match condition.is_some_and(strange) {
-            true => Err("the condition of a watch knows value and before only".into()),
+            true => Err("the condition of a watch can only use value and before".into()),
             false => Ok(()),
         }
     }

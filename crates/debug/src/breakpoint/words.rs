@@ -13,8 +13,9 @@ pub fn hit(recording: &Recording<'_>, breakpoints: &Breakpoints, hit: &Hit) -> S
     let Some(item) = breakpoints.get(hit.id) else { return place(recording, hit) };
     let kind = if item.definition.is_watch() { "watch" } else { "breakpoint" };
     let place = place(recording, hit);
-    let change = change(item, hit).map(|change| format!("; {change}")).unwrap_or_default();
-    format!("{kind} {} ({}), hit {}: {place}{change}", hit.id, item.definition, hit.number)
+    // What a watch saw comes first: the rest may be cut.
+    let change = change(item, hit).map(|change| format!("{change}, ")).unwrap_or_default();
+    format!("{change}{kind} {} ({}), hit {}: {place}", hit.id, item.definition, hit.number)
 }
 
 /// When and where a hit is, and the message there.
@@ -28,7 +29,7 @@ pub fn place(recording: &Recording<'_>, hit: &Hit) -> String {
             format!("{} moved from {from} to {to}: {}{by}{order}", moved.pod, moved.event)
         }
         Some(Entry::Hint(hint)) => {
-            format!("{} asked about {} for {}", hint.plugin, hint.event.label(), hint.pod)
+            format!("{} judged {} for {}", hint.plugin, hint.event.label(), hint.pod)
         }
         Some(Entry::Event(_, event)) => format!("{} of {}", event.reason, event.regarding),
         None => "no longer recorded".into(),

@@ -37,7 +37,7 @@ pub struct Decision {
     /// The messages.
     pub message: Pair<String>,
     /// The manual decisions in these cycles, in words.
-    pub by_hand: Pair<Vec<String>>,
+    pub interventions: Pair<Vec<String>>,
     /// The verdicts that differ; equal ones of several nodes are merged.
     pub verdicts: Vec<VerdictDifference>,
     /// The scores that differ, by node.
@@ -90,7 +90,7 @@ impl Decision {
                 a: message(pair.a).unwrap_or_default(),
                 b: message(pair.b).unwrap_or_default(),
             },
-            by_hand: Pair { a: by_hand(pair.a), b: by_hand(pair.b) },
+            interventions: Pair { a: interventions(pair.a), b: interventions(pair.b) },
             verdicts: Vec::new(),
             scores: Vec::new(),
             not_compared: !whole,
@@ -106,14 +106,14 @@ impl Decision {
         let differs = decision.outcome.differs()
             || decision.node.differs()
             || decision.message.differs()
-            || decision.by_hand.differs()
+            || decision.interventions.differs()
             || !decision.verdicts.is_empty()
             || !decision.scores.is_empty();
         differs.then_some(decision)
     }
 }
 
-fn by_hand(record: Option<&CycleRecord>) -> Vec<String> {
+fn interventions(record: Option<&CycleRecord>) -> Vec<String> {
     let Some(record) = record else { return Vec::new() };
     let decided = record.interventions.iter().filter(|one| one.decided(record));
     decided.map(ToString::to_string).collect()

@@ -124,7 +124,7 @@ fn pods(side: Side<'_>) -> impl Iterator<Item = NamespacedName> {
 }
 
 /// The difference of one pod; `None` if there is none.
-pub fn compare_pod(a: Side<'_>, b: Side<'_>, pod: NamespacedName) -> Option<PodDifference> {
+pub(crate) fn compare_pod(a: Side<'_>, b: Side<'_>, pod: NamespacedName) -> Option<PodDifference> {
     let end = Pair { a: End::of(a, pod), b: End::of(b, pod) };
     let tries = |side: Side<'_>| side.history.cycles_of(pod).cloned().collect::<Vec<_>>();
     let tries = Pair { a: tries(a), b: tries(b) };
@@ -177,18 +177,18 @@ impl Change {
     fn words(self, count: usize) -> String {
         let one = count == 1;
         match self {
-            Change::Presence if one => "1 pod is there on one side only".into(),
-            Change::Presence => format!("{count} pods are there on one side only"),
+            Change::Presence if one => "1 pod exists on one side only".into(),
+            Change::Presence => format!("{count} pods exist on one side only"),
             Change::Placed if one => "1 gets a node".into(),
             Change::Placed => format!("{count} get a node"),
             Change::Lost if one => "1 loses its node".into(),
             Change::Lost => format!("{count} lose their nodes"),
             Change::Moved if one => "1 moves to another node".into(),
             Change::Moved => format!("{count} move to other nodes"),
-            Change::Waits if one => "1 waits elsewhere".into(),
-            Change::Waits => format!("{count} wait elsewhere"),
-            Change::Reasons if one => "1 ends up the same for other reasons".into(),
-            Change::Reasons => format!("{count} end up the same for other reasons"),
+            Change::Waits if one => "1 ends in another state".into(),
+            Change::Waits => format!("{count} end in another state"),
+            Change::Reasons if one => "1 has the same result for different reasons".into(),
+            Change::Reasons => format!("{count} have the same result for different reasons"),
         }
     }
 }

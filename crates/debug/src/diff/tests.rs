@@ -47,7 +47,7 @@ fn a_moved_pod_tells_which_verdict_moved_it() {
     // p goes first to a, q then to b: with a cordoned, both are on b.
     assert_eq!(
         found.to_string(),
-        "1 moves to another node, 1 ends up the same for other reasons; 0 pods are the same"
+        "1 moves to another node, 1 has the same result for different reasons; 0 pods are the same"
     );
     let moved = &found.pods[0];
     assert_eq!((moved.pod, moved.change), (key("p"), Change::Moved));
@@ -106,7 +106,7 @@ fn pods_are_lost_wait_elsewhere_and_vanish() {
     assert_eq!(kinds, [("r", Change::Presence), ("p", Change::Lost), ("q", Change::Lost)]);
     assert_eq!(found.pods[2].end.b.to_string(), "gated (SchedulingGates)");
     assert_eq!(found.pods[2].attempts, Pair { a: 1, b: 0 });
-    let text = "2 lose their nodes, 1 pod is there on one side only; 0 pods are the same";
+    let text = "2 lose their nodes, 1 pod exists on one side only; 0 pods are the same";
     assert_eq!(found.to_string(), text);
     // With the sides swapped, they are gained.
     let (a, b) = sides(&three, &edits);
@@ -117,9 +117,9 @@ fn pods_are_lost_wait_elsewhere_and_vanish() {
 }
 
 #[test]
-fn decisions_by_hand_are_told() {
+fn interventions_are_shown() {
     let found = difference(&pod("p", ""), &["force node b for pod p"]);
     let decision = found.pods[0].last().unwrap();
-    assert_eq!(decision.by_hand.b, ["node b forced by hand"]);
-    assert!(decision.by_hand.a.is_empty());
+    assert_eq!(decision.interventions.b, ["node b forced manually"]);
+    assert!(decision.interventions.a.is_empty());
 }

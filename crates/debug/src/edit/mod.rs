@@ -3,15 +3,17 @@
 //!
 //! Sessions apply edits in branches, the search for the smallest fix tries them on copies of the
 //! world, and the command line and the interface parse them from text. An edit only changes the
-//! simulation.
+//! simulation. As inputs of a session they are replayed with it, with the same effect on the same
+//! state.
 
-mod change;
 mod companions;
 pub mod configuration;
+mod disrupt;
 mod fields;
 mod fixed;
-mod hand;
+mod intervention;
 mod node;
+pub mod node_set;
 mod object;
 pub mod offers;
 pub(crate) mod owner;
@@ -19,13 +21,13 @@ mod parse;
 mod parse_scheduler;
 mod path;
 mod pod;
-mod policy;
 mod resize;
 mod term;
 mod words;
 
 use std::path::Path;
 
+use crate::input::Change;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Affinity, Kind, Object, ObjectKey, Quantity, Taint, TaintEffect, Toleration,
@@ -39,10 +41,13 @@ use kubestep_scheduler::what_if::{HoldRule, PodSelection};
 
 pub(crate) use fields::changes;
 pub use fields::{FieldChange, Operation};
+pub use node_set::NodeSet;
 pub(crate) use object::value;
 pub use parse::{FORMS, Form};
 pub(crate) use resize::asks;
+pub(crate) use term::affinity_change;
 pub use term::{Term, TermList};
+pub(crate) use words::new_class;
 pub use words::yaml;
 
 /// A change of the cluster.
@@ -88,8 +93,16 @@ pub enum Edit {
     Fail(Fault),
     /// Removes all decisions and faults that are still to come.
     Heal,
-    /// Deletes a node together with its pods, as if it failed permanently.
-    Lose(Symbol),
+    /// Deletes nodes together with their pods, as if they failed permanently. Controllers recreate
+    /// the pods.
+    Lose(NodeSet),
+    /// Cordons nodes and evicts their pods, as far as disruption budgets allow.
+    Drain {
+        /// The nodes.
+        nodes: NodeSet,
+        /// Whether pods without a controller are evicted too.
+        force: bool,
+    },
 }
 
 /// A change of the scheduler's configuration.
@@ -210,7 +223,7 @@ pub struct Applied {
     pub notes: Vec<String>,
 }
 
-/// Why an edit cannot be parsed or applied. Nothing was changed.
+/// Why an edit or another change of a session cannot be parsed or applied. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct EditError(pub String);
@@ -223,6 +236,16 @@ impl EditError {
             kubestep_config::suggest::closest(&key.name, near.iter().map(|name| name.as_str()));
         let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
         EditError(format!("there is no {key}{near}"))
+    }
+}
+
+impl Change for Edit {
+    fn words(&self) -> String {
+        self.to_string()
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
+        Edit::apply(self, world).map(|_| ())
     }
 }
 
@@ -239,14 +262,15 @@ impl Edit {
             Edit::AddNodes { count, like } => node::add_like(world, *like, *count),
             Edit::Node(name, edit) => node::apply(world, *name, edit),
             Edit::Pod(key, edit) => pod::apply(world, *key, edit),
-            Edit::Policy(edit) => policy::apply(world, edit),
-            Edit::Lose(name) => node::lose(world, *name),
-            edit => hand::apply(world, edit),
+            Edit::Policy(edit) => configuration::apply(world, edit),
+            Edit::Lose(nodes) => disrupt::lose(world, *nodes),
+            Edit::Drain { nodes, force } => disrupt::drain(world, *nodes, *force),
+            edit => intervention::apply(world, edit),
         }
     }
 
-    /// Parses a line into edits. `put` and `config` also take a file, which `read` reads, as in
-    /// `put @web.yaml`.
+    /// Parses a line into edits; `, and ` joins several, as proposals are printed. `put` and
+    /// `config` also take a file, which `read` reads, as in `put @web.yaml`.
     ///
     /// # Errors
     /// The line is not an edit, or the file is not valid; nothing was changed.
@@ -269,8 +293,17 @@ impl Edit {
             Some(name) if !name.is_empty() && !name.contains([':', '{', '\n']) => {
                 Err(EditError(format!("to load a file write config @{name}")))
             }
-            _ => Ok(vec![line.parse()?]),
+            _ => Edit::joined(line),
         }
+    }
+
+    /// The edits of a line. The text of an object may itself contain `, and `.
+    fn joined(line: &str) -> Result<Vec<Edit>, EditError> {
+        let parts: Result<Vec<Edit>, EditError> = line.split(", and ").map(str::parse).collect();
+        parts.or_else(|error| match line.parse() {
+            Ok(edit) => Ok(vec![edit]),
+            Err(_) => Err(error),
+        })
     }
 
     /// The edits that put each object of a text (YAML or JSON, any number of documents).

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use crate::edit::{Applied, EditError, NodeEdit, companions};
 use crate::why::cause::is_kept_by_controller;
 use kubestep_api::intern::Symbol;
-use kubestep_api::words::count;
 use kubestep_api::{Kind, Node, Object, ObjectKey, Taint, TaintEffect};
 use kubestep_cluster::World;
-use kubestep_framework::pod::NamespacedName;
 
 /// The label with a node's hostname.
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -65,7 +63,7 @@ fn change(node: &mut Node, edit: &NodeEdit) -> Result<(), EditError> {
 /// Sets `unschedulable`, and the taint that the node controller adds for it.
 fn cordon(node: &mut Node, unschedulable: bool) -> Result<(), EditError> {
     if node.spec.unschedulable == unschedulable {
-        let state = if unschedulable { "cordoned already" } else { "not cordoned" };
+        let state = if unschedulable { "already cordoned" } else { "not cordoned" };
         return Err(EditError(format!("node {} is {state}", node.metadata.name)));
     }
     node.spec.unschedulable = unschedulable;
@@ -85,25 +83,10 @@ fn add_taint(node: &mut Node, taint: &Taint) {
     }
 }
 
-/// Deletes a node and the pods on it.
-pub(super) fn lose(world: &mut World, name: Symbol) -> Result<Applied, EditError> {
-    find(world, name)?;
-    let pods = world.api().objects().pods.values();
-    let on_it = pods.filter(|pod| pod.spec.node_name == name);
-    let mut lost: Vec<NamespacedName> =
-        on_it.map(|pod| NamespacedName::new(pod.metadata.namespace, pod.metadata.name)).collect();
-    lost.sort_unstable();
-    world.delete(Kind::Node, NamespacedName::new(Symbol::EMPTY, name));
-    for key in &lost {
-        world.delete(Kind::Pod, *key);
-    }
-    Ok(Applied { notes: vec![format!("{} went with it", count(lost.len(), "pod"))] })
-}
-
 /// Adds copies of a node.
 pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Applied, EditError> {
     if !(1..=MOST_NODES).contains(&count) {
-        return Err(EditError(format!("{count} nodes cannot be added: 1 to {MOST_NODES} can")));
+        return Err(EditError(format!("{count} nodes cannot be added: the limit is {MOST_NODES}")));
     }
     let original = find(world, like)?.clone();
     let free = (1..).map(|number| Symbol::new(&format!("{like}-copy-{number}")));

@@ -132,7 +132,6 @@ pub(super) fn store_pod(world: &mut World, old: &Pod, mut new: Pod) -> Applied {
     Applied { notes: std::iter::once(note).chain(template).collect() }
 }
 
-/// Deletes an object.
 pub(super) fn delete(world: &mut World, key: ObjectKey) -> Result<Applied, EditError> {
     let name = NamespacedName::new(key.namespace, key.name);
     match (world.delete(key.kind, name), key.kind) {
@@ -158,7 +157,7 @@ pub(super) fn set(
         return Err(bad("nothing changes: it has this value, or no scheduler reads it".into()));
     }
     if new.key() != key || new.metadata().uid != old.metadata().uid {
-        return Err(bad("says which object this is and cannot be changed".into()));
+        return Err(bad("identifies the object and cannot be changed".into()));
     }
     put(world, new)
 }

@@ -1,6 +1,6 @@
 //! The edits on offer for an object in its current state.
 
-use crate::edit::{Edit, HostPort, NodeEdit, PodEdit, Term, TermList};
+use crate::edit::{Edit, FORMS, Form, HostPort, NodeEdit, NodeSet, PodEdit, Term, TermList};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, ObjectKey, Pod};
 use kubestep_cluster::World;
@@ -17,6 +17,26 @@ pub struct Offer {
 }
 
 impl Offer {
+    /// The edit, with `…` for what is missing.
+    pub fn label(&self) -> String {
+        match (self.missing, self.words.ends_with([' ', '=', '@'])) {
+            ("", _) => self.words.clone(),
+            (_, true) => format!("{}…", self.words),
+            (_, false) => format!("{} …", self.words),
+        }
+    }
+
+    /// What the edit does, in a few words, from the table of forms.
+    pub fn about(&self) -> &'static str {
+        let matching = |form: &&Form| {
+            let literal = form.usage.split(' ').zip(self.words.split([' ', '=']));
+            let is_word =
+                |word: &str| !word.starts_with('[') && word.chars().all(|c| c.is_lowercase());
+            literal.take(2).all(|(form, word)| form == word || !is_word(form))
+        };
+        FORMS.iter().find(matching).map_or("", |form| form.about)
+    }
+
     fn whole(edit: &Edit) -> Offer {
         Offer { words: edit.to_string(), missing: "" }
     }
@@ -53,7 +73,8 @@ fn of_node(node: &Node) -> Vec<Offer> {
         Offer::begun(format!("label node {name} "), "KEY=VALUE"),
         Offer::begun(format!("resize node {name} "), "RESOURCE=AMOUNT"),
         Offer::whole(&Edit::AddNodes { count: 1, like: name }),
-        Offer::whole(&Edit::Lose(name)),
+        Offer::begun(format!("drain node {name} "), "[force]"),
+        Offer::whole(&Edit::Lose(NodeSet::Named(name))),
     ]);
     offers
 }
@@ -96,6 +117,8 @@ fn of_pending(world: &World, key: NamespacedName) -> Vec<Offer> {
         offers.push(Offer::begun(format!("{verb} node "), "NAME for pod NAME"));
     }
     offers.push(Offer::begun(format!("fail bind for pod {key}"), "[always]"));
+    offers.push(Offer::begun("fail plugin ".into(), "PLUGIN at POINT [for pod NAME] [always]"));
+    offers.push(Offer::begun("fail extender ".into(), "URL"));
     offers
 }
 
@@ -168,6 +191,32 @@ mod tests {
                         assert!(done.is_ok(), "{}: {done:?}", offer.words);
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn each_offer_says_what_it_does() {
+        let offer = |words: &str, missing| Offer { words: words.into(), missing };
+        assert_eq!(offer("uncordon node a", "").about(), "make it schedulable again");
+        let fault = offer("fail plugin ", "PLUGIN at POINT [for pod NAME] [always]");
+        assert_eq!(
+            (fault.about(), fault.label()),
+            ("make a plugin return an error", "fail plugin …".into())
+        );
+        let bind = offer("fail bind for pod default/p", "[always]");
+        assert_eq!(bind.label(), "fail bind for pod default/p …");
+        assert_eq!(offer("weight NodeAffinity=", "NUMBER").about(), "set a score plugin's weight");
+        assert_eq!(
+            offer("resize pod default/p ", "A").about(),
+            "set what a pod, or one container, requests"
+        );
+        for story in kubestep_source::fixtures::STORIES {
+            let world = world(story.cluster);
+            for pod in world.api().objects().pods.keys() {
+                let key = ObjectKey { kind: Kind::Pod, namespace: pod.namespace, name: pod.name };
+                let silent = offers(&world, key).into_iter().find(|offer| offer.about().is_empty());
+                assert_eq!(silent, None);
             }
         }
     }

@@ -7,11 +7,11 @@ use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 
-use crate::edit::{Edit, EditError, HostPort, NodeEdit, PodEdit, parse_scheduler};
+use crate::edit::{Edit, EditError, HostPort, NodeEdit, PodEdit, new_class, parse_scheduler};
 use kubestep_api::intern::Symbol;
 use kubestep_api::yaml;
 use kubestep_api::{
-    Kind, ObjectKey, Protocol, Quantity, Taint, TaintEffect, Toleration, TolerationOperator,
+    Kind, Object, ObjectKey, Protocol, Quantity, Taint, TaintEffect, Toleration, TolerationOperator,
 };
 use kubestep_config::suggest;
 use kubestep_framework::pod::NamespacedName;
@@ -56,13 +56,14 @@ forms! {
     "ungate pod NAME GATE": "remove a scheduling gate",
     "priority pod NAME NUMBER|CLASS": "set the priority, or the PriorityClass",
     "put YAML": "create or replace an object",
+    "put priorityclass NAME with value NUMBER": "create a PriorityClass",
     "delete KIND NAME": "delete an object",
     "set KIND NAME PATH=YAML": "set any field of an object",
     "unset KIND NAME PATH": "remove any field of an object",
     "weight PLUGIN=NUMBER [in PROFILE]": "set a score plugin's weight",
-    "disable PLUGIN [at POINT] [in PROFILE]": "switch a plugin off",
-    "enable PLUGIN [at POINT] [in PROFILE]": "switch a plugin on",
-    "feature GATE=BOOL": "flip a feature gate",
+    "disable PLUGIN [at POINT] [in PROFILE]": "disable a plugin",
+    "enable PLUGIN [at POINT] [in PROFILE]": "enable a plugin",
+    "feature GATE=BOOL": "turn a feature gate on or off",
     "config YAML": "load another scheduler configuration",
     "choose node NAME for pod NAME": "choose this node if it shares the best score",
     "force node NAME for pod NAME": "choose this node in the pod's next cycle",
@@ -71,11 +72,14 @@ forms! {
     "requeue pod NAME": "requeue a pod, as a matching event would",
     "hold SELECTOR [for TIME]": "hold pods at Permit: labels, NAMESPACE/NAME or a pattern",
     "release [SELECTOR]": "stop holding these pods, or all; those that wait continue",
-    "fail bind [for pod NAME] [always]": "make the API server refuse a binding",
+    "fail bind [for pod NAME] [always]": "make the API server reject a binding",
     "fail plugin PLUGIN at POINT [for pod NAME] [always]": "make a plugin return an error",
     "fail extender URL": "take an extender down until healed",
-    "heal": "undo all decisions and failures still to come",
-    "lose node NAME": "delete a node together with its pods",
+    "heal": "cancel all pending decisions and injected faults",
+    "drain node NAME [force]": "cordon a node and evict its pods, as kubectl drain does",
+    "drain KEY=VALUE [force]": "drain all nodes with a label, one after another",
+    "lose node NAME": "delete a node with its pods; controllers recreate them",
+    "lose KEY=VALUE": "the same for all nodes with a label, such as zone=a",
 }
 
 impl Form {
@@ -112,11 +116,11 @@ impl FromStr for Edit {
 fn unknown_verb(verb: &str) -> EditError {
     let near = suggest::closest(verb, FORMS.iter().map(Form::verb));
     if let Some(near) = near {
-        return EditError(format!("{verb:?} is no edit, did you mean {near:?}?"));
+        return EditError(format!("{verb:?} is not an edit, did you mean {near:?}?"));
     }
     let mut verbs: Vec<&str> = FORMS.iter().map(Form::verb).collect();
     verbs.dedup();
-    EditError(format!("{verb:?} is no edit; edits begin with {}", verbs.join(", ")))
+    EditError(format!("{verb:?} is not an edit; edits begin with {}", verbs.join(", ")))
 }
 
 /// The remaining words.
@@ -140,7 +144,7 @@ impl<'a> Words<'a> {
     }
 
     fn end(&self) -> Parsed<()> {
-        if self.0.is_empty() { Ok(()) } else { Err(format!("{:?} is too much", self.0)) }
+        if self.0.is_empty() { Ok(()) } else { Err(format!("unexpected {:?}", self.0)) }
     }
 }
 
@@ -159,7 +163,7 @@ fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
             Ok(Edit::Set { object, path: words.need("the field's path")?.into(), value: None })
         }
         "weight" | "disable" | "enable" | "feature" | "config" | "choose" | "force" | "veto"
-        | "activate" | "requeue" | "fail" | "heal" | "lose" | "hold" | "release" => {
+        | "activate" | "requeue" | "fail" | "heal" | "lose" | "drain" | "hold" | "release" => {
             parse_scheduler::parse(verb, words)
         }
         verb => {
@@ -170,7 +174,7 @@ fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
                     let name = NamespacedName::new(key.namespace, key.name);
                     Ok(Edit::Pod(name, pod(verb, words)?))
                 }
-                kind => Err(format!("that is for nodes and pods, not for a {kind}")),
+                kind => Err(format!("only nodes and pods have this edit, not a {kind}")),
             }
         }
     }
@@ -194,7 +198,7 @@ fn node(verb: &str, words: &mut Words<'_>) -> Parsed<NodeEdit> {
             let (resource, amount) = quantity(words.need("RESOURCE=AMOUNT")?)?;
             NodeEdit::Resize(resource, amount)
         }
-        _ => return Err("a node cannot do that, a pod can".into()),
+        _ => return Err("this edit is for pods".into()),
     })
 }
 
@@ -232,15 +236,22 @@ fn pod(verb: &str, words: &mut Words<'_>) -> Parsed<PodEdit> {
             let is_number = text.chars().all(|c| c.is_ascii_digit() || "+-.".contains(c));
             match text.parse() {
                 Ok(number) => PodEdit::Priority(number),
-                Err(_) if is_number => return Err(format!("{text:?} is no whole number")),
+                Err(_) if is_number => return Err(format!("{text:?} is not a whole number")),
                 Err(_) => class,
             }
         }
-        _ => return Err("a pod cannot do that, a node can".into()),
+        _ => return Err("this edit is for nodes".into()),
     })
 }
 
+/// An object, or the name and value of a PriorityClass.
 fn put(text: &str) -> Parsed<Edit> {
+    if let ["priorityclass", name, "with", "value", value] =
+        *text.split_whitespace().collect::<Vec<_>>()
+    {
+        let value = value.parse().map_err(|_| format!("{value:?} is not a whole number"))?;
+        return Ok(Edit::Put(Object::from(new_class(name.into(), value))));
+    }
     let mut edits = Edit::put_all("", text).map_err(|error| error.to_string())?;
     match (edits.pop(), edits.len()) {
         (Some(edit), 0) => Ok(edit),
@@ -251,7 +262,7 @@ fn put(text: &str) -> Parsed<Edit> {
 
 fn add(words: &mut Words<'_>) -> Parsed<Edit> {
     let text = words.need("the number of nodes")?;
-    let count = text.parse().map_err(|_| format!("{text:?} is no number of nodes"))?;
+    let count = text.parse().map_err(|_| format!("{text:?} is not a number of nodes"))?;
     if !["node", "nodes"].contains(&words.need("the word nodes")?) {
         return Err("only nodes can be added like this".into());
     }
@@ -267,7 +278,7 @@ fn add(words: &mut Words<'_>) -> Parsed<Edit> {
 pub(super) fn key(words: &mut Words<'_>) -> Parsed<ObjectKey> {
     let word = words.need("the kind")?;
     let kind = Kind::by_name(word)
-        .ok_or_else(|| format!("{word:?} is no kind of object that a scheduler reads"))?;
+        .ok_or_else(|| format!("{word:?} is not a kind of object that a scheduler reads"))?;
     let text = words.need("the name")?;
     let (namespace, name) = match (kind.is_namespaced(), text.split_once('/')) {
         (true, Some((namespace, name))) => (namespace, name),
@@ -303,7 +314,7 @@ fn label_key(words: &mut Words<'_>) -> Parsed<Symbol> {
 fn quantity(text: &str) -> Parsed<(Symbol, Quantity)> {
     let (resource, amount) = assignment(text)?;
     let amount = Quantity::parse(amount).map_err(|_| {
-        format!("{amount:?} is no quantity: write an amount such as 500m, 2 or 1Gi")
+        format!("{amount:?} is not a quantity: write an amount such as 500m, 2 or 1Gi")
     })?;
     Ok((resource.into(), amount))
 }
@@ -314,7 +325,7 @@ fn effect_of(text: &str) -> Parsed<(&str, Option<TaintEffect>)> {
     match TaintEffect::from(effect) {
         TaintEffect::Other(_) => {
             let effects = "NoSchedule, PreferNoSchedule or NoExecute";
-            Err(format!("{effect:?} is no taint effect: write {effects}"))
+            Err(format!("{effect:?} is not a taint effect: write {effects}"))
         }
         effect => Ok((before, Some(effect))),
     }
@@ -368,10 +379,10 @@ impl FromStr for HostPort {
         let (port, ip) = text.split_once('@').unwrap_or((text, ""));
         let (port, protocol) = port.split_once('/').unwrap_or((port, "TCP"));
         let number = port.parse().ok().filter(|port| (1..=65535).contains(port));
-        let port = number.ok_or_else(|| format!("{port:?} is no port from 1 to 65535"))?;
+        let port = number.ok_or_else(|| format!("{port:?} is not a port from 1 to 65535"))?;
         match Protocol::from(protocol.to_uppercase().as_str()) {
             Protocol::Other(_) => {
-                Err(format!("{protocol:?} is no protocol: write TCP, UDP or SCTP"))
+                Err(format!("{protocol:?} is not a protocol: write TCP, UDP or SCTP"))
             }
             protocol => Ok(HostPort { port, protocol, ip: ip.into() }),
         }

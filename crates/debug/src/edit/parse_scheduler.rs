@@ -1,7 +1,7 @@
 //! Parses the edits of the scheduler itself: its configuration, manual decisions, and faults.
 
 use crate::edit::parse::{Parsed, Words, assignment, key};
-use crate::edit::{Edit, Fault, FaultKind, PolicyEdit};
+use crate::edit::{Edit, Fault, FaultKind, NodeSet, PolicyEdit};
 use kubestep_api::Kind;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, Overlay, Switch};
@@ -17,7 +17,11 @@ pub(super) fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
             Ok(pods) => PodSelection::parse(pods).map(|pods| Edit::Release(Some(pods))),
             Err(_) => Ok(Edit::Release(None)),
         },
-        "lose" => Ok(Edit::Lose(node(words)?)),
+        "lose" => NodeSet::parse(words).map(Edit::Lose),
+        "drain" => {
+            let nodes = NodeSet::parse(words)?;
+            Ok(Edit::Drain { nodes, force: words.is_next("force") })
+        }
         "activate" => Ok(Edit::Activate(pod(words)?)),
         "requeue" => Ok(Edit::Requeue(pod(words)?)),
         "fail" => fail(words).map(Edit::Fail),
@@ -36,7 +40,7 @@ fn policy(verb: &str, words: &mut Words<'_>) -> Parsed<PolicyEdit> {
         }
         "weight" => {
             let (name, weight) = assignment(words.need("PLUGIN=NUMBER")?)?;
-            let number = weight.parse().map_err(|_| format!("{weight:?} is no weight"))?;
+            let number = weight.parse().map_err(|_| format!("{weight:?} is not a weight"))?;
             overlay(name.into(), Switch::Weight(number), words)
         }
         verb => {
@@ -66,7 +70,7 @@ fn extension_point(text: &str) -> Parsed<ExtensionPoint> {
     ExtensionPoint::ALL
         .into_iter()
         .find(named)
-        .ok_or_else(|| format!("{text:?} is no extension point"))
+        .ok_or_else(|| format!("{text:?} is not an extension point"))
 }
 
 fn decide(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
@@ -93,11 +97,11 @@ fn fail(words: &mut Words<'_>) -> Parsed<Fault> {
             word(words, "at")?;
             let point = extension_point(words.need("the extension point")?)?;
             if !FAILING_POINTS.contains(&point) {
-                return Err(format!("at {point} a plugin cannot fail"));
+                return Err(format!("no fault can be injected at {point}"));
             }
             FaultKind::Plugin(plugin, point)
         }
-        other => return Err(format!("{other:?} cannot be made to fail")),
+        other => return Err(format!("fail takes bind, plugin or extender, not {other:?}")),
     };
     let mut concerned = None;
     if words.peek() == Some("for") {
@@ -114,26 +118,31 @@ fn word(words: &mut Words<'_>, expected: &str) -> Parsed<()> {
 
 fn node(words: &mut Words<'_>) -> Parsed<Symbol> {
     let key = key(words)?;
-    if key.kind == Kind::Node { Ok(key.name) } else { Err("that is for nodes".into()) }
+    if key.kind == Kind::Node { Ok(key.name) } else { Err("this is for nodes".into()) }
 }
 
 fn pod(words: &mut Words<'_>) -> Parsed<NamespacedName> {
     let key = key(words)?;
     match key.kind {
         Kind::Pod => Ok(NamespacedName::new(key.namespace, key.name)),
-        _ => Err("that is for pods".into()),
+        _ => Err("this is for pods".into()),
     }
 }
 
 impl<'a> Words<'a> {
     /// The next word, without consuming it.
-    fn peek(&self) -> Option<&'a str> {
+    pub(super) fn peek(&self) -> Option<&'a str> {
         Words(self.0).next()
     }
 
     /// Consumes the word `always`, if it is next.
     fn always(&mut self) -> bool {
-        let there = self.peek() == Some("always");
+        self.is_next("always")
+    }
+
+    /// Consumes that word, if it is next.
+    fn is_next(&mut self, word: &str) -> bool {
+        let there = self.peek() == Some(word);
         if there {
             self.next();
         }

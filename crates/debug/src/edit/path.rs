@@ -16,7 +16,7 @@ enum Step {
 /// The path is not valid, or leads through a value without such a part.
 pub(super) fn set(root: &mut Value, path: &str, value: Option<&Value>) -> Result<(), String> {
     let steps = parse(path)?;
-    let Some((last, way)) = steps.split_last() else { return Err("no field is named".into()) };
+    let Some((last, way)) = steps.split_last() else { return Err("no field is given".into()) };
     let mut place = root;
     for step in way {
         place = descend(place, step)?;
@@ -44,16 +44,18 @@ fn descend<'a>(place: &'a mut Value, step: &Step) -> Result<&'a mut Value, Strin
             if place.is_null() {
                 *place = Value::Object(Map::new());
             }
-            let fields =
-                place.as_object_mut().ok_or_else(|| format!("{key} is asked of no mapping"))?;
+            let fields = place
+                .as_object_mut()
+                .ok_or_else(|| format!("{key}: its parent is not a mapping"))?;
             Ok(fields.entry(key.clone()).or_insert(Value::Null))
         }
         Step::Index(index) => {
             if place.is_null() {
                 *place = Value::Array(Vec::new());
             }
-            let items =
-                place.as_array_mut().ok_or_else(|| format!("[{index}] is asked of no list"))?;
+            let items = place
+                .as_array_mut()
+                .ok_or_else(|| format!("[{index}]: its parent is not a list"))?;
             let len = items.len();
             if *index == len {
                 items.push(Value::Null);
@@ -81,14 +83,14 @@ fn parse(path: &str) -> Result<Vec<Step>, String> {
     while !rest.is_empty() {
         let (step, after) = next(rest).ok_or_else(|| {
             format!(
-                "{rest:?} is no field: write spec.containers[0].image or metadata.labels['a/b']"
+                "{rest:?} is not a field: write spec.containers[0].image or metadata.labels['a/b']"
             )
         })?;
         steps.push(step);
         rest = after;
         if let Some(after) = rest.strip_prefix('.') {
             if after.is_empty() {
-                return Err("ends in a dot".into());
+                return Err("ends with a dot".into());
             }
             rest = after;
         }
@@ -146,13 +148,13 @@ mod tests {
     #[test]
     fn a_path_that_leads_nowhere_is_told() {
         for (path, part) in [
-            ("", "no field is named"),
-            ("spec.", "ends in a dot"),
-            ("spec..a", "is no field"),
-            ("spec.list[x]", "is no field"),
+            ("", "no field is given"),
+            ("spec.", "ends with a dot"),
+            ("spec..a", "is not a field"),
+            ("spec.list[x]", "is not a field"),
             ("spec.list[3]", "the list has 1 items"),
-            ("spec.text.a", "a is asked of no mapping"),
-            ("spec.text[0]", "[0] is asked of no list"),
+            ("spec.text.a", "a: its parent is not a mapping"),
+            ("spec.text[0]", "[0]: its parent is not a list"),
         ] {
             let error = after(path, Some(Value::Null)).unwrap_err();
             assert!(error.contains(part), "{path}: {error}");

@@ -23,7 +23,7 @@ pub(super) fn apply(
     };
     changed.map_err(|error| EditError(format!("pod {key}: {error}")))?;
     if new == *old {
-        return Err(EditError(format!("pod {key}: nothing changes, it is so already")));
+        return Err(EditError(format!("pod {key}: nothing changes")));
     }
     Ok(object::store_pod(world, &old, new))
 }

@@ -4,7 +4,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use kubestep_api::{Affinity, NodeSelector};
+use super::{Edit, PodEdit, object};
+use crate::why::cause::notation;
+use kubestep_api::{Affinity, NodeSelector, NodeSelectorRequirement};
+use kubestep_cluster::World;
 
 /// A list of terms in a pod's affinity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,6 +120,35 @@ impl Term {
     }
 }
 
+/// What an edit of a node affinity expression does, in kubectl's notation: its path does not show
+/// it. `None` for any other edit.
+pub(crate) fn affinity_change(edit: &Edit, world: &World) -> Option<String> {
+    match edit {
+        Edit::Pod(
+            key,
+            PodEdit::Relax(Term { list: TermList::NodeRequired, index, expression }),
+        ) => {
+            let pod = world.api().objects().pod(*key)?;
+            let node = pod.spec.affinity.as_ref()?.node_affinity.as_ref()?;
+            let required = node.required_during_scheduling_ignored_during_execution.as_ref()?;
+            let term = required.node_selector_terms.get(*index)?;
+            let written = term.match_expressions.iter().chain(&term.match_fields);
+            let dropped = written.enumerate().filter(|(at, _)| expression.is_none_or(|e| e == *at));
+            let dropped: Vec<String> = dropped.map(|(_, written)| notation(written)).collect();
+            Some(format!("node affinity: drops {}", dropped.join(", ")))
+        }
+        Edit::Set { object, path, value: Some(new) } => {
+            let path = path.strip_suffix(".values").filter(|path| path.contains(".affinity."))?;
+            let mut written = object::value(world, *object, path)?;
+            let read = |value| serde_json::from_value::<NodeSelectorRequirement>(value).ok();
+            let old = read(written.clone())?;
+            *written.get_mut("values")? = new.clone();
+            Some(format!("node affinity: {} → {}", notation(&old), notation(&read(written)?)))
+        }
+        _ => None,
+    }
+}
+
 fn remove<T>(list: &mut Vec<T>, at: usize) -> bool {
     let there = at < list.len();
     if there {
@@ -156,7 +188,7 @@ impl FromStr for Term {
         read().ok_or_else(|| {
             let paths: Vec<&str> = LISTS.iter().map(|(_, path)| *path).collect();
             format!(
-                "{text:?} is no term of an affinity: write one of {} with its place, as in \
+                "{text:?} is not a term of an affinity: write one of {} with its index, as in \
                  nodeAffinity.required[0]",
                 paths.join(", ")
             )

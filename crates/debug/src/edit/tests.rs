@@ -8,6 +8,7 @@ use kubestep_api::Kind;
 use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
+use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::testing::key;
 use kubestep_source::Filter;
 
@@ -366,33 +367,62 @@ fn words_are_read_as_they_are_written() {
     }
     let put =
         edit("put {kind: DeviceClass, apiVersion: resource.k8s.io/v1, metadata: {name: gpu}}");
-    assert_eq!(put.to_string(), "put deviceclass gpu");
+    assert_eq!(put.to_string(), "edited deviceclass gpu");
     assert_eq!(edit(&put.line()), put);
+    let class = edit("put priorityclass high with value 7");
+    assert_eq!(class.to_string(), "put priorityclass high with value 7");
+    assert_eq!(edit(&class.line()), class);
+}
+
+#[test]
+fn every_proposal_can_be_typed_as_it_is_printed() {
+    let mut proposed = 0;
+    for story in kubestep_source::fixtures::STORIES {
+        let start = world(story.cluster);
+        let mut world = start.clone();
+        world.run(20);
+        let pending = |pod: &&std::sync::Arc<kubestep_api::Pod>| pod.spec.node_name.is_empty();
+        let objects = world.api().objects();
+        let pods: Vec<_> = objects.pods.values().filter(pending).take(3).collect();
+        for pod in pods {
+            let pod = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
+            let limits = crate::fix::Limits { trials: 40, ..Default::default() };
+            let fixes = crate::fix::fixes(&world, &start, pod, limits, &mut |_, _| true);
+            for fix in fixes.found {
+                let words: Vec<String> = fix.edits.iter().map(Edit::to_string).collect();
+                let line = words.join(", and ");
+                let read = Edit::read_line(&line, |_| Err("a file is read".into()));
+                assert_eq!(read.as_ref(), Ok(&fix.edits), "{line}");
+                proposed += 1;
+            }
+        }
+    }
+    assert!(proposed > 20, "{proposed}");
 }
 
 #[test]
 fn words_that_make_no_edit_are_explained() {
     for (text, part) in [
-        ("", "\"\" is no edit"),
+        ("", "\"\" is not an edit"),
         ("cordn node a", "did you mean \"cordon\"?"),
         ("cordon", "the kind is missing; write cordon node NAME"),
         ("cordon node", "the name is missing"),
-        ("cordon pod a", "a pod cannot do that"),
-        ("gate node a x", "a node cannot do that"),
-        ("cordon service a", "not for a Service"),
-        ("cordon node a b", "\"b\" is too much"),
-        ("cordon thing a", "is no kind of object"),
+        ("cordon pod a", "this edit is for nodes; write cordon node NAME"),
+        ("gate node a x", "this edit is for pods"),
+        ("cordon service a", "not a Service"),
+        ("cordon node a b", "unexpected \"b\""),
+        ("cordon thing a", "is not a kind of object"),
         ("taint node a k=v", "names no effect"),
-        ("taint node a k:Never", "\"Never\" is no taint effect"),
+        ("taint node a k:Never", "\"Never\" is not a taint effect"),
         ("label node a k", "has no equals sign"),
         ("label node a =v", "nothing before the equals sign"),
         ("resize node a cpu=much", "write an amount such as 500m"),
-        ("priority pod p 1.5", "\"1.5\" is no whole number"),
-        ("port pod p 0", "is no port from 1 to 65535"),
-        ("port pod p 80/HTTP", "is no protocol"),
-        ("relax pod p affinity", "is no term of an affinity"),
+        ("priority pod p 1.5", "\"1.5\" is not a whole number"),
+        ("port pod p 0", "is not a port from 1 to 65535"),
+        ("port pod p 80/HTTP", "is not a protocol"),
+        ("relax pod p affinity", "is not a term of an affinity"),
         ("spread pod p {maxSkew: x}", "maxSkew: invalid type"),
-        ("add nodes like a", "\"nodes\" is no number of nodes"),
+        ("add nodes like a", "\"nodes\" is not a number of nodes"),
         ("add 2 pods like a", "only nodes can be added"),
         ("put {kind: ConfigMap, apiVersion: v1}", "no object that a scheduler reads"),
         ("put {kind: Pod, metadata: {name: [x]}}", "metadata.name"),
@@ -416,6 +446,7 @@ fn every_form_is_read() {
             .replace("AMOUNT", "1")
             .replace("TERM", "podAffinity.required[0]")
             .replace("PORT[/PROTOCOL][@IP]", "80")
+            .replace("with value NUMBER", "with value 1")
             .replace(" NUMBER", " 1")
             .replace("add N", "add 2")
             .replace("put YAML", "put {kind: Node, metadata: {name: a}}")
@@ -428,6 +459,7 @@ fn every_form_is_read() {
             .replace("at POINT", "at Filter")
             .replace("[for pod NAME] ", "")
             .replace("[always]", "always")
+            .replace("[force]", "force")
             .replace("[in PROFILE]", "in batch")
             .replace("SELECTOR [for TIME]", "app=web for 5m")
             .replace("[SELECTOR]", "shop/web-*")

@@ -4,19 +4,25 @@ use std::fmt;
 
 use crate::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, ObjectKey, Protocol, Taint, Toleration, TolerationOperator};
+use kubestep_api::{
+    Object, ObjectKey, ObjectMeta, PriorityClass, Protocol, Taint, Toleration, TolerationOperator,
+};
 use kubestep_framework::record::intervention::Intervention;
 
 impl fmt::Display for Edit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Edit::Put(object) => {
-                write!(f, "put {}", Key(object.key()))?;
-                match object {
-                    Object::PriorityClass(class) => write!(f, " with value {}", class.value),
-                    _ => Ok(()),
+            Edit::Put(object) => match bare_class(object) {
+                Some(class) => {
+                    write!(
+                        f,
+                        "put priorityclass {} with value {}",
+                        class.metadata.name, class.value
+                    )
                 }
-            }
+                // The object itself would not fit a line.
+                None => write!(f, "edited {}", Key(object.key())),
+            },
             Edit::Delete(key) => write!(f, "delete {}", Key(*key)),
             Edit::Set { object, path, value: Some(value) } => {
                 write!(f, "set {} {path}={value}", Key(*object))
@@ -44,7 +50,9 @@ impl fmt::Display for Edit {
             Edit::Release(Some(pods)) => write!(f, "release {pods}"),
             Edit::Fail(fault) => write!(f, "{fault}"),
             Edit::Heal => f.write_str("heal"),
-            Edit::Lose(node) => write!(f, "lose node {node}"),
+            Edit::Lose(nodes) => write!(f, "lose {nodes}"),
+            Edit::Drain { nodes, force: false } => write!(f, "drain {nodes}"),
+            Edit::Drain { nodes, force: true } => write!(f, "drain {nodes} force"),
             Edit::Pod(key, edit) => {
                 let (verb, rest) = pod(edit);
                 write!(f, "{verb} pod {}", Name(key.namespace, key.name))?;
@@ -64,6 +72,19 @@ impl Edit {
             other => other.to_string(),
         }
     }
+}
+
+/// A PriorityClass of which only the name and the value are set: `put priorityclass NAME with value
+/// NUMBER` creates it.
+fn bare_class(object: &Object) -> Option<&PriorityClass> {
+    let Object::PriorityClass(class) = object else { return None };
+    (**class == new_class(class.metadata.name, class.value)).then_some(class)
+}
+
+/// A PriorityClass with that name and value.
+pub(crate) fn new_class(name: Symbol, value: i32) -> PriorityClass {
+    let metadata = ObjectMeta { name, ..ObjectMeta::default() };
+    PriorityClass { metadata, value, ..PriorityClass::default() }
 }
 
 /// `pod shop/web`, `node a`, `StorageClass fast`.

@@ -144,11 +144,11 @@ impl Checker<'_> {
             Some(record) => verdict(record, expected),
             None => Err("the pod had no cycle".to_owned()),
         };
-        let wanted = if expected.refuses { "refuses" } else { "passes" };
+        let wanted = if expected.refuses { "rejects" } else { "passes" };
         match found {
             Err(problem) => self.fail(&about, wanted, problem),
             Ok(Some(reason)) if !expected.refuses => {
-                self.fail(&about, wanted, format!("refuses: {reason}"));
+                self.fail(&about, wanted, format!("rejects: {reason}"));
             }
             Ok(None) if expected.refuses => self.fail(&about, wanted, "passes"),
             Ok(reason) => self.contains(&about, &expected.reason, &reason.unwrap_or_default()),
@@ -159,7 +159,7 @@ impl Checker<'_> {
 /// Why the plugin rejects the node, `None` if it does not; or the error why that is unknown.
 fn verdict(record: &CycleRecord, of: &VerdictExpect) -> Result<Option<String>, String> {
     let column = record.filter.plugins.iter().find(|column| column.plugin == of.plugin.as_str());
-    let column = column.ok_or("the plugin is no filter of the profile, or was not asked")?;
+    let column = column.ok_or("the plugin is not a filter of the profile, or was not called")?;
     let node = record.nodes.order.iter().find(|id| record.nodes.name(**id) == of.node.as_str());
     let node = node.ok_or("there was no such node")?;
     match column.verdicts.get(*node) {
@@ -174,17 +174,17 @@ fn verdict(record: &CycleRecord, of: &VerdictExpect) -> Result<Option<String>, S
 fn about_node(record: &CycleRecord, node: &str) -> String {
     let slot = record.nodes.order.iter().find(|slot| record.nodes.name(**slot) == node);
     let Some(slot) = slot else { return format!("there was no node {node}") };
-    if let Some(status) = record.filter.official.get(*slot).and_then(|id| record.verdicts.get(id)) {
-        return format!("{} refuses {node}: {}", status.plugin(), status.message());
+    if let Some(status) = record.filter.verdicts.get(*slot).and_then(|id| record.verdicts.get(id)) {
+        return format!("{} rejects {node}: {}", status.plugin(), status.message());
     }
     let at = record.feasible.iter().position(|feasible| feasible == slot);
     let total = at.and_then(|at| record.score.totals.get(at));
     match (total, record.score.totals.iter().max()) {
         (Some(total), Some(best)) if total == best => {
-            format!("{node} has the best total too, {best}: the tie was broken otherwise")
+            format!("{node} also has the best total, {best}: the tie was broken differently")
         }
         (Some(total), Some(best)) => format!("{node} has {total} points, the best node {best}"),
-        _ => format!("{node} was not looked at"),
+        _ => format!("{node} was not evaluated"),
     }
 }
 

@@ -53,11 +53,11 @@ fn what_happened_otherwise_is_told() {
         ),
         (
             "{verdicts: [{pod: small, node: a, plugin: NodeResourcesFit, refuses: true}]}",
-            "NodeResourcesFit of pod small on a: refuses ≠ passes",
+            "NodeResourcesFit of pod small on a: rejects ≠ passes",
         ),
         (
             "{verdicts: [{pod: large, node: z, plugin: NodeResourcesFit, refuses: true}]}",
-            "NodeResourcesFit of pod large on z: refuses ≠ there was no such node",
+            "NodeResourcesFit of pod large on z: rejects ≠ there was no such node",
         ),
     ];
     for (expect, failure) in told {

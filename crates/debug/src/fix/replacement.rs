@@ -49,9 +49,10 @@ impl Replacement {
         match placed.filter(|node| !node.is_empty()) {
             _ if !still => None,
             Some(node) => Some(format!("{} replaces the deleted pod on {node}", self.controller)),
-            None if self.priority < own => {
-                Some(format!("{} replaces the deleted pod, which fits no node", self.controller))
-            }
+            None if self.priority < own => Some(format!(
+                "{} replaces the deleted pod; the replacement fits no node",
+                self.controller
+            )),
             None => None,
         }
     }

@@ -24,6 +24,10 @@ const LARGER_NODE: f64 = 2.0;
 const CORRECTED: f64 = 0.5;
 /// A change of a node: it affects other pods too.
 const OF_NODE: f64 = 1.25;
+/// A pod that is created again, as the field is immutable.
+const RECREATED: f64 = 1.45;
+/// What a changed request counts beyond 1 at most: it takes effect in place.
+const IN_PLACE: f64 = 0.4;
 
 /// The size of the edits for the pod.
 pub(super) fn of(edits: &[Edit], world: &World, pod: NamespacedName) -> f64 {
@@ -42,10 +46,12 @@ pub(super) fn of_one(edit: &Edit, world: &World, pod: NamespacedName) -> f64 {
         }
         Edit::Node(..) => OF_NODE,
         Edit::Pod(key, PodEdit::Resize { container, resource, amount }) => {
-            1.0 + part_of_request(world, *key, *container, (*resource, amount))
+            let part = part_of_request(world, *key, *container, (*resource, amount));
+            1.0 + IN_PLACE * part.min(1.0)
         }
-        Edit::Pod(key, PodEdit::PriorityClass(class)) => 1.0 + raised(world, *key, *class),
+        Edit::Pod(key, PodEdit::PriorityClass(class)) => RECREATED + raised(world, *key, *class),
         edit if corrects_typo(edit, world) => CORRECTED,
+        edit if recreates_pod(edit) => RECREATED,
         Edit::Pod(key, _) if *key == pod => 1.0,
         Edit::Set { object, .. } if object.kind == Kind::Pod => 1.0,
         Edit::Put(Object::PriorityClass(class)) => {
@@ -54,6 +60,24 @@ pub(super) fn of_one(edit: &Edit, world: &World, pod: NamespacedName) -> f64 {
         Edit::Pod(..) | Edit::Put(_) | Edit::Set { .. } => OF_NODE,
         // The search does not propose these.
         _ => 1.0,
+    }
+}
+
+/// Whether the edit changes an immutable field of a pod. The labels, the gates, the requests and
+/// further tolerations of a pod can change in place.
+fn recreates_pod(edit: &Edit) -> bool {
+    match edit {
+        Edit::Pod(_, edit) => !matches!(
+            edit,
+            PodEdit::Label(..)
+                | PodEdit::Unlabel(_)
+                | PodEdit::Resize { .. }
+                | PodEdit::Tolerate(_)
+                | PodEdit::Gate(_)
+                | PodEdit::Ungate(_)
+        ),
+        Edit::Set { object, path, .. } => object.kind == Kind::Pod && path.starts_with("spec."),
+        _ => false,
     }
 }
 

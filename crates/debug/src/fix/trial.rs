@@ -99,6 +99,8 @@ impl Trial<'_> {
     /// cluster. Returns whether to propose the change.
     pub fn complete(&self, fix: &mut Fix, start: &World, go_on: &mut dyn FnMut() -> bool) -> bool {
         fix.changes = edit::changes(&fix.edits, self.world);
+        let plain = fix.edits.iter().filter_map(|edit| edit::affinity_change(edit, self.world));
+        fix.notes.splice(0..0, plain.collect::<Vec<String>>());
         let mut course = |world: &World| self.course(self.edited_in(world, &fix.edits)?, go_on);
         let now = course(self.world);
         let first = match std::ptr::eq(start, self.world) {

@@ -196,7 +196,7 @@ fn branches_have_names_and_are_switched() {
     let mut branches = Branches::default();
     assert_eq!(branches.fork(&mut session, Some("mine")).unwrap(), "mine");
     let taken = branches.fork(&mut session, Some("original")).unwrap_err().0;
-    assert_eq!(taken, "there is a branch \"original\" already");
+    assert_eq!(taken, "branch \"original\" already exists");
     session.run_until_idle(2, |_| false);
     let cycles = session.history().cycles().count();
     branches.switch(&mut session, ORIGINAL).unwrap();

@@ -8,9 +8,11 @@
 use std::sync::Arc;
 
 use super::Session;
+use crate::edit::EditError;
 use crate::input::{Change, Input};
 use kubestep_cluster::remote::{Outgoing, Request};
 use kubestep_cluster::{ExtenderFn, World};
+use kubestep_framework::stopwatch::{Done, Spent};
 
 /// Writes that are listed by name; others are only counted.
 const NAMED: usize = 3;
@@ -47,7 +49,7 @@ impl Change for Sent {
         true
     }
 
-    fn apply(&self, world: &mut World) -> Result<(), String> {
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
         world.api_mut().take_outbox();
         Ok(())
     }
@@ -66,7 +68,7 @@ impl Change for Alone {
         true
     }
 
-    fn apply(&self, world: &mut World) -> Result<(), String> {
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
         world.write_here();
         Ok(())
     }
@@ -74,7 +76,7 @@ impl Change for Alone {
 
 impl Session {
     /// Makes this session act, for a cluster that writes to a remote API server. From now on
-    /// stepping past the end of the recording runs no cycle by itself. `extenders` answers the
+    /// stepping past the end of the recording runs no cycle. `extenders` answers the
     /// calls of extenders.
     pub fn act(&mut self, extenders: Option<ExtenderFn>) {
         self.acts = Acts(Some(extenders));
@@ -120,6 +122,12 @@ impl Session {
             let _done = self.apply_beside(Input::Change(Arc::new(sent)));
         }
         unsent
+    }
+
+    /// What a session that acts has measured since the last call: the plugins' durations, and other
+    /// work of the scheduler.
+    pub fn take_measurements(&mut self) -> (Vec<Spent>, Vec<Done>) {
+        self.times.take_unreported()
     }
 
     /// Stops acting: from now on the writes of the scheduler stay in this session, and those on

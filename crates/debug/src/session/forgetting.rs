@@ -22,7 +22,7 @@ pub(super) struct Forgets {
 }
 
 impl Forgets {
-    pub fn set_budget(&mut self, bytes: usize) {
+    pub(crate) fn set_budget(&mut self, bytes: usize) {
         self.budget = Some(bytes);
     }
 }
@@ -42,7 +42,7 @@ impl Session {
     }
 
     /// Approximate memory of the recording without matrices, in bytes.
-    pub fn recorded_bytes(&self) -> usize {
+    pub(crate) fn recorded_bytes(&self) -> usize {
         self.history.entry_bytes() + self.timeline.bytes()
     }
 

@@ -1,15 +1,15 @@
-//! How the debugger moves: forward and backward at every depth, and to places that are named.
+//! How the debugger moves: forward and backward at every depth, and to named positions.
 //!
-//! A stop as a whole has run to its end. Stepping *into* goes from there to its first frame, and
-//! stepping back into it to its last; on the way from stop to stop both pass frames alone, so
-//! that time goes one way.
+//! A stop as a whole shows the state at its end. Stepping *into* it moves to its first frame, and
+//! stepping back into it to its last; stepping from stop to stop skips the frames, so that time
+//! moves in one direction.
 
 use super::Session;
 use crate::frames::{Depth, Position};
 use crate::trace::EntryId;
 use kubestep_api::Time;
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ran {
     /// The position moved within what was recorded.
@@ -18,24 +18,24 @@ pub enum Ran {
     NewCycle,
     /// No pod can be popped: an event or a timer is needed.
     Idle,
-    /// This is the end of what was recorded, and the session acts: somebody else runs its cycles.
+    /// The end of the recording of a session that acts: its cycles are run by the caller.
     AtEnd,
     /// There is nothing before.
     AtStart,
 }
 
 impl Session {
-    /// Goes to the next frame, at any depth; runs a cycle at the end of the recording.
+    /// Moves to the next frame, at any depth; runs a cycle at the end of the recording.
     pub fn step_into(&mut self) -> Ran {
         self.forward(Depth::Node)
     }
 
-    /// Goes to the next frame that is not deeper than this one.
+    /// Moves to the next frame that is not deeper than this one.
     pub fn step_over(&mut self) -> Ran {
         self.forward(self.position.depth())
     }
 
-    /// Goes to the next frame outside of the one around this; from within a cycle to its end.
+    /// Moves to the next frame outside of the enclosing one; from within a cycle to its end.
     pub fn step_out(&mut self) -> Ran {
         match self.position.depth() {
             Depth::Point => self.moved_to(self.stop),
@@ -43,17 +43,17 @@ impl Session {
         }
     }
 
-    /// Goes to the frame before, at any depth.
+    /// Moves to the previous frame, at any depth.
     pub fn back_into(&mut self) -> Ran {
         self.backward(Depth::Node)
     }
 
-    /// Goes to the frame before that is not deeper than this one.
+    /// Moves to the previous frame that is not deeper than this one.
     pub fn back_over(&mut self) -> Ran {
         self.backward(self.position.depth())
     }
 
-    /// Goes back to the start of the frame around this one; within a cycle to its first frame.
+    /// Moves back to the start of the enclosing frame; within a cycle to its first frame.
     pub fn back_out(&mut self) -> Ran {
         let first = Position::START.next(&self.tree(), Depth::Point);
         match first.filter(|first| self.position.depth() == Depth::Point && *first != self.position)
@@ -66,7 +66,7 @@ impl Session {
         }
     }
 
-    /// Goes from a stop as a whole to its first frame, if it has any.
+    /// Moves from a stop as a whole to its first frame, if it has any.
     pub fn enter(&mut self) {
         if self.position == Position::START
             && let Some(first) = self.position.next(&self.tree(), Depth::Point)
@@ -75,7 +75,7 @@ impl Session {
         }
     }
 
-    /// Goes to the end of the next cycle.
+    /// Moves to the end of the next cycle.
     pub fn next_cycle(&mut self) -> Ran {
         let later = self.timeline.stops().from(self.stop + 1);
         let next = later.zip(self.stop + 1..).find(|(stop, _)| stop.cycle.is_some());
@@ -85,7 +85,7 @@ impl Session {
         }
     }
 
-    /// Goes to the end of the cycle before this one, from the first one to the beginning.
+    /// Moves to the end of the previous cycle, from the first one to the beginning.
     pub fn previous_cycle(&mut self) -> Ran {
         let stops = self.timeline.stops();
         let start = stops.start();
@@ -98,24 +98,24 @@ impl Session {
         }
     }
 
-    /// Goes to a recorded cycle. `false` if there is none of that number.
+    /// Moves to a recorded cycle. `false` if there is none of that number.
     pub fn go_to_cycle(&mut self, number: u64) -> bool {
         self.timeline.stop_of_cycle(number).map(|stop| self.moved_to(stop)).is_some()
     }
 
-    /// Goes to a stop, by its index; to the last if there are not so many, and to the first if
-    /// it is forgotten.
+    /// Moves to a stop, by its index; to the last if there are fewer, and to the first if it was
+    /// dropped.
     pub fn go_to_stop(&mut self, stop: usize) {
         let stops = self.timeline.stops();
         self.moved_to(stop.min(stops.end().saturating_sub(1)).max(stops.start()));
     }
 
-    /// Goes to the newest stop.
+    /// Moves to the newest stop.
     pub fn go_to_end(&mut self) {
         self.go_to_stop(usize::MAX);
     }
 
-    /// Goes to a queue move, hint, event or cycle. `false` if there is none of that id.
+    /// Moves to a queue move, hint, event or cycle. `false` if there is none of that id.
     pub fn go_to_entry(&mut self, entry: EntryId) -> bool {
         let Some(stop) = self.timeline.stop_of_entry(entry) else { return false };
         self.moved_to(stop);
@@ -125,13 +125,13 @@ impl Session {
         true
     }
 
-    /// Goes to the last stop of which the clock shows at most `time`.
+    /// Moves to the last stop at or before `time`.
     pub fn go_to_time(&mut self, time: Time) {
         self.moved_to(self.timeline.stop_at(time));
     }
 
-    /// Goes to the next cycle of the pod of this cycle, `back` to the one before it. `false` if
-    /// none is recorded.
+    /// Moves to the next cycle of the pod of this cycle, with `back` to the previous one. `false`
+    /// if none is recorded.
     pub fn go_to_attempt(&mut self, back: bool) -> bool {
         let Some(record) = self.latest_record() else { return false };
         let attempt = match back {
@@ -141,7 +141,7 @@ impl Session {
         attempt.map(|record| record.cycle).is_some_and(|number| self.go_to_cycle(number))
     }
 
-    /// Goes to a frame of the stop the debugger stands at.
+    /// Moves to a frame of the current stop.
     pub fn go_to(&mut self, position: Position) {
         self.position = position;
     }
@@ -203,7 +203,7 @@ impl Session {
         Ran::Moved
     }
 
-    /// Goes to the last frame of the stop, at any depth. `false` if it has none.
+    /// Moves to the last frame of the stop, at any depth. `false` if it has none.
     fn go_to_last_frame(&mut self) -> bool {
         self.make_whole();
         self.position = Position::last(&self.tree(), Depth::Node);

@@ -1,8 +1,8 @@
-//! Earlier states of the cluster, and matrices that were left out of records: from the nearest
-//! copy before them, what was done since is done again.
+//! Earlier states of the cluster, and matrices that were dropped from records: the steps since the
+//! nearest earlier copy are replayed.
 //!
-//! That can be long, so it is a piece of work of its own, [`Restoring`], which is gone on with
-//! in slices and can be dropped at any time.
+//! That can take long, so the work is a value, [`Restoring`], which is continued in slices and can
+//! be dropped at any time.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use kubestep_cluster::World;
 use kubestep_cluster::moments::Target;
 use kubestep_framework::record::CycleRecord;
 
-/// Steps before the wanted one whose records are made whole with it, so that going on
-/// backward finds them there.
+/// Steps before the wanted one whose records are completed with it, so that stepping backward finds
+/// them.
 const NEARBY: usize = 16;
 
-/// Work on the way to an earlier state.
+/// The work of restoring an earlier state.
 pub struct Restoring {
     from: usize,
     at: usize,
@@ -28,7 +28,7 @@ pub struct Restoring {
 }
 
 impl Restoring {
-    /// Steps done again so far, and all that have to be.
+    /// Steps replayed so far, and in total.
     pub fn progress(&self) -> (usize, usize) {
         let more = usize::from(self.moment.is_some());
         (self.at - self.from, self.target - self.from + more)
@@ -36,13 +36,13 @@ impl Restoring {
 }
 
 impl Session {
-    /// The cluster as it is at the position.
-    pub fn world_here(&mut self) -> &World {
+    /// The cluster at the position.
+    pub(crate) fn world_here(&mut self) -> &World {
         self.finish(self.restoring_here(true));
         self.state().unwrap_or(&self.world)
     }
 
-    /// The cluster as it is at the position, if it is at hand without work.
+    /// The cluster at the position, if the state is in memory.
     pub fn state(&self) -> Option<&World> {
         if let Some(moment) = self.moment_within() {
             return self.state_within(moment);
@@ -53,12 +53,12 @@ impl Session {
         }
     }
 
-    /// Makes the record at the position whole.
+    /// Completes the record at the position.
     pub(super) fn make_whole(&mut self) {
         self.finish(self.restoring_here(false));
     }
 
-    /// The cluster as it was after a step.
+    /// The cluster after a step.
     pub fn world_at(&mut self, step: usize) -> Arc<World> {
         if step >= self.last_step() {
             return Arc::new(self.world.clone());
@@ -78,8 +78,8 @@ impl Session {
         self.history.cycle(number).cloned()
     }
 
-    /// What has to be done for the record at the position to be whole and, with `state`, for the
-    /// state there to be at hand. `None`: nothing.
+    /// The work until the record at the position is complete and, with `state`, the state there is
+    /// in memory. `None`: nothing is to be done.
     pub fn restoring_here(&self, state: bool) -> Option<Restoring> {
         let moment = self.moment_within().filter(|_| state);
         let Some(moment) = moment else { return self.restoring(self.step(), state) };
@@ -92,26 +92,26 @@ impl Session {
         Some(Restoring { from, at: from, target, world, moment: Some(moment) })
     }
 
-    /// What has to be done for the records of a step to be whole and, with `state`, for the
-    /// state after it to be at hand. `None`: nothing.
+    /// The work until the records of a step are complete and, with `state`, the state after it is
+    /// in memory. `None`: nothing is to be done.
     pub fn restoring(&self, step: usize, state: bool) -> Option<Restoring> {
         let target = step.min(self.last_step());
         let no_state = state && target != self.last_step() && self.checkpoints.at(target).is_none();
         let from = match self.has_whole_records(target) {
             true if !no_state => return None,
             true => target,
-            // One step more, so that the record before is whole as well.
+            // One step more, so that the record before it is complete as well.
             false => target.saturating_sub(2).max(self.timeline.steps().start()),
         };
         let (from, world) = self.checkpoints.before(from)?;
         Some(Restoring { from, at: from, target, world: World::clone(world), moment: None })
     }
 
-    /// Goes on with the work until it is done, or until `stop` says so, asked after each step.
-    /// `true`: done.
+    /// Continues the work until it is done, or until `stop`, which is called after each step,
+    /// returns true. `true`: done.
     pub fn restore(&mut self, work: &mut Restoring, mut stop: impl FnMut() -> bool) -> bool {
         if work.from < self.timeline.steps().start() {
-            // Where it began is forgotten: whoever still wants the state asks for it again.
+            // The copy it began from was dropped; the caller asks for the state again.
             return true;
         }
         while work.at < work.target {
@@ -127,7 +127,7 @@ impl Session {
         true
     }
 
-    /// Does the step after the target again and keeps the state at a moment of it.
+    /// Replays the step after the target and keeps the state at a moment of it.
     fn repeat_until(&mut self, work: &Restoring, moment: Target) {
         let step = work.target + 1;
         let Some(done) = self.timeline.steps().get(step) else { return };
@@ -157,7 +157,7 @@ impl Session {
     }
 
     /// Whether a state on the way to `target` is kept before the next known cycle after `step`.
-    /// Nothing may be missing in it, so its last cycle must be run whole.
+    /// It must be complete, so its last cycle must be run with its matrices.
     fn leads_to_kept(&self, step: usize, target: usize) -> bool {
         let later = self.timeline.steps().range(step + 1..target + 1);
         let alike = later.take_while(|later| later.known.is_none()).count();

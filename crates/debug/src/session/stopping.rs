@@ -1,4 +1,4 @@
-//! Running and going back until a breakpoint stops it.
+//! Running forward and backward until a breakpoint stops it.
 
 use super::{Ran, Session};
 use crate::breakpoint::{Breakpoints, Hit, Moment, Recording};
@@ -6,27 +6,27 @@ use crate::frames::{self, Position};
 use crate::trace::EntryId;
 use kubestep_api::intern::Symbol;
 
-/// What continuing came to.
+/// Why continuing ended.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Continued {
     /// A breakpoint or watch stopped it, and the position is there.
     Stopped(Hit),
-    /// No pod can be popped, or none to any effect: an event or a timer is needed.
+    /// No pod can be popped, or a livelock: an event or a timer is needed.
     Idle,
     /// There is nothing before.
     AtStart,
-    /// It was told to pause; continuing goes on.
+    /// It was paused; continuing resumes.
     Paused,
 }
 
-/// What a search for a stop came to.
+/// The result of a search for a stop.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Search {
-    /// This is it.
+    /// The stop.
     Found(Hit),
     /// There is none.
     None,
-    /// It was told to pause.
+    /// It was paused.
     Paused,
 }
 
@@ -44,12 +44,12 @@ impl Session {
     }
 
     /// Takes over the breakpoints and watches of another session, and counts their hits here.
-    pub fn take_breakpoints_of(&mut self, other: &Session) {
+    pub(crate) fn take_breakpoints_of(&mut self, other: &Session) {
         self.breakpoints.take_over(&other.breakpoints);
         self.with_recording(|breakpoints, recording| breakpoints.update(recording));
     }
 
-    /// What breakpoints look at.
+    /// What breakpoints evaluate.
     pub fn recording(&self) -> Recording<'_> {
         Recording {
             history: &self.history,
@@ -70,24 +70,37 @@ impl Session {
         names
     }
 
-    /// The moment of the recording that the debugger stands at; `None` before everything.
+    /// The moment of the recording at the position; `None` at the beginning.
     pub fn moment(&self) -> Option<Moment> {
         let stop = self.stop()?;
         let recording = self.recording();
         if let Some(entry) = self.position.entry {
             return Some(Moment::new(&recording, entry, self.position));
         }
-        // Of a cycle that reached no point there is nothing but its beginning.
-        let stands_at_end = self.position == Position::START
-            && self.record().is_none_or(|record| frames::beginning(record) != Position::START);
-        match stop.cycle_entry.filter(|_| !stands_at_end) {
+        match stop.cycle_entry.filter(|_| !self.stands_at_end()) {
             Some(entry) => Some(Moment::new(&recording, entry, self.position)),
             None => Moment::after(stop.entries.end as usize),
         }
     }
 
-    /// How many entries of the history are past at the position: those up to the one the
-    /// debugger stands on, within a cycle those before it, else all of its stop.
+    /// How many entries of the history have happened at the position: all those behind are still to
+    /// come. `None` before the first stop.
+    pub fn entries_reached(&self) -> Option<usize> {
+        let stop = self.stop()?;
+        let within = stop.cycle_entry.filter(|_| !self.stands_at_end());
+        let reached = self.position.entry.or(within).map(|entry| entry.0 as usize + 1);
+        Some(reached.unwrap_or(stop.entries.end as usize))
+    }
+
+    /// Whether the position is the end of a cycle. One that reached no extension point has only its
+    /// beginning.
+    fn stands_at_end(&self) -> bool {
+        self.position == Position::START
+            && self.record().is_none_or(|record| frames::beginning(record) != Position::START)
+    }
+
+    /// The number of history entries that are past at the position: those up to the current entry,
+    /// within a cycle those before it, otherwise all of its stop.
     pub fn entries_past(&self) -> usize {
         let Some(stop) = self.stop() else { return 0 };
         let within = stop.cycle_entry.filter(|_| self.position.point.is_some());
@@ -97,8 +110,8 @@ impl Session {
         }
     }
 
-    /// Goes on until a breakpoint stops it: first through what is recorded, then by running
-    /// cycles. `more` is asked now and then whether to go on.
+    /// Continues until a breakpoint stops it: first through the recording, then by running cycles.
+    /// Pauses when `more`, which is called now and then, returns false.
     pub fn continue_on(&mut self, mut more: impl FnMut() -> bool) -> Continued {
         let mut after = self.moment();
         loop {
@@ -109,7 +122,7 @@ impl Session {
             }
             self.go_to_end();
             after = Moment::after(self.history.len());
-            let over = self.run_on() != Ran::NewCycle || self.circle().is_some();
+            let over = self.run_on() != Ran::NewCycle || self.livelock().is_some();
             if over || !more() {
                 return match self.stop_after(after, None, &mut || true) {
                     Search::Found(hit) => self.stopped(hit),
@@ -124,8 +137,8 @@ impl Session {
         }
     }
 
-    /// Goes back until a breakpoint stops it, or to the beginning. `more` is asked now and then
-    /// whether to go on.
+    /// Continues backward until a breakpoint stops it, or to the beginning. Pauses when `more`
+    /// returns false.
     pub fn continue_back(&mut self, mut more: impl FnMut() -> bool) -> Continued {
         match self.stop_before(self.moment(), None, &mut more) {
             Search::Found(hit) => self.stopped(hit),
@@ -137,8 +150,7 @@ impl Session {
         }
     }
 
-    /// The last stop before a moment and not before `since`. `more` is asked now and then
-    /// whether to go on.
+    /// The last stop before a moment and not before `since`. Pauses when `more` returns false.
     pub fn stop_before(
         &mut self,
         before: Option<Moment>,
@@ -164,8 +176,8 @@ impl Session {
         }
     }
 
-    /// The first stop after a moment and, with `until`, not after that one. `more` is asked now
-    /// and then whether to go on.
+    /// The first stop after a moment and, with `until`, not after that one. Pauses when `more`
+    /// returns false.
     pub fn stop_after(
         &mut self,
         after: Option<Moment>,
@@ -192,8 +204,8 @@ impl Session {
         }
     }
 
-    /// Runs a cycle again whose lists by node were left out, and counts the hits in it and in
-    /// those that became whole with it.
+    /// Runs a cycle again whose matrices were dropped, and counts the hits in it and in those that
+    /// became complete with it.
     fn make_entry_whole(&mut self, entry: EntryId) {
         let record = self.history.get(entry).and_then(|entry| entry.as_cycle());
         let Some(number) = record.map(|record| record.cycle) else { return };
@@ -211,26 +223,26 @@ impl Session {
         });
     }
 
-    /// How many recorded cycles up to a moment have to be run again to know all stops.
+    /// The number of recorded cycles up to a moment that must be run again to know all stops.
     pub fn unseen_until(&self, moment: Option<Moment>) -> usize {
         moment.map_or(0, |moment| self.breakpoints.unseen_until(moment.entry()))
     }
 
-    /// Goes to a hit and switches what stops only once off.
+    /// Moves to a hit and disables a breakpoint that stops only once.
     pub fn stopped(&mut self, hit: Hit) -> Continued {
         self.go_to_hit(&hit);
         self.breakpoints.stopped(&hit);
         Continued::Stopped(hit)
     }
 
-    /// Goes to a hit.
-    pub fn go_to_hit(&mut self, hit: &Hit) {
+    /// Moves to a hit.
+    pub(crate) fn go_to_hit(&mut self, hit: &Hit) {
         if self.go_to_entry(hit.entry()) {
             self.go_to(hit.frame);
         }
     }
 
-    /// What logging breakpoints say of the time from one moment to another, at most `limit`.
+    /// The lines of logging breakpoints between two moments, at most `limit`.
     pub fn logged(&mut self, from: Option<Moment>, to: Option<Moment>, limit: usize) -> Vec<Hit> {
         let logged = |breakpoints: &mut Breakpoints, recording: &Recording<'_>| {
             breakpoints.logged(recording, from, to, limit)
@@ -250,11 +262,11 @@ impl Session {
         self.timeline.steps().first().map_or(0, |step| step.entries.end as usize)
     }
 
-    /// Notes what a step changed on the nodes, and counts the hits in it.
+    /// Records which nodes a step changed, and counts the hits in it.
     pub(super) fn look_at_step(&mut self, cycles: &[(EntryId, u64)], replaced: Vec<u64>) {
         let is_loading = self.timeline.steps().end() == 1;
-        // A cycle that placed its pod changed the node with that; else what followed did, or all
-        // at once what was done.
+        // A cycle that assumed its pod changed the node; otherwise the entries after it did, or the
+        // input as a whole.
         let bound = cycles.iter().rev().find(|(id, _)| {
             let record = self.history.get(*id).and_then(|entry| entry.as_cycle());
             record.is_some_and(|record| record.node.is_some())
@@ -270,7 +282,7 @@ impl Session {
         for (id, node) in cache.changed() {
             self.ledger.note(id, node.map(AsRef::as_ref), len);
         }
-        // Cycles of a group refresh the snapshot in between: their nodes have changed, too.
+        // Cycles of a group refresh the snapshot in between: their nodes have changed as well.
         for (id, _) in cycles {
             let record = self.history.get(*id).and_then(|entry| entry.as_cycle());
             let chosen = record.and_then(|record| {
@@ -289,8 +301,8 @@ impl Session {
         });
     }
 
-    /// The recording was cut off, and the records of these cycles are again as they were before
-    /// their pods had waited.
+    /// The recording was truncated, and the records of these cycles are reset to the state before
+    /// their pods waited.
     pub(super) fn forget_rest(&mut self, taken_back: &[u64]) {
         let len = self.history.len();
         self.ledger.truncate(len);

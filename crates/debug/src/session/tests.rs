@@ -1,7 +1,7 @@
 //! Sessions on the built-in stories: what is restored and done again is what was there.
 
 use super::*;
-use crate::trace::{State, json};
+use crate::trace::{EntryId, State, json};
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
 use kubestep_source::Filter;
@@ -42,7 +42,7 @@ fn told(session: &Session) -> Vec<String> {
 fn play(session: &mut Session, rounds: usize) -> Vec<String> {
     let mut states = vec![seen(session.world())];
     for round in 0..rounds {
-        while session.circle().is_none() && session.run_cycle() == Ran::NewCycle {
+        while session.livelock().is_none() && session.run_cycle() == Ran::NewCycle {
             states.push(seen(session.world()));
         }
         let waiting = session.world().scheduler().waiting();
@@ -172,7 +172,9 @@ fn entries_cycles_and_moments_have_their_stops() {
     let mut session = story("tour");
     play(&mut session, 4);
     for id in 0..session.history().len() as u32 {
-        let stop = session.stop_of_entry(EntryId(id)).unwrap().clone();
+        let timeline = session.timeline();
+        let stop = timeline.stop_of_entry(EntryId(id)).unwrap();
+        let stop = timeline.stops().get(stop).unwrap().clone();
         let own = stop.entries.contains(&id);
         let cycle = session.history().get(EntryId(id)).and_then(Entry::as_cycle);
         assert!(own, "{id}");
@@ -194,27 +196,27 @@ fn entries_cycles_and_moments_have_their_stops() {
 }
 
 #[test]
-fn a_gang_that_never_fits_is_tried_in_a_circle_and_running_on_ends_there() {
+fn a_gang_that_never_fits_is_a_livelock_and_ends_the_run() {
     let mut session = story("gang-short");
     let ran = session.run_until_idle(1_000, |_| false);
-    let circle = session.circle().unwrap();
-    assert!(circle.pod.to_string().starts_with("default/train-"), "{circle}");
+    let livelock = session.livelock().unwrap();
+    assert!(livelock.pod.to_string().starts_with("default/train-"), "{livelock}");
     // Five tries of a group of three; a step tries the whole group.
-    assert_eq!((ran, circle.tries, session.history().cycle_count()), (5, 5, 15));
+    assert_eq!((ran, livelock.tries, session.history().cycle_count()), (5, 5, 15));
     assert_eq!(session.continue_on(|| true), Continued::Idle, "one cycle more, and no end");
     assert!(session.is_at_newest());
     // Time that passes is a change: the next cycle may come to something else.
     session.advance(1_000_000);
-    assert_eq!(session.circle(), None);
+    assert_eq!(session.livelock(), None);
 }
 
 #[test]
-fn tries_that_come_to_something_are_no_circle() {
+fn attempts_with_progress_are_no_livelock() {
     for story_of in fixtures::STORIES.iter().filter(|story| story.name != "gang-short") {
         let mut session = story(story_of.name);
         for _ in 0..5 {
             session.run_until_idle(1_000, |_| false);
-            assert_eq!(session.circle(), None, "{}", story_of.name);
+            assert_eq!(session.livelock(), None, "{}", story_of.name);
             session.advance_to_next_timer();
         }
     }

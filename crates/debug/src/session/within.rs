@@ -1,4 +1,4 @@
-//! The state of the cluster within a stop: as of the frame that the debugger stands at.
+//! The state of the cluster within a stop: as of the current frame.
 //!
 //! The state is taken while the step is run again from the state before it, so it holds what the
 //! engine did up to that moment and nothing of what followed.
@@ -32,12 +32,12 @@ pub(super) struct Within {
 }
 
 impl Session {
-    /// What tells the state at the position from others: the step, and the moment within it.
+    /// The identity of the state at the position: the step, and the moment within it.
     pub fn state_key(&self) -> (usize, Option<Target>) {
         (self.step(), self.moment_within())
     }
 
-    /// Whether the debugger stands within a stop: what the rest of it did is not visible yet.
+    /// Whether the position is within a stop, so that the effects of its rest are not visible yet.
     pub fn is_within(&self) -> bool {
         self.moment_within().is_some()
     }
@@ -46,7 +46,7 @@ impl Session {
     pub fn newest_known_cycle(&self) -> u64 {
         let Some(stop) = self.stop() else { return 0 };
         let under_way = match (self.position.entry, stop.cycle_entry) {
-            // What is said of the failure stands among the entries after the cycle.
+            // The entries of the failure come after the cycle.
             (Some(entry), Some(cycle)) => entry < cycle,
             _ => self.position != Position::START,
         };
@@ -54,14 +54,14 @@ impl Session {
         if known { stop.newest_cycle } else { stop.newest_cycle - 1 }
     }
 
-    /// The state at the position, if that is within a stop and it is at hand.
+    /// The state at the position, if that is within a stop and the state is in memory.
     pub(super) fn state_within(&self, moment: Target) -> Option<&World> {
         let within = self.within.as_ref()?;
         let is_it = within.step == self.step() && within.moment == moment;
         is_it.then_some(within.world.as_ref())
     }
 
-    /// The moment of the step that the position stands for; `None`: its end.
+    /// The moment of the step at the position; `None`: its end.
     pub(super) fn moment_within(&self) -> Option<Target> {
         let stop = self.stop()?;
         match (self.position.entry, self.position.point) {

@@ -17,7 +17,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove};
 
 /// Approximate memory of an entry without matrices, such as a thin record of a cycle, in bytes.
-pub const ENTRY_BYTES: usize = 1_300;
+pub(crate) const ENTRY_BYTES: usize = 1_300;
 /// Records that stay whole, whatever their size.
 const WHOLE: usize = 8;
 /// The most replaced records that are remembered.
@@ -116,7 +116,7 @@ impl History {
 
     /// Sets the memory budget of the timeline, in bytes; `None`: unlimited. Matrices are dropped to
     /// stay within it; entries are only dropped by [`History::forget`].
-    pub fn set_budget(&mut self, bytes: Option<usize>) {
+    pub(crate) fn set_budget(&mut self, bytes: Option<usize>) {
         self.budget = bytes;
         self.keep_within_budget();
     }
@@ -127,7 +127,7 @@ impl History {
     }
 
     /// Approximate memory of the entries without matrices, in bytes.
-    pub fn entry_bytes(&self) -> usize {
+    pub(crate) fn entry_bytes(&self) -> usize {
         self.entries.count() * ENTRY_BYTES
     }
 
@@ -175,7 +175,10 @@ impl History {
 
     /// Replaces the record of a cycle by a fuller one: its pod had waited at Permit and is now
     /// allowed or rejected. An unknown cycle is appended. Returns its id, and the replaced record.
-    pub fn put_cycle(&mut self, record: Arc<CycleRecord>) -> (EntryId, Option<Arc<CycleRecord>>) {
+    pub(crate) fn put_cycle(
+        &mut self,
+        record: Arc<CycleRecord>,
+    ) -> (EntryId, Option<Arc<CycleRecord>>) {
         let there = self.entry_of_cycle(record.cycle);
         let before = there.and_then(|id| self.get(id)?.as_cycle().cloned());
         let Some((id, before)) = there.zip(before) else {
@@ -332,7 +335,7 @@ impl History {
     }
 
     /// The entry of the cycle with that number.
-    pub fn entry_of_cycle(&self, number: u64) -> Option<EntryId> {
+    pub(crate) fn entry_of_cycle(&self, number: u64) -> Option<EntryId> {
         let number_of = |id: &EntryId| self.get(*id).and_then(Entry::as_cycle).map(|r| r.cycle);
         let at = self.cycles.partition_point(|id| number_of(id) < Some(number));
         self.cycles.get(at).copied().filter(|id| number_of(id) == Some(number))
@@ -352,13 +355,13 @@ impl History {
     }
 
     /// The same pod's cycle before this one.
-    pub fn previous_attempt(&self, record: &CycleRecord) -> Option<&Arc<CycleRecord>> {
+    pub(crate) fn previous_attempt(&self, record: &CycleRecord) -> Option<&Arc<CycleRecord>> {
         let mut earlier = self.cycles_of(record.pod).rev();
         earlier.find(|other| other.uid == record.uid && other.cycle < record.cycle)
     }
 
     /// The same pod's cycle after this one.
-    pub fn next_attempt(&self, record: &CycleRecord) -> Option<&Arc<CycleRecord>> {
+    pub(crate) fn next_attempt(&self, record: &CycleRecord) -> Option<&Arc<CycleRecord>> {
         let mut later = self.cycles_of(record.pod);
         later.find(|other| other.uid == record.uid && other.cycle > record.cycle)
     }

@@ -178,14 +178,14 @@ fn status(record: &CycleRecord, id: Option<VerdictId>) -> Option<&Status> {
 /// The nodes evaluated to the end. A node whose evaluation ended in an error ends the cycle
 /// and is not listed.
 fn evaluated(record: &CycleRecord) -> impl Iterator<Item = NodeId> + '_ {
-    let official = |node| status(record, record.filter.official.get(node));
+    let official = |node| status(record, record.filter.verdicts.get(node));
     let failed = move |node| official(node).is_some_and(|status| status.code() == Code::Error);
     record.filter.evaluated.iter().copied().filter(move |node| !failed(*node))
 }
 
 fn filter(record: &CycleRecord) -> Value {
     let one = |node| {
-        let status = status(record, record.filter.official.get(node))?;
+        let status = status(record, record.filter.verdicts.get(node))?;
         let mut out = verdict(status);
         out.set("plugin", json!(status.plugin()));
         Some((record.nodes.name(node).to_string(), out.into()))

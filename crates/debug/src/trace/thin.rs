@@ -23,7 +23,7 @@ pub fn thin(record: &CycleRecord) -> CycleRecord {
         answer.nodes.as_mut().map(take);
     }
     let filter = &mut thin.filter;
-    (filter.official, filter.evaluated, filter.extender) = Default::default();
+    (filter.verdicts, filter.evaluated, filter.extender) = Default::default();
     filter.plugins.iter_mut().for_each(|column| column.verdicts = Default::default());
     let score = &mut thin.score;
     score.extenders.iter_mut().for_each(|column| column.scores = Default::default());
@@ -94,7 +94,7 @@ impl Weights {
 /// Address and bytes of what records share: the chunks of the filter columns, lists of nodes.
 fn chunks(record: &CycleRecord) -> impl Iterator<Item = (usize, usize)> + '_ {
     let columns = record.filter.plugins.iter().map(|column| &column.verdicts);
-    let columns = columns.chain([&record.filter.official]);
+    let columns = columns.chain([&record.filter.verdicts]);
     let bytes = |(at, len): (usize, usize)| (at, len * size_of::<VerdictId>());
     let columns = columns.flat_map(|column| column.chunks()).map(bytes);
     let lists = [&record.filter.evaluated, &record.feasible].into_iter();

@@ -11,7 +11,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
 /// Why the pod is where it is at the session's position. Of a pod that a cycle placed, the state
-/// before that cycle is restored, and the one before the cycle in which it pushed others out.
+/// before that cycle is restored, and the one before the cycle in which it preempted others.
 /// `nodes` are looked at in any case. `None` if there is no such pod then.
 pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Option<Why> {
     let world = session.world_here().clone();

@@ -58,12 +58,12 @@ impl Tried {
     pub fn problem(self) -> Problem {
         let Tried { group, needed, found, .. } = self;
         let advice = match self.refused {
-            Some((pod, said)) => format!("{pod} finds none: {said}"),
-            None => "make room for the others, or lower the minCount of the group".to_owned(),
+            Some((pod, said)) => format!("{pod} fits no node: {said}"),
+            None => "free capacity for the other pods, or lower the group's minCount".to_owned(),
         };
         let text = format!(
-            "its pod group {group} is placed as a whole or not at all: it needs {needed} pods \
-             at once, and only {found} of them find a node"
+            "its pod group {group} is scheduled as a whole or not at all: it needs {needed} pods \
+             at once, and only {found} of them fit a node"
         );
         Problem { kind: ProblemKind::Quorum, blocking: true, text, advice }
     }

@@ -15,7 +15,6 @@ pub(super) mod group;
 pub mod model;
 mod nodes;
 mod nominated;
-mod place;
 pub mod preemption;
 mod problems;
 pub mod queue;
@@ -55,7 +54,7 @@ pub struct Question<'a> {
     /// The cluster before the pod's cycle that is to be explained, where that is at hand: then
     /// nodes, scores and preemption are told as that cycle found them.
     pub before: Option<(&'a World, &'a CycleRecord)>,
-    /// The same for the cycle in which the pod pushed others out.
+    /// The same for the cycle in which the pod preempted others.
     pub preempting: Option<(&'a World, &'a CycleRecord)>,
     /// Nodes whose scores are explained in any case.
     pub nodes: &'a [Symbol],
@@ -82,7 +81,7 @@ impl Question<'_> {
         let placed = || placed(then, self.history);
         let examined = probe.as_ref().map(|probe| nodes::examine(probe, last, placed()));
         let nodes::Examined { ahead, nodes, everywhere, groups } = examined.unwrap_or_default();
-        let place = place::of(self.world, object);
+        let place = queue::place_of(self.world, object);
         let (moves, asked) = queue::story(self.world, self.history, self.pod);
         let mut why = Why {
             pod: self.pod,

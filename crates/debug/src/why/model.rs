@@ -83,11 +83,11 @@ pub enum Seen {
     Evaluated,
     /// Not evaluated: enough feasible nodes were found before.
     EnoughFound,
-    /// Not evaluated: PreFilter narrowed the search to other nodes.
+    /// Not evaluated: PreFilter restricted the search to other nodes.
     Narrowed,
     /// Not evaluated: the nominated node was used.
     NominatedTaken,
-    /// Not evaluated: the cycle ended before its turn.
+    /// Not evaluated: the cycle ended first.
     CycleEnded,
     /// The node was created after the cycle.
     NewNode,
@@ -98,11 +98,11 @@ impl Seen {
     pub fn why_not(self) -> Option<&'static str> {
         match self {
             Seen::NoCycle | Seen::Evaluated => None,
-            Seen::EnoughFound => Some("enough feasible nodes were found before its turn"),
-            Seen::Narrowed => Some("PreFilter narrowed the search to other nodes"),
-            Seen::NominatedTaken => Some("the nominated node was taken"),
-            Seen::CycleEnded => Some("the cycle ended before its turn"),
-            Seen::NewNode => Some("the node was not there yet"),
+            Seen::EnoughFound => Some("enough feasible nodes were found first"),
+            Seen::Narrowed => Some("PreFilter restricted the search to other nodes"),
+            Seen::NominatedTaken => Some("the nominated node was selected"),
+            Seen::CycleEnded => Some("the cycle ended first"),
+            Seen::NewNode => Some("the node did not exist yet"),
         }
     }
 }
@@ -243,6 +243,10 @@ pub struct Problem {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProblemKind {
+    /// No scheduler of the real cluster is at work.
+    NoScheduler,
+    /// The replicas of the real scheduler have different versions.
+    MixedVersions,
     /// No profile has the pod's scheduler name.
     NoProfile,
     /// A scheduling gate.
@@ -348,7 +352,7 @@ impl Why {
     }
 
     /// Whether it passes PreFilter and Filter on some node.
-    pub fn fits_somewhere(&self) -> bool {
+    pub(crate) fn fits_somewhere(&self) -> bool {
         !self.ahead.iter().any(Ahead::refuses) && self.fitting().next().is_some()
     }
 

@@ -82,7 +82,7 @@ fn narrowed_away(probe: &Probe, node: Symbol) -> Option<Blocker> {
         answer.nodes.as_ref().is_some_and(|nodes| nodes.binary_search(&node).is_err())
     };
     let answer = probe.answers().iter().find(leaves_out)?;
-    let status = Status::unresolvable("PreFilter narrowed the search to other nodes");
+    let status = Status::unresolvable("PreFilter restricted the search to other nodes");
     let causes = vec![cause::left_out(answer.nodes.as_ref().map_or(0, Vec::len))];
     Some(new_blocker(answer.plugin, &status, false, causes))
 }
@@ -106,7 +106,7 @@ impl Earlier<'_> {
 
     fn seen(&self, node: Symbol) -> Seen {
         let Some(slot) = self.slots.get(&node) else { return Seen::NewNode };
-        match self.record.filter.official.get(*slot) {
+        match self.record.filter.verdicts.get(*slot) {
             Some(VerdictId::ENOUGH_FOUND) => Seen::EnoughFound,
             Some(VerdictId::NARROWED) => Seen::Narrowed,
             Some(VerdictId::NOMINATED_TAKEN) => Seen::NominatedTaken,

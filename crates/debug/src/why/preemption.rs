@@ -4,11 +4,12 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{PreemptionPolicy, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::preemption::NodeVictims;
 use kubestep_framework::preemption::budgets::Budgets;
+use kubestep_framework::preemption::eligibility::terminating_victims;
 use kubestep_framework::preemption::pick::{earliest_start, harm, highest_priority, pick};
 use kubestep_framework::record::{Candidate, CycleRecord};
 use kubestep_scheduler::what_if::{PreemptionProbe, Probe};
@@ -135,12 +136,25 @@ pub(super) fn of(probe: &Probe, at: Time) -> Option<PreemptionWhy> {
         (lost.is_some(), lost, candidate.node)
     });
     Some(PreemptionWhy {
-        refusal: found.refusal.map(str::to_owned),
+        refusal: found.refusal.map(|refusal| with_victims(refusal, probe)),
         decided_by: best.map(|_| decided_by(&candidates)),
         others: others(&found),
         candidates,
         chosen,
     })
+}
+
+/// Why the pod may not preempt, with the victims that it waits for.
+fn with_victims(refusal: &str, probe: &Probe) -> String {
+    let cx = probe.cx();
+    let victims: Vec<String> = match cx.pod.pod.spec.preemption_policy {
+        Some(PreemptionPolicy::Never) => Vec::new(),
+        _ => terminating_victims(&cx).map(|victim| victim.key().to_string()).collect(),
+    };
+    match victims.as_slice() {
+        [] => refusal.to_owned(),
+        names => format!("{refusal} It waits for {} to end.", names.join(", ")),
+    }
 }
 
 /// The candidates of a recorded cycle, if the state before it is not available.

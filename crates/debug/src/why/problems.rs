@@ -26,6 +26,7 @@ pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
         _ => {}
     }
     let mut problems = Vec::new();
+    problems.extend(no_scheduler(world, pod));
     problems.extend(no_profile(world, pod));
     problems.extend(terminating(pod));
     problems.extend(gated(world, pod));
@@ -54,7 +55,7 @@ fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<Problem> {
         return Some(Problem {
             kind: ProblemKind::MissingNode,
             blocking: true,
-            text: format!("node {node}, which spec.nodeName asks for, does not exist"),
+            text: format!("spec.nodeName is {node}, which does not exist"),
             advice: match near {
                 Some(near) => {
                     format!("did you mean {near:?}? nodeName is immutable: recreate the pod")
@@ -67,7 +68,28 @@ fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<Problem> {
         kind: ProblemKind::StaticPod,
         blocking: false,
         text: "static pod".to_owned(),
-        advice: format!("the kubelet of {node} runs it from a file; no scheduler places it"),
+        advice: format!("the kubelet of {node} runs it from a file, without a scheduler"),
+    })
+}
+
+/// Nobody schedules the pod in the real cluster.
+fn no_scheduler(world: &World, pod: &Pod) -> Option<Problem> {
+    let schedulers = world.schedulers();
+    if let Some(text) = schedulers.absence(pod.spec.scheduler_name, schedulers.as_of) {
+        return Some(Problem {
+            kind: ProblemKind::NoScheduler,
+            blocking: true,
+            text,
+            advice:
+                "what follows is what a scheduler would decide; look at its pods and their logs"
+                    .into(),
+        });
+    }
+    Some(Problem {
+        kind: ProblemKind::MixedVersions,
+        blocking: false,
+        text: schedulers.version_words()?,
+        advice: "decisions may differ after a change of the leader".into(),
     })
 }
 
@@ -103,8 +125,8 @@ fn terminating(pod: &Pod) -> Option<Problem> {
     pod.is_terminating().then(|| Problem {
         kind: ProblemKind::Terminating,
         blocking: true,
-        text: "the pod is being deleted, so it is not scheduled any more".into(),
-        advice: "look at its finalizers if it does not go away".into(),
+        text: "the pod is being deleted and is not scheduled".into(),
+        advice: "check its finalizers if it remains".into(),
     })
 }
 
@@ -140,7 +162,7 @@ fn held_back(world: &World, pod: &Pod, queued: &QueuedPod, plugin: Symbol) -> Pr
         kind: ProblemKind::Gate,
         blocking: true,
         text: format!("{plugin} keeps it out of the queue: {said}"),
-        advice: "it enters the queue as soon as the plugin agrees".into(),
+        advice: "it enters the queue once the plugin allows it".into(),
     }
 }
 
@@ -176,10 +198,13 @@ fn held(place: &Place) -> Option<Problem> {
     Some(Problem {
         kind: ProblemKind::Held,
         blocking: true,
-        text: format!("{} holds it {stage}; its place on {node} is reserved", plugins.join(", ")),
+        text: format!(
+            "{} holds it {stage}; its resources on {node} are reserved",
+            plugins.join(", ")
+        ),
         advice: match in_pre_bind {
-            true => format!("the plugin looks again at {until}"),
-            false => format!("it goes on when the plugin allows it; at {until} it is rejected"),
+            true => format!("the plugin checks again at {until}"),
+            false => format!("it continues when the plugin allows it; at {until} it is rejected"),
         },
     })
 }
@@ -197,7 +222,7 @@ fn missing(objects: &Objects, pod: &Pod) -> Vec<Problem> {
     let namespace = cluster_wide(pod.metadata.namespace);
     // Input files often contain no namespaces.
     if !objects.namespaces.is_empty() && !objects.namespaces.contains_key(&namespace) {
-        let advice = "without it, selectors of namespaces do not find the pod";
+        let advice = "without it, namespace selectors do not match the pod";
         problems.push(odd(Kind::Namespace, namespace.name, advice));
     }
     let class = pod.spec.priority_class_name;
@@ -218,14 +243,14 @@ fn missing_object(objects: &Objects, reference: &Reference) -> Problem {
         (Field::Generated, _) if *kind == Kind::PersistentVolumeClaim => {
             "the controller of ephemeral volumes creates it".to_owned()
         }
-        (Field::Generated, _) => "a controller names it: create it".to_owned(),
+        (Field::Generated, _) => "a controller references it: create it".to_owned(),
         (Field::OfPod(_), Some(near)) => format!("did you mean {near:?}?"),
         (Field::OfPod(_), None) => "create it, or correct its name in the pod".to_owned(),
         (Field::OfClaim(claim, _) | Field::ClassOf(claim), Some(near)) => {
-            format!("claim {claim} names it: did you mean {near:?}?")
+            format!("claim {claim} references it: did you mean {near:?}?")
         }
         (Field::OfClaim(claim, _) | Field::ClassOf(claim), None) => {
-            format!("claim {claim} names it: create it, or name another one")
+            format!("claim {claim} references it: create it, or reference another one")
         }
     };
     let text = format!("{} {key} does not exist", kind.as_str());

@@ -3,16 +3,17 @@
 
 use serde::Serialize;
 
-use super::model::QueuePlace;
+use super::model::{Held, Place, QueuePlace};
 use crate::trace::{Entry, History};
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, Time};
 use kubestep_cluster::World;
 use kubestep_framework::events::{Action, ClusterEvent, EventResource, Registration};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 use kubestep_framework::record::{HintRecord, QueueMove, QueueName};
 use kubestep_framework::runtime::Framework;
+use kubestep_scheduler::WaitingPod;
 
 /// The queue of a pod, and what it waits for.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -25,7 +26,7 @@ pub struct QueueWhy {
     /// The latest time at which a timer moves it: its backoff ends, or the flush of unschedulable
     /// pods takes it. `None` if no timer does.
     pub until: Option<Time>,
-    /// Its position in the active queue, from 1.
+    /// Its position in the active queue, or among the pods in backoff by when that ends, from 1.
     pub position: Option<usize>,
     /// The number of attempts.
     pub attempts: u32,
@@ -93,12 +94,17 @@ pub(super) fn of(world: &World, pod: NamespacedName) -> Option<QueueWhy> {
         }
         _ => None,
     };
-    let position = || queue.active().iter().position(|other| other.key() == pod);
+    let ends_earlier = |other: &&QueuedPod| other.backoff_expiration < queued.backoff_expiration;
+    let before = match place {
+        QueueName::Active => queue.active().iter().position(|other| other.key() == pod),
+        QueueName::Backoff => Some(queue.backoff().into_iter().filter(ends_earlier).count()),
+        _ => None,
+    };
     Some(QueueWhy {
         queue: QueuePlace(place),
         since: queued.timestamp,
         until,
-        position: (place == QueueName::Active).then(position).flatten().map(|at| at + 1),
+        position: before.map(|before| before + 1),
         attempts: queued.attempts,
         rejected_by: rejectors(queued),
         gated_by: queued.gating_plugin,
@@ -214,4 +220,37 @@ fn told(moved: &QueueMove) -> Moved {
 fn question(hint: &HintRecord) -> Asked {
     let HintRecord { time, event, plugin, answer, .. } = *hint;
     Asked { time, event: words(&event), plugin, answer }
+}
+
+/// The state of a pod: bound, waiting, or in a queue.
+pub(super) fn place_of(world: &World, pod: &Pod) -> Place {
+    let scheduler = world.scheduler();
+    if pod.is_terminal() {
+        return Place::Ended { phase: pod.status.phase.as_str() };
+    }
+    if !pod.spec.node_name.is_empty() {
+        return Place::Bound { node: pod.spec.node_name };
+    }
+    if let Some(waiting) = scheduler.waiting().iter().find(|w| w.pod().uid() == pod.metadata.uid) {
+        return waiting_place(waiting);
+    }
+    let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
+    match scheduler.queue().place_of(key) {
+        QueueName::None if !scheduler.frameworks().contains_key(&pod.spec.scheduler_name) => {
+            Place::Unserved { scheduler_name: pod.spec.scheduler_name }
+        }
+        QueueName::None => Place::Nowhere,
+        queue => Place::Queue { queue: QueuePlace(queue) },
+    }
+}
+
+fn waiting_place(waiting: &WaitingPod) -> Place {
+    let held =
+        |hold: &kubestep_scheduler::Hold| Held { plugin: hold.plugin, deadline: hold.deadline };
+    Place::Waiting {
+        node: waiting.node(),
+        holds: waiting.holds().iter().map(held).collect(),
+        in_pre_bind: waiting.in_pre_bind().is_some(),
+        since: waiting.since(),
+    }
 }

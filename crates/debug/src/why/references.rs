@@ -183,12 +183,14 @@ impl Unbound<'_> {
             _ if !volume.is_empty() => {
                 let name = NamespacedName::new(Symbol::EMPTY, volume);
                 match objects.persistent_volumes.contains_key(&name) {
-                    true => format!("see whether volume {volume} suits the claim and is free"),
+                    true => {
+                        format!("check that volume {volume} matches the claim and is available")
+                    }
                     false => format!("create the volume {volume}"),
                 }
             }
             Some(class) => {
-                format!("see the events of the claim and the logs of {}", class.provisioner)
+                format!("check the events of the claim and the logs of {}", class.provisioner)
             }
             None => format!("create a volume{size} for it"),
         };

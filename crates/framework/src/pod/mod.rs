@@ -18,6 +18,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{Selector, join_errors};
 use kubestep_api::{Labels, Object, ObjectMeta, Pod, PodAffinityTerm, Time};
 use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 
 /// Namespace and name of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -172,8 +173,8 @@ impl PodInfo {
         PodInfo {
             class: PodClass::of(&pod, parsed.terms.clone()),
             resource: requests::accounted(&pod, features),
-            host_ports: container_host_ports(&pod),
-            images: images(&pod),
+            host_ports: container_host_ports(&pod, features),
+            images: images(&pod, features),
             parsed: (!parsed.errors.is_empty()).then(|| Arc::new(parsed)),
             pod,
         }
@@ -189,12 +190,12 @@ impl PodInfo {
         }
         let class = PodClass::of(&pod, self.class.terms.clone());
         let resource = requests::accounted(&pod, features);
-        let host_ports = container_host_ports(&pod);
+        let host_ports = container_host_ports(&pod, features);
         let parsed = match self.pod.spec.affinity == pod.spec.affinity {
             true => self.parsed.clone(),
             false => Some(Arc::new(ParsedTerms::of(&pod))),
         };
-        PodInfo { class, resource, host_ports, images: images(&pod), parsed, pod }
+        PodInfo { class, resource, host_ports, images: images(&pod, features), parsed, pod }
     }
 
     /// The affinity terms that apply to the placement of the pod itself.
@@ -239,10 +240,12 @@ impl PodInfo {
     }
 }
 
-fn images(pod: &Pod) -> Box<[Symbol]> {
+fn images(pod: &Pod, features: &FeatureGates) -> Box<[Symbol]> {
     let spec = &pod.spec;
     let containers = spec.init_containers.iter().chain(&spec.containers).map(|c| c.image);
-    let volumes = spec.volumes.iter().filter_map(|volume| volume.image.as_ref());
+    let volumes_count = features.has(Switch::ImageVolumesCount);
+    let volumes = spec.volumes.iter().filter(|_| volumes_count);
+    let volumes = volumes.filter_map(|volume| volume.image.as_ref());
     containers.chain(volumes.map(|image| image.reference)).map(normalized_image_name).collect()
 }
 

@@ -5,8 +5,10 @@
 //! `staging/src/k8s.io/kube-scheduler/framework/types.go`.
 
 use crate::pod::requests::is_sidecar;
-use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Container, Pod};
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 
 /// One host port: address, protocol and number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -70,8 +72,10 @@ impl HostPorts {
 
 /// The host ports that a pod uses: those of sidecars, then of app containers, in order. Plain init
 /// containers do not count.
-pub fn container_host_ports(pod: &Pod) -> Vec<HostPort> {
-    let sidecars = pod.spec.init_containers.iter().filter(|container| is_sidecar(container));
+pub fn container_host_ports(pod: &Pod, features: &FeatureGates) -> Vec<HostPort> {
+    let sidecars_count = features.has(Switch::SidecarHostPorts);
+    let counts = |container: &&Container| sidecars_count && is_sidecar(container);
+    let sidecars = pod.spec.init_containers.iter().filter(counts);
     sidecars
         .chain(&pod.spec.containers)
         .flat_map(|container| &container.ports)

@@ -8,6 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Container, ContainerRestartPolicy, ContainerStatus, Pod, Quantity, QuantityFormat, ResourceList,
 };
+use kubestep_config::versions::Switch;
 use kubestep_config::{Feature, FeatureGates};
 
 /// CPU assumed for a container that requests none, in millicores.
@@ -80,12 +81,42 @@ pub fn accounted(pod: &Pod, features: &FeatureGates) -> PodResource {
         true => requests.clone(),
         false => pod_requests(pod, &options),
     };
+    let with_defaults = match features.has(Switch::SidecarsInNonZeroRequests) {
+        true => with_defaults,
+        false => non_zero_up_to_1_31(pod),
+    };
     let with_defaults = Resource::from_list(&with_defaults);
     PodResource {
         resource: Resource::from_list(&requests),
         non_zero_milli_cpu: with_defaults.milli_cpu,
         non_zero_memory: with_defaults.memory,
     }
+}
+
+/// The requests with defaults as up to 1.31: the sum of the app containers, or the largest step of
+/// the init phase, sidecars among it; then the overhead.
+fn non_zero_up_to_1_31(pod: &Pod) -> ResourceList {
+    let defaults = RequestOptions { non_missing: default_requests(), ..RequestOptions::default() };
+    let mut requests = ResourceList::default();
+    for container in &pod.spec.containers {
+        add(&mut requests, &requests_of(pod, container, false, &defaults));
+    }
+    let mut sidecars = ResourceList::default();
+    for container in &pod.spec.init_containers {
+        let mut step = sidecars.clone();
+        container.resources.requests.iter().for_each(|own| add(&mut step, own));
+        if is_sidecar(container) {
+            sidecars = step.clone();
+        }
+        for (name, quantity) in defaults.non_missing.iter() {
+            if step.get(name).is_none() {
+                step.insert(name, quantity.clone());
+            }
+        }
+        raise(&mut requests, &step);
+    }
+    pod.spec.overhead.iter().for_each(|overhead| add(&mut requests, overhead));
+    requests
 }
 
 /// 100m of CPU and 200 MiB of memory, the defaults of a container without requests.

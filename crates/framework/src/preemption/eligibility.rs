@@ -32,10 +32,16 @@ pub fn refusal(cx: &CycleContext<'_>, statuses: &NodeStatuses) -> Option<&'stati
     if status.code() == Code::UnschedulableAndUnresolvable {
         return None;
     }
-    let leaving =
-        |victim: &PodInfo| may_preempt(cx.pod, victim) && is_terminating_by_preemption(&victim.pod);
-    let waits = node.is_some_and(|node| node.pods.iter().any(|pod| leaving(pod)));
-    waits.then_some(VICTIM_TERMINATING)
+    terminating_victims(cx).next().map(|_| VICTIM_TERMINATING)
+}
+
+/// The pods on the pod's nominated node that it preempted and that are still terminating.
+pub fn terminating_victims<'a>(cx: &'a CycleContext<'_>) -> impl Iterator<Item = &'a PodInfo> {
+    let node = cx.snapshot.by_name(cx.pod.pod.status.nominated_node_name);
+    let pods = node.into_iter().flat_map(|node| node.pods.iter()).map(|pod| &**pod);
+    pods.filter(move |victim: &&PodInfo| {
+        may_preempt(cx.pod, victim) && is_terminating_by_preemption(&victim.pod)
+    })
 }
 
 /// Whether `preemptor` may evict `victim`: only lower priorities.

@@ -22,6 +22,7 @@ use crate::preemption::group_victims::group_priority;
 use crate::shared::{Preempting, Shared};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Condition, ConditionStatus, PodGroup, Time};
+use kubestep_config::versions::{Behaviour, Switch};
 
 /// What the scheduler can do with a victim that is not bound yet.
 pub trait VictimHooks {
@@ -116,17 +117,28 @@ pub struct Eviction {
     nominations_cleared: Option<bool>,
     /// For each victim, whether it was evicted.
     evicted: Vec<bool>,
+    behaviour: Behaviour,
 }
 
 impl Eviction {
     /// The eviction for a preemption. `None`: all victims are already terminating.
-    pub fn new(preemptor: Preemptor, preemption: Preemption) -> Option<Eviction> {
-        let staying = |victim: &&Arc<PodInfo>| !victim.pod.is_terminating();
-        let victims: Vec<_> = preemption.victims.iter().filter(staying).cloned().collect();
+    pub fn new(
+        preemptor: Preemptor,
+        preemption: Preemption,
+        behaviour: Behaviour,
+    ) -> Option<Eviction> {
+        let victims: Vec<_> = staying(&preemption, behaviour).cloned().collect();
         let (stage, evicted) = (Stage::Begun, vec![false; victims.len()]);
         let nominations_cleared = None;
-        let eviction =
-            Eviction { preemptor, preemption, victims, stage, nominations_cleared, evicted };
+        let eviction = Eviction {
+            preemptor,
+            preemption,
+            victims,
+            stage,
+            nominations_cleared,
+            evicted,
+            behaviour,
+        };
         (!eviction.victims.is_empty()).then_some(eviction)
     }
 
@@ -135,10 +147,11 @@ impl Eviction {
         preemptor: Preemptor,
         preemption: Preemption,
         victims: Vec<Arc<PodInfo>>,
+        behaviour: Behaviour,
     ) -> Eviction {
         let (stage, evicted) = (Stage::Answering, vec![false; victims.len()]);
         let nominations_cleared = Some(true);
-        Eviction { preemptor, preemption, victims, stage, nominations_cleared, evicted }
+        Eviction { preemptor, preemption, victims, stage, nominations_cleared, evicted, behaviour }
     }
 
     /// The pod or pod group that preempts.
@@ -179,7 +192,10 @@ impl Eviction {
     pub fn mark(&self, shared: &mut Shared) {
         let uid = self.preemptor.uid;
         let last = self.victims.last().filter(|_| self.stage == Stage::LastPending);
+        let waits_for_last = self.behaviour.has(Switch::LastVictimChecked);
         match self.stage {
+            // Up to 1.34 the preemptor is let in before the last victim is evicted.
+            Stage::LastPending if !waits_for_last => shared.preempting.remove(&uid),
             Stage::Begun | Stage::LastPending => {
                 let last_victim = last.map(|victim| victim.key());
                 shared.preempting.insert(uid, Preempting { last_victim })
@@ -210,6 +226,10 @@ impl Eviction {
         for at in 0..count {
             match self.evict(cx, at) {
                 Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(_)) if !self.behaviour.has(Switch::FailedVictimEndsPreemption) => {
+                    self.nominations_cleared = Some(false); // the eviction ends as failed
+                    self.evicted[at] = true;
+                }
                 Poll::Ready(Err(_)) => return Poll::Ready(Stage::Failed),
                 Poll::Pending => answered = Poll::Pending,
             }
@@ -234,6 +254,12 @@ impl Eviction {
     }
 }
 
+/// The victims to evict: those that are not terminating; up to 1.34, all.
+fn staying(preemption: &Preemption, behaviour: Behaviour) -> impl Iterator<Item = &Arc<PodInfo>> {
+    let skips = behaviour.has(Switch::TerminatingVictimSkipped);
+    preemption.victims.iter().filter(move |victim| !(skips && victim.pod.is_terminating()))
+}
+
 /// Executes a preemption within PostFilter, when SchedulerAsyncPreemption is off.
 ///
 /// # Errors
@@ -242,9 +268,10 @@ pub fn evict_at_once(
     cx: &mut EvictionContext<'_>,
     preemptor: &Preemptor,
     preemption: &Preemption,
+    behaviour: Behaviour,
 ) -> Result<Vec<Arc<PodInfo>>, String> {
     let mut unanswered = Vec::new();
-    for victim in preemption.victims.iter().filter(|victim| !victim.pod.is_terminating()) {
+    for victim in staying(preemption, behaviour) {
         match evict(cx, preemptor, preemption, victim) {
             Poll::Ready(evicted) => evicted?,
             Poll::Pending => unanswered.push(victim.clone()),

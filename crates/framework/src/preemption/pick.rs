@@ -17,7 +17,6 @@ use kubestep_api::Time;
 ///
 /// Upstream reads the clock again for each candidate whose most important victims have not started,
 /// in the order of the names: among such candidates the last name has the latest start.
-/// started, in the order of the names: among such candidates the last name has the latest start.
 pub fn pick(candidates: &[NodeVictims], now: Time) -> Option<&NodeVictims> {
     candidates.iter().max_by_key(|candidate| {
         let read_last = has_not_started(candidate).then_some(candidate.node);

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use crate::cycle_state::CycleState;
 use crate::go_sort;
 use crate::node::NodeInfo;
-use crate::plugin::CycleContext;
+use crate::plugin::{CycleContext, Handle};
 use crate::pod::PodInfo;
 use crate::preemption::budgets::Budgets;
 use crate::preemption::eligibility::may_preempt;
-use crate::runtime::Framework;
 use crate::status::Status;
 use kubestep_api::Time;
 
@@ -42,7 +41,7 @@ pub struct Search<'a> {
     /// The cycle of the preempting pod.
     pub cx: CycleContext<'a>,
     /// The profile.
-    pub framework: &'a Framework,
+    pub framework: &'a dyn Handle,
     /// The cycle's state; each node is tried on a copy.
     pub state: &'a CycleState,
     /// The disruption budgets.

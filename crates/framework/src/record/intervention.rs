@@ -29,7 +29,7 @@ pub const FAILING_POINTS: [ExtensionPoint; 9] = [
 pub const HOLD: &str = "kubestep.Hold";
 
 /// The text of an injected fault in a status or an error.
-pub const FAULT: &str = "fault injected by hand";
+pub const FAULT: &str = "injected fault";
 
 /// Something that decides instead of the scheduler during one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,8 +50,8 @@ impl Intervention {
     /// The status of a node that this excludes.
     pub fn refusal(self) -> Status {
         Status::unschedulable(match self {
-            Intervention::Force(_) => "node(s) left out by hand: another one is forced",
-            _ => "node(s) vetoed by hand",
+            Intervention::Force(_) => "node(s) excluded: another node is forced",
+            _ => "node(s) vetoed manually",
         })
     }
 
@@ -66,7 +66,7 @@ impl Intervention {
             Intervention::Veto(_) => record
                 .verdicts
                 .find(&self.refusal())
-                .is_some_and(|id| record.filter.official.iter().any(|verdict| verdict == id)),
+                .is_some_and(|id| record.filter.verdicts.iter().any(|verdict| verdict == id)),
             Intervention::Fail(point, plugin) => failed_at(record, point, plugin),
             Intervention::Hold(_) => record.permit.iter().any(|answer| answer.plugin == HOLD),
         }
@@ -79,7 +79,7 @@ fn failed_at(record: &CycleRecord, point: ExtensionPoint, plugin: Symbol) -> boo
         ExtensionPoint::Filter => {
             let text = format!("running {plugin:?} filter plugin: {FAULT}");
             let id = record.verdicts.find(&Status::error(&text).by(plugin));
-            return record.filter.official.iter().any(|verdict| Some(verdict) == id);
+            return record.filter.verdicts.iter().any(|verdict| Some(verdict) == id);
         }
         // A failed column is not in the record.
         ExtensionPoint::Score => return record.message.ends_with(FAULT),
@@ -91,12 +91,12 @@ fn failed_at(record: &CycleRecord, point: ExtensionPoint, plugin: Symbol) -> boo
 impl fmt::Display for Intervention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Intervention::Choose(node) => write!(f, "node {node} chosen by hand"),
-            Intervention::Force(node) => write!(f, "node {node} forced by hand"),
-            Intervention::Veto(node) => write!(f, "node {node} vetoed by hand"),
+            Intervention::Choose(node) => write!(f, "node {node} chosen manually"),
+            Intervention::Force(node) => write!(f, "node {node} forced manually"),
+            Intervention::Veto(node) => write!(f, "node {node} vetoed manually"),
             Intervention::Fail(point, plugin) => write!(f, "{plugin} made to fail at {point}"),
             Intervention::Hold(micros) => {
-                write!(f, "held at Permit by hand, for {} at most", Duration::from_micros(*micros))
+                write!(f, "held manually at Permit, at most {}", Duration::from_micros(*micros))
             }
         }
     }

@@ -12,12 +12,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::events::ClusterEvent;
-use crate::extender::SCORE_SCALE;
 use crate::node::NodeId;
 use crate::pod::{NamespacedName, PodInfo};
 use crate::record::column::Column;
 use crate::record::intervention::Intervention;
-use crate::record::scores::Scores;
+use crate::record::scores::{EXTENDER_SCORE_SCALE, Scores};
 use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
 use crate::tie_break::TieBreak;
@@ -151,7 +150,7 @@ pub struct FilterRecord {
     pub plugins: Vec<FilterColumn>,
     /// By slot: the verdict on the node, from the first plugin that failed, with nominated pods; or
     /// why the node was not evaluated.
-    pub official: Column<VerdictId>,
+    pub verdicts: Column<VerdictId>,
     /// The nodes evaluated, in order.
     pub evaluated: Arc<[NodeId]>,
     /// The extenders that filtered, by name, in the order called.
@@ -201,17 +200,18 @@ pub struct ExtenderColumn {
 }
 
 impl ExtenderColumn {
-    /// The score times the weight times [`SCORE_SCALE`], as it counts in the total.
+    /// The score times the weight times [`EXTENDER_SCORE_SCALE`], as it counts in the total.
     pub fn weighted(&self, position: usize) -> Option<i64> {
         let score = self.scores.get(position).copied().flatten()?;
-        Some(score.wrapping_mul(self.weight.wrapping_mul(SCORE_SCALE)))
+        Some(score.wrapping_mul(self.weight.wrapping_mul(EXTENDER_SCORE_SCALE)))
     }
 
     /// The same as the scores of a plugin: 0 to 100 where the extender counts to 10, and 0 for
     /// nodes that it did not name.
     pub fn as_plugin(&self) -> ScoreColumn {
         let raw: Vec<i64> = self.scores.iter().map(|score| score.unwrap_or(0)).collect();
-        let normalized: Vec<i64> = raw.iter().map(|raw| raw.wrapping_mul(SCORE_SCALE)).collect();
+        let normalized: Vec<i64> =
+            raw.iter().map(|raw| raw.wrapping_mul(EXTENDER_SCORE_SCALE)).collect();
         let (plugin, weight) = (self.extender, self.weight);
         ScoreColumn { plugin, weight, raw: raw.into(), normalized: normalized.into() }
     }
@@ -498,6 +498,29 @@ pub struct QueueMove {
     /// What determined the order in which pods were moved together; `None` for upstream's most
     /// likely order.
     pub order: Option<TieBreak>,
+}
+
+impl QueueMove {
+    /// Where the pod was and where it is now: `created → active`, `in flight → done`.
+    pub fn words(&self) -> String {
+        QueueMove::between(self.from, self.to, self.event)
+    }
+
+    /// Those words for a pod that `event` moved.
+    pub fn between(from: QueueName, to: QueueName, event: Symbol) -> String {
+        let from = match from {
+            QueueName::None => "created",
+            queue => queue.as_str(),
+        };
+        let to = match (to, event.as_str()) {
+            (QueueName::None, "Done") => "done",
+            // As upstream, the label does not tell a deleted pod from a bound one.
+            (QueueName::None, "UnschedulablePodDelete") => "deleted or bound",
+            (QueueName::None, _) => "dropped",
+            (queue, _) => queue.as_str(),
+        };
+        format!("{from} → {to}")
+    }
 }
 
 /// The answer of one queueing hint about a cluster event and a pod.

@@ -2,6 +2,13 @@
 
 use std::sync::Arc;
 
+/// The maximum score of a node after normalizing.
+pub const MAX_NODE_SCORE: i64 = 100;
+
+/// An extender scores from 0 to 10, plugins from 0 to 100; its scores are multiplied by this and by
+/// its weight.
+pub const EXTENDER_SCORE_SCALE: i64 = MAX_NODE_SCORE / 10;
+
 /// An immutable list of scores. Copies share it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Scores {

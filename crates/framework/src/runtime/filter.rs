@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use crate::cycle_state::CycleState;
 use crate::node::NodeInfo;
-use crate::plugin::{CycleContext, Plugin};
+use crate::plugin::{CycleContext, Handle, Plugin};
 use crate::pod::PodInfo;
 use crate::runtime::{Framework, wrap};
 use crate::status::Status;
 use kubestep_config::ExtensionPoint;
+use kubestep_config::types::Extender;
 
 impl Framework {
     /// Runs the filters on a node until one fails.
@@ -76,30 +77,6 @@ impl Framework {
         Ok(Some((state, node)))
     }
 
-    /// Runs AddPod: updates the state for `added` on `node`.
-    pub fn run_add_pod(
-        &self,
-        cx: &CycleContext<'_>,
-        state: &mut CycleState,
-        added: &PodInfo,
-        node: &NodeInfo,
-    ) -> Status {
-        self.run_extensions("AddPod", state, |plugin, state| plugin.add_pod(cx, state, added, node))
-    }
-
-    /// Runs RemovePod: updates the state for `removed`, no longer on `node`.
-    pub fn run_remove_pod(
-        &self,
-        cx: &CycleContext<'_>,
-        state: &mut CycleState,
-        removed: &PodInfo,
-        node: &NodeInfo,
-    ) -> Status {
-        self.run_extensions("RemovePod", state, |plugin, state| {
-            plugin.remove_pod(cx, state, removed, node)
-        })
-    }
-
     fn run_extensions(
         &self,
         verb: &str,
@@ -120,6 +97,43 @@ impl Framework {
             }
         }
         Status::SUCCESS
+    }
+}
+
+impl Handle for Framework {
+    fn run_filter_with_nominated(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Status {
+        Framework::run_filter_with_nominated(self, cx, state, node)
+    }
+
+    fn run_add_pod(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        added: &PodInfo,
+        node: &NodeInfo,
+    ) -> Status {
+        self.run_extensions("AddPod", state, |plugin, state| plugin.add_pod(cx, state, added, node))
+    }
+
+    fn run_remove_pod(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        removed: &PodInfo,
+        node: &NodeInfo,
+    ) -> Status {
+        self.run_extensions("RemovePod", state, |plugin, state| {
+            plugin.remove_pod(cx, state, removed, node)
+        })
+    }
+
+    fn extenders(&self) -> &[Extender] {
+        Framework::extenders(self)
     }
 }
 

@@ -6,8 +6,8 @@
 
 pub mod binding;
 pub mod filter;
+mod placement;
 pub mod scoring;
-pub mod stopwatch;
 #[cfg(test)]
 mod tests;
 

@@ -6,14 +6,11 @@
 use crate::cycle_state::CycleState;
 use crate::node::NodeId;
 use crate::plugin::{CycleContext, Plugin};
-use crate::record::scores::Scores;
+use crate::record::scores::{MAX_NODE_SCORE, Scores};
 use crate::record::{PluginStatus, ScoreColumn, ScoreRecord};
 use crate::runtime::{Framework, wrap};
 use crate::status::{Code, Status};
 use kubestep_config::ExtensionPoint;
-
-/// The maximum score after normalizing.
-pub const MAX_NODE_SCORE: i64 = 100;
 
 impl Framework {
     /// Runs PreScore; the Score of plugins that skip is skipped too.

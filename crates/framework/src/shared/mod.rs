@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::dra::tracker::ClaimTracker;
 use crate::pod::NamespacedName;
 use crate::pod_groups::PodGroups;
-use crate::runtime::stopwatch::Timer;
 use crate::shared::assumed_volumes::AssumedVolumes;
+use crate::stopwatch::Timer;
 use kubestep_api::intern::Symbol;
 
 /// What plugins store between cycles.

@@ -24,9 +24,15 @@ impl PluginStates {
 
     /// Changes the state of type `S`, which starts as its default.
     pub fn update<S: PluginState, R>(&mut self, change: impl FnOnce(&mut S) -> R) -> R {
-        let mut state = self.get::<S>().cloned().unwrap_or_default();
+        let stored = self.0.entry(TypeId::of::<S>()).or_insert_with(|| Arc::new(S::default()));
+        let own = Arc::get_mut(stored).and_then(|state| state.as_any_mut().downcast_mut());
+        if let Some(state) = own {
+            return change(state);
+        }
+        // A clone of the states shares the value.
+        let mut state = stored.as_any().downcast_ref::<S>().cloned().unwrap_or_default();
         let result = change(&mut state);
-        self.0.insert(TypeId::of::<S>(), Arc::new(state));
+        *stored = Arc::new(state);
         result
     }
 }
@@ -49,11 +55,16 @@ impl fmt::Debug for PluginStates {
 /// State of any type, behind one pointer.
 trait AnyState: fmt::Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
     fn equals(&self, other: &dyn Any) -> bool;
 }
 
 impl<S: PluginState> AnyState for S {
     fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
 
@@ -84,6 +95,19 @@ mod tests {
         states.update(|counter: &mut Counter| counter.0 += 1);
         assert_eq!((before.get(), states.get()), (Some(&Counter(1)), Some(&Counter(2))));
         assert_ne!(before, states);
+    }
+
+    #[test]
+    fn a_value_that_is_not_shared_is_changed_in_place() {
+        let address = |states: &PluginStates| std::ptr::from_ref(states.get::<Counter>().unwrap());
+        let mut states = PluginStates::default();
+        states.update(|counter: &mut Counter| counter.0 += 1);
+        let first = address(&states);
+        states.update(|counter: &mut Counter| counter.0 += 1);
+        assert_eq!((address(&states), states.get()), (first, Some(&Counter(2))));
+        let copy = states.clone();
+        states.update(|counter: &mut Counter| counter.0 += 1);
+        assert_ne!(address(&states), address(&copy));
     }
 
     #[test]

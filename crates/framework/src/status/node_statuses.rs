@@ -19,7 +19,7 @@ pub struct NodeStatuses {
     places: Vec<u16>,
     distinct: Vec<Distinct>,
     /// Names that are not nodes of the snapshot, with the index of their status.
-    strangers: Vec<(Symbol, u16)>,
+    unknown: Vec<(Symbol, u16)>,
     explicit: usize,
     absent: Status,
 }
@@ -34,8 +34,8 @@ struct Distinct {
 impl Default for NodeStatuses {
     fn default() -> NodeStatuses {
         let absent = Status::with_reasons(Code::UnschedulableAndUnresolvable, Vec::new());
-        let (places, distinct, strangers) = (Vec::new(), Vec::new(), Vec::new());
-        NodeStatuses { places, distinct, strangers, explicit: 0, absent }
+        let (places, distinct, unknown) = (Vec::new(), Vec::new(), Vec::new());
+        NodeStatuses { places, distinct, unknown, explicit: 0, absent }
     }
 }
 
@@ -67,12 +67,12 @@ impl NodeStatuses {
     }
 
     /// Sets the status of a node that is only in an extender's answer: it counts like any other.
-    pub fn set_stranger(&mut self, name: Symbol, status: &Status) {
+    pub fn set_unknown(&mut self, name: Symbol, status: &Status) {
         let place = self.place_of(status);
-        let known = self.strangers.iter_mut().find(|(stranger, _)| *stranger == name);
+        let known = self.unknown.iter_mut().find(|(unknown_node, _)| *unknown_node == name);
         let before = known.map(|(_, known)| std::mem::replace(known, place));
         if before.is_none() {
-            self.strangers.push((name, place));
+            self.unknown.push((name, place));
         }
         self.recount(before.unwrap_or(0), place);
     }
@@ -241,8 +241,8 @@ mod tests {
     #[test]
     fn a_node_that_is_not_there_counts_once() {
         let mut statuses = NodeStatuses::default();
-        statuses.set_stranger("s".into(), &refusal(&["x"]));
-        statuses.set_stranger("s".into(), &refusal(&["y"]));
+        statuses.set_unknown("s".into(), &refusal(&["x"]));
+        statuses.set_unknown("s".into(), &refusal(&["y"]));
         statuses.set(NodeId(0), refusal(&["y"]));
         assert_eq!(statuses.len(), 2);
         assert_eq!(statuses.fit_message(1), "0/1 nodes are available: 2 y.");

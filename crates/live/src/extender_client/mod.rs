@@ -10,13 +10,13 @@ mod settings;
 mod target;
 
 use std::sync::{Arc, mpsc};
-use std::thread;
 
 use serde_json::{Value, json};
 use thiserror::Error;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::runtime;
 use kubestep_cluster::ExtenderFn;
 use kubestep_config::types::Extender;
 use kubestep_framework::extender::binding_in;
@@ -35,7 +35,7 @@ pub enum ConnectError {
         problem: String,
     },
     /// No thread could be started to wait for answers.
-    #[error("no thread can be started to call extenders")]
+    #[error("cannot start a thread for extender calls")]
     Thread(#[from] std::io::Error),
 }
 
@@ -64,12 +64,12 @@ struct Question {
 /// The settings of an extender cannot be used. As upstream, an unreachable extender is noticed at
 /// the first call only.
 pub fn connect(extenders: &[Extender], reach: Reach) -> Result<ExtenderFn, ConnectError> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::new()?;
     let targets = targets(extenders, &runtime)?;
     let (questions, inbox) = unbounded_channel();
     let work = move || runtime.block_on(serve(targets, inbox));
     // The thread ends when the last copy of the returned function is dropped.
-    thread::Builder::new().name("extenders".into()).spawn(work)?;
+    runtime::thread("extenders", work)?;
     let asked: Vec<Extender> = extenders.to_vec();
     let is_sent = move |call: &_| match reach {
         Reach::Nothing => false,

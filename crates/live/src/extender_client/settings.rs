@@ -10,11 +10,11 @@ use kubestep_config::types::{Extender, ExtenderTlsConfig};
 ///
 /// # Errors
 /// The settings contradict each other, a file cannot be read, or its data is not a certificate.
-pub fn client_config(extender: &Extender) -> Result<Config, String> {
+pub(crate) fn client_config(extender: &Extender) -> Result<Config, String> {
     let tls = extender.tls_config.clone().unwrap_or_default();
     let has_authority = !tls.ca_file.is_empty() || !tls.ca_data.is_empty();
     if tls.insecure && has_authority {
-        return Err("tlsConfig has an authority and is insecure at once".into());
+        return Err("tlsConfig: insecure cannot be combined with a CA".into());
     }
     // As upstream, HTTPS without an authority is not verified.
     let insecure = tls.insecure || (extender.enable_https && !has_authority);
@@ -58,6 +58,6 @@ fn kubeconfig(extender: &Extender, tls: &ExtenderTlsConfig, insecure: bool) -> V
 }
 
 /// The innermost error. The errors around it only name the layers of the client.
-pub fn root_cause(error: anyhow::Error) -> String {
+pub(crate) fn root_cause(error: anyhow::Error) -> String {
     error.root_cause().to_string()
 }

@@ -41,14 +41,14 @@ impl Target {
     ///
     /// # Errors
     /// No answer in time, a status code other than 200, or an answer that is not JSON.
-    pub async fn post(&self, verb: &str, body: Vec<u8>) -> Result<Value, String> {
+    pub(crate) async fn post(&self, verb: &str, body: Vec<u8>) -> Result<Value, String> {
         let url = format!("{}/{verb}", self.url);
         let exchange = self.exchange(&url, verb, body);
         // As in Go, a negative timeout means no limit.
         let Ok(nanos) = u64::try_from(self.timeout.nanos) else { return exchange.await };
         match timeout(Duration::from_nanos(nanos), exchange).await {
             Ok(answer) => answer,
-            Err(_) => Err(format!("Post {url:?}: no answer within {}", self.timeout)),
+            Err(_) => Err(format!("Post {url:?}: no response within {}", self.timeout)),
         }
     }
 
@@ -65,7 +65,7 @@ impl Target {
         }
         let answer = response.into_body().collect_bytes().await;
         let answer = answer.map_err(|error| failed(error.into()))?;
-        first_value(&answer).map_err(|error| format!("Post {url:?}: the answer {error}"))
+        first_value(&answer).map_err(|error| format!("Post {url:?}: the response {error}"))
     }
 }
 
@@ -73,7 +73,7 @@ impl Target {
 fn first_value(text: &[u8]) -> Result<Value, String> {
     match Deserializer::from_slice(text).into_iter().next() {
         Some(Ok(value)) => Ok(value),
-        Some(Err(error)) => Err(format!("is no JSON: {error}")),
+        Some(Err(error)) => Err(format!("is not JSON: {error}")),
         None => Err("is empty".into()),
     }
 }
@@ -103,6 +103,6 @@ mod tests {
         assert_eq!(first_value(b"null"), Ok(Value::Null));
         assert_eq!(first_value(b" \n"), Err("is empty".into()));
         let error = first_value(b"{\"a\": }").unwrap_err();
-        assert_eq!(error, "is no JSON: expected value at line 1 column 7");
+        assert_eq!(error, "is not JSON: expected value at line 1 column 7");
     }
 }

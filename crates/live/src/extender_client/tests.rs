@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use std::thread;
+
 use super::*;
 use kubestep_cluster::World;
 use kubestep_config as config;
@@ -289,9 +291,9 @@ fn answers_that_are_no_json() {
     };
     let url = "Post \"http://127.0.0.1:PORT/sched/filter\": ";
     let broken = error(|_| http(200, "{\"Error\": "));
-    let what = "the answer is no JSON: EOF while parsing a value at line 1 column 10";
+    let what = "the response is not JSON: EOF while parsing a value at line 1 column 10";
     assert_eq!(broken, format!("{url}{what}"));
-    assert_eq!(error(|_| http(200, "")), format!("{url}the answer is empty"));
+    assert_eq!(error(|_| http(200, "")), format!("{url}the response is empty"));
     let cut = error(|_| Some("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{".into()));
     assert!(cut.starts_with(url) && cut.contains("end"), "{cut}");
     let server = Server::start(|_| http(200, "{\"Error\": \"\"} and more"));
@@ -305,7 +307,7 @@ fn no_answer_in_time() {
     let started = Instant::now();
     let error = filter(Extender { http_timeout, ..extender(&server.url()) }).unwrap_err();
     let url = format!("http://127.0.0.1:{}/sched/filter", server.port);
-    assert_eq!(error, format!("Post \"{url}\": no answer within 80ms"));
+    assert_eq!(error, format!("Post \"{url}\": no response within 80ms"));
     let taken = started.elapsed();
     assert!(taken >= Duration::from_millis(80) && taken < Duration::from_secs(5), "{taken:?}");
 }
@@ -322,7 +324,7 @@ fn nobody_listens() {
 #[test]
 fn a_call_from_within_another_runtime() {
     let server = Server::start(|_| http(200, "{}"));
-    let runtime = Builder::new_current_thread().build().unwrap();
+    let runtime = runtime::new().unwrap();
     let answer = runtime.block_on(async { filter(extender(&server.url())) });
     assert_eq!(answer, Ok(json!({})));
 }
@@ -378,7 +380,7 @@ fn settings_that_cannot_be_used() {
     let refused = |tls| refusal(with_tls(url, tls)).replace(url, "URL");
     let ca_data = AUTHORITY.to_owned();
     let both = ExtenderTlsConfig { insecure: true, ca_data, ..Default::default() };
-    assert_eq!(refused(both), "extender URL: tlsConfig has an authority and is insecure at once");
+    assert_eq!(refused(both), "extender URL: tlsConfig: insecure cannot be combined with a CA");
     let missing = ExtenderTlsConfig { ca_file: "no/such/ca.pem".into(), ..Default::default() };
     assert_eq!(refused(missing), "extender URL: No such file or directory (os error 2)");
     let half = ExtenderTlsConfig { cert_data: AUTHORITY.into(), ..Default::default() };

@@ -2,7 +2,7 @@
 
 use prometheus::{Opts, Registry};
 
-use super::make::gauges;
+use super::builder::gauges;
 use crate::{SCHEDULER, SCHEDULER_MINOR};
 
 /// The oldest version that the API can be emulated as.
@@ -27,14 +27,19 @@ pub fn register(registry: &Registry) -> prometheus::Result<()> {
         ("minor", minor),
         ("platform", platform.as_str()),
     ];
-    constant(registry, "kubernetes_build_info", "The version of the scheduler", &labels)?;
+    constant(registry, "kubernetes_build_info", "The version of the embedded scheduler", &labels)?;
     let labels = [
         ("binary", SCHEDULER),
         ("component", "kube"),
         ("emulation", SCHEDULER_MINOR),
         ("min_compat", MIN_COMPATIBILITY),
     ];
-    constant(registry, "version_info", "The version of the API that the scheduler has", &labels)
+    constant(
+        registry,
+        "version_info",
+        "The Kubernetes version that the scheduler emulates",
+        &labels,
+    )
 }
 
 /// A gauge that is always 1, with labels.

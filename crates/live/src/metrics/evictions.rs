@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use prometheus::{HistogramVec, IntCounterVec};
 
-use crate::metrics::make::Maker;
+use crate::metrics::builder::MetricsBuilder;
 use kubestep_framework::record::Candidate;
 
 /// Start of the description of a write that evicts a pod.
@@ -35,17 +35,17 @@ impl Evictions {
     ///
     /// # Errors
     /// Prometheus rejects a metric's name or labels.
-    pub fn new(make: &Maker<'_>) -> prometheus::Result<Evictions> {
+    pub fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<Evictions> {
         Ok(Evictions {
             seconds: make.histograms(
                 "preemption_goroutines_duration_seconds",
-                "Time of a preemption until every eviction is answered",
+                "Time of a preemption until all evictions completed",
                 &["result"],
                 (0.01, 2.0, 20),
             )?,
             total: make.counters(
                 "preemption_goroutines_execution_total",
-                "Preemptions whose evictions are answered",
+                "Preemptions whose evictions completed",
                 &["result"],
             )?,
             under_way: Vec::new(),

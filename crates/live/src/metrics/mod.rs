@@ -4,13 +4,14 @@
 //!
 //! Upstream: `pkg/scheduler/metrics/metrics.go`.
 
+mod async_calls;
 mod build;
+mod builder;
 mod evictions;
-mod make;
 mod plugins;
-mod present;
 mod process;
 mod slis;
+mod state_gauges;
 mod work;
 
 use std::collections::{HashMap, HashSet};
@@ -21,7 +22,7 @@ use prometheus::{
     TextEncoder,
 };
 
-use crate::scheduling::{Lead, Told};
+use crate::scheduling::{Lead, Report};
 use crate::traffic;
 use kubestep_api::Time;
 use kubestep_cluster::World;
@@ -30,11 +31,12 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus, QueueMove, QueueName};
 use kubestep_framework::status::Code;
 
+use async_calls::AsyncCalls;
+use builder::{MetricsBuilder, gauges};
 use evictions::Evictions;
-use make::{Maker, gauges};
 use plugins::Plugins;
-use present::Present;
 use process::Process;
+use state_gauges::StateGauges;
 use work::WorkMetrics;
 
 pub use slis::Slis;
@@ -61,9 +63,10 @@ pub struct Metrics {
     permit_seconds: HistogramVec,
     evictions: Evictions,
     volumes: IntCounterVec,
-    present: Present,
+    present: StateGauges,
     plugins: Plugins,
     work: WorkMetrics,
+    async_calls: Option<AsyncCalls>,
     state: State,
     /// When the running cycles began.
     under_way: HashMap<u64, Instant>,
@@ -83,11 +86,11 @@ struct State {
 }
 
 impl State {
-    fn new(make: &Maker<'_>, lease: &str) -> prometheus::Result<State> {
+    fn new(make: &MetricsBuilder<'_>, lease: &str) -> prometheus::Result<State> {
         Ok(State {
             handled: make.histograms(
                 "event_handling_duration_seconds",
-                "Time that a change of the cluster took",
+                "Time to handle a change of the cluster, by event",
                 &["event"],
                 (0.000_1, 2.0, 12),
             )?,
@@ -103,12 +106,21 @@ impl State {
             )?,
             creates: make.counters(
                 "resourceclaim_creates_total",
-                "Claims that were made for extended resources",
+                "Resource claims created for extended resources",
                 &["status"],
             )?,
             lease: lease.to_owned(),
         })
     }
+}
+
+fn after_flush(make: &MetricsBuilder<'_>) -> prometheus::Result<IntCounter> {
+    let help = "Pods bound after a timeout, not an event, requeued them";
+    make.counter("pod_scheduled_after_flush_total", help)
+}
+
+fn victims(make: &MetricsBuilder<'_>) -> prometheus::Result<Histogram> {
+    make.histogram("preemption_victims", "Victims selected per preemption", (1.0, 2.0, 7))
 }
 
 impl Metrics {
@@ -119,20 +131,22 @@ impl Metrics {
     /// Prometheus rejects a metric's name or labels.
     pub fn new(lease: &str, gates: &FeatureGates) -> prometheus::Result<Metrics> {
         let registry = Registry::new();
-        let make = Maker { registry: &registry };
+        let make = MetricsBuilder { registry: &registry };
         registry.register(Box::new(Process::new()?))?;
         traffic::register(&registry)?;
         build::register(&registry)?;
         let attempt = (0.001, 2.0, 15);
+        let async_calls = gates.enabled(Feature::SchedulerAsyncAPICalls);
+        let async_calls = async_calls.then(|| AsyncCalls::new(&make));
         Ok(Metrics {
             attempts: make.counters(
                 "schedule_attempts_total",
-                "Attempts to schedule pods, by the result",
+                "Attempts to schedule pods, by result",
                 &["result", "profile"],
             )?,
             attempt_seconds: make.histograms(
                 "scheduling_attempt_duration_seconds",
-                "Time of a scheduling attempt, binding included",
+                "Time of a scheduling attempt, including binding",
                 &["result", "profile"],
                 attempt,
             )?,
@@ -143,41 +157,39 @@ impl Metrics {
             )?,
             incoming: make.counters(
                 "queue_incoming_pods_total",
-                "Pods that came into a queue, by the event",
+                "Pods added to a queue, by event",
                 &["queue", "event"],
             )?,
             pod_attempts: make.histogram(
                 "pod_scheduling_attempts",
-                "Attempts that a bound pod took",
+                "Attempts until a pod was bound",
                 (1.0, 2.0, 5),
             )?,
             pod_seconds: make.histograms(
                 "pod_scheduling_sli_duration_seconds",
-                "Time from the queue to the node, by attempts",
+                "Time from entering the queue to the binding, by attempts",
                 &["attempts"],
                 (0.01, 2.0, 20),
             )?,
-            after_flush: make.counter(
-                "pod_scheduled_after_flush_total",
-                "Pods that were bound after no event but only the passing of time woke them",
-            )?,
-            preemptions: make.counter("preemption_attempts_total", "Preemptions so far")?,
-            victims: make.histogram("preemption_victims", "Victims chosen", (1.0, 2.0, 7))?,
+            after_flush: after_flush(&make)?,
+            preemptions: make.counter("preemption_attempts_total", "Preemption attempts")?,
+            victims: victims(&make)?,
             permit_seconds: make.histograms(
                 "permit_wait_duration_seconds",
-                "Time of the wait at Permit, by what ended it",
+                "Time that pods waited at Permit, by result",
                 &["result"],
                 attempt,
             )?,
             evictions: Evictions::new(&make)?,
             volumes: make.counters(
                 "volume_scheduling_stage_error_total",
-                "Errors of volume binding, by what it was doing",
+                "Errors of volume binding, by operation",
                 &["operation"],
             )?,
-            present: Present::new(&make)?,
+            present: StateGauges::new(&make)?,
             plugins: Plugins::new(&make)?,
             work: WorkMetrics::new(&make, gates)?,
+            async_calls: async_calls.transpose()?,
             state: State::new(&make, lease)?,
             under_way: HashMap::new(),
             queued: HashMap::new(),
@@ -192,29 +204,35 @@ impl Metrics {
     }
 
     /// Counts an event.
-    pub fn count(&mut self, told: &Told) {
-        match told {
-            Told::Cycle(record, took) => self.cycle(record, *took),
-            Told::Decided(record) => self.decided(record),
-            Told::Moved(moved) => self.moved(moved),
-            Told::Spent(record, spent) => self.plugins.spent(record.as_deref(), spent),
-            Told::Handled { event, took } => {
+    pub fn count(&mut self, report: &Report) {
+        match report {
+            Report::Cycle(record, took) => self.cycle(record, *took),
+            Report::Decided(record) => self.decided(record),
+            Report::Moved(moved) => self.moved(moved),
+            Report::Spent(record, spent) => self.plugins.spent(record.as_deref(), spent),
+            Report::Handled { event, took } => {
                 self.state.handled.with_label_values(&[event]).observe(took.as_secs_f64());
             }
-            Told::Lead(lead) => {
+            Report::Lead(lead) => {
                 let leads = i64::from(*lead == Lead::Leading);
                 self.state.master.with_label_values(&[&self.state.lease]).set(leads);
             }
-            Told::Done(done) => done.iter().for_each(|done| self.work.count(done)),
-            Told::Answered { what, error } => self.answered(what, error.is_some()),
-            Told::Notice(_) | Told::Tick { .. } => {}
+            Report::Done(done) => done.iter().for_each(|done| self.work.count(done)),
+            Report::Answered { what, error, call } => {
+                self.answered(what, error.is_some());
+                if let (Some(calls), Some(call)) = (&self.async_calls, call) {
+                    calls.answered(*call, error.is_some());
+                }
+            }
+            Report::Sent(call) => self.async_calls.iter().for_each(|calls| calls.sent(*call)),
+            Report::Notice(_) | Report::Tick { .. } => {}
         }
     }
 
     /// Reports which feature gates are enabled.
     pub fn tell_features(&self, gates: &FeatureGates) {
-        for feature in Feature::all() {
-            let stage = feature.stage().name();
+        for (feature, spec) in gates.known() {
+            let stage = spec.stage.name();
             let labels = [feature.name(), if stage == "GA" { "" } else { stage }];
             self.state.features.with_label_values(&labels).set(i64::from(gates.enabled(feature)));
         }

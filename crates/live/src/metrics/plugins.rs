@@ -5,11 +5,11 @@
 
 use prometheus::{HistogramVec, IntCounterVec};
 
-use crate::metrics::make::Maker;
+use crate::metrics::builder::MetricsBuilder;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::record::{CycleRecord, PluginStatus};
-use kubestep_framework::runtime::stopwatch::Spent;
 use kubestep_framework::status::Code;
+use kubestep_framework::stopwatch::Spent;
 
 /// Durations of plugins and of extension points.
 pub struct Plugins {
@@ -26,7 +26,7 @@ impl Plugins {
     ///
     /// # Errors
     /// Prometheus rejects a metric's name or labels.
-    pub fn new(make: &Maker<'_>) -> prometheus::Result<Plugins> {
+    pub fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<Plugins> {
         Ok(Plugins {
             seconds: make.histograms(
                 "plugin_execution_duration_seconds",
@@ -42,7 +42,7 @@ impl Plugins {
             )?,
             evaluations: make.counters(
                 "plugin_evaluation_total",
-                "How often a plugin was asked and had something to say",
+                "Calls of a plugin that did not skip",
                 &["plugin", "extension_point", "profile"],
             )?,
         })
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_cycle_is_told_by_plugin_and_by_point() {
         let registry = Registry::new();
-        let plugins = Plugins::new(&Maker { registry: &registry }).unwrap();
+        let plugins = Plugins::new(&MetricsBuilder { registry: &registry }).unwrap();
         let skipped = PluginStatus::new("NodePorts".into(), Status::skip());
         let record = CycleRecord {
             profile: "p".into(),

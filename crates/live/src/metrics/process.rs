@@ -11,14 +11,14 @@ use rustix::param::{clock_ticks_per_second, page_size};
 
 const NAMES: [(&str, &str); 9] = [
     ("process_cpu_seconds_total", "CPU time spent"),
-    ("process_max_fds", "Files that may be open at once"),
+    ("process_max_fds", "Limit of open files"),
     ("process_network_receive_bytes_total", "Bytes received over the network"),
     ("process_network_transmit_bytes_total", "Bytes sent over the network"),
-    ("process_open_fds", "Files that are open"),
+    ("process_open_fds", "Open files"),
     ("process_resident_memory_bytes", "Memory in use"),
-    ("process_start_time_seconds", "When the process began"),
-    ("process_virtual_memory_bytes", "Memory that is mapped"),
-    ("process_virtual_memory_max_bytes", "Memory that may be mapped; -1: any"),
+    ("process_start_time_seconds", "Start time of the process"),
+    ("process_virtual_memory_bytes", "Virtual memory"),
+    ("process_virtual_memory_max_bytes", "Limit of virtual memory; -1: unlimited"),
 ];
 
 /// The `process_*` series: CPU time, memory, open files, network.

@@ -4,7 +4,7 @@
 
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
-use super::make::gauges;
+use super::builder::gauges;
 
 /// The series of `/metrics/slis`: the result of each health check.
 #[derive(Clone)]
@@ -21,9 +21,9 @@ impl Slis {
     /// Prometheus rejects a metric's name or labels.
     pub fn new() -> prometheus::Result<Slis> {
         let registry = Registry::new();
-        let opts = Opts::new("kubernetes_healthcheck", "1 if the check was passed the last time");
+        let opts = Opts::new("kubernetes_healthcheck", "1 if the last run of the check passed");
         let check = gauges(&registry, opts, &["name", "type"])?;
-        let opts = Opts::new("kubernetes_healthchecks_total", "What checks came to");
+        let opts = Opts::new("kubernetes_healthchecks_total", "Results of health checks");
         let checks = IntCounterVec::new(opts, &["name", "status", "type"])?;
         registry.register(Box::new(checks.clone()))?;
         Ok(Slis { registry, check, checks })

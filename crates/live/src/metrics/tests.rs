@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::*;
+use kubestep_cluster::remote::CallType;
 use kubestep_config as config;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::events::ClusterEvent;
 use kubestep_framework::record::Candidate;
-use kubestep_framework::runtime::stopwatch::{Done, Spent, Work};
 use kubestep_framework::status::Status;
+use kubestep_framework::stopwatch::{Done, Spent, Work};
 
 /// The metrics that both kube-scheduler 1.36.2 and kubestep serve: name, type, labels. The
 /// remaining ones of kube-scheduler belong to Go, client-go or the API machinery, and are not about
@@ -17,6 +18,7 @@ const NAMES: &str = "\
 kubernetes_build_info gauge build_date,compiler,git_commit,git_tree_state,git_version,go_version,major,minor,platform
 kubernetes_feature_enabled gauge name,stage
 leader_election_master_status gauge name
+leader_election_slowpath_total counter name
 process_cpu_seconds_total counter
 process_max_fds gauge
 process_network_receive_bytes_total counter
@@ -28,17 +30,25 @@ process_virtual_memory_bytes gauge
 process_virtual_memory_max_bytes gauge
 rest_client_rate_limiter_duration_seconds histogram host,verb
 rest_client_request_duration_seconds histogram host,verb
+rest_client_request_retries_total counter code,host,verb
 rest_client_request_size_bytes histogram host,verb
 rest_client_requests_total counter code,host,method
 rest_client_response_size_bytes histogram host,verb
+rest_client_transport_cache_entries gauge
+rest_client_transport_create_calls_total counter result
+scheduler_async_api_call_execution_duration_seconds histogram call_type,result
+scheduler_async_api_call_execution_total counter call_type,result
 scheduler_batch_attempts_total counter profile,result
 scheduler_batch_cache_flushed_total counter profile,reason
 scheduler_cache_size gauge type
+scheduler_dra_bindingconditions_allocations_total counter driver,profile,status
+scheduler_dra_bindingconditions_wait_duration_seconds histogram driver,profile,status
 scheduler_event_handling_duration_seconds histogram event
 scheduler_framework_extension_point_duration_seconds histogram extension_point,profile,status
 scheduler_get_node_hint_duration_seconds histogram hinted,profile
 scheduler_goroutines gauge operation
 scheduler_inflight_events gauge event
+scheduler_pending_async_api_calls gauge call_type
 scheduler_pending_pods gauge queue
 scheduler_permit_wait_duration_seconds histogram result
 scheduler_plugin_evaluation_total counter extension_point,plugin,profile
@@ -78,8 +88,8 @@ fn record(outcome: Outcome) -> CycleRecord {
     }
 }
 
-fn moved(from: QueueName, to: QueueName, event: &str) -> Told {
-    Told::Moved(QueueMove {
+fn moved(from: QueueName, to: QueueName, event: &str) -> Report {
+    Report::Moved(QueueMove {
         time: Time(1_000_000),
         pod: record(Outcome::Waiting).pod,
         from,
@@ -94,7 +104,7 @@ fn moved(from: QueueName, to: QueueName, event: &str) -> Told {
 fn pods_that_only_time_woke_are_counted_once_they_are_bound() {
     use QueueName::{Active, InFlight, Unschedulable};
     let mut metrics = Metrics::new("", &FeatureGates::default()).unwrap();
-    let bound = Told::Decided(Arc::new(record(Outcome::Scheduled)));
+    let bound = Report::Decided(Arc::new(record(Outcome::Scheduled)));
     metrics.count(&moved(Unschedulable, Active, FLUSH));
     metrics.count(&moved(Active, InFlight, ""));
     metrics.count(&moved(InFlight, Unschedulable, "ScheduleAttemptFailure"));
@@ -113,9 +123,9 @@ fn a_pod_is_counted_from_the_queue_to_its_node() {
     let mut metrics = Metrics::new("kube-scheduler", &FeatureGates::default()).unwrap();
     metrics.count(&moved(QueueName::None, QueueName::Active, "UnschedulablePodAdd"));
     let took = Duration::from_millis(2);
-    metrics.count(&Told::Cycle(Arc::new(record(Outcome::Waiting)), took));
-    metrics.count(&Told::Decided(Arc::new(record(Outcome::Scheduled))));
-    metrics.count(&Told::Lead(Lead::Leading));
+    metrics.count(&Report::Cycle(Arc::new(record(Outcome::Waiting)), took));
+    metrics.count(&Report::Decided(Arc::new(record(Outcome::Scheduled))));
+    metrics.count(&Report::Lead(Lead::Leading));
     let text = String::from_utf8(text(&metrics.registry())).unwrap();
     for line in [
         "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"scheduled\"} 1",
@@ -160,27 +170,33 @@ fn everything(metrics: &mut Metrics) {
         Work::GroupAttempt { profile, result: "scheduled" },
         Work::BatchAttempt { profile, result: "no_hint" },
         Work::BatchFlush { profile, reason: "expired" },
+        Work::BindingConditions { profile, driver: "gpu.x".into(), status: "success" },
     ];
-    let answered = |what: &str| Told::Answered { what: what.into(), error: None };
+    let answered = |what: &str| Report::Answered { what: what.into(), error: None, call: None };
+    let call = CallType::PodBinding;
+    let bound =
+        Report::Answered { what: "bind".into(), error: None, call: Some((call, Duration::ZERO)) };
     let took = Duration::from_millis(2);
-    for told in [
-        Told::Lead(Lead::Leading),
-        Told::Handled { event: "NodeAdd".into(), took },
+    for report in [
+        Report::Lead(Lead::Leading),
+        Report::Handled { event: "NodeAdd".into(), took },
         moved(QueueName::None, QueueName::Active, "UnschedulablePodAdd"),
-        Told::Cycle(Arc::new(failed), took),
-        Told::Decided(Arc::new(waited)),
+        Report::Cycle(Arc::new(failed), took),
+        Report::Decided(Arc::new(waited)),
         answered("create claim"),
         answered("evict d/v"),
-        Told::Spent(None, vec![spent]),
-        Told::Done(work.map(|work| Done { work, nanos: 7 }).to_vec()),
+        Report::Sent(call),
+        bound,
+        Report::Spent(None, vec![spent]),
+        Report::Done(work.map(|work| Done { work, nanos: 7 }).to_vec()),
     ] {
-        metrics.count(&told);
+        metrics.count(&report);
     }
 }
 
 #[test]
 fn names_types_and_labels_are_those_of_kube_scheduler() {
-    let gates = FeatureGates::parse("GenericWorkload=true").unwrap();
+    let gates = FeatureGates::parse("GenericWorkload=true,SchedulerAsyncAPICalls=true").unwrap();
     let mut metrics = Metrics::new("kube-scheduler", &gates).unwrap();
     metrics.tell_features(&gates);
     everything(&mut metrics);
@@ -189,6 +205,9 @@ fn names_types_and_labels_are_those_of_kube_scheduler() {
     traffic::asked("h", "GET", Some(200), Duration::ZERO, 0);
     traffic::received("h", "GET", 1);
     traffic::waited("h", "GET", Duration::ZERO);
+    traffic::retried("h", "GET", 503);
+    traffic::connected();
+    traffic::renewed_slowly("kube-scheduler");
     let families = metrics.registry().gather();
     let line = |family: &prometheus::proto::MetricFamily| {
         let mut labels: Vec<&str> =

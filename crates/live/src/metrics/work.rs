@@ -3,9 +3,9 @@
 
 use prometheus::{Histogram, HistogramVec, IntCounterVec};
 
-use crate::metrics::make::{Buckets, Maker};
+use crate::metrics::builder::{Buckets, MetricsBuilder};
 use kubestep_config::{Feature, FeatureGates};
-use kubestep_framework::runtime::stopwatch::{Done, Work};
+use kubestep_framework::stopwatch::{Done, Work};
 
 /// From 0.01 ms to 20 ms.
 const BATCHING: Buckets = (0.000_01, 2.0, 12);
@@ -20,6 +20,32 @@ pub struct WorkMetrics {
     batch_flushes: IntCounterVec,
     queueing_hint: HistogramVec,
     groups: Option<Groups>,
+    conditions: Option<BindingConditions>,
+}
+
+/// Series about devices with binding conditions.
+struct BindingConditions {
+    allocations: IntCounterVec,
+    waited: HistogramVec,
+}
+
+impl BindingConditions {
+    fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<BindingConditions> {
+        let labels = ["profile", "driver", "status"];
+        Ok(BindingConditions {
+            allocations: make.counters(
+                "dra_bindingconditions_allocations_total",
+                "Attempts with devices that have binding conditions, by driver and result",
+                &labels,
+            )?,
+            waited: make.histograms(
+                "dra_bindingconditions_wait_duration_seconds",
+                "Time of the wait for binding conditions in PreBind",
+                &labels,
+                (0.1, 2.0, 14),
+            )?,
+        })
+    }
 }
 
 struct Groups {
@@ -29,11 +55,11 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(make: &Maker<'_>) -> prometheus::Result<Groups> {
+    fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<Groups> {
         Ok(Groups {
             attempts: make.counters(
                 "podgroup_schedule_attempts_total",
-                "Attempts to schedule pod groups, by the result",
+                "Attempts to schedule pod groups, by result",
                 &["result", "profile"],
             )?,
             attempt: make.histograms(
@@ -44,7 +70,7 @@ impl Groups {
             )?,
             algorithm: make.histogram(
                 "podgroup_scheduling_algorithm_duration_seconds",
-                "Time of the search for places for a pod group",
+                "Time to find nodes for a pod group",
                 ATTEMPT,
             )?,
         })
@@ -52,42 +78,46 @@ impl Groups {
 }
 
 impl WorkMetrics {
-    /// All counters at zero. The series of pod groups exist only with their feature gate.
+    /// All counters at zero. The series of pod groups and of binding conditions exist only with
+    /// their feature gates.
     ///
     /// # Errors
     /// Prometheus rejects a metric's name or labels.
-    pub fn new(make: &Maker<'_>, gates: &FeatureGates) -> prometheus::Result<WorkMetrics> {
+    pub fn new(make: &MetricsBuilder<'_>, gates: &FeatureGates) -> prometheus::Result<WorkMetrics> {
         let groups = gates.enabled(Feature::GenericWorkload).then(|| Groups::new(make));
+        let conditions = gates.enabled(Feature::DRADeviceBindingConditions);
+        let conditions = conditions.then(|| BindingConditions::new(make));
         Ok(WorkMetrics {
             node_hint: make.histograms(
                 "get_node_hint_duration_seconds",
-                "Time that it took batching to propose a node, or none",
+                "Time until batching returned a node hint, or none",
                 &["hinted", "profile"],
                 BATCHING,
             )?,
             stored: make.histograms(
                 "store_schedule_results_duration_seconds",
-                "Time that it took to store a cycle's result for batching",
+                "Time to store a cycle's result for batching",
                 &["profile"],
                 BATCHING,
             )?,
             batch_attempts: make.counters(
                 "batch_attempts_total",
-                "Attempts to use batching, by the result",
+                "Attempts to use batching, by result",
                 &["profile", "result"],
             )?,
             batch_flushes: make.counters(
                 "batch_cache_flushed_total",
-                "Stored results that could not be used, by the reason",
+                "Stored results that could not be used, by reason",
                 &["profile", "reason"],
             )?,
             queueing_hint: make.histograms(
                 "queueing_hint_execution_duration_seconds",
-                "Time that it took a plugin to judge an event",
+                "Time of a queueing hint, by plugin and event",
                 &["plugin", "event", "hint"],
                 (0.000_01, 1.5, 20),
             )?,
             groups: groups.transpose()?,
+            conditions: conditions.transpose()?,
         })
     }
 
@@ -111,6 +141,13 @@ impl WorkMetrics {
             Work::QueueingHint { plugin, event, answer } => {
                 let labels = [plugin.as_str(), &event.label(), answer.as_str()];
                 self.queueing_hint.with_label_values(&labels).observe(seconds);
+            }
+            Work::BindingConditions { profile, driver, status } => {
+                let labels = [profile.as_str(), driver.as_str(), status];
+                if let Some(conditions) = &self.conditions {
+                    conditions.allocations.with_label_values(&labels).inc();
+                    conditions.waited.with_label_values(&labels).observe(seconds);
+                }
             }
             Work::GroupAlgorithm => {
                 self.groups.iter().for_each(|groups| groups.algorithm.observe(seconds));

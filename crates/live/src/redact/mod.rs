@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::feed::{Delta, Event, Notice};
-use crate::told::Told;
+use crate::scheduler_events::SchedulerEvent;
 use kubestep_api::{Kind, Object};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_source::recording::{Header, Note, Recorded, What};
@@ -148,14 +148,14 @@ impl Redactor {
     }
 
     /// An event of a scheduler, pseudonymized.
-    pub fn told(&mut self, told: &Told) -> Told {
-        let (namespace, name) = told.pod.split_once('/').unwrap_or(("", &told.pod));
-        Told {
+    pub fn scheduler_event(&mut self, event: &SchedulerEvent) -> SchedulerEvent {
+        let (namespace, name) = event.pod.split_once('/').unwrap_or(("", &event.pod));
+        SchedulerEvent {
             pod: format!("{}/{}", self.name(namespace, "namespace"), self.name(name, "pod")),
-            uid: self.name(&told.uid, "uid"),
-            reporter: self.scheduler(&told.reporter),
-            reason: told.reason.clone(),
-            message: self.message(&told.message),
+            uid: self.name(&event.uid, "uid"),
+            reporter: self.scheduler(&event.reporter),
+            reason: event.reason.clone(),
+            message: self.message(&event.message),
         }
     }
 
@@ -224,8 +224,9 @@ impl Redactor {
     fn note(&mut self, note: &mut Note) {
         *note = match note.clone() {
             Note::Event { pod, uid, reporter, reason, message } => {
-                let told = self.told(&Told { pod, uid, reporter, reason, message });
-                let Told { pod, uid, reporter, reason, message } = told;
+                let event =
+                    self.scheduler_event(&SchedulerEvent { pod, uid, reporter, reason, message });
+                let SchedulerEvent { pod, uid, reporter, reason, message } = event;
                 Note::Event { pod, uid, reporter, reason, message }
             }
             Note::Notice { serious, text } => Note::Notice { serious, text: self.message(&text) },

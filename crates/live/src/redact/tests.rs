@@ -101,7 +101,7 @@ fn told(record: &CycleRecord, rename: &dyn Fn(&str) -> String) -> String {
     let node = |slot: &kubestep_framework::node::NodeId| rename(&record.nodes.name(*slot));
     let named = |name: Option<kubestep_api::intern::Symbol>| name.map(|name| rename(&name));
     let verdicts = record.nodes.order.iter().map(|slot| {
-        let official = record.filter.official.get(*slot);
+        let official = record.filter.verdicts.get(*slot);
         let status = official.and_then(|id| record.verdicts.get(id));
         let status = status.map(|status| (status.code().as_str(), status.plugin().to_string()));
         format!("{} {:?}", node(slot), status.or(official.map(|id| ("", id.0.to_string()))))

@@ -56,7 +56,7 @@ impl Media {
 }
 
 /// The best media type that is offered and allowed. `None`: none is acceptable.
-pub fn negotiate<'a>(
+pub(crate) fn negotiate<'a>(
     header: &'a str,
     offered: &[Media],
     allows: impl Fn(Media, Option<Target<'_>>) -> bool,

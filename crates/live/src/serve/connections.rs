@@ -142,7 +142,7 @@ fn spare_descriptor() -> Option<File> {
 
 impl Slot {
     /// Answers one request, during which the connection does not count as idle.
-    pub async fn answering<T>(&self, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn answering<T>(&self, work: impl Future<Output = T>) -> T {
         self.mark(true);
         let answer = work.await;
         self.mark(false);

@@ -23,7 +23,7 @@ use tokio::sync::OnceCell;
 use crate::failure::Failure;
 use crate::link::{Link, Target};
 use crate::serve::{JSON, TEXT, plain};
-use crate::write::{Call, Calls, Content, Gate, Manner};
+use crate::write::{Call, Calls, Content, Gate, WriteOptions};
 
 /// Most cached answers; when it is reached, the cache is cleared.
 const REMEMBERED: usize = 1_000;
@@ -166,9 +166,10 @@ impl Asked {
         let calls = self.calls.get_or_try_init(|| async {
             let link = Link::new(self.target.clone()).await;
             let link = link.map_err(|error| Failure::Unreachable(error.to_string()))?;
-            let (gate, manner) = (Gate::closed(""), Manner { qps: -1.0, burst: 1, dry_run: false });
+            let (gate, options) =
+                (Gate::closed(""), WriteOptions { qps: -1.0, burst: 1, dry_run: false });
             gate.open();
-            Ok::<_, Failure>(Calls::new(link, gate, &manner))
+            Ok::<_, Failure>(Calls::new(link, gate, &options))
         });
         let (method, content) = (Method::POST, Content::Json);
         let call = Call { method, path: path.to_owned(), content, body };

@@ -125,7 +125,7 @@ fn another_pick_of_a_tie_is_taken_over() {
         _ => ("n2", "n1"),
     };
     play.says(web().on(theirs).into());
-    let reason = "2 nodes have the best total; upstream picks by chance";
+    let reason = "2 nodes have the best total; upstream picks one at random";
     assert_eq!(play.last(), (Verdict::Tie, reason));
     assert_eq!(play.node_of("web"), theirs);
     let cache = play.session.world().scheduler().cache();
@@ -138,7 +138,7 @@ fn a_node_that_we_refuse_is_named_with_the_plugin() {
     let mut play = Play::new(vec![pod("old").requests("cpu", "2").on("n1").into()]);
     // In one batch: the embedded scheduler decides right before the other decision is applied.
     play.says_all(vec![web().into(), web().on("n1").into()]);
-    let reason = "Filter: NodeResourcesFit refuses n1 here: Insufficient cpu";
+    let reason = "Filter: NodeResourcesFit rejects n1 here: Insufficient cpu";
     assert_eq!(play.last(), (Verdict::Different, reason));
     assert_eq!(play.node_of("web"), "n1");
     assert_eq!(play.shadow.decisions()[0].ours, "bound to n2");

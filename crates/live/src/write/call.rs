@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::link::Link;
 use crate::traffic;
 use crate::write::limiter::Limiter;
-use crate::write::{Gate, Manner};
+use crate::write::{Gate, WriteOptions};
 
 /// How often a write is sent again to a server that sends `Retry-After`.
 const PATIENCE: u32 = 10;
@@ -66,9 +66,9 @@ pub(crate) struct Call {
 
 impl Calls {
     /// Sends through this connection and gate.
-    pub fn new(link: Link, gate: Gate, manner: &Manner) -> Calls {
-        let limiter = Limiter::new(manner.qps, manner.burst);
-        Calls { link, gate, limiter, dry_run: manner.dry_run }
+    pub fn new(link: Link, gate: Gate, options: &WriteOptions) -> Calls {
+        let limiter = Limiter::new(options.qps, options.burst);
+        Calls { link, gate, limiter, dry_run: options.dry_run }
     }
 
     /// The gate that all writes pass.
@@ -100,7 +100,7 @@ impl Calls {
     ///
     /// # Errors
     /// As [`Calls::make`], for the last attempt.
-    pub async fn make_again(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn make_again(&self, call: &Call) -> Result<Vec<u8>, Failure> {
         for pause in PAUSES {
             match self.make(call).await {
                 Err(failure) if is_transient(&failure) => sleep(pause).await,
@@ -115,12 +115,10 @@ impl Calls {
             let began = Instant::now();
             self.limiter.turn().await;
             traffic::waited(self.link.host(), call.method.as_str(), began.elapsed());
-            match self.renewed(call).await {
-                Err(Failure::Busy { after, .. }) => {
-                    sleep(after.unwrap_or(Duration::from_secs(1))).await;
-                }
-                answer => return answer,
-            }
+            let answer = self.renewed(call).await;
+            let Some(pause) = answer.as_ref().err().and_then(pause) else { return answer };
+            sleep(pause.1).await;
+            traffic::retried(self.link.host(), call.method.as_str(), pause.0);
         }
         self.renewed(call).await
     }
@@ -165,8 +163,18 @@ impl Calls {
                 false => Err(Failure::of_answer(code, &headers, &body)),
             }
         };
-        let late = |_| Failure::Unreachable(format!("no answer within {} s", ANSWER.as_secs()));
+        let late = |_| Failure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
         timeout(ANSWER, whole).await.map_err(late)?
+    }
+}
+
+/// The status code and the pause before a write is sent again, if the server asks for that: with
+/// 429, or with `Retry-After` and an error of its own, as in client-go.
+fn pause(failure: &Failure) -> Option<(u16, Duration)> {
+    match failure {
+        Failure::Busy { after, .. } => Some((429, after.unwrap_or(Duration::from_secs(1)))),
+        Failure::Server { code, after, .. } => after.map(|after| (*code, after)),
+        _ => None,
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::time::{interval, sleep};
 use crate::clock;
 use crate::failure::Failure;
 use crate::write::call::{Call, Calls, Content};
-use crate::write::series::{Series, Told};
+use crate::write::series::{ReportedEvent, Series};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ResourceVersion, Time};
 use kubestep_framework::host::ApiEvent;
@@ -67,7 +67,7 @@ async fn tell_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, Re
     let (places, host) = (Arc::new(Semaphore::new(WORKERS)), hostname());
     let mut under_way = JoinSet::new();
     loop {
-        let told = tokio::select! {
+        let reported = tokio::select! {
             event = events.recv() => match event {
                 Some((event, version)) => {
                     series.take(event, version, clock::local()).into_iter().collect()
@@ -77,11 +77,11 @@ async fn tell_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, Re
             _ = ends.tick() => series.finish(clock::local()),
         };
         while under_way.try_join_next().is_some() {}
-        for told in told.into_iter().take(QUEUE.saturating_sub(under_way.len())) {
+        for reported in reported.into_iter().take(QUEUE.saturating_sub(under_way.len())) {
             let (calls, places, host) = (calls.clone(), places.clone(), host.clone());
             under_way.spawn(async move {
                 let _place = places.acquire_owned().await;
-                tell(&calls, &told, &host).await;
+                tell(&calls, &reported, &host).await;
             });
         }
     }
@@ -90,19 +90,19 @@ async fn tell_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, Re
 
 /// Writes one event, with retries while the server cannot be reached. An event that the server
 /// rejects is dropped.
-async fn tell(calls: &Calls, told: &Told, host: &str) {
+async fn tell(calls: &Calls, reported: &ReportedEvent, host: &str) {
     for _ in 0..TRIES {
-        let answer = match told.series {
-            None => create(calls, told, host).await,
-            Some(_) => match calls.make(&patch(told)).await {
-                Err(Failure::Absent(_)) => create(calls, told, host).await,
+        let answer = match reported.series {
+            None => create(calls, reported, host).await,
+            Some(_) => match calls.make(&patch(reported)).await {
+                Err(Failure::Absent(_)) => create(calls, reported, host).await,
                 answer => answer.map(drop),
             },
         };
         let again = match answer {
             Err(Failure::Unreachable(_)) => true,
             // The first event of a series may not exist yet.
-            Err(Failure::Server { code: 409, .. }) => told.series.is_some(),
+            Err(Failure::Server { code: 409, .. }) => reported.series.is_some(),
             _ => false,
         };
         if !again || !calls.gate().is_open() {
@@ -112,30 +112,30 @@ async fn tell(calls: &Calls, told: &Told, host: &str) {
     }
 }
 
-async fn create(calls: &Calls, told: &Told, host: &str) -> Result<(), Failure> {
-    let path = path(told);
-    let body = event_json(told, host);
+async fn create(calls: &Calls, reported: &ReportedEvent, host: &str) -> Result<(), Failure> {
+    let path = path(reported);
+    let body = event_json(reported, host);
     let call = Call { method: Method::POST, path, content: Content::Json, body };
     calls.make(&call).await.map(drop)
 }
 
-fn path(told: &Told) -> String {
-    format!("/apis/events.k8s.io/v1/namespaces/{}/events", told.event.regarding.namespace)
+fn path(reported: &ReportedEvent) -> String {
+    format!("/apis/events.k8s.io/v1/namespaces/{}/events", reported.event.regarding.namespace)
 }
 
-fn patch(told: &Told) -> Call {
-    let path = format!("{}/{}", path(told), told.name);
-    let body = json!({ "series": series_json(told) });
+fn patch(reported: &ReportedEvent) -> Call {
+    let path = format!("{}/{}", path(reported), reported.name);
+    let body = json!({ "series": series_json(reported) });
     Call { method: Method::PATCH, path, content: Content::StrategicPatch, body }
 }
 
-fn event_json(told: &Told, host: &str) -> Value {
-    let event = &told.event;
+fn event_json(reported: &ReportedEvent, host: &str) -> Value {
+    let event = &reported.event;
     let mut json = json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": told.name, "namespace": event.regarding.namespace},
-        "eventTime": micros(told.since),
+        "metadata": {"name": reported.name, "namespace": event.regarding.namespace},
+        "eventTime": micros(reported.since),
         "reportingController": event.reporter,
         "reportingInstance": format!("{}-{host}", event.reporter),
         "action": event.action,
@@ -144,20 +144,20 @@ fn event_json(told: &Told, host: &str) -> Value {
         "note": event.note,
         "regarding": pod_json(event.regarding, event.uid),
     });
-    json["regarding"]["resourceVersion"] = told.version.to_string().into();
+    json["regarding"]["resourceVersion"] = reported.version.to_string().into();
     if let Some((group, uid)) = event.related {
         json["related"] = pod_json(group, uid);
         json["related"]["kind"] = "PodGroup".into();
         json["related"]["apiVersion"] = GROUPS.into();
     }
-    if told.series.is_some() {
-        json["series"] = series_json(told);
+    if reported.series.is_some() {
+        json["series"] = series_json(reported);
     }
     json
 }
 
-fn series_json(told: &Told) -> Value {
-    match told.series {
+fn series_json(reported: &ReportedEvent) -> Value {
+    match reported.series {
         Some((count, last)) => json!({"count": count, "lastObservedTime": micros(last)}),
         None => Value::Null,
     }
@@ -209,14 +209,14 @@ mod tests {
         let since = Time(1_767_225_600_000_000);
         let mut series = Series::default();
         series.take(event.clone(), "7".into(), since);
-        let told = series.take(event, "7".into(), Time(since.0 + 5)).unwrap();
-        let json = event_json(&told, "host");
+        let reported = series.take(event, "7".into(), Time(since.0 + 5)).unwrap();
+        let json = event_json(&reported, "host");
         assert_eq!(json["eventTime"], "2026-01-01T00:00:00.000000Z");
         assert_eq!(json["reportingInstance"], "s-host");
         assert_eq!(json["regarding"]["resourceVersion"], "7");
         assert_eq!([&json["related"]["uid"], &json["related"]["kind"]], ["2", "PodGroup"]);
         let last = "2026-01-01T00:00:00.000005Z";
         assert_eq!(json["series"], json!({"count": 2, "lastObservedTime": last}));
-        assert_eq!(patch(&told).path, format!("{}/{}", path(&told), told.name));
+        assert_eq!(patch(&reported).path, format!("{}/{}", path(&reported), reported.name));
     }
 }

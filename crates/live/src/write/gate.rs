@@ -54,7 +54,7 @@ impl Gate {
     }
 
     /// Stops all writes immediately and permanently.
-    pub fn shut(&self, why: &str) {
+    pub(crate) fn shut(&self, why: &str) {
         self.0.send_replace(State::Shut(why.to_owned()));
     }
 
@@ -64,7 +64,7 @@ impl Gate {
     }
 
     /// Waits until it is closed. Returns the reason.
-    pub async fn until_closed(&self) -> String {
+    pub(crate) async fn until_closed(&self) -> String {
         let mut state = self.0.subscribe();
         let closed = state.wait_for(|state| state.reason().is_some()).await;
         let reason = closed.ok().and_then(|state| state.reason().cloned());

@@ -54,13 +54,13 @@ pub struct Lanes {
 }
 
 /// A position in a lane.
-pub struct Place {
+pub struct LaneTicket {
     before: Option<oneshot::Receiver<()>>,
-    turn: Turn,
+    guard: LaneGuard,
 }
 
 /// Held while the write is sent; dropping it starts the next one.
-pub struct Turn {
+pub struct LaneGuard {
     lane: Lane,
     number: u64,
     ends: Arc<Mutex<Ends>>,
@@ -69,28 +69,28 @@ pub struct Turn {
 
 impl Lanes {
     /// Takes the next position.
-    pub fn enter(&mut self, lane: Lane) -> Place {
+    pub fn enter(&mut self, lane: Lane) -> LaneTicket {
         self.entered += 1;
         let (end, ended) = oneshot::channel();
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let before = ends.insert(lane, (self.entered, ended)).map(|(_, ended)| ended);
-        let turn = Turn { lane, number: self.entered, ends: self.ends.clone(), _end: end };
-        Place { before, turn }
+        let guard = LaneGuard { lane, number: self.entered, ends: self.ends.clone(), _end: end };
+        LaneTicket { before, guard }
     }
 }
 
-impl Place {
+impl LaneTicket {
     /// Waits for the earlier writes of the lane.
-    pub async fn turn(self) -> Turn {
+    pub async fn turn(self) -> LaneGuard {
         if let Some(before) = self.before {
-            // An earlier turn ends by being dropped, which the channel reports as an error.
+            // An earlier guard ends by being dropped, which the channel reports as an error.
             let _ended = before.await;
         }
-        self.turn
+        self.guard
     }
 }
 
-impl Drop for Turn {
+impl Drop for LaneGuard {
     fn drop(&mut self) {
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         if ends.get(&self.lane).is_some_and(|(newest, _)| *newest == self.number) {

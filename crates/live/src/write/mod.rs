@@ -3,39 +3,35 @@
 //!
 //! A separate thread sends many writes at once, but those to one object in order: `Lane` defines
 //! which are sequential. All of them pass the [`Gate`]: as soon as it is closed, because the lease
-//! or the connection is lost, queued writes and writes in flight fail. Each kind of write has its
-//! file; `call` sends them all.
+//! or the connection is lost, queued writes and writes in flight fail. Each kind of object that is
+//! written has its file; `call` sends them all.
 
-mod binding;
 mod call;
 mod claim;
-mod creation;
 mod event;
-mod eviction;
 mod extender;
 mod gate;
 mod lanes;
 mod limiter;
-mod merge;
 mod object;
-mod pod_status;
+mod pod;
 pub mod rights;
 mod series;
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 use crate::failure::Failure;
 use crate::link::{Link, LinkError, Target};
+use crate::runtime::{self, Begun};
 use kubestep_cluster::ExtenderFn;
-use kubestep_cluster::remote::{Answer, Outgoing, Request, Written};
+use kubestep_cluster::remote::{Answer, CallType, Outgoing, Request, Written};
 
 pub use event::hostname;
 pub use gate::Gate;
@@ -54,7 +50,7 @@ const AT_END: Duration = Duration::from_secs(5);
 
 /// Rate limit and mode of writes.
 #[derive(Clone, Debug)]
-pub struct Manner {
+pub struct WriteOptions {
     /// Sustained writes per second; not limited if negative.
     pub qps: f32,
     /// Writes that may be sent at once after a pause.
@@ -65,19 +61,21 @@ pub struct Manner {
 
 /// The result of a write.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct WriteResult {
     /// The ticket of the request.
     pub ticket: u64,
     /// The result for the scheduler.
     pub answer: Answer,
     /// The write, in a few words.
     pub what: String,
+    /// What sort of call it was, and how long it took.
+    pub call: Option<(CallType, Duration)>,
 }
 
 /// Sends writes. Dropping it finishes those in flight, unless its gate is closed.
 pub struct Writer {
     inbox: Option<UnboundedSender<Outgoing>>,
-    answers: UnboundedReceiver<Answered>,
+    answers: UnboundedReceiver<WriteResult>,
     gate: Gate,
     extenders: Extenders,
     thread: Option<JoinHandle<()>>,
@@ -88,38 +86,27 @@ impl Writer {
     ///
     /// # Errors
     /// The cluster cannot be reached.
-    pub fn start(target: Target, manner: Manner) -> Result<Writer, LinkError> {
+    pub fn start(target: Target, options: WriteOptions) -> Result<Writer, LinkError> {
         let (inbox, requests) = unbounded_channel();
         let (answered, answers) = unbounded_channel();
         let gate = Gate::closed("writing has not started");
-        let (opened, opening) = mpsc::channel();
         let passed = gate.clone();
         let extenders = Extenders::default();
         let asked = extenders.clone();
-        let work = move || {
-            let runtime = match Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(error) => return drop(opened.send(Err(no_thread(&error)))),
-            };
-            runtime.block_on(async {
-                let links =
-                    async { Ok((Link::new(target.clone()).await?, Link::new(target).await?)) };
-                match links.await {
-                    Ok((main, events)) => {
-                        let calls = |link| Arc::new(Calls::new(link, passed.clone(), &manner));
-                        let (main, events) = (calls(main), calls(events));
-                        // The receiver is dropped if the program ends now.
-                        let _told = opened.send(Ok(()));
-                        serve(main, Events::new(events), asked, requests, answered).await;
-                    }
-                    Err(error) => drop(opened.send(Err(error))),
+        let work = move |opened: Begun<()>| async move {
+            let links = async { Ok((Link::new(target.clone()).await?, Link::new(target).await?)) };
+            match links.await {
+                Ok((main, events)) => {
+                    let calls = |link| Arc::new(Calls::new(link, passed.clone(), &options));
+                    let (main, events) = (calls(main), calls(events));
+                    // The receiver is dropped if the program ends now.
+                    let _told = opened.send(Ok(()));
+                    serve(main, Events::new(events), asked, requests, answered).await;
                 }
-            });
+                Err(error) => drop(opened.send(Err(error))),
+            }
         };
-        let thread = thread::Builder::new().name("writes".into()).spawn(work);
-        let thread = thread.map_err(|error| no_thread(&error))?;
-        let ended = |_| no_thread(&std::io::Error::other("the thread has ended"));
-        opening.recv().map_err(ended)??;
+        let ((), thread) = runtime::begin("writes", "writing to the cluster", work)?;
         Ok(Writer { inbox: Some(inbox), answers, gate, extenders, thread: Some(thread) })
     }
 
@@ -142,12 +129,12 @@ impl Writer {
     }
 
     /// The next answer, once there is one.
-    pub async fn next(&mut self) -> Option<Answered> {
+    pub async fn next(&mut self) -> Option<WriteResult> {
         self.answers.recv().await
     }
 
     /// The next answer, for callers that wait for several things.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answered>> {
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<WriteResult>> {
         self.answers.poll_recv(cx)
     }
 
@@ -157,7 +144,7 @@ impl Writer {
     }
 
     /// The next answer, if there is one already.
-    pub fn try_next(&mut self) -> Option<Answered> {
+    pub fn try_next(&mut self) -> Option<WriteResult> {
         self.answers.try_recv().ok()
     }
 }
@@ -172,17 +159,13 @@ impl Drop for Writer {
     }
 }
 
-fn no_thread(error: &std::io::Error) -> LinkError {
-    LinkError::Config { from: "writing to the cluster".into(), problem: error.to_string() }
-}
-
 /// Sends writes until the sender is dropped.
 async fn serve(
     calls: Arc<Calls>,
     events: Events,
     extenders: Extenders,
     mut requests: UnboundedReceiver<Outgoing>,
-    answers: UnboundedSender<Answered>,
+    answers: UnboundedSender<WriteResult>,
 ) {
     let (mut lanes, places) = (Lanes::default(), Places::default());
     let mut under_way = JoinSet::new();
@@ -199,11 +182,12 @@ async fn serve(
         under_way.spawn(async move {
             let _turn = lane.turn().await;
             let _place = places.acquire_owned().await;
-            let what = request.words();
+            let (what, call, began) = (request.words(), request.call_type(), Instant::now());
             let answer = make(&calls, &extenders, request).await;
             let answer = answer.map_err(|failure| failure.words());
+            let call = call.map(|call| (call, began.elapsed()));
             // At the end of the program the receiver may be dropped.
-            let _told = answers.send(Answered { ticket, answer, what });
+            let _told = answers.send(WriteResult { ticket, answer, what, call });
         });
     }
     let end = async {
@@ -215,22 +199,22 @@ async fn serve(
 
 async fn make(calls: &Calls, extenders: &Extenders, request: Request) -> Result<Written, Failure> {
     match request {
-        Request::Bind { pod, node } => binding::bind(calls, pod, node).await,
+        Request::Bind { pod, node } => pod::bind(calls, pod, node).await,
         Request::ExtenderBind { call, .. } => extender::bind(calls.gate(), extenders, call).await,
-        Request::PodStatus { pod, patch } => pod_status::patch(calls, pod, &patch).await,
-        Request::Evict { pod, condition } => eviction::evict(calls, pod, condition).await,
+        Request::PodStatus { pod, patch } => pod::patch(calls, pod, &patch).await,
+        Request::Evict { pod, condition } => pod::evict(calls, pod, condition).await,
         Request::ExtendedResourceClaim { pod, status } => {
-            pod_status::name_claim(calls, pod, &status).await
+            pod::name_claim(calls, pod, &status).await
         }
         Request::NodeResourceClaims { pod, statuses } => {
-            pod_status::name_node_resources(calls, pod, &statuses).await
+            pod::name_node_resources(calls, pod, &statuses).await
         }
         Request::Update { before, after } => object::update(calls, &before, &after).await,
-        Request::Create(object) => creation::create(calls, &object).await,
+        Request::Create(object) => object::create(calls, &object).await,
         Request::ReleaseClaim { key, uid, user } => claim::release(calls, key, uid, user).await,
         Request::DeleteClaim { claim, finalizer } => claim::delete(calls, &claim, finalizer).await,
         Request::GroupCondition { key, uid, condition } => {
-            pod_status::set_group_condition(calls, key, uid, &condition).await
+            pod::set_group_condition(calls, key, uid, &condition).await
         }
         // Events have a queue of their own.
         Request::Event { .. } => Ok(Written::Done),

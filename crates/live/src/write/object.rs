@@ -5,13 +5,12 @@
 //! with that version: if another client was faster, the server rejects it.
 
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 use crate::kinds::{self, ReadKind};
 use crate::list;
 use crate::write::call::{Call, Calls, Content};
-use crate::write::merge::difference;
 use kubestep_api::{Kind, Object};
 use kubestep_cluster::remote::Written;
 use kubestep_framework::pod::NamespacedName;
@@ -75,7 +74,7 @@ async fn send(
     let call = Call { method, path: format!("{path}{part}"), content, body: patch };
     match calls.make(&call).await {
         // As upstream, only updates of resource claims are retried.
-        Err(Failure::Server { code: CONFLICT, message }) if row.kind == Kind::ResourceClaim => {
+        Err(Failure::Server { code: CONFLICT, message, .. }) if row.kind == Kind::ResourceClaim => {
             newest(calls, row, &path, message).await
         }
         answer => read(row, &answer?),
@@ -89,7 +88,7 @@ async fn newest(
     path: &str,
     problem: String,
 ) -> Result<Written, Failure> {
-    let refused = |problem| Failure::Server { code: CONFLICT, message: problem };
+    let refused = |problem| Failure::Server { code: CONFLICT, message: problem, after: None };
     let Ok(answer) = calls.get(path).await else { return Err(refused(problem)) };
     match read(row, &answer) {
         Ok(Written::Object(newest)) => Ok(Written::Conflict { problem, newest }),
@@ -114,6 +113,46 @@ pub(super) fn place(
     Ok((row, format!("{list}/{}", key.name)))
 }
 
+/// The merge patch (RFC 7396) that turns `before` into `after`; `None` if they are equal. We do not
+/// know every field that the server has, so only what changed may be sent.
+pub(super) fn difference(before: &Value, after: &Value) -> Option<Value> {
+    match (before, after) {
+        (before, after) if before == after => None,
+        (Value::Object(before), Value::Object(after)) => Some(of_maps(before, after).into()),
+        (_, after) => Some(after.clone()),
+    }
+}
+
+fn of_maps(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<String, Value> {
+    let mut patch = Map::new();
+    for (name, value) in after {
+        let old = before.get(name).unwrap_or(&Value::Null);
+        if let Some(change) = difference(old, value) {
+            patch.insert(name.clone(), change);
+        }
+    }
+    for name in before.keys().filter(|name| !after.contains_key(*name)) {
+        patch.insert(name.clone(), Value::Null);
+    }
+    patch
+}
+
+/// Creates an object and returns the server's version of it.
+///
+/// # Errors
+/// The server did not create it.
+pub(super) async fn create(calls: &Calls, object: &Object) -> Result<Written, Failure> {
+    let (kind, namespace) = (object.kind(), object.metadata().namespace);
+    let row = kinds::row(kind).ok_or_else(|| Failure::Malformed(format!("{kind} is not read")))?;
+    let version = row.versions[0];
+    let mut body = object.to_json().map_err(|error| Failure::Malformed(error.to_string()))?;
+    body["apiVersion"] = row.api_version(version).into();
+    body["kind"] = kind.to_string().into();
+    let path = row.path(version, Some(namespace.as_str()));
+    let call = Call { method: Method::POST, path, content: Content::Json, body };
+    read(row, &calls.make(&call).await?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,5 +174,15 @@ mod tests {
             path(Kind::ResourceClaim, "shop"),
             "/apis/resource.k8s.io/v1/namespaces/shop/resourceclaims/x"
         );
+    }
+    use serde_json::json;
+
+    #[test]
+    fn only_what_changed() {
+        let before = json!({"a": 1, "b": {"c": [1], "d": 2}, "e": "gone"});
+        let after = json!({"a": 1, "b": {"c": [1, 2], "d": 2}, "f": {"g": true}});
+        let patch = json!({"b": {"c": [1, 2]}, "e": null, "f": {"g": true}});
+        assert_eq!(difference(&before, &after), Some(patch));
+        assert_eq!(difference(&before, &before), None);
     }
 }

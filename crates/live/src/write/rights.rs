@@ -35,25 +35,30 @@ pub const TABLE: &[Right] = &[
         "pods get conditions (PodScheduled, DisruptionTarget) and nominated nodes",
     ),
     right("", "pods", &["delete"], "victims of preemption are deleted"),
-    right("", "persistentvolumes", &["patch"], "volumes are given to claims"),
-    right("", "persistentvolumeclaims", &["patch"], "claims of volumes get the node chosen"),
+    right("", "persistentvolumes", &["patch"], "persistent volumes are bound to claims"),
+    right(
+        "",
+        "persistentvolumeclaims",
+        &["patch"],
+        "persistent volume claims get the selected node",
+    ),
     right(
         "resource.k8s.io",
         "resourceclaims",
         &["get", "create", "patch", "delete"],
-        "claims of devices get a finalizer, and are made for extended resources",
+        "resource claims get a finalizer, and are created for extended resources",
     ),
     right(
         "resource.k8s.io",
         "resourceclaims/status",
         &["patch"],
-        "claims of devices are allocated and reserved",
+        "resource claims are allocated and reserved",
     ),
     right(
         "resource.k8s.io",
         "resourceclaims/binding",
         &["patch"],
-        "from 1.36 also required to allocate and reserve claims of devices",
+        "from 1.36 also required to allocate and reserve resource claims",
     ),
     right(
         "scheduling.k8s.io",
@@ -61,12 +66,12 @@ pub const TABLE: &[Right] = &[
         &["patch"],
         "pod groups get a condition, with the gate GenericWorkload",
     ),
-    right("events.k8s.io", "events", &["create", "patch"], "events tell what was decided"),
+    right("events.k8s.io", "events", &["create", "patch"], "events report the decisions"),
     right(
         "coordination.k8s.io",
         LEASES,
         &["create", "get", "update"],
-        "a lease says which replica schedules, with --leader-elect",
+        "the lease for leader election, with --leader-elect",
     ),
 ];
 

@@ -25,7 +25,7 @@ struct Sameness {
 
 /// An event as it is written.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Told {
+pub(super) struct ReportedEvent {
     /// The name of the event object.
     pub name: String,
     /// The contents.
@@ -41,12 +41,17 @@ pub(super) struct Told {
 /// The events of the last minutes.
 #[derive(Default)]
 pub(super) struct Series {
-    told: HashMap<Sameness, Told>,
+    reported: HashMap<Sameness, ReportedEvent>,
 }
 
 impl Series {
     /// Adds an event. Returns what is to be written: a new event, or one that became a series.
-    pub fn take(&mut self, event: ApiEvent, version: ResourceVersion, now: Time) -> Option<Told> {
+    pub fn take(
+        &mut self,
+        event: ApiEvent,
+        version: ResourceVersion,
+        now: Time,
+    ) -> Option<ReportedEvent> {
         let same = Sameness {
             kind: event.kind,
             action: event.action,
@@ -55,28 +60,29 @@ impl Series {
             regarding: (event.regarding, event.uid, version),
             related: event.related,
         };
-        if let Some(told) = self.told.get_mut(&same) {
-            if let Some((count, last)) = &mut told.series {
+        if let Some(reported) = self.reported.get_mut(&same) {
+            if let Some((count, last)) = &mut reported.series {
                 (*count, *last) = (*count + 1, now);
                 return None;
             }
-            told.series = Some((2, now));
-            return Some(told.clone());
+            reported.series = Some((2, now));
+            return Some(reported.clone());
         }
         let name = name_of(event.regarding.name, now);
-        let told = Told { name, event, version, since: now, series: None };
-        self.told.insert(same, told.clone());
-        Some(told)
+        let reported = ReportedEvent { name, event, version, since: now, series: None };
+        self.reported.insert(same, reported.clone());
+        Some(reported)
     }
 
     /// Removes the series that ended. Returns them, to be written with their final count.
-    pub fn finish(&mut self, now: Time) -> Vec<Told> {
-        let quiet = |told: &Told| {
-            let last = told.series.map_or(told.since, |(_, last)| last);
+    pub fn finish(&mut self, now: Time) -> Vec<ReportedEvent> {
+        let quiet = |reported: &ReportedEvent| {
+            let last = reported.series.map_or(reported.since, |(_, last)| last);
             last.0 < now.0 - FINISH
         };
-        let ended = self.told.extract_if(|_, told| quiet(told)).map(|(_, told)| told);
-        ended.filter(|told| told.series.is_some()).collect()
+        let ended =
+            self.reported.extract_if(|_, reported| quiet(reported)).map(|(_, reported)| reported);
+        ended.filter(|reported| reported.series.is_some()).collect()
     }
 }
 
@@ -119,7 +125,7 @@ mod tests {
         let ended = series.finish(Time(FINISH + 4));
         assert_eq!(ended.len(), 1);
         assert_eq!(ended[0].series, Some((3, Time(2))));
-        assert!(series.told.is_empty());
+        assert!(series.reported.is_empty());
     }
 
     #[test]

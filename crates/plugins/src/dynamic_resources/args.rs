@@ -11,8 +11,8 @@ arguments! {
     pub struct DynamicResourcesArgs for "DynamicResources" {
         filter_timeout: Option<Duration> = Some(Duration::from_secs(10)),
             put_some "filterTimeout", "a duration",
-            "How long the search for devices may take on one node before the node is refused; 0s is \
-             without limit.";
+            "Time limit of the search for devices on one node; after it the node is rejected. 0s: no \
+             limit.";
         binding_timeout: Option<Duration> = Some(Duration::from_secs(600)),
             put_some "bindingTimeout", "a duration",
             "How long PreBind waits until the devices' binding conditions are met.";

@@ -1,6 +1,9 @@
 //! Binding conditions: conditions that devices must meet before the pod is bound.
 
+use std::collections::BTreeSet;
+
 use crate::dynamic_resources::structured::binding_conditions;
+use kubestep_api::intern::Symbol;
 use kubestep_api::{
     AllocatedDeviceStatus, ConditionStatus, DeviceRequestAllocationResult, ResourceClaim, Time,
     find_condition,
@@ -8,6 +11,7 @@ use kubestep_api::{
 use kubestep_framework::host::ApiEvent;
 use kubestep_framework::plugin::BindContext;
 use kubestep_framework::status::Status;
+use kubestep_framework::stopwatch::Work;
 
 use super::post_filter::key;
 use super::state::ClaimState;
@@ -90,13 +94,40 @@ pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> S
         });
     }
     let since = *state.waiting_since.get_or_insert(cx.now);
-    match pod_readiness(cx, state, timeout) {
-        Ok(Readiness::Ready) => Status::SUCCESS,
-        Ok(Readiness::Waiting) if cx.now.0 < since.0 + timeout => Status::wait(),
+    let (status, result) = match pod_readiness(cx, state, timeout) {
+        Ok(Readiness::Waiting) if cx.now.0 < since.0 + timeout => return Status::wait(),
+        Ok(Readiness::Ready) => (Status::SUCCESS, "success"),
         Ok(Readiness::Waiting) => {
-            Status::error("device binding timeout: context deadline exceeded")
+            (Status::error("device binding timeout: context deadline exceeded"), "timeout")
         }
-        Ok(Readiness::Failed(text)) | Err(text) => Status::error(&text),
+        Ok(Readiness::Failed(text)) | Err(NotReady::Failed(text)) => {
+            (Status::error(&text), "failure")
+        }
+        Err(NotReady::TimedOut(text)) => (Status::error(&text), "timeout"),
+    };
+    measure(cx, state, result, cx.now.0 - since.0);
+    status
+}
+
+/// Why waiting cannot go on.
+enum NotReady {
+    TimedOut(String),
+    Failed(String),
+}
+
+/// Records, for each driver whose devices have binding conditions, how a wait of `micros`
+/// microseconds ended.
+fn measure(cx: &BindContext<'_>, state: &ClaimState, status: &'static str, micros: i64) {
+    let allocations = state.claims.iter().filter_map(|of| of.claim.status.allocation.as_ref());
+    let results = allocations.flat_map(|allocation| &allocation.devices.results);
+    let drivers: BTreeSet<Symbol> = results
+        .filter(|result| !result.binding_conditions.is_empty())
+        .map(|result| result.driver)
+        .collect();
+    let profile = cx.pod.pod.spec.scheduler_name;
+    let nanos = u64::try_from(micros).unwrap_or(0).saturating_mul(1_000);
+    for driver in drivers {
+        cx.shared.timer.took(Work::BindingConditions { profile, driver, status }, nanos);
     }
 }
 
@@ -105,17 +136,19 @@ fn pod_readiness(
     cx: &BindContext<'_>,
     state: &mut ClaimState,
     timeout: i64,
-) -> Result<Readiness, String> {
+) -> Result<Readiness, NotReady> {
     for of_pod in &mut state.claims {
         let name = key(&of_pod.claim);
         let listed = cx.shared.claims.get(cx.objects, name);
         of_pod.unlisted &= listed.is_none();
         // A claim that the plugin just created may not be listed yet: wait for it.
         let claim = listed.or_else(|| of_pod.unlisted.then(|| of_pod.claim.clone()));
-        let claim = claim.ok_or_else(|| format!("could not find ResourceClaim \"{name}\""))?;
+        let missing = || NotReady::Failed(format!("could not find ResourceClaim \"{name}\""));
+        let claim = claim.ok_or_else(missing)?;
         let found = readiness(&claim);
         if found == Readiness::Waiting && is_timed_out(&claim, timeout, cx.now) {
-            return Err(format!("device binding timeout: claim={}", claim.metadata.name));
+            let text = format!("device binding timeout: claim={}", claim.metadata.name);
+            return Err(NotReady::TimedOut(text));
         }
         of_pod.claim = claim;
         if found != Readiness::Ready {

@@ -10,8 +10,10 @@ use crate::normalize::relative_to_highest;
 use kubestep_api::Node;
 use kubestep_api::NodeAllocatableResourceClaimStatus;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
-    ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange,
+    PluginDescriptor, PointSet, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
@@ -57,12 +59,24 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_weight: Some(2),
     args: Some(ArgsType::of::<DynamicResourcesArgs>()),
     default_profile: DefaultProfile::Gated(Feature::DynamicResourceAllocation),
+    history: &[
+        PluginChange::TakesArguments(Switch::DynamicResourcesArgsValidated),
+        PluginChange::Weighs(Switch::DynamicResourcesScore),
+        PluginChange::Implements(
+            Switch::DynamicResourcesScore,
+            PointSet::of(&[ExtensionPoint::Score]),
+        ),
+        PluginChange::Implemented(
+            Switch::StructuredParametersOnly,
+            PointSet::of(&[ExtensionPoint::PreScore]),
+        ),
+    ],
     doc: "resource claims: devices allocated to pods",
-    long_doc: "Finds devices for the pod's resource claims on each node, scores by the alternatives \
-               taken, reserves the allocation and writes it before binding. As PostFilter it frees an \
-               idle claim that stands in the way.",
-    example: "A claim asks for one device of the class gpu.example.com: nodes whose \
-             ResourceSlices offer no free device of the class are refused.",
+    long_doc: "Finds devices for the pod's resource claims on each node, scores by the \
+               alternatives used, reserves the allocation and writes it before binding. In \
+               PostFilter it deallocates an idle claim that blocks the pod.",
+    example: "A claim requests one device of the class gpu.example.com: nodes whose ResourceSlices \
+              have no free device of the class are rejected.",
     ..PluginDescriptor::new(
         "DynamicResources",
         &[

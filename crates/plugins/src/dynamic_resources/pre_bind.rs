@@ -24,8 +24,6 @@ use super::workload::is_reserved_for_pod_or_group;
 /// microseconds, as in client-go's `DefaultRetry` without its jitter.
 const MOST_TRIES: u32 = 5;
 const RETRY_PAUSE: i64 = 10_000;
-/// A second, in microseconds.
-const SECOND: i64 = 1_000_000;
 
 /// Writes every claim that is not yet reserved for the pod.
 ///
@@ -207,7 +205,7 @@ fn with_reservation(
             return Err(format!("claim {name} got deallocated elsewhere in the meantime"));
         };
         // The API stores whole seconds.
-        let now = Time(cx.now.0 - cx.now.0.rem_euclid(SECOND));
+        let now = Time(cx.now.0 - cx.now.0.rem_euclid(Time::SECOND));
         allocation.allocation_timestamp.get_or_insert(now);
     }
     Ok(claim)

@@ -1,22 +1,30 @@
 //! Queueing hints: which events can make a pod schedulable that InterPodAffinity rejected.
 
+use std::sync::Arc;
+
 use kubestep_api::{Labels, Node, Object, Pod};
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 use kubestep_framework::events::EventObjects;
 use kubestep_framework::pod::{AffinityTerm, PodInfo, TermList};
 
 use super::terms::all_match;
+use crate::placed::is_placed;
 
 /// Whether the event can make `pod` schedulable.
 ///
 /// # Errors
 /// The event carries neither pods nor nodes, or terms that cannot be parsed.
-pub fn helps(pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
+pub fn helps(features: &FeatureGates, pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
     match (&event.old, &event.new) {
-        (Some(Object::Pod(old)), Some(Object::Pod(new))) => pod_changed(pod, old, new),
-        (None, Some(Object::Pod(new))) => pod_added(pod, new),
-        (Some(Object::Pod(old)), None) => pod_deleted(pod, old),
+        (Some(Object::Pod(old)), Some(Object::Pod(new))) => pod_changed(features, pod, old, new),
+        (None, Some(Object::Pod(new))) => pod_added(features, pod, new),
+        (Some(Object::Pod(old)), None) => pod_deleted(features, pod, old),
         (Some(Object::Node(old)), Some(Object::Node(new))) => {
             parsed(pod)?;
+            if !features.has(Switch::AffinityHintComparesTopology) {
+                return Ok(node_added(pod, new));
+            }
             Ok(node_changed(pod, &old.metadata.labels, &new.metadata.labels))
         }
         (None, Some(Object::Node(new))) => {
@@ -37,17 +45,21 @@ fn list_parsed(pod: &PodInfo, list: TermList) -> Result<(), String> {
     pod.error_in(list).map_or(Ok(()), |error| Err(error.to_owned()))
 }
 
-/// Whether the pod has a node or a nominated node.
-fn has_place(pod: &Pod) -> bool {
-    !pod.spec.node_name.is_empty() || !pod.status.nominated_node_name.is_empty()
+fn has_place(features: &FeatureGates, pod: &Pod) -> bool {
+    is_placed(pod, features, Switch::AffinityHintCountsNominated)
 }
 
-fn pod_changed(pod: &PodInfo, old: &Pod, new: &Pod) -> Result<bool, String> {
+fn pod_changed(
+    features: &FeatureGates,
+    pod: &PodInfo,
+    old: &Pod,
+    new: &Pod,
+) -> Result<bool, String> {
     // Only label updates are registered, and the pod's own labels matter to other pods' terms.
-    if new.metadata.uid == pod.uid() {
+    if new.metadata.uid == pod.uid() && features.has(Switch::OwnLabelsRequeue) {
         return Ok(true);
     }
-    if !has_place(old) || !has_place(new) {
+    if !has_place(features, old) || !has_place(features, new) {
         return Ok(false);
     }
     parsed(pod)?;
@@ -58,8 +70,8 @@ fn pod_changed(pod: &PodInfo, old: &Pod, new: &Pod) -> Result<bool, String> {
     Ok(began(affinity) || ceased(anti_affinity))
 }
 
-fn pod_added(pod: &PodInfo, new: &Pod) -> Result<bool, String> {
-    if !has_place(new) {
+fn pod_added(features: &FeatureGates, pod: &PodInfo, new: &Pod) -> Result<bool, String> {
+    if !has_place(features, new) {
         return Ok(false);
     }
     parsed(pod)?;
@@ -67,13 +79,16 @@ fn pod_added(pod: &PodInfo, new: &Pod) -> Result<bool, String> {
 }
 
 /// Either pod's anti-affinity may have excluded the other.
-fn pod_deleted(pod: &PodInfo, old: &std::sync::Arc<Pod>) -> Result<bool, String> {
-    if !has_place(old) {
+fn pod_deleted(features: &FeatureGates, pod: &PodInfo, old: &Arc<Pod>) -> Result<bool, String> {
+    if !has_place(features, old) {
         return Ok(false);
     }
     parsed(pod)?;
     if all_match(&pod.own_terms().required_anti_affinity, old) {
         return Ok(true);
+    }
+    if !features.has(Switch::DeletedAntiAffinityRequeues) {
+        return Ok(false);
     }
     let old = PodInfo::new(old.clone());
     list_parsed(&old, TermList::RequiredAntiAffinity)?;

@@ -37,11 +37,11 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     args: Some(ArgsType::of::<InterPodAffinityArgs>()),
     default_profile: DefaultProfile::Present,
     doc: "pods that attract or repel other pods",
-    long_doc: "Required affinity and anti-affinity, of the pod and of the pods already placed, refuse \
-               nodes; preferred terms score, and so do the required affinity terms of placed pods with \
-               hardPodAffinityWeight.",
+    long_doc: "Nodes are rejected by required affinity and anti-affinity, of the pod and of the \
+               pods on the nodes. Preferred terms score, and so do the required affinity terms of \
+               pods on the nodes, with hardPodAffinityWeight.",
     example: "Required anti-affinity to its own label over kubernetes.io/hostname: each replica \
-             gets a node for itself, and one replica more than nodes stays pending.",
+              gets a node of its own, and with more replicas than nodes the rest stay pending.",
     ..PluginDescriptor::new(
         "InterPodAffinity",
         &[
@@ -59,10 +59,10 @@ arguments! {
     pub struct InterPodAffinityArgs for "InterPodAffinity" {
         hard_pod_affinity_weight: i32 = 1,
             put "hardPodAffinityWeight", "0 to 100",
-            "Weight with which required affinity terms of pods already placed attract the new pod.";
+            "Weight of the required affinity terms of pods on the nodes in the score.";
         ignore_preferred_terms_of_existing_pods: bool = false,
             put "ignorePreferredTermsOfExistingPods", "true or false",
-            "Leaves preferred terms of pods already placed out of the score, which is faster.";
+            "Ignores preferred terms of pods on the nodes in the score, which is faster.";
     }
 }
 
@@ -108,12 +108,12 @@ impl Plugin for InterPodAffinity {
 
     fn hint(
         &self,
-        _cx: &QueueContext<'_>,
+        cx: &QueueContext<'_>,
         pod: &PodInfo,
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
-        Ok(Hint::queue_if(hints::helps(pod, objects)?))
+        Ok(Hint::queue_if(hints::helps(cx.features, pod, objects)?))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -10,7 +10,7 @@ use kubestep_api::{Affinity, Labels};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::{AffinityTerm, WeightedTerm};
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::TopologyColumn;

@@ -10,10 +10,10 @@ use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::CycleContext;
+use kubestep_framework::plugin::{CycleContext, GroupContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::requests::{RequestOptions, default_requests, pod_requests};
-use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
+use kubestep_framework::pod_groups::placement::Proposal;
 use kubestep_framework::resource::is_scalar_name;
 
 /// A configured resource.

@@ -12,6 +12,7 @@ use super::args::{ResourceSpec, complete, default_resources};
 use super::sign_requests;
 use kubestep_api::intern::Symbol;
 use kubestep_config::validation::Findings;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     ArgsType, Arguments, DefaultProfile, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor,
     ProfileArgs, arguments,
@@ -20,8 +21,8 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 use kubestep_framework::status::Status;
 
 /// What configurations and the manual know of the plugin.
@@ -31,10 +32,10 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     args: Some(ArgsType::of::<NodeResourcesBalancedAllocationArgs>()),
     default_profile: DefaultProfile::Present,
     doc: "prefers nodes whose resources would be used evenly",
-    long_doc: "The score is high where CPU and memory (or the resources of the arguments) would be used \
-               to about the same fraction after the pod is placed.",
-    example: "A pod that brings a node to 50% of CPU and 50% of memory scores higher there than \
-             on a node it would bring to 90% and 10%.",
+    long_doc: "The score is high where CPU and memory (or the resources in the arguments) would be \
+               used to about the same fraction with the pod.",
+    example: "A pod that brings a node to 50% of CPU and 50% of memory scores higher there than on \
+              a node that it would bring to 90% and 10%.",
     ..PluginDescriptor::new(
         "NodeResourcesBalancedAllocation",
         &[ExtensionPoint::PreScore, ExtensionPoint::Score],
@@ -47,7 +48,7 @@ arguments! {
     pub struct NodeResourcesBalancedAllocationArgs for "NodeResourcesBalancedAllocation" {
         resources: Vec<ResourceSpec> = default_resources(),
             put_some "resources", "a list of name and weight 1",
-            "The resources whose use should be even.";
+            "The resources that should be used evenly.";
     }
 }
 
@@ -70,11 +71,13 @@ impl Arguments for NodeResourcesBalancedAllocationArgs {
 }
 
 /// Builds the plugin.
-pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let args: NodeResourcesBalancedAllocationArgs = args.of();
     Ok(Arc::new(BalancedAllocation {
         name: Symbol::new("NodeResourcesBalancedAllocation"),
         scorer: Scorer::new(&args.resources, Reading::Requested),
+        gain: features.has(Switch::BalancedAllocationGain),
+        skips: features.has(Switch::BalancedAllocationSkips),
     }))
 }
 
@@ -95,6 +98,10 @@ pub fn balances(
 struct BalancedAllocation {
     name: Symbol,
     scorer: Scorer,
+    /// Whether the score is what the pod changes, and not the balance with the pod.
+    gain: bool,
+    /// Whether pods without requests are skipped.
+    skips: bool,
 }
 
 /// Written by PreScore, read by Score.
@@ -105,6 +112,9 @@ impl BalancedAllocation {
     fn node_score(&self, cx: &CycleContext<'_>, input: &ScoreInput, node: &NodeInfo) -> i64 {
         let amounts = self.scorer.amounts(cx, input, node);
         let with_pod = balance(&amounts, |amount| amount.requested);
+        if !self.gain {
+            return with_pod;
+        }
         let without = balance(&amounts, |amount| amount.allocated);
         let half = MAX_NODE_SCORE / 2;
         half + (half + with_pod - without) / 2
@@ -150,7 +160,7 @@ impl Plugin for BalancedAllocation {
         _nodes: &[NodeId],
     ) -> Status {
         let input = self.scorer.input(cx);
-        if input.is_zero() {
+        if self.skips && input.is_zero() {
             return Status::skip();
         }
         state.write(BalanceState(input));
@@ -167,7 +177,7 @@ impl Plugin for BalancedAllocation {
             return Ok(self.node_score(cx, input, node));
         }
         match self.scorer.input(cx) {
-            input if input.is_zero() => Ok(0),
+            input if self.skips && input.is_zero() => Ok(0),
             input => Ok(self.node_score(cx, &input, node)),
         }
     }

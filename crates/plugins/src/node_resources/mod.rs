@@ -14,6 +14,7 @@ pub mod strategy;
 pub use args::{ResourceSpec, default_resources};
 
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::PodInfo;
@@ -49,6 +50,10 @@ fn sign_requests(
     cx: &QueueContext<'_>,
     pod: &PodInfo,
 ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    let by_use = cx.features.has(Switch::SignaturesWithExtendedResources);
+    if !by_use && cx.features.enabled(Feature::DRAExtendedResource) {
+        return Err("signature disabled when dra extended resources enabled".into());
+    }
     let request = incoming_request(pod, cx.features);
     let mut requested = request.scalars.iter().filter(|(_, amount)| *amount != 0);
     if requested.any(|(name, _)| is_served_by_devices(cx, *name)) {

@@ -6,7 +6,7 @@
 use super::amounts::Amounts;
 use super::fit::ScoringStrategy;
 use crate::shape::UtilizationShapePoint;
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 
 /// The highest score in the configuration of a shape.
 const MAX_CUSTOM_SCORE: i64 = 10;

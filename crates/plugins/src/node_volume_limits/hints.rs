@@ -4,15 +4,23 @@ use crate::volumes;
 use crate::volumes::migration::{InTree, inline_handle};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{CsiNode, Object, Pod, VolumeAttachment};
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 use kubestep_framework::events::{EventObjects, EventResource};
 
 use super::count::may_attach;
+use crate::placed::is_placed;
 
 /// Whether the event can make `pod` schedulable.
 ///
 /// # Errors
 /// The event carries unexpected objects.
-pub fn helps(pod: &Pod, resource: EventResource, objects: &EventObjects) -> Result<bool, String> {
+pub fn helps(
+    features: &FeatureGates,
+    pod: &Pod,
+    resource: EventResource,
+    objects: &EventObjects,
+) -> Result<bool, String> {
     let unexpected = |place: &str| format!("unexpected objects in isSchedulableAfter{place}");
     match (resource, &objects.old, &objects.new) {
         (EventResource::CsiNode, Some(Object::CsiNode(old)), Some(Object::CsiNode(new))) => {
@@ -29,7 +37,7 @@ pub fn helps(pod: &Pod, resource: EventResource, objects: &EventObjects) -> Resu
             attachment_helps(pod, attachment)
         }
         (EventResource::VolumeAttachment, ..) => Err(unexpected("VolumeAttachmentDeleted")),
-        (_, Some(Object::Pod(deleted)), _) => Ok(had_volumes(deleted)),
+        (_, Some(Object::Pod(deleted)), _) => Ok(had_volumes(features, deleted)),
         _ => Err(unexpected("PodDeleted")),
     }
 }
@@ -48,9 +56,8 @@ fn limit_rose(old: &CsiNode, new: &CsiNode) -> bool {
 }
 
 /// Whether the deleted pod had a node or nominated node, and volumes that count.
-fn had_volumes(deleted: &Pod) -> bool {
-    let placed =
-        !deleted.spec.node_name.is_empty() || !deleted.status.nominated_node_name.is_empty();
+fn had_volumes(features: &FeatureGates, deleted: &Pod) -> bool {
+    let placed = is_placed(deleted, features, Switch::VolumeLimitsHintCountsNominated);
     placed && deleted.spec.volumes.iter().any(may_attach)
 }
 

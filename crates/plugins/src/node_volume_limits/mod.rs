@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{CsiNode, CsiNodeDriver, VolumeAttachment};
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
@@ -35,10 +36,10 @@ use count::Attachable;
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Present,
     doc: "how many CSI volumes a node can attach",
-    long_doc: "Counts the CSI volumes of the pods on a node for each driver and refuses the node when \
-               the limit of its CSINode object would be exceeded.",
+    long_doc: "Counts the CSI volumes of the pods on a node for each driver and rejects the node \
+               if the limit of its CSINode object would be exceeded.",
     example: "The CSINode of n1 allows 25 volumes of ebs.csi.aws.com and 25 are attached: a pod \
-             with one more volume of that driver is refused there.",
+              with one more volume of that driver is rejected there.",
     ..PluginDescriptor::new(
         "NodeVolumeLimits",
         &[ExtensionPoint::PreFilter, ExtensionPoint::Filter],
@@ -46,10 +47,11 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 };
 
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(NodeVolumeLimits {
         name: "NodeVolumeLimits".into(),
         exceeded: refusal(&Reason::OverLimit(Vec::new())),
+        hints_attachments: features.has(Switch::VolumeLimitsHints),
     }))
 }
 
@@ -57,18 +59,23 @@ struct NodeVolumeLimits {
     name: Symbol,
     /// Built once, as every full node gets it.
     exceeded: Status,
+    /// Whether updates of CSINodes and deletions of VolumeAttachments have hints.
+    hints_attachments: bool,
 }
 
 /// A driver that must be installed on the node (`preventPodSchedulingIfMissing`) and is not.
 fn missing_driver(
-    objects: &Objects,
+    cx: &CycleContext<'_>,
     new: &Attachable,
     csi_node: Option<&CsiNode>,
 ) -> Option<Symbol> {
+    // Up to 1.35 every known driver must be installed.
+    let opts_in = cx.features.has(Switch::VolumeLimitScalingOptIn);
     new.drivers().find(|driver| {
-        let known = objects.csi_drivers.get(&NamespacedName::new(Symbol::EMPTY, *driver));
-        let insists =
-            known.is_some_and(|known| known.spec.prevent_pod_scheduling_if_missing == Some(true));
+        let known = cx.objects.csi_drivers.get(&NamespacedName::new(Symbol::EMPTY, *driver));
+        let insists = known.is_some_and(|known| {
+            !opts_in || known.spec.prevent_pod_scheduling_if_missing == Some(true)
+        });
         let drivers = csi_node.map_or(&[][..], |csi_node| &csi_node.spec.drivers);
         insists && !drivers.iter().any(|present| present.name == *driver)
     })
@@ -104,7 +111,7 @@ pub fn reason(
 ) -> Result<Option<Reason>, Status> {
     let new = over::new_volumes(cx, node)?;
     if cx.features.enabled(Feature::VolumeLimitScaling)
-        && let Some(driver) = missing_driver(cx.objects, &new, over::csi_node(cx, node))
+        && let Some(driver) = missing_driver(cx, &new, over::csi_node(cx, node))
     {
         return Ok(Some(Reason::MissingDriver(driver)));
     }
@@ -159,23 +166,29 @@ impl Plugin for NodeVolumeLimits {
     }
 
     fn events(&self) -> Option<Vec<Registration>> {
-        Some(vec![
+        let mut events = vec![
             Registration::always(EventResource::CsiNode, Action::ADD),
-            Registration::hinted(EventResource::CsiNode, Action::UPDATE),
             Registration::hinted(EventResource::Pod, Action::DELETE),
             Registration::hinted(EventResource::PersistentVolumeClaim, Action::ADD),
-            Registration::hinted(EventResource::VolumeAttachment, Action::DELETE),
-        ])
+        ];
+        events.extend(match self.hints_attachments {
+            true => vec![
+                Registration::hinted(EventResource::CsiNode, Action::UPDATE),
+                Registration::hinted(EventResource::VolumeAttachment, Action::DELETE),
+            ],
+            false => vec![Registration::always(EventResource::VolumeAttachment, Action::DELETE)],
+        });
+        Some(events)
     }
 
     fn hint(
         &self,
-        _cx: &QueueContext<'_>,
+        cx: &QueueContext<'_>,
         pod: &PodInfo,
         event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
-        let helps = hints::helps(&pod.pod, event.resource, objects)?;
+        let helps = hints::helps(cx.features, &pod.pod, event.resource, objects)?;
         Ok(Hint::queue_if(helps))
     }
 

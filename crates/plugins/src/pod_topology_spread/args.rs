@@ -17,7 +17,7 @@ arguments! {
         defaulting_type: Symbol = Symbol::new(SYSTEM),
             put_some "defaultingType", "System or List",
             "System spreads pods without constraints softly over hosts (maxSkew 3) and zones (maxSkew \
-             5); List takes defaultConstraints.";
+             5); List uses defaultConstraints.";
     }
 }
 

@@ -6,6 +6,7 @@ use fixedbitset::FixedBitSet;
 use smallvec::SmallVec;
 
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::PodInfo;
@@ -37,6 +38,7 @@ impl Refusals {
 /// The counts of one constraint.
 #[derive(Clone, Debug)]
 struct Spread {
+    key: Symbol,
     column: Arc<TopologyColumn>,
     pods: DomainCounts,
     /// The number of domains with an eligible node.
@@ -52,23 +54,39 @@ impl Spread {
     fn new(cx: &CycleContext<'_>, constraint: &Constraint, eligible: &FixedBitSet) -> Spread {
         let column = cx.snapshot.topology(constraint.key);
         let mut counts = vec![0; column.len()];
+        constraint.add_counts(cx, &column, eligible, &mut counts);
+        Spread::of(cx, constraint, eligible, counts)
+    }
+
+    /// As [`Spread::new`], with the counts of the domains.
+    fn of(
+        cx: &CycleContext<'_>,
+        constraint: &Constraint,
+        eligible: &FixedBitSet,
+        counts: Vec<i64>,
+    ) -> Spread {
+        let column = cx.snapshot.topology(constraint.key);
         let mut known = FixedBitSet::with_capacity(column.len());
         let domain = |slot: usize| column.domain(NodeId(slot as u32));
         eligible.ones().filter_map(domain).for_each(|domain| known.insert(domain));
         let metadata = &cx.pod.pod.metadata;
-        for pods in cx.snapshot.pods().classes() {
-            if constraint.counts(&pods.class, metadata.namespace) {
-                add_pods(&mut counts, pods, &column, eligible);
-            }
-        }
         let mut critical = CriticalPaths::default();
         known.ones().for_each(|domain| critical.update(column.value(domain), counts[domain]));
         Spread {
+            key: constraint.key,
             pods: counts.into(),
             domains: known.count_ones(..) as i64,
             critical,
             own: i64::from(constraint.selector.matches(&metadata.labels)),
             column,
+        }
+    }
+
+    /// Adds to the count of the node's domain.
+    fn count(&mut self, node: NodeId, sign: i64) {
+        if let Some(domain) = self.column.domain(node) {
+            let count = self.pods.add(domain, sign);
+            self.critical.update(self.column.value(domain), count);
         }
     }
 
@@ -79,6 +97,46 @@ impl Spread {
         let least = if too_few { 0 } else { self.critical.least() };
         constraint.max_skew - self.own + least
     }
+}
+
+impl Constraint {
+    /// Adds the pods that the constraint counts on eligible nodes to the counts of their domains.
+    fn add_counts(
+        &self,
+        cx: &CycleContext<'_>,
+        column: &TopologyColumn,
+        eligible: &FixedBitSet,
+        counts: &mut [i64],
+    ) {
+        for pods in cx.snapshot.pods().classes() {
+            if self.counts(&pods.class, cx.pod.pod.metadata.namespace) {
+                add_pods(counts, pods, column, eligible);
+            }
+        }
+    }
+}
+
+/// The counts up to 1.32: constraints with the same topology key share them, and on each node the
+/// last constraint that includes it counts.
+fn shared_spreads(
+    cx: &CycleContext<'_>,
+    constraints: &Constraints,
+    nodes: &FixedBitSet,
+) -> Vec<Spread> {
+    let shared = |constraint: &Constraint| {
+        let column = cx.snapshot.topology(constraint.key);
+        let mut counts = vec![0; column.len()];
+        let mut eligible = FixedBitSet::with_capacity(nodes.len());
+        for other in constraints.list.iter().rev().filter(|other| other.key == constraint.key) {
+            let included = constraints.included(other, cx, nodes);
+            let mut left = included.clone();
+            left.difference_with(&eligible);
+            other.add_counts(cx, &column, &left, &mut counts);
+            eligible.union_with(&included);
+        }
+        Spread::of(cx, constraint, &eligible, counts)
+    };
+    constraints.list.iter().map(shared).collect()
 }
 
 /// Adds the pods of a class on eligible nodes to the counts of their domains.
@@ -127,17 +185,23 @@ pub struct Tally {
 pub struct FilterState {
     constraints: Arc<Constraints>,
     spreads: Vec<Spread>,
+    /// Whether constraints with the same topology key share their counts.
+    shared: bool,
 }
 
 impl FilterState {
     /// Counts for every constraint.
     pub fn new(cx: &CycleContext<'_>, constraints: Constraints) -> FilterState {
         let nodes = with_all_keys(cx, &constraints);
+        let shared = !cx.features.has(Switch::SpreadCountsByConstraint);
         let spread = |constraint: &Constraint| {
             Spread::new(cx, constraint, &constraints.included(constraint, cx, &nodes))
         };
-        let spreads = constraints.list.iter().map(spread).collect();
-        FilterState { constraints: Arc::new(constraints), spreads }
+        let spreads = match shared {
+            true => shared_spreads(cx, &constraints, &nodes),
+            false => constraints.list.iter().map(spread).collect(),
+        };
+        FilterState { constraints: Arc::new(constraints), spreads, shared }
     }
 
     /// The hard constraints of the pod.
@@ -203,13 +267,16 @@ impl FilterState {
         if own.namespace != other.namespace || !constraints.has_all_keys(&node.metadata.labels) {
             return;
         }
-        for (constraint, spread) in constraints.list.iter().zip(&mut self.spreads) {
-            if constraint.selector.matches(&other.labels)
-                && constraints.includes(constraint, &pod.pod, node)
-                && let Some(domain) = spread.column.domain(info.id)
+        for (at, constraint) in constraints.list.iter().enumerate() {
+            if !constraint.selector.matches(&other.labels)
+                || !constraints.includes(constraint, &pod.pod, node)
             {
-                let count = spread.pods.add(domain, sign);
-                spread.critical.update(spread.column.value(domain), count);
+                continue;
+            }
+            for (other, spread) in self.spreads.iter_mut().enumerate() {
+                if other == at || (self.shared && spread.key == constraint.key) {
+                    spread.count(info.id, sign);
+                }
             }
         }
     }

@@ -1,15 +1,19 @@
 //! Queueing hints: which events can make a pod schedulable that PodTopologySpread rejected.
 
 use kubestep_api::{Node, Object, Pod};
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 use kubestep_framework::events::EventObjects;
 
 use super::constraint::Constraints;
+use crate::placed::is_placed;
 
 /// Whether the event can make `pod` schedulable; `constraints` returns its hard constraints.
 ///
 /// # Errors
 /// The event carries neither pods nor nodes, or a constraint is invalid.
 pub fn helps(
+    features: &FeatureGates,
     pod: &Pod,
     event: &EventObjects,
     constraints: impl Fn() -> Result<Constraints, String>,
@@ -17,7 +21,8 @@ pub fn helps(
     match (&event.old, &event.new) {
         (None | Some(Object::Pod(_)), Some(Object::Pod(_))) | (Some(Object::Pod(_)), None) => {
             let (old, new) = (as_pod(&event.old), as_pod(&event.new));
-            let involved = [old, new].into_iter().flatten().all(|other| is_involved(other, pod));
+            let involved =
+                [old, new].into_iter().flatten().all(|other| is_involved(features, other, pod));
             Ok(involved && pod_helps(pod, old, new, &constraints()?))
         }
         (None | Some(Object::Node(_)), Some(Object::Node(_))) | (Some(Object::Node(_)), None) => {
@@ -42,8 +47,8 @@ fn as_node(object: &Option<Object>) -> Option<&Node> {
 }
 
 /// Whether `other` is the pod itself, or a pod in its namespace with a node or nominated node.
-fn is_involved(other: &Pod, pod: &Pod) -> bool {
-    let placed = !other.spec.node_name.is_empty() || !other.status.nominated_node_name.is_empty();
+fn is_involved(features: &FeatureGates, other: &Pod, pod: &Pod) -> bool {
+    let placed = is_placed(other, features, Switch::SpreadHintCountsNominated);
     other.metadata.uid == pod.metadata.uid
         || (placed && other.metadata.namespace == pod.metadata.namespace)
 }

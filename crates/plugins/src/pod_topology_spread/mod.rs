@@ -42,9 +42,9 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     args: Some(ArgsType::of::<PodTopologySpreadArgs>()),
     default_profile: DefaultProfile::Present,
     doc: "spreads matching pods over zones, nodes or other domains",
-    long_doc: "Constraints with DoNotSchedule refuse nodes where the skew would exceed maxSkew; those \
-               with ScheduleAnyway score. Pods without constraints get the default ones of the plugin's \
-               arguments.",
+    long_doc: "Constraints with DoNotSchedule reject nodes where the skew would exceed maxSkew; \
+               those with ScheduleAnyway score. Pods without constraints get the default \
+               constraints of the plugin's arguments.",
     example: "With maxSkew 1 over zones, and 2, 2 and 1 matching pods in three zones, the next \
              pod can only go to the third.",
     ..PluginDescriptor::new(
@@ -115,7 +115,7 @@ impl Plugin for PodTopologySpread {
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
-        let helps = hints::helps(&pod.pod, objects, || {
+        let helps = hints::helps(cx.features, &pod.pod, objects, || {
             Constraints::hard(&pod.pod, cx.objects, &self.defaults)
         })?;
         Ok(Hint::queue_if(helps))

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use fixedbitset::FixedBitSet;
 
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
-use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::TopologyColumn;
 
@@ -72,7 +73,11 @@ impl ScoreState {
         }
         let nodes = Nodes { counted, scored };
         let soft = |constraint| Soft::new(cx, constraints, constraint, &nodes);
-        ScoreState { soft: constraints.list.iter().map(soft).collect(), ignored }
+        let mut soft: Vec<Soft> = constraints.list.iter().map(soft).collect();
+        if !cx.features.has(Switch::SpreadCountsByConstraint) {
+            share_counts(&mut soft);
+        }
+        ScoreState { soft, ignored }
     }
 
     /// The sum over the constraints whose key the node has.
@@ -115,6 +120,28 @@ impl ScoreState {
                 (false, 0) => MAX_NODE_SCORE,
                 (false, max) => MAX_NODE_SCORE * (max + min - *score) / max,
             };
+        }
+    }
+}
+
+/// Up to 1.32, constraints with the same topology key share the sum of their counts, and only the
+/// first of them counts domains. Hosts are counted for each constraint.
+fn share_counts(soft: &mut [Soft]) {
+    for at in 0..soft.len() {
+        let same = |other: &&Soft| !other.per_host && other.key == soft[at].key;
+        if soft[at].per_host || soft[..at].iter().any(|other| same(&other)) {
+            continue;
+        }
+        let mut sum = vec![0; soft[at].pods.len()];
+        for other in soft.iter().filter(same) {
+            sum.iter_mut().zip(&other.pods).for_each(|(sum, pods)| *sum += pods);
+        }
+        let key = soft[at].key;
+        for (index, other) in soft.iter_mut().enumerate().filter(|(_, other)| other.key == key) {
+            other.pods.clone_from(&sum);
+            if index > at {
+                other.weight = 2_f64.ln();
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The arguments: a time limit, and a curve for scoring by storage capacity.
 
 use kubestep_config::validation::Findings;
+use kubestep_config::versions::Switch;
 use kubestep_config::{Arguments, Feature, FeatureGates, FieldPath, arguments};
 use serde_json::{Value, json};
 
@@ -20,13 +21,22 @@ arguments! {
     }
 }
 
+/// Whether nodes are scored by capacity, by the gate of today or by the one before 1.33.
+pub fn scores_capacity(gates: &FeatureGates) -> bool {
+    let gate = |feature| gates.enabled(feature);
+    gate(Feature::StorageCapacityScoring) || gate(Feature::VolumeCapacityPriority)
+}
+
 impl Arguments for VolumeBindingArgs {
     /// The more of a node's storage is used, the lower its score; only with the gate.
     fn complete(&mut self, gates: &FeatureGates) {
         let empty = self.shape.as_ref().is_none_or(|shape| shape.is_empty());
-        if empty && gates.enabled(Feature::StorageCapacityScoring) {
+        if empty && scores_capacity(gates) {
             let point = |utilization, score| UtilizationShapePoint { utilization, score };
-            self.shape = Some(vec![point(0, 10), point(100, 0)]);
+            self.shape = Some(match gates.has(Switch::CapacityShapeDescending) {
+                true => vec![point(0, 10), point(100, 0)],
+                false => vec![point(0, 0), point(100, 10)],
+            });
         }
     }
 
@@ -37,15 +47,20 @@ impl Arguments for VolumeBindingArgs {
         }
         let path = path.field("shape");
         match &self.shape {
-            shape if gates.enabled(Feature::StorageCapacityScoring) => {
+            shape if scores_capacity(gates) => {
                 shape::validate(found, shape.as_deref().unwrap_or_default(), &path);
             }
             Some(shape) => {
                 let point = |p: &UtilizationShapePoint| json!({ "utilization": p.utilization, "score": p.score });
                 let value: Value = shape.iter().map(point).collect();
-                let detail = "unexpected field `shape`, remove it or turn on the feature gate \
-                              StorageCapacityScoring";
-                found.invalid(&path, value, detail);
+                let gate = match gates.spec(Feature::StorageCapacityScoring) {
+                    Some(_) => Feature::StorageCapacityScoring,
+                    None => Feature::VolumeCapacityPriority,
+                };
+                let detail = format!(
+                    "unexpected field `shape`, remove it or turn on the feature gate {gate}"
+                );
+                found.invalid(&path, value, &detail);
             }
             None => {}
         }

@@ -16,7 +16,7 @@ use crate::volumes;
 use kubestep_api::Node;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{
-    ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+    ArgsType, DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
@@ -54,19 +54,16 @@ use find::PodVolumes;
 use reason::{Refusals, Walk};
 use score::Scorer;
 
-/// A second, in microseconds.
-const SECOND: i64 = 1_000_000;
-
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     args: Some(ArgsType::of::<VolumeBindingArgs>()),
     default_profile: DefaultProfile::Present,
-    doc: "persistent volume claims: bound, to be bound, to be provisioned",
-    long_doc: "The volumes of bound claims must be reachable from the node; for unbound claims that wait \
-               for a consumer there must be a volume or a way to provision one. Reserve assumes the \
-               choice, PreBind writes it and waits until the volumes are bound.",
-    example: "A claim of a class with WaitForFirstConsumer is unbound: the node is chosen first, \
-             and then a volume is bound or provisioned where that node can reach it.",
+    doc: "persistent volume claims: bound, to bind, to provision",
+    long_doc: "The volumes of bound claims must be reachable from the node; for unbound claims \
+               that wait for a consumer there must be a volume or a way to provision one. Reserve \
+               assumes the volumes, PreBind writes them and waits until they are bound.",
+    example: "A claim of a class with WaitForFirstConsumer is unbound: the node is selected first, \
+              then a volume is bound or provisioned that the node can reach.",
     ..PluginDescriptor::new(
         "VolumeBinding",
         &[
@@ -82,7 +79,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 
 /// Builds the plugin.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
-    let scores = features.enabled(Feature::StorageCapacityScoring);
+    let scores = args::scores_capacity(features);
     let name = PLUGIN.name.into();
     let own: VolumeBindingArgs = args.of();
     Ok(Arc::new(VolumeBinding {
@@ -90,7 +87,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
         filters: !args.without_filter.contains(&name),
         scorer: scores.then(|| Scorer::new(&own)),
         refusals: Refusals::default(),
-        bind_timeout: own.bind_timeout_seconds.saturating_mul(SECOND),
+        bind_timeout: own.bind_timeout_seconds.saturating_mul(kubestep_api::Time::SECOND),
     }))
 }
 
@@ -281,7 +278,7 @@ impl Plugin for VolumeBinding {
         let Some(taken) = &binding.taken else { return Status::SUCCESS };
         match bind::bind(cx, taken, &mut binding.progress, self.bind_timeout) {
             Poll::Pending => {
-                state.look_again_within(SECOND);
+                state.look_again_within(kubestep_api::Time::SECOND);
                 Status::wait()
             }
             Poll::Ready(Ok(())) => Status::SUCCESS,

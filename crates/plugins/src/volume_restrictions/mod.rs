@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Object, PersistentVolumeAccessMode, Pod};
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
@@ -29,10 +30,10 @@ use conflict::{is_restricted, pods_conflict};
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Present,
     doc: "disks and claims that only one pod may use",
-    long_doc: "Refuses nodes where an in-line disk (GCE, AWS, iSCSI, RBD) is in use by another pod, and \
-               pods whose ReadWriteOncePod claim is in use.",
-    example: "A claim with the access mode ReadWriteOncePod is used by a running pod; a second \
-             pod with the claim stays pending until the first one is gone, or is preempted.",
+    long_doc: "Rejects nodes where an in-line disk (GCE, AWS, iSCSI, RBD) is in use by another \
+               pod, and pods whose ReadWriteOncePod claim is in use.",
+    example: "A claim with the access mode ReadWriteOncePod is used by a running pod; a second pod \
+              with the claim stays pending until the first one is deleted or preempted.",
     ..PluginDescriptor::new(
         "VolumeRestrictions",
         &[ExtensionPoint::PreFilter, ExtensionPoint::Filter],
@@ -40,12 +41,12 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 };
 
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     let (claim, holder) = Default::default();
     Ok(Arc::new(VolumeRestrictions {
         name: "VolumeRestrictions".into(),
-        disk_conflict: refusal(Reason::Disk { holder }),
-        claim_conflict: refusal(Reason::Claim { claim, holder }),
+        disk_conflict: refusal(Reason::Disk { holder }, features),
+        claim_conflict: refusal(Reason::Claim { claim, holder }, features),
     }))
 }
 
@@ -130,9 +131,13 @@ pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Ve
 }
 
 /// The status for a reason.
-pub fn refusal(reason: Reason) -> Status {
+pub fn refusal(reason: Reason, features: &FeatureGates) -> Status {
     Status::unschedulable(match reason {
         Reason::Disk { .. } => "node(s) had no available disk",
+        Reason::Claim { .. } if !features.has(Switch::ReadWriteOncePodMessage) => {
+            "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod \
+             access mode"
+        }
         Reason::Claim { .. } => {
             "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
              already in-use by another pod"

@@ -35,9 +35,9 @@ const TOPOLOGY_LABELS: [(&str, &str); 4] = [
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_profile: DefaultProfile::Present,
     doc: "zone labels of volumes",
-    long_doc: "Refuses a node whose zone or region label is not among those of the pod's volumes.",
-    example: "The claim is bound to a volume labelled topology.kubernetes.io/zone=a: nodes of \
-             zone b are refused.",
+    long_doc: "Rejects a node whose zone or region label is not among those of the pod's volumes.",
+    example: "The claim is bound to a volume labelled topology.kubernetes.io/zone=a: nodes of zone \
+              b are rejected.",
     ..PluginDescriptor::new("VolumeZone", &[ExtensionPoint::PreFilter, ExtensionPoint::Filter])
 };
 

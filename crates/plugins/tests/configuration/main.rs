@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has to stop")]
 
-mod describe;
-mod manual;
 mod overlay;
 mod resolve;
-mod rows;
+mod shown;
 mod validation;
 
 use kubestep_config::{ConfigError, FeatureGates, PluginDescriptor, ResolvedConfig};

@@ -57,8 +57,8 @@ fn plugins_are_switched_off_and_on() {
         let found = (has(&overlays, filter), has(&overlays, score));
         assert_eq!(found, (at_filter, at_score), "{overlays:?}");
     }
-    assert!(error(&[off.clone(), off]).contains("disable NodeAffinity: it is not switched on"));
-    assert!(error(&[on]).contains("it is switched on already"));
+    assert!(error(&[off.clone(), off]).contains("disable NodeAffinity: it is not enabled"));
+    assert!(error(&[on]).contains("it is already enabled"));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_cannot_be_changed_is_told() {
         ("NodeAfinity", Switch::Off(None), "no such plugin, did you mean \"NodeAffinity\"?"),
         ("NodeName", Switch::Weight(2), "it gives no scores"),
         ("ImageLocality", Switch::Weight(0), "a weight is at least 1"),
-        ("NodeName", Switch::On(Some(ExtensionPoint::Score)), "it does nothing at Score"),
+        ("NodeName", Switch::On(Some(ExtensionPoint::Score)), "it does not run at Score"),
         ("ImageLocality", Switch::Weight(i32::MAX), ""),
     ] {
         let told =

@@ -119,9 +119,9 @@ fn all_problems_of_a_document_are_told_with_their_places() {
          profiles[0].pluginConfig[0].args.x (line 11, column 7): is given twice; remove one\n  \
          profiles[0].pluginConfig[0].args.hardPodAffinityWeight (line 9, column 7): \
          expected a whole number, got the text \"heavy\"\n  \
-         profiles[0].pluginConfig[0].args.x (line 10, column 7): unknown field \"x\"; known here: \
+         profiles[0].pluginConfig[0].args.x (line 10, column 7): unknown field \"x\"; known fields: \
          apiVersion, kind, hardPodAffinityWeight, ignorePreferredTermsOfExistingPods\n  \
-         profiles[0].pluginConfig[0].args.x (line 10, column 7): unknown field \"x\"; known here: \
+         profiles[0].pluginConfig[0].args.x (line 10, column 7): unknown field \"x\"; known fields: \
          apiVersion, kind, hardPodAffinityWeight, ignorePreferredTermsOfExistingPods\n  \
          paralelism (line 3, column 1): unknown field \"paralelism\"; did you mean \"parallelism\"?"
     );
@@ -152,7 +152,7 @@ fn arguments_of_another_kind_are_refused() {
         config("{apiVersion: v1}"),
         format!(
             "{start}.apiVersion (line 6, column 12): \"v1\" is not served; \
-             arguments take kubescheduler.config.k8s.io/v1, or nothing"
+             use kubescheduler.config.k8s.io/v1 or omit apiVersion"
         )
     );
 }
@@ -339,11 +339,11 @@ fn settings_without_effect_are_warned_about() {
     assert_eq!(
         warnings,
         [
-            "only the first document of the file counts",
+            "only the first document of the file is read",
             "profiles[0].plugins.multiPoint.disabled[0] (line 5, column 29): disabling \"ImageLocalty\" \
-         does nothing: there is no such plugin; did you mean \"ImageLocality\"?",
+         has no effect: there is no such plugin; did you mean \"ImageLocality\"?",
             "profiles[0].plugins.filter.disabled[0] (line 6, column 65): disabling \"ImageLocality\" \
-         does nothing: it does not run at Filter",
+         has no effect: it does not run at Filter",
             "profiles[0].plugins.filter.enabled[0].weight (line 6, column 41): weight 3 means nothing \
          at Filter",
             "profiles[0].pluginConfig[0] (line 8, column 5): arguments for ManualPermit, which is not \

@@ -1,4 +1,4 @@
-//! FilterAnswers that are kept from cycle to cycle, because each depends on one node alone: they are
+//! Answers that are kept from cycle to cycle, because each depends on one node alone: they are
 //! asked again only for the nodes that changed.
 //!
 //! A plugin names what it looks at in a pod (its key); all pods with the same key share its

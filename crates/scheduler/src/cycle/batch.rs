@@ -12,7 +12,7 @@ use crate::cluster_state::ClusterState;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::Feature;
-use kubestep_framework::runtime::stopwatch::Work;
+use kubestep_framework::stopwatch::Work;
 
 /// How long a ranking is valid, in microseconds.
 const MAX_AGE: i64 = 500_000;

@@ -8,6 +8,7 @@ use super::{Cycle, Failure};
 use crate::Scheduler;
 use crate::host::{Milestone, SchedulerHost};
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{ExtensionPoint, Feature};
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
 use kubestep_framework::extender;
@@ -79,7 +80,11 @@ impl Scheduler {
         node: Symbol,
         host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
-        self.queue.done(cycle.queued.uid());
+        // Up to 1.32, what happens during PreBind can still requeue the pod, which PreBind may reject.
+        let is_done = self.cluster.features.has(Switch::DoneBeforePreBind);
+        if is_done {
+            self.queue.done(cycle.queued.uid());
+        }
         let mut cx = self.cluster.bind_context(&cycle.queued.info, node, cycle.now, host);
         let (answers, status) = cycle.framework.run_pre_bind(&mut cx, &mut cycle.state);
         cycle.record.pre_bind.retain(|answer| !answer.status.is_wait());
@@ -88,10 +93,15 @@ impl Scheduler {
         if status.is_wait() {
             return self.waiting.wait_on_pre_bind(cycle, node);
         }
-        match status.is_success() {
-            true => self.bind(cycle, node, host),
-            false => self.fail_binding(cycle, Failure::plain(status), host),
+        if status.is_success() {
+            self.queue.done(cycle.queued.uid());
+            return self.bind(cycle, node, host);
         }
+        let failure = match is_done {
+            true => Failure::plain(status),
+            false => Failure::after_selection(&self.cluster.snapshot, Some(node), status),
+        };
+        self.fail_binding(cycle, failure, host)
     }
 
     /// Runs Bind and PostBind. Until the API server answers, the pod waits.

@@ -27,8 +27,9 @@ impl Scheduler {
         now: Time,
         host: &mut dyn SchedulerHost,
     ) -> Result<(), String> {
+        let behaviour = self.cluster.features.behaviour();
         if self.cluster.features.enabled(Feature::SchedulerAsyncPreemption) {
-            if let Some(eviction) = Eviction::new(preemptor, preemption) {
+            if let Some(eviction) = Eviction::new(preemptor, preemption, behaviour) {
                 eviction.mark(&mut self.cluster.shared);
                 self.preemptions.push_back(eviction);
             }
@@ -37,11 +38,12 @@ impl Scheduler {
         let (nominated, mut victims) = (self.queue.nominated_pods(), self.unbound_victims());
         let hooks = &mut victims;
         let mut cx = EvictionContext { host: &mut *host, hooks, nominated: &nominated, now };
-        let outcome = evict_at_once(&mut cx, &preemptor, &preemption);
+        let outcome = evict_at_once(&mut cx, &preemptor, &preemption, behaviour);
         self.preempt_all_waiting(victims, now, host);
         let unanswered = outcome?;
         if !unanswered.is_empty() {
-            self.preemptions.push_back(Eviction::unanswered(preemptor, preemption, unanswered));
+            let rest = Eviction::unanswered(preemptor, preemption, unanswered, behaviour);
+            self.preemptions.push_back(rest);
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_config::types::Extender;
+use kubestep_config::versions::Switch;
 use kubestep_framework::extender;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::Plugin;
@@ -40,6 +41,9 @@ impl SchedulePod<'_> {
     fn run_scores(&mut self) -> Result<(), Status> {
         let CycleParts { framework, cx, state, returned, record, .. } =
             self.cycle.parts(self.cluster);
+        // Up to 1.32, nodes are scored as the snapshot has them, whatever the extenders returned.
+        let as_returned =
+            !self.profiles.extenders.is_empty() && cx.features.has(Switch::ScoredAsFiltered);
         let CycleRecord { feasible, score: scores, .. } = record;
         let (answers, mut status) = framework.run_pre_score(&cx, state, feasible);
         scores.pre_score = answers;
@@ -49,7 +53,7 @@ impl SchedulePod<'_> {
                 cx,
                 state,
                 ids: feasible,
-                returned: (!self.profiles.extenders.is_empty()).then_some(returned),
+                returned: as_returned.then_some(returned),
                 cache: &mut self.algorithm.answers.cache,
             };
             let raw = |plugin: &dyn Plugin| scorer.raw(plugin);

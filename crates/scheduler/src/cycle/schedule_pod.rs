@@ -16,6 +16,7 @@ use crate::profiles::Profiles;
 use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
+use kubestep_config::versions::Switch;
 use kubestep_framework::extender;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{VerdictId, VerdictTable};
@@ -61,7 +62,7 @@ impl From<Status> for SchedulePodError {
     }
 }
 
-/// The nodes that fit, in order, and why the others do not.
+/// The feasible nodes, in order, and why the others were rejected.
 struct FeasibleNodes {
     nodes: Vec<NodeId>,
     diagnosis: Diagnosis,
@@ -85,7 +86,7 @@ impl SchedulePod<'_> {
         let found = self.find_nodes_that_fit();
         let (cycle, answers) = (&mut *self.cycle, &mut self.algorithm.answers);
         cycle.record.verdicts = answers.verdicts.clone();
-        cycle.record.filter.official = answers.records.verdicts(&cycle.verdicts);
+        cycle.record.filter.verdicts = answers.records.verdicts(&cycle.verdicts);
         cycle.record.filter.evaluated = answers.records.evaluated(&cycle.evaluated);
         let FeasibleNodes { nodes, diagnosis } = found?;
         cycle.record.evaluated_nodes = nodes.len() + diagnosis.statuses.len();
@@ -223,11 +224,13 @@ impl SchedulePod<'_> {
 
     /// The nodes with these names, in node order; all others get one status.
     fn narrow(&mut self, names: &[Symbol], diagnosis: &mut Diagnosis) -> Vec<NodeId> {
-        let mut plugins: Vec<&str> =
-            diagnosis.unschedulable_plugins.iter().map(|name| name.as_str()).collect();
-        plugins.sort_unstable();
-        let text = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
-        diagnosis.statuses.set_absent(Status::unresolvable(&text));
+        if self.cluster.features.has(Switch::LeftOutIsUnresolvable) {
+            let mut plugins: Vec<&str> =
+                diagnosis.unschedulable_plugins.iter().map(|name| name.as_str()).collect();
+            plugins.sort_unstable();
+            let text = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
+            diagnosis.statuses.set_absent(Status::unresolvable(&text));
+        }
         let Cycle { record, verdicts, .. } = &mut *self.cycle;
         let mut nodes = Vec::new();
         for id in self.cluster.snapshot.placement().iter() {
@@ -340,6 +343,7 @@ impl SchedulePod<'_> {
         if self.profiles.extenders.is_empty() {
             return Ok(feasible);
         }
+        let appends = !self.cluster.features.has(Switch::ExtenderReasonReplaces);
         let pod = self.cycle.queued.info.pod.clone();
         let mut nodes = extender::infos(&self.cluster.snapshot, &feasible);
         for (index, extender) in self.profiles.extenders.iter().enumerate() {
@@ -360,10 +364,12 @@ impl SchedulePod<'_> {
             }
             for (name, status) in filtered.refused {
                 let Some(node) = self.cluster.snapshot.by_name(name).map(|node| node.id) else {
-                    diagnosis.statuses.set_stranger(name, &status);
+                    diagnosis.statuses.set_unknown(name, &status);
                     continue;
                 };
                 self.cycle.record.filter.extender.push((node, status.clone().by(own_name)));
+                let before = diagnosis.statuses.own(node).filter(|_| appends);
+                let status = before.map_or(status.clone(), |before| appended(before, &status));
                 diagnosis.statuses.set(node, status);
             }
             nodes = filtered.nodes;
@@ -378,10 +384,19 @@ impl SchedulePod<'_> {
     }
 }
 
+/// The status of a node with an extender's reason after its own, as up to 1.31.
+fn appended(before: &Status, status: &Status) -> Status {
+    let code = match status.code() {
+        Code::UnschedulableAndUnresolvable => status.code(),
+        _ => before.code(),
+    };
+    Status::with_reasons(code, [before.reasons(), status.reasons()].concat())
+}
+
 /// Adds the name of a node that is not in the snapshot to the record: upstream binds to any name
 /// that an extender returns in `Nodes`.
 fn add_invented_name(cycle: &mut Cycle, node: &mut Arc<NodeInfo>) {
-    if node.id != extender::STRANGER {
+    if node.id != extender::UNKNOWN_NODE {
         return;
     }
     let names = &mut Arc::make_mut(&mut cycle.record.nodes).names;

@@ -155,6 +155,11 @@ impl WaitingPods {
         self.0.iter().position(is_it)
     }
 
+    /// Whether the pod with that UID waits at Permit.
+    pub fn is_at_permit(&self, uid: Symbol) -> bool {
+        self.at_permit(uid).is_some()
+    }
+
     /// The position of a pod that waits in PreBind for a plugin.
     fn in_pre_bind(&self, uid: Symbol) -> Option<usize> {
         let is_it =

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
+use crate::queue::QueueSettings;
 use crate::queue::heap::{Heap, Less};
-use crate::queue::settings::QueueSettings;
 use kubestep_api::Time;
+use kubestep_config::versions::Switch;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 
 /// Expirations and flushes are aligned to whole seconds, so that pods of the same second can be
@@ -28,10 +29,12 @@ impl QueueSettings {
     /// separately.
     pub fn backoff_expiration(&self, pod: &QueuedPod) -> Option<Time> {
         let count = match pod.consecutive_errors {
+            _ if !self.behaviour.has(Switch::BackoffCountsFailures) => pod.attempts,
             0 => pod.unschedulable_count,
             errors => errors,
         };
-        if count == 0 || self.max_backoff == 0 {
+        let is_off = self.max_backoff == 0 && self.behaviour.has(Switch::ZeroBackoff);
+        if count == 0 || is_off {
             return None;
         }
         let end = pod.timestamp.0.saturating_add(self.backoff_duration(count));
@@ -58,7 +61,8 @@ impl QueueSettings {
     }
 }
 
-/// Two heaps: pods that plugins rejected, and pods whose attempt failed with an error.
+/// Two heaps: pods that plugins rejected, and pods whose attempt failed with an error. Up to 1.32
+/// all are in the first.
 #[derive(Clone, Default)]
 pub(super) struct BackoffQueue {
     rejected: Arc<Heap>,
@@ -71,6 +75,8 @@ pub(super) struct BackoffQueue {
 pub(super) struct BackoffOrder<'a> {
     /// The order of the active queue, if pods may be popped from backoff.
     pub(super) tie: Option<Less<'a>>,
+    /// Whether pods that failed with an error are apart.
+    pub(super) errors_apart: bool,
 }
 
 impl BackoffOrder<'_> {
@@ -110,7 +116,9 @@ impl BackoffQueue {
     /// Adds a pod to its heap and removes its key from the other.
     pub(super) fn add(&mut self, pod: Arc<QueuedPod>, order: BackoffOrder<'_>) {
         let key = pod.key();
-        let failed = pod.unschedulable_plugins.is_empty() && pod.pending_plugins.is_empty();
+        let has_rejectors =
+            !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
+        let failed = order.errors_apart && !has_rejectors;
         let rejected_less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
         if failed {
             Arc::make_mut(&mut self.failed).add_or_update(pod, &by_expiration);
@@ -278,7 +286,7 @@ mod tests {
         let sort = priority_sort::build(&Default::default(), &Default::default()).unwrap();
         let less = |a: &QueuedPod, b: &QueuedPod| Plugin::less(&*sort, a, b);
         let tie: Option<Less<'_>> = if pop_from_backoff { Some(&less) } else { None };
-        let order = BackoffOrder { tie };
+        let order = BackoffOrder { tie, errors_apart: true };
         let mut queue = BackoffQueue::default();
         for (name, priority, timestamp, counts) in pods {
             let mut pod = queued(name, *priority, *timestamp, *counts);
@@ -330,7 +338,7 @@ mod tests {
     /// Adding to one heap removes the pod from the other.
     #[test]
     fn a_pod_is_in_one_heap_only() {
-        let order = BackoffOrder { tie: None };
+        let order = BackoffOrder { tie: None, errors_apart: true };
         let mut queue = BackoffQueue::default();
         queue.add(Arc::new(queued("a", 0, 0, (1, 0))), order);
         queue.add(Arc::new(queued("a", 0, 0, (0, 1))), order);

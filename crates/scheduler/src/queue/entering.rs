@@ -14,6 +14,9 @@ use kubestep_framework::status::node_statuses::add_once;
 /// Event labels with which a new pod enters the active queue. Its own nomination is recorded then.
 const NEW_POD_LABELS: [&str; 2] = ["UnschedulablePodAdd", "UnschedulablePodUpdate"];
 
+/// The event label with which a pod leaves the backoff queue at the end of its backoff.
+const BACKOFF_COMPLETE: &str = "BackoffComplete";
+
 impl SchedulingQueue {
     /// Adds a new pod.
     pub fn add(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>) {
@@ -36,7 +39,7 @@ impl SchedulingQueue {
         });
         for pod in completed {
             let pod = Arc::unwrap_or_clone(pod);
-            self.move_to_active(cx, pod, QueueName::Backoff, Cause::event("BackoffComplete"));
+            self.move_to_active(cx, pod, QueueName::Backoff, Cause::event(BACKOFF_COMPLETE));
         }
     }
 
@@ -52,7 +55,11 @@ impl SchedulingQueue {
         // If pods may be popped from backoff, they passed PreEnqueue on the way in. A new pod of
         // the same name did not.
         let is_new = NEW_POD_LABELS.contains(&cause.event.as_str());
-        if is_new || from != QueueName::Backoff || !self.settings.pop_from_backoff {
+        let passed = match self.settings.behaviour.has(Switch::PreEnqueueOnceForBackoff) {
+            true => from == QueueName::Backoff && !is_new,
+            false => cause.event == BACKOFF_COMPLETE,
+        };
+        if !passed || !self.settings.pop_from_backoff {
             self.run_pre_enqueue(cx, &mut pod);
         }
         let key = pod.key();
@@ -122,14 +129,15 @@ impl SchedulingQueue {
     }
 
     /// Runs the PreEnqueue plugins of the pod's profile, starting with the one that gates it so
-    /// far, up to the first that does not succeed.
+    /// far (since 1.34), up to the first that does not succeed.
     fn run_pre_enqueue(&self, cx: &QueueContext<'_>, pod: &mut QueuedPod) {
         let Some(plugins) = self.plugins.gates.get(&pod.info.pod.spec.scheduler_name) else {
             pod.gating_plugin = None;
             pod.gating_message = None;
             return;
         };
-        let held_by = pod.gating_plugin;
+        let decides = self.settings.behaviour.has(Switch::GatingPluginDecides);
+        let held_by = pod.gating_plugin.filter(|_| decides);
         let is_holder = |plugin: &&Arc<dyn Plugin>| Some(plugin.name()) == held_by;
         let first = plugins.iter().filter(is_holder);
         let others = plugins.iter().filter(|plugin| !is_holder(plugin));

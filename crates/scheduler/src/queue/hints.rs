@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::queue::settings::QueueSettings;
+use crate::queue::QueueSettings;
 use crate::queue::signing;
+use crate::queue::without_hints;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::events::{Action, ClusterEvent, EventResource, Registration};
@@ -48,7 +49,6 @@ const EVERY_RESOURCE: [EventResource; 10] = [
 pub(super) struct HintEntry {
     /// The class of events.
     pub(super) event: ClusterEvent,
-    /// The plugin.
     pub(super) plugin: Symbol,
     /// The plugin whose hint decides; `None`: always requeue.
     pub(super) asked: Option<Arc<dyn Plugin>>,
@@ -111,7 +111,10 @@ impl QueuePlugins {
             register(&mut entries, EXTENDER.into(), None, &every_event(settings));
         }
         for plugin in requeueing {
-            let events = plugin.events().unwrap_or_else(|| every_event(settings));
+            let mut events = plugin.events().unwrap_or_else(|| every_event(settings));
+            if !settings.hints {
+                events = without_hints::registrations(plugin.name(), events);
+            }
             register(&mut entries, plugin.name(), Some(plugin), &events);
         }
         self.gates.insert(profile, gates.to_vec());

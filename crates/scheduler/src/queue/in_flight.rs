@@ -15,7 +15,6 @@ use kubestep_framework::pod::{NamespacedName, QueuedPod};
 /// An event with its objects.
 #[derive(Clone, Debug)]
 pub(super) struct InFlightEvent {
-    /// The event.
     pub(super) event: ClusterEvent,
     /// The old and new object.
     pub(super) objects: EventObjects,

@@ -25,6 +25,7 @@ use crate::queue::nominator::Nominator;
 use crate::queue::unschedulable::UnschedulablePods;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::{Behaviour, Switch};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
@@ -43,16 +44,54 @@ mod nominator;
 pub mod pod_events;
 mod reconfigure;
 mod requeueing;
-mod settings;
 mod signing;
 #[cfg(test)]
 mod tests;
 mod unschedulable;
 mod updating;
 mod views;
+mod without_hints;
 
 pub use hints::EXTENDER;
-pub use settings::QueueSettings;
+
+/// The queue's settings, from the configuration. Durations are in microseconds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueSettings {
+    /// The backoff after the first failure (`podInitialBackoffSeconds`).
+    pub initial_backoff: i64,
+    /// The longest backoff (`podMaxBackoffSeconds`); 0 turns backoff off.
+    pub max_backoff: i64,
+    /// How long a pod may stay unschedulable before it is retried without an event.
+    pub max_unschedulable_duration: i64,
+    /// Whether pods are popped from backoff when no pod is active (gate SchedulerPopFromBackoffQ).
+    pub pop_from_backoff: bool,
+    /// Whether extenders are configured; they take part in requeueing then.
+    pub has_extenders: bool,
+    /// Whether pods of a group are retried by backoff alone (gate GenericWorkload).
+    pub generic_workload: bool,
+    /// Whether hints decide which events requeue a pod (gate SchedulerQueueingHints).
+    pub hints: bool,
+    /// What the version of kube-scheduler changed.
+    pub behaviour: Behaviour,
+    /// Whether pods are signed (gate OpportunisticBatching; not with extenders, which cannot sign).
+    pub signs: bool,
+}
+
+impl Default for QueueSettings {
+    fn default() -> QueueSettings {
+        QueueSettings {
+            initial_backoff: 1_000_000,
+            max_backoff: 10_000_000,
+            max_unschedulable_duration: 300_000_000,
+            pop_from_backoff: true,
+            has_extenders: false,
+            generic_workload: false,
+            hints: true,
+            behaviour: Behaviour::default(),
+            signs: false,
+        }
+    }
+}
 
 /// The scheduling queue.
 #[derive(Clone)]
@@ -65,6 +104,8 @@ pub struct SchedulingQueue {
     in_flight: Arc<InFlight>,
     nominator: Arc<Nominator>,
     cycle: u64,
+    /// The number of pods popped when an event last moved pods.
+    moved_in_cycle: Option<u64>,
     now: Time,
     moves: Vec<QueueMove>,
     asked: HintLog,
@@ -98,7 +139,8 @@ macro_rules! with_orders {
         let sort = queue_sort(&plugins);
         let $less: $crate::queue::heap::Less<'_> = &sort;
         let tie = $queue.settings.pop_from_backoff.then_some($less);
-        let $order = BackoffOrder { tie };
+        let errors_apart = $queue.settings.behaviour.has(Switch::ErrorBackoffQueue);
+        let $order = BackoffOrder { tie, errors_apart };
         $do
     }};
 }
@@ -124,6 +166,7 @@ impl SchedulingQueue {
             in_flight: Arc::default(),
             nominator: Arc::default(),
             cycle: 0,
+            moved_in_cycle: None,
             now: Time::default(),
             moves: Vec::new(),
             asked: HintLog::default(),
@@ -164,6 +207,10 @@ impl SchedulingQueue {
     ) -> Option<QueuedPod> {
         let mut pod = Arc::unwrap_or_clone(pod);
         pod.attempts += 1;
+        if !self.settings.behaviour.has(Switch::RejectorsKeptWhilePopped) {
+            pod.unschedulable_plugins.clear();
+            pod.pending_plugins.clear();
+        }
         if !Arc::make_mut(&mut self.in_flight).push_pod(Arc::new(pod.clone())) {
             self.record(pod.key(), from, QueueName::None, cause);
             return None;

@@ -15,7 +15,6 @@ use kubestep_framework::pod::NamespacedName;
 pub(super) struct PodRef {
     /// Namespace and name.
     pub(super) key: NamespacedName,
-    /// The UID.
     pub(super) uid: Symbol,
 }
 

@@ -4,6 +4,7 @@
 
 use kubestep_api::Pod;
 use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 use kubestep_framework::events::{Action, ClusterEvent, EventResource};
 use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 
@@ -29,13 +30,17 @@ pub fn pod_update_events(old: &Pod, new: &Pod, features: &FeatureGates) -> Vec<C
         true => EventResource::UnschedulablePod,
         false => EventResource::AssignedPod,
     };
+    let by_change = features.has(Switch::EventsByChange);
     let changes = [
         (old.metadata.labels != new.metadata.labels, Action::UPDATE_POD_LABEL),
         (is_scaled_down(old, new, features), Action::UPDATE_POD_SCALE_DOWN),
-        (are_gates_gone(old, new), Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
+        (by_change && are_gates_gone(old, new), Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
         // The API only allows adding tolerations, so comparing their number is enough.
-        (old.spec.tolerations.len() != new.spec.tolerations.len(), Action::UPDATE_POD_TOLERATION),
-        (is_claim_generated(old, new), Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM),
+        (
+            by_change && old.spec.tolerations.len() != new.spec.tolerations.len(),
+            Action::UPDATE_POD_TOLERATION,
+        ),
+        (by_change && is_claim_generated(old, new), Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM),
     ];
     let happened = changes.into_iter().filter(|(changed, _)| *changed);
     let events: Vec<ClusterEvent> =

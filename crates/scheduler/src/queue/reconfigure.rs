@@ -54,7 +54,7 @@ impl SchedulingQueue {
         let new = Some(Object::Pod(pod.info.pod.clone()));
         let objects = EventObjects { old: None, new };
         let only = |info: &PodInfo| info.uid() == uid;
-        self.move_all(cx, ClusterEvent::BY_HAND, &objects, Some(&only));
+        self.move_all(cx, ClusterEvent::MANUAL, &objects, Some(&only));
         true
     }
 }

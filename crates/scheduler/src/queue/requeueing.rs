@@ -11,7 +11,10 @@ use crate::queue::hint_log;
 use crate::queue::hints::{HintEntry, MatchingHints};
 use kubestep_api::Object;
 use kubestep_framework::events::{ClusterEvent, EventObjects, Hint};
-use kubestep_framework::runtime::stopwatch::Work;
+use kubestep_framework::stopwatch::Work;
+
+/// The plugin of scheduling gates.
+const SCHEDULING_GATES: &str = "SchedulingGates";
 
 /// How to requeue a rejected pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +36,8 @@ pub(super) struct Verdict {
 
 impl Verdict {
     const SKIP: Verdict = Verdict { strategy: Strategy::Skip, plugin: None };
-    const AFTER_BACKOFF: Verdict = Verdict { strategy: Strategy::AfterBackoff, plugin: None };
+    pub(super) const AFTER_BACKOFF: Verdict =
+        Verdict { strategy: Strategy::AfterBackoff, plugin: None };
 }
 
 /// An event with its objects and the registrations that match it.
@@ -103,6 +107,10 @@ impl SchedulingQueue {
         pod.timestamp = cx.now;
         pod.backoff_expiration = self.settings.backoff_expiration(&pod);
         pod.flushed = false;
+        if !self.settings.hints {
+            self.take_back_without_hints(cx, pod);
+            return Ok(());
+        }
         let verdict = self.judge_in_flight(cx, &pod);
         let label = Symbol::new("ScheduleAttemptFailure");
         self.requeue(cx, pod, QueueName::InFlight, verdict, label);
@@ -243,7 +251,7 @@ impl SchedulingQueue {
         self.move_pods(cx, candidates, judged);
     }
 
-    fn move_pods(
+    pub(super) fn move_pods(
         &mut self,
         cx: &QueueContext<'_>,
         candidates: Vec<Arc<QueuedPod>>,
@@ -253,9 +261,7 @@ impl SchedulingQueue {
         let label = Symbol::new(&judged.event.label());
         let first = self.moves.len();
         for pod in candidates {
-            // Only an event that the gating plugin registered for can ungate a pod.
-            let gate = pod.gating_plugin;
-            if gate.is_some_and(|gate| !plugins.concerns_gate(gate, judged.event)) {
+            if self.stays_gated(&plugins, &pod, judged.event) {
                 continue;
             }
             let verdict = self.judge(cx, &pod, judged);
@@ -270,9 +276,20 @@ impl SchedulingQueue {
             let order = Some(self.tie_break);
             self.moves[first..].iter_mut().for_each(|moved| moved.order = order);
         }
-        if !self.in_flight.is_empty() {
+        self.moved_in_cycle = Some(self.cycle);
+        if self.settings.hints && !self.in_flight.is_empty() {
             let (event, objects) = (*judged.event, judged.objects.clone());
             Arc::make_mut(&mut self.in_flight).push_event(event, objects);
+        }
+    }
+
+    /// Whether the event leaves the pod gated: only one that the gating plugin registered for can
+    /// ungate it. Up to 1.33, all can, except where scheduling gates hold the pod.
+    fn stays_gated(&self, plugins: &QueuePlugins, pod: &QueuedPod, event: &ClusterEvent) -> bool {
+        let Some(gate) = pod.gating_plugin else { return false };
+        match self.settings.behaviour.has(Switch::GatingPluginDecides) {
+            true => !plugins.concerns_gate(gate, event),
+            false => pod.unschedulable_plugins.contains(&SCHEDULING_GATES.into()),
         }
     }
 

@@ -26,7 +26,7 @@ impl SchedulingQueue {
             old: Some(Object::Pod(old.clone())),
             new: Some(Object::Pod(new.clone())),
         };
-        if self.in_flight.contains(new.metadata.uid) {
+        if self.settings.hints && self.in_flight.contains(new.metadata.uid) {
             let list = Arc::make_mut(&mut self.in_flight);
             events.into_iter().for_each(|event| list.push_event(event, objects.clone()));
             return;
@@ -40,10 +40,13 @@ impl SchedulingQueue {
             return self.add_new(cx, info, Cause::event("UnschedulablePodUpdate"));
         };
         let mut pod = QueuedPod::clone(pod);
-        pod.info = Arc::new(pod.info.updated(new, cx.features));
+        pod.info = Arc::new(pod.info.updated(new.clone(), cx.features));
         self.sign(cx, &mut pod);
         self.update_nominated_pod(old, &pod.info.clone(), cx.objects);
         Arc::make_mut(&mut self.unschedulable).add_or_update(Arc::new(pod));
+        if !self.settings.hints {
+            return self.retry_without_hints(cx, key, old, &new);
+        }
         self.retry_after_update(cx, key, &events, &objects);
     }
 
@@ -115,7 +118,8 @@ impl SchedulingQueue {
             if self.activate_one(cx, *key) {
                 continue;
             }
-            let Some(pod) = self.in_flight.by_key(*key) else { continue };
+            let in_flight = self.in_flight.by_key(*key).filter(|_| self.settings.hints);
+            let Some(pod) = in_flight else { continue };
             let new = Some(Object::Pod(pod.info.pod.clone()));
             let objects = EventObjects { old: None, new };
             Arc::make_mut(&mut self.in_flight).push_event(ClusterEvent::FORCE_ACTIVATE, objects);

@@ -1,7 +1,7 @@
 //! What batching reports to the stopwatch: attempts, and why stored results were dropped.
 
 use super::*;
-use kubestep_framework::runtime::stopwatch::{Clock, Stopwatch, Work};
+use kubestep_framework::stopwatch::{Clock, Stopwatch, Work};
 
 /// A clock that stands still.
 struct Still;

@@ -107,7 +107,8 @@ impl HoldRule {
 
     fn timeout(text: &str) -> Result<i64, String> {
         let read = Duration::parse(text).map(Duration::as_micros).filter(|micros| *micros > 0);
-        let micros = read.ok_or_else(|| format!("{text:?} is no time; write 30s, 5m or 2m30s"))?;
+        let micros =
+            read.ok_or_else(|| format!("{text:?} is not a duration; write 30s, 5m or 2m30s"))?;
         match micros <= MAX_PERMIT_TIMEOUT {
             true => Ok(micros),
             false => Err(format!(
@@ -186,6 +187,6 @@ mod tests {
         assert_eq!(HoldRule::parse("a").unwrap().timeout, MAX_PERMIT_TIMEOUT);
         let error = HoldRule::parse("a for 16m").unwrap_err();
         assert_eq!(error, "Permit holds a pod for 15m0s at most, 16m is longer");
-        assert!(HoldRule::parse("a for ever").unwrap_err().contains("is no time"));
+        assert!(HoldRule::parse("a for ever").unwrap_err().contains("is not a duration"));
     }
 }

@@ -151,6 +151,6 @@ pub(crate) fn hold_at_permit(interventions: &[Intervention], outcome: &mut Permi
         _ => None,
     });
     if let Some(timeout) = timeout {
-        outcome.add_wait(HOLD.into(), "held by hand at Permit", timeout);
+        outcome.add_wait(HOLD.into(), "held manually at Permit", timeout);
     }
 }

@@ -100,7 +100,7 @@ fn notes(snapshot: &Snapshot<'_>) -> Vec<String> {
         snapshot.template_nodes.iter().flatten().map(|(name, _)| name.as_str()).collect();
     if !groups.is_empty() {
         let groups = groups.join(", ");
-        notes.push(format!("the nodes that it imagines are left out, one for each of: {groups}"));
+        notes.push(format!("its template nodes are omitted, one for each of: {groups}"));
     }
     notes
 }

@@ -105,7 +105,7 @@ fn prepare(text: &mut String) {
 
 fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
     let items = split(file)?;
-    let mut notes = vec![format!("it holds no time of day: its export is taken to be of {START}")];
+    let mut notes = vec![format!("it has no timestamps: the export time is assumed to be {START}")];
     if !file.text.contains(PATCH) {
         return Ok(Some(Contents { items, notes, ..Contents::default() }));
     }
@@ -160,7 +160,7 @@ impl State {
             (Method::Delete, object) => *object = None,
             (Method::Patch, Some((value, ..))) => patch::apply(value, patch.template),
             (Method::Patch, None) => {
-                return Err(wrong(format!("changes {name:?}, which is not there")));
+                return Err(wrong(format!("changes {name:?}, which does not exist")));
             }
         }
         Ok(())

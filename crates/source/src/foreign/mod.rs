@@ -40,7 +40,6 @@ pub(super) struct Format {
     pub is_scheduler: bool,
 }
 
-/// All formats.
 const FORMATS: &[Format] =
     &[simulator::FORMAT, autoscaler::FORMAT, kai::FORMAT, simkube::FORMAT, kwok::FORMAT];
 

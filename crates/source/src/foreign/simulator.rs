@@ -85,7 +85,7 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
                 last = line.time;
             }
             Err(error) if error.is_eof() && changes > 0 => {
-                notes.push("its last line is cut off and was left out".to_owned());
+                notes.push("its last line is truncated and was skipped".to_owned());
                 break;
             }
             // The first line decides whether the file is a record.

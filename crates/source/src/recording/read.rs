@@ -199,7 +199,7 @@ impl Building {
         match parsed {
             Parsed::Header(header) => {
                 if self.header {
-                    return Err(self.wrong("begins a second recording", "name them one by one"));
+                    return Err(self.wrong("contains a second recording", "name one of them"));
                 }
                 recording.listed_at = header.listed_at.unwrap_or_default();
                 recording.ended_at = recording.listed_at;
@@ -216,7 +216,7 @@ impl Building {
                 self.change(at, What::Put(object));
             }
             Parsed::Delete(at, key) => {
-                self.last = format!("{key}, gone at {at}");
+                self.last = format!("{key}, deleted at {at}");
                 self.change(at, What::Delete(key));
             }
             Parsed::Note(at, note) => recording.notes.push(Noted { at, line, note }),
@@ -243,8 +243,8 @@ impl Building {
 
     fn finish(mut self) -> Result<Read, Problem> {
         if !self.header {
-            let message = "is cut off within its first line: nothing of it can be read";
-            return Err(SourceError::of_file(&self.file, message.into(), "record it anew"));
+            let message = "is truncated in its first line: nothing can be read";
+            return Err(SourceError::of_file(&self.file, message.into(), "record it again"));
         }
         if !self.ended {
             let (file, lines) = (&self.file, self.lines);
@@ -253,13 +253,13 @@ impl Building {
                 last => format!(" ({last})"),
             };
             let part = match self.listed {
-                true => "what came later is not in it",
+                true => "later changes are missing",
                 false => {
-                    "not even its lists are whole, so that the cluster looks smaller than it was"
+                    "its initial lists are incomplete, so the cluster appears smaller than it was"
                 }
             };
             self.read.warnings.push(format!(
-                "{file} was cut off: its last whole record is line {lines}{last}; {part}"
+                "{file} is truncated: its last complete record is line {lines}{last}; {part}"
             ));
         }
         Ok(self.read)
@@ -274,7 +274,8 @@ fn parse(line: &Piece<'_>) -> Result<Parsed, Problem> {
             let header: Header =
                 serde_json::from_str(text).map_err(|e| line.syntax_error(1, 0, &e))?;
             if header.schema != SCHEMA {
-                let message = format!("is of {}, which this version cannot read", header.schema);
+                let message =
+                    format!("has schema {}, which this version cannot read", header.schema);
                 let help = "use the version of kubestep that wrote it, or a newer one";
                 return Err(SourceError::of_file(line.name, message, help));
             }
@@ -291,8 +292,8 @@ fn parse(line: &Piece<'_>) -> Result<Parsed, Problem> {
         _ => Some(Parsed::Other),
     };
     parsed.ok_or_else(|| {
-        let message = format!("a {} lacks what it is about, or when it was", raw.record);
-        let error = SourceError::of_file(line.name, message, "was the file edited by hand?");
+        let message = format!("a {} record has no object or no time", raw.record);
+        let error = SourceError::of_file(line.name, message, "was the file edited manually?");
         Box::new(SourceError { line: line.start.line as usize, ..*error })
     })
 }

@@ -120,7 +120,7 @@ fn also_where_it_is_packed() {
             packed.len()
         );
         best = found;
-        let told = input.warnings.iter().any(|warning| warning.contains("was cut off: its last"));
+        let told = input.warnings.iter().any(|warning| warning.contains("is truncated: its last"));
         // gzip's trailer may be missing after a complete recording.
         assert!(told || found == 5, "{length}: {:?}", input.warnings);
     }
@@ -139,7 +139,7 @@ fn check(cut: &[u8], whole: usize, about: &str) {
             let expected = [0, 1, 2, 2, 3, 4, 4, 5, 5][whole - 1];
             assert_eq!(found, expected, "{about}");
             let told = input.warnings.first().is_some_and(|warning| {
-                warning.contains(&format!("its last whole record is line {whole}"))
+                warning.contains(&format!("its last complete record is line {whole}"))
             });
             assert_eq!(told, whole < 9, "{about}: {:?}", input.warnings);
         }
@@ -162,11 +162,11 @@ fn what_is_wrong_is_told_with_its_place() {
     let error = error.unwrap_err();
     assert!(error.contains("Node: spec.taints") && error.contains("r.jsonl:5"), "{error}");
     let error = broken(6, r#"{"record":"delete","kind":"Node","name":"a"}"#).unwrap_err();
-    assert!(error.contains("a delete lacks what it is about"), "{error}");
+    assert!(error.contains("a delete record has no object or no time"), "{error}");
     let error = read(text().replace("recording/v1", "recording/v9").as_bytes()).unwrap_err();
     assert!(error.contains("kubestep/recording/v9"), "{error}");
     let error = read(format!("{}{}", text(), text()).as_bytes()).unwrap_err();
-    assert!(error.contains("begins a second recording"), "{error}");
+    assert!(error.contains("contains a second recording"), "{error}");
 }
 
 #[test]

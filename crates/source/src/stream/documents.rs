@@ -8,8 +8,8 @@ use super::chunk::{self, Decoded, Sequence, is_single};
 use super::feed::Feed;
 use super::relay;
 use crate::error::SourceError;
-use crate::item::{Content, Expected, Item, Outcome, is_list};
-use crate::json::{Counter, Parts, first_document, may_be_list};
+use crate::item::{Content, Envelope, Expected, Item, Outcome, is_list};
+use crate::json::{Counter, Parts, first_document};
 use crate::piece::{Piece, Place};
 use crate::{add, decode};
 use kubestep_api::Kind;
@@ -163,15 +163,14 @@ impl Documents<'_> {
     fn finish(&mut self, fields: Fields, start: Place) -> Result<()> {
         let kind = fields.kind.clone().unwrap_or_default();
         let api_version = fields.api_version.clone().unwrap_or_default();
-        match fields.items {
-            Some(items) if may_be_list(&kind) => {
-                self.keep(items, Expected::of_list(&api_version, &kind))
-            }
-            _ if kind.is_empty() && !fields.exported.is_empty() => {
+        let is_export = !fields.exported.is_empty();
+        match Envelope::of(&api_version, &kind, fields.items.is_some(), is_export) {
+            Envelope::List(expected) => self.keep(fields.items.unwrap_or_default(), expected),
+            Envelope::Export => {
                 let mut exported = fields.exported.into_iter();
                 exported.try_for_each(|(expected, decoded)| self.keep(decoded, expected))
             }
-            _ if !kind.is_empty() && Kind::of(&api_version, &kind).is_none() => {
+            Envelope::Single if !kind.is_empty() && Kind::of(&api_version, &kind).is_none() => {
                 let outcome = match is_list(&kind) {
                     true => Outcome::Nothing,
                     false => Outcome::Unread(kind.as_str().into()),
@@ -179,7 +178,7 @@ impl Documents<'_> {
                 self.found.push(Found { document: self.number, line: start.line, outcome });
                 Ok(())
             }
-            _ => Err(self.too_large(&kind, start)),
+            Envelope::Single => Err(self.too_large(&kind, start)),
         }
     }
 
@@ -217,20 +216,24 @@ impl Documents<'_> {
             document: self.number,
             line: start.line as usize,
             object: kind.into(),
-            message: "is larger than any object of a cluster, and no list".into(),
-            help: "give the list the kind List, or leave the file out".into(),
+            message: "is larger than any object of a cluster, and not a list".into(),
+            help: "give the list the kind List, or omit the file".into(),
             ..SourceError::default()
         })
     }
 }
 
 impl Fields {
+    /// Whether a list in a field `items` is the document's, as far as it is read.
     fn may_be_list(&self) -> bool {
-        self.kind.as_deref().is_none_or(may_be_list)
+        let kind = self.kind.as_deref().unwrap_or_default();
+        matches!(Envelope::of("", kind, true, false), Envelope::List(_))
     }
 
+    /// Whether a field of an export is one, as far as the document is read.
     fn may_be_export(&self) -> bool {
-        self.kind.as_deref().is_none_or(str::is_empty)
+        let kind = self.kind.as_deref().unwrap_or_default();
+        matches!(Envelope::of("", kind, false, true), Envelope::Export)
     }
 
     /// The expected kind of the items, if it is known already.

@@ -23,7 +23,9 @@ impl Read for Slow<'_> {
 }
 
 fn read(text: &str, limits: Limits, step: usize) -> Result<Input, Box<SourceError>> {
-    let (filter, progress) = (Filter::default(), Progress::default());
+    // Else the fields of large JSON are not checked.
+    let filter = Filter { strict: true, ..Filter::default() };
+    let progress = Progress::default();
     let mut reading = Reading::new(&filter, &progress, limits);
     let slow = Slow { rest: text.as_bytes(), step };
     reading.file(Reader::new("in.json".into(), slow, &progress)?)?;
@@ -127,7 +129,7 @@ fn a_file_that_was_cut_off_is_an_error_at_its_end() {
     let [_, error] = both_ways(cut, 300, 100);
     let error = error.unwrap_err();
     assert_eq!(error.line, cut.lines().count());
-    assert_eq!(error.help, "the text ends too early: was the file cut off?");
+    assert_eq!(error.help, "the text ends too early: is the file truncated?");
 }
 
 #[test]
@@ -148,7 +150,7 @@ fn what_is_no_list_and_too_large_is_refused() {
     let text =
         format!(r#"{{"items": [{}], "kind": "Pod", "apiVersion": "v1"}}"#, pods(3).join(","));
     let error = read(&text, Limits { whole: 100, chunk: 100, ..LIMITS }, 100).unwrap_err();
-    assert_eq!(error.message, "is larger than any object of a cluster, and no list");
+    assert_eq!(error.message, "is larger than any object of a cluster, and not a list");
 }
 
 #[test]

@@ -35,22 +35,22 @@ fn story() -> Live {
 #[test]
 fn pods_are_held_by_hand_and_rejecting_says_what_it_did() {
     let mut story = story().keys(":hold app=web for 10m<Enter>");
-    let said = "hold app=web for 10m0s; 2 pending pods are meant; each is held for 10m0s at most";
+    let said = "hold app=web for 10m0s; 2 pending pods match; each is held up to 10m0s";
     assert!(story.text().contains(said), "{}", story.text());
     let mut story = story.keys("c7");
     let text = story.text();
-    assert!(text.contains("held by hand: app=web for 10m0s"), "{text}");
-    assert!(text.contains("kubestep.Hold (by hand), gives up in 10m"), "{text}");
+    assert!(text.contains("manual holds: app=web for 10m0s"), "{text}");
+    assert!(text.contains("kubestep.Hold (manual hold), times out in 10m"), "{text}");
     let mut story = story.keys("xtoo early<Enter>");
     story.golden("reject-100x30");
     let text = story.text();
     for line in [
         "rejected shop/web-0 in the name of kubestep.Hold",
-        "given back on n1: cpu 3, memory 1Gi, the place of 1 pod",
+        "released on n1: cpu 3, memory 1Gi, room for 1 pod",
         "free on n1 now: cpu 4, memory 8Gi, room for 9 pods",
-        "it is tried again in 5m00s, unless an event wakes it before",
-        "woken: shop/web-1 went from unschedulable to",
-        "left where it is: shop/picky; NodePorts said that AssignedPodDelete does not help",
+        "retried in 5m00s, or earlier if an event requeues it",
+        "requeued: shop/web-1 moved from unschedulable to",
+        "not requeued: shop/picky; NodePorts: AssignedPodDelete does not help",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
@@ -75,11 +75,11 @@ fn the_past_keeps_a_hold_and_time_ends_it() {
 #[test]
 fn a_hold_is_released_by_hand() {
     let mut story = story().keys(":hold web-?<Enter>c:release<Enter>");
-    assert!(story.text().contains("release; 1 waiting pod is let go"), "{}", story.text());
+    assert!(story.text().contains("release; 1 waiting pod continues"), "{}", story.text());
     let mut story = story.keys("6");
     assert!(story.text().contains("on n1"), "{}", story.text());
     let mut story = story.keys(":release<Enter>");
-    assert!(story.text().contains("no pod is held by hand"), "{}", story.text());
+    assert!(story.text().contains("no pod is held manually"), "{}", story.text());
     let mut story = story.keys(":hold a for 1h<Enter>");
     assert!(story.text().contains("Permit holds a pod for 15m0s at most"), "{}", story.text());
 }

@@ -14,7 +14,7 @@ fn a_comparison_is_shown_again_until_something_is_done() {
     let first = live.text();
     let mut live = live.keys("<Esc>D");
     assert_eq!(live.text(), first);
-    assert!(!live.driver.is_searching());
+    assert!(!live.interface.driver.is_searching());
     let mut live = live.keys("<Esc>u:what-if delete pod report<Enter>cD");
     assert!(live.text().contains("on one side only"), "{}", live.text());
 }
@@ -34,14 +34,14 @@ fn far_ahead() -> Live {
     }
     let keys = ":what-if label node a x=y<Enter>c";
     let mut live = Live::new(session(&yaml), (120, 30)).keys(keys);
-    live.driver.picture.patience = Duration::ZERO;
+    live.interface.driver.freshness.patience = Duration::ZERO;
     live
 }
 
 #[test]
 fn the_other_branch_is_run_beside_the_keys() {
     let mut live = far_ahead().keys_at_once("D");
-    assert!(live.driver.is_searching(), "{}", live.text());
+    assert!(live.interface.driver.is_searching(), "{}", live.text());
     let mut live = live.keys_at_once("5");
     assert!(live.text().contains("Nodes: requested"), "{}", live.text());
     let mut live = live.keys("6");
@@ -52,9 +52,9 @@ fn the_other_branch_is_run_beside_the_keys() {
 #[test]
 fn a_comparison_can_be_stopped() {
     let live = far_ahead().keys_at_once("D");
-    assert!(live.driver.is_searching());
+    assert!(live.interface.driver.is_searching());
     let mut live = live.keys("<Esc>");
-    assert!(!live.driver.is_searching() && !live.app.is_searching());
+    assert!(!live.interface.driver.is_searching() && !live.interface.app.is_searching());
     assert!(live.text().contains("nothing was compared"), "{}", live.text());
     let mut live = live.keys("D");
     assert!(live.text().contains(TITLE), "{}", live.text());

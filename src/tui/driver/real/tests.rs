@@ -4,8 +4,8 @@ use crate::tui::testing::Live;
 use crate::tui::view::ViewId;
 use kubestep_api::Object;
 use kubestep_framework::testing::pod;
-use kubestep_live::attended::Standing;
-use kubestep_live::attended::stand_in::StandIn;
+use kubestep_live::scheduling::LeaderStatus;
+use kubestep_live::scheduling::stand_in::StandIn;
 
 const NODE: &str = "---
 kind: Node
@@ -69,7 +69,7 @@ fn nothing_is_decided_until_it_is_asked_for_and_a_step_over_writes_one_cycle() {
     assert_chip(&mut live, "LIVE SCHEDULING lab: paused");
     let mut live = live.keys("6").turn();
     assert!(live.text().contains("on n1"), "{}", live.text());
-    assert_eq!(live.keys("}").turn().app.view(), ViewId::Pods);
+    assert_eq!(live.keys("}").turn().interface.app.view(), ViewId::Pods);
     assert_eq!(server.writes().len(), 2);
 }
 
@@ -98,7 +98,7 @@ fn a_cycle_that_is_stepped_into_is_held_before_its_writes_until_its_end() {
     let mut live = live.turn().keys("s").turn();
     assert!(status(&mut live).contains("cycle 2 of default/b is held"));
     assert_eq!(server.writes().len(), 1);
-    assert_eq!(live.driver.left().unsent, "bind default/b to n1");
+    assert_eq!(live.interface.driver.left().unsent, "bind default/b to n1");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn out_and_over_send_what_is_held_and_decide_nothing_more() {
         }
         let live = live.turn();
         assert_eq!(server.writes(), ["bind default/a to n1"], "{keys}");
-        assert_eq!(live.driver.session().history().cycle_count(), 1, "{keys}");
+        assert_eq!(live.interface.driver.session().history().cycle_count(), 1, "{keys}");
     }
 }
 
@@ -169,7 +169,7 @@ fn in_the_past_all_is_held_and_what_comes_waits() {
     let mut live = live.keys("x").turn();
     assert_eq!(server.writes().len(), 2);
     live = live.keys("c").turn();
-    assert!(status(&mut live).contains("this is the present"), "{}", status(&mut live));
+    assert!(status(&mut live).contains("this is the newest state"), "{}", status(&mut live));
     assert_chip(&mut live, "LIVE SCHEDULING lab: paused");
     assert_eq!(server.writes().len(), 2);
     let mut live = live.keys("2").turn();
@@ -183,7 +183,7 @@ fn a_branch_writes_nothing_and_the_original_goes_on_where_it_was() {
     let (live, server) = start(&["a", "b"]);
     let mut live = live.keys(" ").keys(":fork<Enter>").turn();
     assert_chip(&mut live, "WHAT-IF: nothing is written");
-    assert!(!live.app.is_playing());
+    assert!(!live.interface.app.is_playing());
     let before = server.writes();
     server.put(new_pod("c"));
     let mut live = live.keys(":what-if cordon node n1<Enter>cn").turn();
@@ -204,11 +204,11 @@ fn a_branch_writes_nothing_and_the_original_goes_on_where_it_was() {
 fn what_was_begun_in_a_branch_does_not_go_on_for_real() {
     let (live, server) = start(&["a", "b"]);
     let live = live.keys(":fork<Enter>").keys_in_a_hurry("c");
-    assert!(live.app.is_running());
+    assert!(live.interface.app.is_running());
     let live = live.keys_in_a_hurry(":branch original<Enter>");
-    assert!(!live.app.is_running());
+    assert!(!live.interface.app.is_running());
     let live = live.turn().keys(":branch what-if-1<Enter> ");
-    assert!(live.app.is_playing());
+    assert!(live.interface.app.is_playing());
     let mut live = live.keys(":branch original<Enter>").turn();
     assert_chip(&mut live, "LIVE SCHEDULING lab: paused");
     assert!(server.writes().is_empty());
@@ -255,44 +255,48 @@ fn by_hand_nothing_is_done_in_the_past_or_while_a_cycle_is_held() {
     let mut live = live.keys(":hold default/a<Enter>n").turn().keys("s").turn().keys("7A");
     assert!(status(&mut live).contains("cycle 2 of default/b is held: } sends it first"));
     let mut live = live.keys("}").turn().keys("{").turn().keys("7A").turn();
-    assert!(status(&mut live).contains("this is the past: c goes back"), "{}", status(&mut live));
+    assert!(status(&mut live).contains("this is the past: c returns"), "{}", status(&mut live));
     assert_eq!(server.writes(), ["nominate n1 for default/a", "bind default/b to n1"]);
 }
 
 #[test]
 fn without_the_lease_or_the_connection_nothing_is_decided_wherever_one_stands() {
     let (live, server) = start(&["a", "b"]);
-    server.with(|server| server.standing = Some(Standing::Waits));
+    server.with(|server| server.standing = Some(LeaderStatus::Waits));
     let mut live = live.turn().keys("n").turn();
     assert_chip(&mut live, "NOT LEADER: waits for the lease");
-    assert!(status(&mut live).contains("another replica may lead"), "{}", status(&mut live));
+    assert!(status(&mut live).contains("not leading: no cycle runs"), "{}", status(&mut live));
     server.with(|server| server.standing = None);
     let live = live.turn().keys("s").turn();
-    server.with(|server| server.standing = Some(Standing::CutOff));
+    server.with(|server| server.standing = Some(LeaderStatus::CutOff));
     let mut live = live.turn();
     assert_chip(&mut live, "CONNECTION LOST: writes stopped");
     for keys in ["n", " ", "Zn", "Zc"] {
         live = live.keys(keys).turn();
         assert!(server.writes().is_empty(), "{keys}");
-        assert_eq!(live.driver.left().unsent, "bind default/a to n1", "it is kept: {keys}");
-        assert!(!live.app.is_playing(), "{keys}");
+        assert_eq!(
+            live.interface.driver.left().unsent,
+            "bind default/a to n1",
+            "it is kept: {keys}"
+        );
+        assert!(!live.interface.app.is_playing(), "{keys}");
     }
     assert!(live.keys("n").turn().text().contains("cycle 1 of default/a stays held; the connec"));
     let (live, server) = start(&["a", "b"]);
     let live = live.keys("s").turn();
-    server.with(|server| server.standing = Some(Standing::Lost("late".into())));
+    server.with(|server| server.standing = Some(LeaderStatus::Lost("late".into())));
     let mut live = live.turn();
     assert_chip(&mut live, "LEASE LOST: writes stopped");
-    assert!(status(&mut live).contains("nothing is written any more: late"));
+    assert!(status(&mut live).contains("writing stopped: late"));
     assert!(server.writes().is_empty());
-    assert!(live.driver.left().lost);
+    assert!(live.interface.driver.left().lost);
 }
 
 #[test]
 fn frozen_is_frozen_and_time_is_the_clusters() {
     let (live, server) = start(&["a"]);
     let mut live = live.keys("Zn").turn();
-    assert!(status(&mut live).contains("frozen: Z goes on"), "{}", status(&mut live));
+    assert!(status(&mut live).contains("frozen: Z resumes updates"), "{}", status(&mut live));
     assert_chip(&mut live, "HELD: 0 updates queued");
     let mut live = live.keys("Z+").turn();
     assert!(status(&mut live).contains("time passes by itself"), "{}", status(&mut live));
@@ -358,16 +362,16 @@ fn whatever_is_typed_each_pod_is_bound_once_and_branches_write_nothing() {
                 server.put(new_pod(&format!("late-{turn}")));
             }
             server.with(|server| server.passed += 400_000);
-            let was_real = live.driver.is_real();
+            let was_real = live.interface.driver.is_real();
             let before = server.writes();
             live = live.keys(keys).turn();
-            if !was_real && !live.driver.is_real() {
+            if !was_real && !live.interface.driver.is_real() {
                 assert_eq!(server.writes(), before, "seed {seed}: {keys}");
             }
         }
         let back = "<Esc><Esc>:branch original<Enter>:break clear<Enter>";
         live = live.keys(back).turn();
-        if live.driver.held() == Some(crate::tui::model::Held::Frozen) {
+        if live.interface.driver.held() == Some(crate::tui::model::HoldReason::Frozen) {
             live = live.keys("Z").turn();
         }
         // To the present, then until nothing is left to decide.

@@ -22,10 +22,10 @@ fn a_change_is_done_where_it_was_asked_for() {
     let live = Live::wide("fragmented").keys("c2X");
     // In between one looks elsewhere; the answer is at hand when one is back.
     let mut live = live.keys("<Esc>C1G<Enter>c2X");
-    assert!(!live.driver.is_searching());
+    assert!(!live.interface.driver.is_searching());
     assert!(live.text().contains("1. resize pod default/report"), "{}", live.text());
     let mut live = live.keys("<Esc>");
-    assert!(live.driver.session().is_at_newest());
+    assert!(live.interface.driver.session().is_at_newest());
     live = live.keys("X<Enter>");
     assert!(live.lines()[1].contains("[what-if-1]"), "{}", live.text());
 }
@@ -33,15 +33,15 @@ fn a_change_is_done_where_it_was_asked_for() {
 #[test]
 fn a_search_is_stopped_and_keys_are_answered_meanwhile() {
     let mut live = Live::wide("fragmented").keys_at_once("c2X");
-    if live.driver.is_searching() {
+    if live.interface.driver.is_searching() {
         live = live.keys_at_once("1");
         assert!(live.text().contains("recorded cycles"), "{}", live.text());
         live = live.keys_at_once("<Esc>");
-        assert!(!live.app.is_searching());
+        assert!(!live.interface.app.is_searching());
     }
     // What it has found until then is shown all the same.
     let mut live = live.keys("6");
-    assert!(!live.driver.is_searching());
+    assert!(!live.interface.driver.is_searching());
     live = live.keys("<Esc>2X");
     assert!(live.text().contains("What would make default/report fit?"), "{}", live.text());
 }

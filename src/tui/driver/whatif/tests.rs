@@ -29,11 +29,11 @@ fn the_menu_offers_what_fits_and_does_it_in_a_branch() {
     live = live.keys("D");
     assert!(live.text().contains("nothing differs"), "{}", live.text());
     live = live.keys("<Esc>U");
-    assert!(status(&mut live).contains("done again: uncordon node"), "{}", live.text());
+    assert!(status(&mut live).contains("redone: uncordon node"), "{}", live.text());
     live = live.keys(":branch original<Enter>");
     assert!(!live.lines()[1].contains("[what-if-1]"), "{}", live.lines()[1]);
     live = live.keys("D");
-    assert!(status(&mut live).contains("this is original itself"), "{}", live.text());
+    assert!(status(&mut live).contains("you are on the original branch"), "{}", live.text());
     live = live.keys(":branch<Enter>");
     assert!(live.text().contains("* original"), "{}", live.text());
     assert!(live.text().contains("what-if-1, from original: uncordon node"), "{}", live.text());
@@ -43,9 +43,29 @@ fn the_menu_offers_what_fits_and_does_it_in_a_branch() {
 }
 
 #[test]
+fn commands_edits_and_objects_complete_while_one_types() {
+    let mut live = Live::demo("cordoned").keys(":uncor");
+    let text = live.text();
+    assert!(text.contains("uncordon node NAME: make it schedulable again"), "{text}");
+    assert_eq!(live.lines()[22], ":uncordon", "the rest in ghost text");
+    let mut live = live.keys("<Tab> node n");
+    let text = live.text();
+    assert!(text.contains("uncordon node node-0") && text.contains("node-1"), "{text}");
+    let mut live = live.keys("<Tab><Enter>");
+    assert!(status(&mut live).contains("uncordon node node-0"), "{}", status(&mut live));
+    let mut live = live.keys("Ela");
+    assert!(live.text().contains("label KIND NAME KEY=VALUE"), "{}", live.text());
+    assert_eq!(live.lines()[22], "what-if edit: label");
+    let mut live = live.keys("<Tab> n<Tab> <Tab>");
+    assert_eq!(live.lines()[22], "what-if edit: label node node-0");
+    let mut live = live.keys("<Esc>:branch w");
+    assert!(live.text().contains("branch what-if-1"), "{}", live.text());
+}
+
+#[test]
 fn edits_in_words_are_done_or_explained() {
     let mut live = Live::demo("cordoned").keys(":what-if cordn node a<Enter>");
-    assert_eq!(status(&mut live), "error: \"cordn\" is no edit, did you mean \"cordon\"?");
+    assert_eq!(status(&mut live), "error: \"cordn\" is not an edit, did you mean \"cordon\"?");
     assert!(!live.lines()[1].contains("[what-if"), "{}", live.lines()[1]);
     let mut live = live.keys("Eadd 2 nodes like nowhere<Enter>");
     assert!(status(&mut live).starts_with("error: there is no Node nowhere"), "{}", live.text());
@@ -54,7 +74,7 @@ fn edits_in_words_are_done_or_explained() {
     let mut live = live.keys(":fork mine<Enter>");
     assert!(live.lines()[1].contains("[mine]"), "{}", live.lines()[1]);
     let mut live = live.keys(":fork mine<Enter>");
-    assert_eq!(status(&mut live), "error: there is a branch \"mine\" already");
+    assert_eq!(status(&mut live), "error: branch \"mine\" already exists");
     let mut live = live.keys(":branch theirs<Enter>");
     assert!(status(&mut live).starts_with("error: there is no branch \"theirs\""));
 }
@@ -67,22 +87,50 @@ fn an_offer_that_lacks_something_asks_for_it() {
     assert!(status(&mut live).contains("x=y:NoSchedule; in branch what-if-1"), "{}", live.text());
 }
 
-#[test]
-fn another_weight_moves_the_ranking_at_once() {
+/// The scores of the first cycle in which several nodes were scored.
+fn scored() -> Live {
     let mut live = Live::demo("tour").keys("c4");
-    // The first cycle of which several nodes were scored.
     for number in 1..9 {
         live = live.keys(&format!(":cycle {number}<Enter>"));
         if !live.lines()[2].contains("0/0") {
             break;
         }
     }
-    let mut live = live.keys("llllll*****");
+    live
+}
+
+#[test]
+fn another_weight_moves_the_ranking_at_once() {
+    let mut live = scored().keys("llllll*****");
     assert!(status(&mut live).contains("the best is"), "{}", live.text());
     assert!(status(&mut live).contains("runs with it"), "{}", live.text());
     assert!(live.text().contains('→'));
     let mut live = live.keys("%%%%%");
     assert!(status(&mut live).contains("as configured"), "{}", live.text());
+}
+
+#[test]
+fn the_decisive_plugin_is_weighed_without_a_column_and_enter_keeps_the_weight() {
+    let mut live = scored().keys("*");
+    let first = status(&mut live);
+    let (plugin, rest) = first.trim().split_once(" weight ").unwrap();
+    let weight: i64 = rest.split(':').next().unwrap().parse().unwrap();
+    let mut live = live.keys("*");
+    let more = format!("{plugin} weight {}:", weight + 1);
+    assert!(status(&mut live).contains(&more), "{more}: {}", live.text());
+    let mut live = live.keys("<Enter>");
+    assert!(live.text().contains("what-if-1"), "{}", live.text());
+    let kept = format!("weight {plugin}={}", weight + 1);
+    let text = live.keys("M").text();
+    assert!(text.contains(&kept), "{kept}: {text}");
+}
+
+#[test]
+fn the_menu_says_what_each_change_does() {
+    let mut live = Live::wide("tour").keys("1m");
+    let text = live.text();
+    assert!(text.contains("make a plugin return an error"), "{text}");
+    assert!(text.contains(" …") && text.contains("take an extender down"), "{text}");
 }
 
 #[test]
@@ -136,7 +184,7 @@ fn every_kind_of_change_is_done_undone_and_compared_and_leaves_the_original() {
         let mut live = live.keys("<Esc>u");
         assert!(status(&mut live).starts_with("undone: "), "{typed}: {}", status(&mut live));
         let mut live = live.keys("U");
-        assert!(status(&mut live).starts_with("done again: "), "{typed}: {}", status(&mut live));
+        assert!(status(&mut live).starts_with("redone: "), "{typed}: {}", status(&mut live));
         let mut live = live.keys(":branch original<Enter>c1");
         assert_eq!(live.lines()[3..14], untouched.lines()[3..14], "{typed}");
     }
@@ -145,18 +193,18 @@ fn every_kind_of_change_is_done_undone_and_compared_and_leaves_the_original() {
 #[test]
 fn a_long_redo_goes_on_slice_by_slice_and_can_be_stopped() {
     let mut live = Live::demo("cordoned").keys("c5m<Enter>c+c");
-    let all = live.driver.steps_done();
-    live.driver.picture.patience = Duration::ZERO;
+    let all = live.interface.driver.steps_done();
+    live.interface.driver.freshness.patience = Duration::ZERO;
     let live = live.keys("u").keys_in_a_hurry("U");
-    let here = live.driver.steps_done();
-    assert!(live.app.is_running() && here < all, "{here} of {all}");
+    let here = live.interface.driver.steps_done();
+    assert!(live.interface.app.is_running() && here < all, "{here} of {all}");
     let mut live = live.keys_in_a_hurry("<Esc>");
-    assert!(!live.app.is_running() && live.driver.steps_done() < all);
+    assert!(!live.interface.app.is_running() && live.interface.driver.steps_done() < all);
     live = live.keys("U");
-    assert_eq!(live.driver.steps_done(), all);
+    assert_eq!(live.interface.driver.steps_done(), all);
     let mut live = live.keys("uU");
-    assert_eq!(live.driver.steps_done(), all);
-    assert!(status(&mut live).contains("done again: uncordon node"), "{}", live.text());
+    assert_eq!(live.interface.driver.steps_done(), all);
+    assert!(status(&mut live).contains("redone: uncordon node"), "{}", live.text());
 }
 
 #[test]

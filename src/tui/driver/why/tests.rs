@@ -37,7 +37,7 @@ fn another_key_tells_what_would_help() {
     assert!(live.text().contains("What would make default/report fit?"), "{}", live.text());
     assert!(live.text().contains("resize pod default/report cpu=1500m"), "{}", live.text());
     let mut live = Live::demo("tour").keys("nX");
-    assert!(live.text().contains("needs no change"), "{}", live.text());
+    assert!(live.text().contains("No change is needed"), "{}", live.text());
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub struct Group {
 pub fn groups_of(cycle: &CycleRecord, shown: &[usize]) -> Vec<Group> {
     let filter = &cycle.filter;
     let plugins = shown.iter().filter_map(|at| filter.plugins.get(*at));
-    let columns = plugins.map(|plugin| &plugin.verdicts).chain([&filter.official]);
+    let columns = plugins.map(|plugin| &plugin.verdicts).chain([&filter.verdicts]);
     let columns: Vec<&Verdicts<VerdictId>> = columns.collect();
     let mut places: HashMap<u64, usize> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
@@ -38,7 +38,7 @@ pub fn groups_of(cycle: &CycleRecord, shown: &[usize]) -> Vec<Group> {
     }
     let passes = |group: &Group| {
         let first = group.nodes.first();
-        first.and_then(|node| filter.official.get(*node)) == Some(VerdictId::PASS)
+        first.and_then(|node| filter.verdicts.get(*node)) == Some(VerdictId::PASS)
     };
     groups.sort_by_key(|group| (!passes(group), std::cmp::Reverse(group.nodes.len())));
     groups

@@ -1,6 +1,6 @@
 //! The header of the matrix: names of plugins in the room there is, and what is said of all nodes.
 
-use crate::tui::glyph::Verdict;
+use crate::tui::glyph::VerdictSign;
 use crate::tui::text::head;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
@@ -73,8 +73,8 @@ fn words_of(plugin: &str) -> Vec<String> {
 pub fn notes(cycle: &CycleRecord) -> Vec<Note> {
     let filter = &cycle.filter;
     let count = |column: &Verdicts<VerdictId>| column.iter().filter(|id| id.is_status()).count();
-    let official =
-        Note { rejected: count(&filter.official) + filter.extender.len(), skipped: false };
+    let verdicts =
+        Note { rejected: count(&filter.verdicts) + filter.extender.len(), skipped: false };
     let plugins = filter.plugins.iter().map(|plugin| {
         let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
         let rejected = count(&plugin.verdicts);
@@ -84,7 +84,7 @@ pub fn notes(cycle: &CycleRecord) -> Vec<Note> {
         let own = |(_, status): &&(NodeId, Status)| status.plugin() == *name;
         Note { rejected: filter.extender.iter().filter(own).count(), skipped: false }
     });
-    std::iter::once(official).chain(plugins).chain(extenders).collect()
+    std::iter::once(verdicts).chain(plugins).chain(extenders).collect()
 }
 
 impl Note {
@@ -92,8 +92,8 @@ impl Note {
     pub fn text(self, words: bool) -> String {
         match (self.rejected, words) {
             (0, true) => if self.skipped { "skipped" } else { "all pass" }.to_owned(),
-            (0, false) if self.skipped => Verdict::Skip.glyph().to_owned(),
-            (0, false) => Verdict::Success.glyph().to_owned(),
+            (0, false) if self.skipped => VerdictSign::Skip.glyph().to_owned(),
+            (0, false) => VerdictSign::Success.glyph().to_owned(),
             (n, true) => format!("✗ {n}"),
             (n @ 1..1_000, false) => format!("✗{n}"),
             (n, false) => format!("✗{}k", n / 1_000),

@@ -16,17 +16,17 @@ use std::sync::Arc;
 use self::groups::{Group, groups_of};
 use self::header::{Note, WORDS, headers, notes};
 use super::cycle::filter_summary;
-use super::scores::NAMES;
-use super::{Open, Shape, View, verdict};
-use crate::tui::app::Request;
-use crate::tui::glyph::{FOLDS, Verdict};
+use super::shared::NAMES;
+use super::{OnEnter, Shape, View, shared, verdict};
+use crate::tui::command::Command;
+use crate::tui::glyph::{FOLDS, VerdictSign};
 use crate::tui::layout::Tier;
-use crate::tui::lines::Line;
-use crate::tui::model::{Model, Position};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::Cut;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::Parts;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
@@ -44,7 +44,7 @@ const GROUPED_ABOVE: usize = 50;
 /// Names of nodes that the details of a group list.
 const NAMED: usize = 12;
 
-/// See the module.
+/// The rows of the filter matrix.
 pub struct FilterView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
@@ -185,7 +185,7 @@ impl<'a> FilterView<'a> {
     fn id(&self, row: usize, column: usize) -> Option<VerdictId> {
         let (cycle, node) = (self.cycle?, self.node(row)?);
         match column {
-            ..FIXED => cycle.filter.official.get(node),
+            ..FIXED => cycle.filter.verdicts.get(node),
             _ => self.plugin(column)?.verdicts.get(node),
         }
     }
@@ -213,9 +213,9 @@ impl<'a> FilterView<'a> {
         }
     }
 
-    fn group_lines(&self, group: &Group, row: usize) -> Vec<Line> {
+    fn group_lines(&self, group: &Group, row: usize) -> Vec<DetailLine> {
         let Some(cycle) = self.cycle else { return Vec::new() };
-        let mut lines = vec![Line::heading(format!(
+        let mut lines = vec![DetailLine::heading(format!(
             "{} with the same verdicts",
             count(group.nodes.len(), "node")
         ))];
@@ -231,38 +231,41 @@ impl<'a> FilterView<'a> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        lines.push(Line::field("nodes", names.join(", ") + &more));
-        lines.push(Line::field("Enter", "shows a row for each, or folds them; H draws a map"));
+        lines.push(DetailLine::field("nodes", names.join(", ") + &more));
+        lines
+            .push(DetailLine::field("Enter", "shows a row for each, or folds them; H draws a map"));
         lines
     }
 
     /// What a cell stands for.
-    fn verdict(&self, row: usize, column: usize) -> Verdict {
+    fn verdict(&self, row: usize, column: usize) -> VerdictSign {
         let Some((cycle, node)) = self.cycle.zip(self.node(row)) else {
-            return Verdict::NotEvaluated;
+            return VerdictSign::NotEvaluated;
         };
         if let Some((_, at)) = self.extender(column) {
             return by_extender(cycle, at, node);
         }
         match cycle.filter.by_extender(node) {
             Some(status) if column < FIXED => verdict::of_code(status.code()),
-            _ => self.id(row, column).map_or(Verdict::NotEvaluated, |id| verdict::of_id(cycle, id)),
+            _ => self
+                .id(row, column)
+                .map_or(VerdictSign::NotEvaluated, |id| verdict::of_id(cycle, id)),
         }
     }
 }
 
 /// What the extender at a position said of a node: nothing of one that plugins or an extender
 /// before it had rejected.
-fn by_extender(cycle: &CycleRecord, at: usize, node: NodeId) -> Verdict {
+fn by_extender(cycle: &CycleRecord, at: usize, node: NodeId) -> VerdictSign {
     let own = |name: Symbol| cycle.filter.extenders.iter().position(|extender| *extender == name);
     match cycle.filter.by_extender(node) {
         Some(status) => match own(status.plugin()).map_or(Ordering::Equal, |by| by.cmp(&at)) {
-            Ordering::Less => Verdict::NotEvaluated,
+            Ordering::Less => VerdictSign::NotEvaluated,
             Ordering::Equal => verdict::of_code(status.code()),
-            Ordering::Greater => Verdict::Success,
+            Ordering::Greater => VerdictSign::Success,
         },
-        None if cycle.filter.official.get(node) == Some(VerdictId::PASS) => Verdict::Success,
-        None => Verdict::NotEvaluated,
+        None if cycle.filter.verdicts.get(node) == Some(VerdictId::PASS) => VerdictSign::Success,
+        None => VerdictSign::NotEvaluated,
     }
 }
 
@@ -287,24 +290,24 @@ impl GridSource for FilterView<'_> {
         FIXED + self.shown.len() + 1
     }
 
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         let note =
             |at: usize, words| self.notes.get(at).map(|note| note.text(words)).unwrap_or_default();
         match (column, column.checked_sub(FIXED).and_then(|at| self.headers.get(at))) {
             (0, _) => {
                 let names = usize::from(self.model.node_names.widest());
                 match self.groups.is_empty() {
-                    true => Column::fitted("node", NAMES, names),
-                    false => Column::fitted("node", NAMES, (names + 2).max(14)),
+                    true => GridColumn::fitted("node", NAMES, names),
+                    false => GridColumn::fitted("node", NAMES, (names + 2).max(14)),
                 }
             }
-            (1, _) => Column::text("verdict", VERDICT).with_note(note(0, true)),
+            (1, _) => GridColumn::text("verdict", VERDICT).with_note(note(0, true)),
             (_, Some((name, width))) => {
                 let place = self.place_of(column).map_or(0, |place| place + 1);
                 let note = note(place, self.has_words(column));
-                Column { cut: Cut::Middle, ..Column::text(name, *width) }.with_note(note)
+                GridColumn { cut: Cut::Middle, ..GridColumn::text(name, *width) }.with_note(note)
             }
-            _ => Column::prose("reason", 16).from_tier(Tier::Standard),
+            _ => GridColumn::prose("reason", 16).from_tier(Tier::Standard),
         }
     }
 
@@ -378,7 +381,7 @@ impl GridSource for FilterView<'_> {
 
     fn label(&self, row: usize, key: &str) -> Option<&str> {
         let name = self.cycle?.nodes.name(self.node(row)?);
-        super::nodes::label_of(self.model, name, key)
+        shared::label_of(self.model, name, key)
     }
 }
 
@@ -397,7 +400,8 @@ impl View for FilterView<'_> {
         match self.cycle {
             Some(cycle) => {
                 let nodes = self.model.node_names.note();
-                format!("Filter of {} in cycle {}{nodes}", cycle.pod, cycle.cycle)
+                let evaluated = super::evaluated(cycle);
+                format!("Filter of {} in cycle {}{evaluated}{nodes}", cycle.pod, cycle.cycle)
             }
             None => "Filter".into(),
         }
@@ -416,7 +420,7 @@ impl View for FilterView<'_> {
         }
     }
 
-    fn detail(&self, row: usize, column: usize) -> Vec<Line> {
+    fn detail(&self, row: usize, column: usize) -> Vec<DetailLine> {
         let (Some(cycle), Some(node)) = (self.cycle, self.node(row)) else { return Vec::new() };
         if let Some(group) = self.group(row) {
             return self.group_lines(group, row);
@@ -426,8 +430,8 @@ impl View for FilterView<'_> {
         if let Some(plugin) = self.plugin(column) {
             let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
             lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));
-            lines.push(Line::text(verdict::explain(cycle, id)));
-            lines.push(Line::field("all nodes", filter_summary(cycle, plugin)));
+            lines.push(DetailLine::text(verdict::explain(cycle, id)));
+            lines.push(DetailLine::field("all nodes", filter_summary(cycle, plugin)));
         }
         if let Some((_, at)) = self.extender(column) {
             let (verdict, extender) = (self.verdict(row, column), cycle.filter.extenders[at]);
@@ -441,7 +445,7 @@ impl View for FilterView<'_> {
         let failures = all_failures(cycle, node);
         if !failures.is_empty() {
             lines.extend(failures);
-            lines.push(Line::field("Enter", "what exactly blocks it, by taint, label, amount"));
+            lines.push(DetailLine::field("Enter", "exactly what blocks it: taint, label, amount"));
         }
         if !self.has_words(FIXED) && column < FIXED {
             lines.push(legend());
@@ -460,7 +464,7 @@ impl View for FilterView<'_> {
     }
 
     fn map_legend(&self, _map: usize) -> Parts {
-        use Verdict::{NotEvaluated, Success, Unresolvable, Unschedulable};
+        use VerdictSign::{NotEvaluated, Success, Unresolvable, Unschedulable};
         let mut parts = vec![("verdict: ".to_owned(), Scope::TextDim)];
         for (verdict, words) in [
             (Success, "passes"),
@@ -474,12 +478,14 @@ impl View for FilterView<'_> {
         parts
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
         if let Some(group) = self.group(row) {
-            return Open::Fold(group.key);
+            return OnEnter::Fold(group.key);
         }
         let node = self.cycle.zip(self.node(row)).map(|(c, node)| (c.cycle, c.nodes.name(node)));
-        node.map_or(Open::Describe, |(cycle, node)| Open::Ask(Request::Node(cycle, node)))
+        node.map_or(OnEnter::Describe, |(cycle, node)| {
+            OnEnter::Run(Command::ExplainNode(cycle, node))
+        })
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
@@ -490,7 +496,7 @@ impl View for FilterView<'_> {
         Some((row, plugin.and_then(|place| self.column_of(place))))
     }
 
-    fn moment(&self, row: usize, column: usize) -> Option<Position> {
+    fn moment(&self, row: usize, column: usize) -> Option<CyclePosition> {
         if self.group(row).is_some() {
             return None;
         }
@@ -499,29 +505,29 @@ impl View for FilterView<'_> {
     }
 }
 
-fn said(cycle: &CycleRecord, who: &str, id: VerdictId) -> Line {
+fn said(cycle: &CycleRecord, who: &str, id: VerdictId) -> DetailLine {
     answered(who, verdict::of_id(cycle, id))
 }
 
-fn answered(who: &str, verdict: Verdict) -> Line {
+fn answered(who: &str, verdict: VerdictSign) -> DetailLine {
     let (glyph, meaning) = (verdict.glyph(), verdict.meaning());
-    Line::text(format!("{glyph} {who}: {meaning}")).scoped(verdict.scope())
+    DetailLine::text(format!("{glyph} {who}: {meaning}")).scoped(verdict.scope())
 }
 
 /// What the signs in narrow columns stand for: the words that are there where they fit.
-fn legend() -> Line {
-    use Verdict::{Skip, Success, Unresolvable, Unschedulable};
+fn legend() -> DetailLine {
+    use VerdictSign::{Skip, Success, Unresolvable, Unschedulable};
     let signs = [Success, Unschedulable, Unresolvable, Skip];
     let signs = signs.map(|verdict| format!("{} {}", verdict.glyph(), verdict.word()));
-    let unasked = Verdict::NotEvaluated.glyph();
-    Line::field(
+    let unasked = VerdictSign::NotEvaluated.glyph();
+    DetailLine::field(
         "signs",
         format!("{}, {unasked} not evaluated; Ctrl-w shows words", signs.join(", ")),
     )
 }
 
 /// The scheduler's own verdict with the plugin that gave it.
-fn official(cycle: &CycleRecord, id: VerdictId) -> Line {
+fn official(cycle: &CycleRecord, id: VerdictId) -> DetailLine {
     let by = cycle.verdicts.get(id).map(|s| format!(" by {}", s.plugin())).unwrap_or_default();
     let verdict = verdict::of_id(cycle, id);
     let explained = verdict::explain(cycle, id);
@@ -529,19 +535,19 @@ fn official(cycle: &CycleRecord, id: VerdictId) -> Line {
         true => explained,
         false => format!("{}{by}: {explained}", verdict.meaning()),
     };
-    Line::field("verdict", text).scoped(verdict.scope())
+    DetailLine::field("verdict", text).scoped(verdict.scope())
 }
 
 /// The verdict on a node that passed the plugins, but not the extenders.
-fn rejected_by_extender(status: &Status) -> Line {
+fn rejected_by_extender(status: &Status) -> DetailLine {
     let verdict = verdict::of_code(status.code());
     let (meaning, reasons) = (verdict.meaning(), verdict::reasons(status));
-    Line::field("verdict", format!("{meaning} by {}: {reasons}", status.plugin()))
+    DetailLine::field("verdict", format!("{meaning} by {}: {reasons}", status.plugin()))
         .scoped(verdict.scope())
 }
 
 /// Every plugin that rejects the node, also those behind the first failure.
-fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<Line> {
+fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<DetailLine> {
     let failing = cycle.filter.plugins.iter().filter_map(|column| {
         let id = column.verdicts.get(node).filter(|id| id.is_status())?;
         Some((column.plugin, id))
@@ -553,6 +559,6 @@ fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<Line> {
     }
     match text.is_empty() {
         true => Vec::new(),
-        false => vec![Line::field("all failures", text)],
+        false => vec![DetailLine::field("all failures", text)],
     }
 }

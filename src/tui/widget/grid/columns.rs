@@ -1,7 +1,7 @@
 //! Which columns fit, and where they stand.
 
 use super::state::Hidden;
-use super::{Column, GridSource, Width};
+use super::{GridColumn, GridSource, Width};
 use crate::tui::layout::Tier;
 use crate::tui::text::Align;
 
@@ -12,7 +12,7 @@ const LEAST_TEXT: u16 = 6;
 
 /// A column on screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedColumn {
     /// Its number in the source.
     pub index: usize,
     /// Offset from the grid's left edge.
@@ -20,27 +20,27 @@ pub struct Placed {
     /// Width in terminal columns.
     pub width: u16,
     /// How it looks.
-    pub column: Column,
+    pub column: GridColumn,
 }
 
 /// The columns on screen and whether some are out of sight on either side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Placement {
+pub struct ColumnLayout {
     /// From left to right; the first is column 0.
-    pub columns: Vec<Placed>,
+    pub columns: Vec<PlacedColumn>,
     /// Columns that are not on screen.
     pub hidden: Hidden,
 }
 
 /// Places the frozen first column and as many others from `first` on as fit into `width`.
-pub fn place(source: &dyn GridSource, first: usize, width: u16, tier: Tier) -> Placement {
-    let shown: Vec<(usize, Column)> = (0..source.columns())
+pub fn place(source: &dyn GridSource, first: usize, width: u16, tier: Tier) -> ColumnLayout {
+    let shown: Vec<(usize, GridColumn)> = (0..source.columns())
         .map(|i| (i, source.column(i)))
         .filter(|(i, column)| *i == 0 || column.from <= tier)
         .collect();
     let wide = source.columns() - shown.len();
     let hidden = Hidden { wide, ..Hidden::default() };
-    let mut placement = Placement { hidden, ..Placement::default() };
+    let mut placement = ColumnLayout { hidden, ..ColumnLayout::default() };
     let mut used = 0;
     for (index, column) in shown {
         if index > 0 && index < first {
@@ -58,20 +58,20 @@ pub fn place(source: &dyn GridSource, first: usize, width: u16, tier: Tier) -> P
         }
         let own = least.min(room);
         used = x + own;
-        placement.columns.push(Placed { index, x, width: own, column });
+        placement.columns.push(PlacedColumn { index, x, width: own, column });
     }
     grow(&mut placement.columns, width.saturating_sub(used));
     placement
 }
 
-fn least_width(column: &Column) -> u16 {
+fn least_width(column: &GridColumn) -> u16 {
     match column.width {
         Width::Fixed(width) | Width::Between(width, _) => width,
     }
 }
 
 /// Gives spare room to the columns that can use it, the first ones first.
-fn grow(columns: &mut [Placed], mut spare: u16) {
+fn grow(columns: &mut [PlacedColumn], mut spare: u16) {
     let mut shift = 0;
     for placed in columns {
         placed.x += shift;

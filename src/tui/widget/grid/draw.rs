@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::columns::{self, Placed, Placement};
+use super::columns::{self, ColumnLayout, PlacedColumn};
 use super::state::Geometry;
 use super::{CellOut, GridSource, GridState};
 use crate::tui::glyph::{ASCENDING, BREAKPOINT, CURSOR, DESCENDING, MARKED, MORE_LEFT, MORE_RIGHT};
@@ -55,8 +55,8 @@ pub fn draw(
     selected_position(lines, state, top, &placement.columns)
 }
 
-fn remember(state: &mut GridState, header: Rect, lines: Rect, top: usize, shown: &Placement) {
-    let place = |c: &Placed| (lines.x + MARK + c.x, c.width, c.index);
+fn remember(state: &mut GridState, header: Rect, lines: Rect, top: usize, shown: &ColumnLayout) {
+    let place = |c: &PlacedColumn| (lines.x + MARK + c.x, c.width, c.index);
     let columns = shown.columns.iter().map(place).collect();
     state.geometry = Geometry { header, lines, top, columns, hidden: shown.hidden };
 }
@@ -66,7 +66,7 @@ fn draw_header(
     area: Rect,
     state: &GridState,
     paint: &Paint,
-    placement: &Placement,
+    placement: &ColumnLayout,
 ) {
     for placed in &placement.columns {
         let chosen = placed.index == state.column;
@@ -103,7 +103,7 @@ fn draw_row(
     source: &dyn GridSource,
     row: usize,
     paint: &Paint,
-    columns: &[Placed],
+    columns: &[PlacedColumn],
     out: &mut CellOut,
 ) {
     if source.is_current(row) {
@@ -122,7 +122,7 @@ fn draw_row(
 }
 
 /// A drawing: its parts from the left, as far as they fit.
-fn put_parts(buffer: &mut Buffer, area: Rect, placed: &Placed, out: &CellOut, paint: &Paint) {
+fn put_parts(buffer: &mut Buffer, area: Rect, placed: &PlacedColumn, out: &CellOut, paint: &Paint) {
     let x = area.x + MARK + placed.x;
     let cell = Rect { x, width: placed.width, ..area }.intersection(area);
     out.styled().fold(x, |x, (text, scope)| paint.put(buffer, cell, x, area.y, text, scope));
@@ -132,7 +132,7 @@ fn put_aligned(
     buffer: &mut Buffer,
     area: Rect,
     y: u16,
-    placed: &Placed,
+    placed: &PlacedColumn,
     text: &str,
     scope: Scope,
     paint: &Paint,
@@ -152,7 +152,7 @@ fn highlight(
     area: Rect,
     state: &GridState,
     paint: &Paint,
-    columns: &[Placed],
+    columns: &[PlacedColumn],
     focused: bool,
 ) {
     let bar = if focused { Scope::Selection } else { Scope::SelectionOther };
@@ -168,7 +168,7 @@ fn selected_position(
     lines: Rect,
     state: &GridState,
     top: usize,
-    columns: &[Placed],
+    columns: &[PlacedColumn],
 ) -> Option<Position> {
     state.selected_row()?;
     let down = u16::try_from(state.selected_line() - top).ok().filter(|d| *d < lines.height)?;

@@ -15,7 +15,7 @@ use std::fmt;
 pub use draw::draw;
 pub use state::{GridState, Hidden, Hit, Sort};
 
-use crate::tui::glyph::Verdict;
+use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::Tier;
 use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
@@ -27,7 +27,7 @@ pub trait GridSource: Sync {
     /// Number of columns, at least one; the first is the row's name.
     fn columns(&self) -> usize;
     /// How a column looks.
-    fn column(&self, column: usize) -> Column;
+    fn column(&self, column: usize) -> GridColumn;
     /// Writes one cell.
     fn cell(&self, row: usize, column: usize, out: &mut CellOut);
 
@@ -83,8 +83,8 @@ pub trait GridSource: Sync {
 pub enum SortKey {
     /// A number. Within a column all are made in the same way.
     Number(i64),
-    /// Another text, by letters.
-    Text(String),
+    /// Another text: by letters, and the numbers in it by value.
+    Text(Vec<(String, u64)>),
     /// Nothing.
     Empty,
 }
@@ -108,9 +108,25 @@ impl SortKey {
         match text.parse::<f64>() {
             Ok(number) => SortKey::Number(in_order(number)),
             Err(_) if text.is_empty() => SortKey::Empty,
-            Err(_) => SortKey::Text(text.to_owned()),
+            Err(_) => SortKey::Text(natural(text)),
         }
     }
+}
+
+/// The parts of a text before each of its numbers, with the number: `ip-10-0` comes after `ip-9`.
+fn natural(text: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (letters, behind) =
+            rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+        let end = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+        let (digits, behind) = behind.split_at(end);
+        let number = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(u64::MAX) };
+        parts.push((letters.to_owned(), number));
+        rest = behind;
+    }
+    parts
 }
 
 /// A number that stands among others as `number` does by `f64::total_cmp`: the bits, those below
@@ -122,7 +138,7 @@ fn in_order(number: f64) -> i64 {
 
 /// How a column looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Column {
+pub struct GridColumn {
     /// Header; its lines stand under each other.
     pub title: String,
     /// Last header line, as a count.
@@ -152,50 +168,50 @@ impl Default for Width {
     }
 }
 
-impl Column {
+impl GridColumn {
     /// A column of names, cut in the middle.
-    pub fn name(title: &str, least: u16, most: u16) -> Column {
-        Column {
+    pub fn name(title: &str, least: u16, most: u16) -> GridColumn {
+        GridColumn {
             title: title.to_owned(),
             width: Width::Between(least, most.max(least)),
             cut: Cut::Middle,
-            ..Column::default()
+            ..GridColumn::default()
         }
     }
 
     /// A column of names as wide as the widest of them where there is room, else cut in the middle.
-    pub fn fitted(title: &str, least: u16, widest: usize) -> Column {
+    pub fn fitted(title: &str, least: u16, widest: usize) -> GridColumn {
         let most = u16::try_from(widest.max(title.len())).unwrap_or(u16::MAX);
-        Column::name(title, least.min(most), most)
+        GridColumn::name(title, least.min(most), most)
     }
 
     /// A column of short text.
-    pub fn text(title: &str, width: u16) -> Column {
-        Column { title: title.to_owned(), width: Width::Fixed(width), ..Column::default() }
+    pub fn text(title: &str, width: u16) -> GridColumn {
+        GridColumn { title: title.to_owned(), width: Width::Fixed(width), ..GridColumn::default() }
     }
 
     /// A column of prose that takes what room is left.
-    pub fn prose(title: &str, least: u16) -> Column {
-        Column {
+    pub fn prose(title: &str, least: u16) -> GridColumn {
+        GridColumn {
             title: title.to_owned(),
             width: Width::Between(least, u16::MAX),
-            ..Column::default()
+            ..GridColumn::default()
         }
     }
 
     /// A column of numbers.
-    pub fn number(title: &str, width: u16) -> Column {
-        Column { align: Align::Right, ..Column::text(title, width) }
+    pub fn number(title: &str, width: u16) -> GridColumn {
+        GridColumn { align: Align::Right, ..GridColumn::text(title, width) }
     }
 
     /// The same, with a second header line.
-    pub fn with_note(self, note: String) -> Column {
-        Column { note, ..self }
+    pub fn with_note(self, note: String) -> GridColumn {
+        GridColumn { note, ..self }
     }
 
     /// The same, shown from this class of terminal on.
-    pub fn from_tier(self, from: Tier) -> Column {
-        Column { from, ..self }
+    pub fn from_tier(self, from: Tier) -> GridColumn {
+        GridColumn { from, ..self }
     }
 }
 
@@ -245,7 +261,7 @@ impl CellOut {
     }
 
     /// A verdict's sign and word.
-    pub fn verdict(&mut self, verdict: Verdict) {
+    pub fn verdict(&mut self, verdict: VerdictSign) {
         self.set(verdict.glyph(), verdict.scope());
         self.text.push(' ');
         self.text.push_str(verdict.word());

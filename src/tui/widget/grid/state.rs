@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use rayon::prelude::*;
 
 use super::{CellOut, GridSource, SortKey};
-use crate::tui::filter::{Filter, Filterable};
+use crate::tui::filter::{Filterable, RowFilter};
 use crate::tui::layout::Tier;
 
 /// Order of rows by a column.
@@ -57,7 +57,7 @@ pub enum Hit {
 #[derive(Clone, Debug, Default)]
 pub struct GridState {
     /// Which rows stay.
-    pub filter: Filter,
+    pub filter: RowFilter,
     /// Order, if not the source's own.
     pub sort: Option<Sort>,
     /// Only rows with a failure.
@@ -84,7 +84,7 @@ pub struct GridState {
 #[derive(Clone, Debug, PartialEq)]
 struct Stamp {
     revision: u64,
-    filter: Filter,
+    filter: RowFilter,
     sort: Option<Sort>,
     failures_only: bool,
 }

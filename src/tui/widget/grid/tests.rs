@@ -7,8 +7,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use super::*;
-use crate::tui::color::Depth;
-use crate::tui::filter::Filter;
+use crate::tui::color::ColorDepth;
+use crate::tui::filter::RowFilter;
 use crate::tui::glyph::Charset;
 use crate::tui::theme::{Library, Theme};
 use crate::tui::widget::Paint;
@@ -33,11 +33,11 @@ impl GridSource for Nodes {
     fn columns(&self) -> usize {
         self.columns
     }
-    fn column(&self, column: usize) -> Column {
+    fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => Column::name("node", 8, 12),
-            1 => Column::number("score", 5),
-            i => Column::text(&format!("column{i}"), 10),
+            0 => GridColumn::name("node", 8, 12),
+            1 => GridColumn::number("score", 5),
+            i => GridColumn::text(&format!("column{i}"), 10),
         }
     }
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
@@ -61,7 +61,7 @@ impl GridSource for Nodes {
 }
 
 fn theme() -> Theme {
-    Theme::load(&Library::default(), "dark", Depth::Rgb).unwrap().0
+    Theme::load(&Library::default(), "dark", ColorDepth::Rgb).unwrap().0
 }
 
 fn draw_at(
@@ -147,11 +147,11 @@ fn filter_counts_and_keeps_the_selected_row() {
     let source = nodes(200, 2);
     let mut state = refreshed(&source);
     state.select(&source, 42);
-    state.filter = Filter::parse("node-*2").unwrap();
+    state.filter = RowFilter::parse("node-*2").unwrap();
     state.refresh(&source, 1);
     assert_eq!((state.shown(), state.total()), (38, 200));
     assert_eq!(state.selected_row(), Some(42));
-    state.filter = Filter::parse("node-199").unwrap();
+    state.filter = RowFilter::parse("node-199").unwrap();
     state.refresh(&source, 1);
     assert_eq!((state.shown(), state.selected_row()), (1, Some(199)));
 }
@@ -224,5 +224,8 @@ fn text_sorts_numbers_by_value_and_blanks_last() {
     let key = SortKey::of_text;
     let sorted = ["-7", "-0.5", "0", "5", "9", "10", "a", "b", ""];
     assert!(sorted.is_sorted_by_key(|text| key(text)));
+    let names =
+        ["a-2", "a-10", "ip-10-0-0-18", "ip-10-0-0-179", "ip-10-0-0-180", "n", "n1-b", "n2-a"];
+    assert!(names.is_sorted_by_key(|text| key(text)));
     assert!(key("9") < key("10") && key("-7") < key("-0.5") && key("b") < key(""));
 }

@@ -74,7 +74,7 @@ fn gates_are_flipped() {
     assert!(fates(&spec, "", &taints).1.contains("untolerated taint"));
     assert_eq!(fates(&spec, "", &[&taints[..], &[flip]].concat()).1, "a");
     let world = edited(&spec, "", &[flip]);
-    assert!(error(&world, flip).contains("is on already"));
+    assert!(error(&world, flip).contains("is already on"));
     for (text, part) in [
         ("feature Unknown=true", "Unknown"),
         ("feature GangScheduling=true", "GenericWorkload"),
@@ -93,9 +93,9 @@ fn nothing_changes_where_a_configuration_is_refused() {
     };
     for (text, part) in [
         ("weight NodeAfinity=2", "did you mean \"NodeAffinity\"?"),
-        ("weight NodeName=2", "it gives no scores"),
+        ("weight NodeName=2", "it does not score"),
         ("disable PrioritySort", "queueSort"),
-        ("enable NodeAffinity", "switched on already"),
+        ("enable NodeAffinity", "already enabled"),
         ("disable NodeAffinity in batch", "no such profile"),
         ("config {kind: Pod}", "apiVersion is missing"),
         ("config {", "line"),
@@ -110,29 +110,29 @@ fn nothing_changes_where_a_configuration_is_refused() {
 /// The first cycle of pod `p`: its node, and whether the interventions decided.
 fn first_cycle(mut world: World) -> (Option<String>, Vec<(String, bool)>, String) {
     let record = world.step().unwrap();
-    let by_hand = record.interventions.iter();
-    let by_hand = by_hand.map(|one| (one.to_string(), one.decided(&record))).collect();
-    (record.node.map(|node| node.to_string()), by_hand, record.message.clone())
+    let interventions = record.interventions.iter();
+    let interventions = interventions.map(|one| (one.to_string(), one.decided(&record))).collect();
+    (record.node.map(|node| node.to_string()), interventions, record.message.clone())
 }
 
 #[test]
 fn a_person_decides_on_nodes_for_one_cycle() {
     let after = |spec: &str, edits: &[&str]| first_cycle(edited(spec, "", edits));
-    let by_hand = |text: &str, decided| vec![(text.to_owned(), decided)];
+    let interventions = |text: &str, decided| vec![(text.to_owned(), decided)];
     let (node, told, _) = after(&plain(), &["choose node b for pod p"]);
-    assert_eq!((node, told), (Some("b".into()), by_hand("node b chosen by hand", true)));
+    assert_eq!((node, told), (Some("b".into()), interventions("node b chosen manually", true)));
     // Not among the nodes with the best score.
     let (node, told, _) = after(&plain(), &["choose node b for pod p", "cordon node b"]);
-    assert_eq!((node, told), (Some("a".into()), by_hand("node b chosen by hand", false)));
+    assert_eq!((node, told), (Some("a".into()), interventions("node b chosen manually", false)));
     let (node, told, _) = after(&plain(), &["veto node a for pod p"]);
-    assert_eq!((node, told), (Some("b".into()), by_hand("node a vetoed by hand", true)));
+    assert_eq!((node, told), (Some("b".into()), interventions("node a vetoed manually", true)));
     let huge = format!("{{{}}}", container("resources: {requests: {cpu: 50}}"));
     let (node, told, _) = after(&huge, &["force node b for pod p"]);
-    assert_eq!((node, told), (Some("b".into()), by_hand("node b forced by hand", true)));
+    assert_eq!((node, told), (Some("b".into()), interventions("node b forced manually", true)));
     let both = ["veto node a for pod p", "veto node b for pod p"];
     let (node, _, message) = after(&plain(), &both);
     assert_eq!(node, None);
-    assert!(message.starts_with("0/2 nodes are available: 2 node(s) vetoed by hand"), "{message}");
+    assert!(message.starts_with("0/2 nodes are available: 2 node(s) vetoed manually"), "{message}");
 }
 
 #[test]
@@ -142,17 +142,17 @@ fn a_veto_lasts_one_cycle() {
     assert_eq!(fate(world), "a");
     let world = edited(&plain(), "", &["veto node a for pod p", "heal"]);
     assert_eq!(fate(world.clone()), "a");
-    assert!(error(&world, "heal").contains("nothing is left"));
+    assert!(error(&world, "heal").contains("nothing to undo"));
     for (text, part) in [
         ("veto node c for pod p", "there is no Node c"),
         ("force node a for pod x", "there is no Pod default/x"),
-        ("activate pod p", "is in the active queue already"),
+        ("activate pod p", "is already in the active queue"),
     ] {
         assert!(error(&world, text).contains(part), "{text}");
     }
     let mut done = world;
     done.run(1);
-    assert!(error(&done, "veto node a for pod p").contains("is on a already"));
+    assert!(error(&done, "veto node a for pod p").contains("is already on a"));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn plugins_fail_where_they_are_made_to() {
             let mut world = edited(&plain(), "", &[&format!("{text}{ending}")]);
             let record = world.step().unwrap();
             assert_eq!(record.outcome, Outcome::SchedulerError, "{text}");
-            let expected = format!("{message}fault injected by hand");
+            let expected = format!("{message}injected fault");
             assert!(record.message.ends_with(&expected), "{}", record.message);
             assert!(record.interventions[0].decided(&record), "{text}");
             let end = fate(world);
@@ -203,7 +203,7 @@ fn plugins_fail_where_they_are_made_to() {
     let text = "fail plugin DefaultPreemption at PostFilter";
     let (_, told, message) = first_cycle(edited(&huge, "", &[text]));
     assert_eq!(told, [("DefaultPreemption made to fail at PostFilter".to_owned(), true)]);
-    assert!(message.contains("fault injected by hand"), "{message}");
+    assert!(message.contains("injected fault"), "{message}");
     // The cycle does not reach that extension point.
     let (_, told, _) = first_cycle(edited(&plain(), "", &[text]));
     assert!(!told[0].1);
@@ -217,16 +217,16 @@ fn bindings_fail_and_nodes_break_down() {
     let mut world = edited(&plain(), "", &["fail bind for pod p"]);
     let record = world.step().unwrap();
     assert_eq!(record.outcome, Outcome::SchedulerError);
-    assert!(record.message.contains("fault injected by hand: pod default/p cannot be bound"));
+    assert!(record.message.contains("injected fault: pod default/p cannot be bound"));
     assert_eq!(fate(world), "a");
     let world = edited(&plain(), "", &["fail bind always"]);
-    assert!(fate(world.clone()).contains("fault injected by hand"));
+    assert!(fate(world.clone()).contains("injected fault"));
     let mut healed = world;
     edit("heal").apply(&mut healed).unwrap();
     assert_eq!(fate(healed), "a");
     let mut world = edited(&plain(), &bound("q", "a", &container("")), &[]);
     let notes = edit("lose node a").apply(&mut world).unwrap().notes;
-    assert_eq!(notes, ["1 pod went with it"]);
+    assert_eq!(notes, ["1 pod deleted with it"]);
     assert!(world.api().objects().pod(key("q")).is_none());
     assert_eq!(fate(world), "b");
 }
@@ -241,7 +241,7 @@ fn extenders_go_down() {
     }));
     assert_eq!(fate(world.clone()), "a");
     edit("fail extender http://one").apply(&mut world).unwrap();
-    assert_eq!(fate(world.clone()), "fault injected by hand: extender 0 is down");
+    assert_eq!(fate(world.clone()), "injected fault: extender 0 is down");
     assert!(error(&world, "fail extender two").contains("there is http://one"));
     // Another configuration has other extenders.
     let notes = edit(&config.replace("one", "two")).apply(&mut world).unwrap().notes;
@@ -269,6 +269,9 @@ fn words_are_read_as_they_are_written() {
         "fail extender http://one always",
         "heal",
         "lose node a",
+        "lose zone=x",
+        "drain node a",
+        "drain zone=x force",
     ] {
         assert_eq!(edit(text).to_string(), text);
         assert_eq!(edit(text).line(), text);
@@ -277,15 +280,15 @@ fn words_are_read_as_they_are_written() {
     assert_eq!(edit("config {a: b}").line(), "config {a: b}");
     for (text, part) in [
         ("weight ImageLocality", "has no equals sign"),
-        ("weight ImageLocality=x", "\"x\" is no weight"),
-        ("disable NodeName at Somewhere", "is no extension point"),
+        ("weight ImageLocality=x", "\"x\" is not a weight"),
+        ("disable NodeName at Somewhere", "is not an extension point"),
         ("feature A=maybe", "neither true nor false"),
         ("choose node a", "the word for is missing"),
-        ("choose pod a for pod b", "that is for nodes"),
-        ("activate node a", "that is for pods"),
-        ("fail everything", "\"everything\" cannot be made to fail"),
-        ("fail plugin A at QueueSort", "at QueueSort a plugin cannot fail"),
-        ("heal now", "\"now\" is too much"),
+        ("choose pod a for pod b", "this is for nodes"),
+        ("activate node a", "this is for pods"),
+        ("fail everything", "not \"everything\""),
+        ("fail plugin A at QueueSort", "no fault can be injected at QueueSort"),
+        ("heal now", "unexpected \"now\""),
     ] {
         let told = text.parse::<Edit>().unwrap_err().to_string();
         assert!(told.contains(part), "{text}: {told}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Need, Remedies, labels};
+use super::{Need, Remedies, node};
 use crate::edit::{Edit, PodEdit, Term, TermList};
 use crate::why::cause::{AffinityMismatch, AffinityOf, Hint, Unmet};
 use kubestep_api::intern::Symbol;
@@ -36,7 +36,7 @@ fn selector(need: &Need<'_>, unmet: &[Unmet]) -> Remedies {
     let wanted = |key: Symbol| need.pod.spec.node_selector.as_ref()?.get(key).copied();
     let correct = |one: &Unmet| Some(need.pod(PodEdit::Select(one.key, near_value(one)?)));
     let give_up = |one: &Unmet| Some(need.pod(PodEdit::Unselect(one.key)));
-    let label = |one: &Unmet| labels::set(need, one.key, wanted(one.key)?);
+    let label = |one: &Unmet| node::set_label(need, one.key, wanted(one.key)?);
     let ways = [all(unmet, correct), all(unmet, give_up), all(unmet, label)];
     let mut remedies: Remedies = ways.into_iter().flatten().collect();
     remedies.extend(take_the_nodes_values(need, unmet));
@@ -85,11 +85,9 @@ fn other_profiles(need: &Need<'_>) -> impl Iterator<Item = Vec<Edit>> {
 fn added(need: &Need<'_>) -> Vec<NodeSelectorTerm> {
     let frameworks = need.world.scheduler().frameworks();
     let profile = frameworks.get(&need.pod.spec.scheduler_name).map(|found| found.profile());
-    let args = profile.map(|profile| profile.args.of::<NodeAffinityArgs>()).unwrap_or_default();
-    let added = args.added_affinity;
-    let required =
-        added.and_then(|added| added.required_during_scheduling_ignored_during_execution);
-    required.map(|required| required.node_selector_terms).unwrap_or_default()
+    let args = profile.map(|profile| profile.args.read::<NodeAffinityArgs>());
+    let required = args.as_ref().and_then(|args| args.required());
+    required.map(|required| required.node_selector_terms.clone()).unwrap_or_default()
 }
 
 fn requirements<'a>(
@@ -145,10 +143,10 @@ fn label(need: &Need<'_>, term: &NodeSelectorTerm, unmet: &Unmet) -> Option<Edit
     let mut requirements = term.match_expressions.iter();
     let wanted = requirements.find(|requirement| requirement.key == unmet.key)?;
     match wanted.operator {
-        NodeSelectorOperator::In => labels::set(need, wanted.key, *wanted.values.first()?),
-        NodeSelectorOperator::Exists => labels::set(need, wanted.key, Symbol::new("true")),
+        NodeSelectorOperator::In => node::set_label(need, wanted.key, *wanted.values.first()?),
+        NodeSelectorOperator::Exists => node::set_label(need, wanted.key, Symbol::new("true")),
         NodeSelectorOperator::NotIn | NodeSelectorOperator::DoesNotExist => {
-            labels::remove(need, wanted.key)
+            node::remove_label(need, wanted.key)
         }
         _ => None,
     }

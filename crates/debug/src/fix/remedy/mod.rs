@@ -3,15 +3,13 @@
 
 mod affinity;
 mod devices;
-mod labels;
 mod missing;
+mod node;
 mod pods;
-mod ports;
 pub(super) mod priority;
 mod problem;
 mod resources;
 mod spread;
-mod taints;
 mod volumes;
 
 use std::sync::Arc;
@@ -76,10 +74,10 @@ fn leaves_for_good(world: &World, key: ObjectKey) -> bool {
 
 fn suggested(need: &Need<'_>) -> Remedies {
     match &need.cause.detail {
-        Detail::Cordoned(_) => taints::cordoned(need),
-        Detail::Taint(taint) => taints::taint(need, taint),
+        Detail::Cordoned(_) => node::cordoned(need),
+        Detail::Taint(taint) => node::taint(need, taint),
         Detail::Affinity(mismatch) => affinity::mismatch(need, mismatch),
-        Detail::PortTaken(taken) => ports::taken(need, taken),
+        Detail::PortTaken(taken) => pods::port_taken(need, taken),
         Detail::NoPodNear(near) => pods::no_pod_near(need, near),
         Detail::PodInTheWay(way) => pods::in_the_way(need, way),
         Detail::Spread(spread) => spread::uneven(need, spread),

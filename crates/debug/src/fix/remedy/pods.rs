@@ -1,10 +1,11 @@
-//! Affinity between pods: drop a term, or delete the pods that block.
+//! Other pods that block: affinity between pods, and host ports.
 
 use serde_json::json;
 
 use super::{Need, Remedies, delete};
-use crate::edit::{PodEdit, Term, TermList};
-use crate::why::cause::{NoPodNear, PodInTheWay, Whose};
+use crate::edit::{HostPort, PodEdit, Term, TermList};
+use crate::why::cause::{NoPodNear, PodInTheWay, PortTaken, Whose};
+use kubestep_api::Protocol;
 use kubestep_api::intern::Symbol;
 
 pub(super) fn no_pod_near(need: &Need<'_>, near: &NoPodNear) -> Remedies {
@@ -52,4 +53,15 @@ fn relax(
 fn unlabel(need: &Need<'_>, selector: &str) -> Remedies {
     let named = need.pod.metadata.labels.iter().filter(|(key, _)| selector.contains(key.as_str()));
     named.map(|(key, _)| vec![need.pod(PodEdit::Unlabel(key))]).collect()
+}
+
+/// Drops the host port, or deletes the pod that holds it.
+pub(super) fn port_taken(need: &Need<'_>, taken: &PortTaken) -> Remedies {
+    let protocols = [Protocol::Tcp, Protocol::Udp, Protocol::Sctp];
+    let named = |protocol: &Protocol| protocol.as_str() == taken.protocol.as_str();
+    let protocol = protocols.into_iter().find(named).unwrap_or(Protocol::Tcp);
+    let port = HostPort { port: taken.port, protocol, ip: Symbol::EMPTY };
+    let mut remedies = vec![vec![need.pod(PodEdit::Unport(port))]];
+    remedies.extend(taken.holder.map(|holder| vec![delete(holder)]));
+    remedies
 }

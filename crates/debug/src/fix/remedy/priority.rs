@@ -1,8 +1,8 @@
 //! Priorities: always through a class, as an API server rejects a bare number.
 
-use crate::edit::{Edit, PodEdit};
+use crate::edit::{self, Edit, PodEdit};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, ObjectMeta, PreemptionPolicy, PriorityClass};
+use kubestep_api::{Object, PreemptionPolicy};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
@@ -33,8 +33,6 @@ pub(in crate::fix) fn at_least(
     let is_free = |name: &Symbol| !classes().any(|class| class.metadata.name == *name);
     let names = ["", "-preempting"].map(|end| Symbol::new(&format!("priority-{value}{end}")));
     let name = names.into_iter().find(is_free)?;
-    let metadata = ObjectMeta { name, ..ObjectMeta::default() };
-    let class = PriorityClass { metadata, value, ..PriorityClass::default() };
-    let create = Edit::Put(Object::from(class));
+    let create = Edit::Put(Object::from(edit::new_class(name, value)));
     Some(vec![create, Edit::Pod(pod, PodEdit::PriorityClass(name))])
 }

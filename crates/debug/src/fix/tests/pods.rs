@@ -148,7 +148,7 @@ fn constraints_of_the_profile_are_said_to_be_the_profiles() {
         let node = why.node(name.into()).unwrap();
         node.causes().map(|(_, cause)| cause.gist()).collect::<Vec<_>>()
     };
-    assert_eq!(words("a"), ["the profile's default spread over zone would be too uneven"]);
+    assert_eq!(words("a"), ["the profile's default spread over zone would exceed maxSkew"]);
     assert_eq!(words("c"), ["addedAffinity of the profile pool=main"]);
     assert!(why.spread[0].of_profile);
     let found: Vec<String> = found(&world).found.iter().map(edits).collect();

@@ -85,7 +85,7 @@ fn an_init_container_that_asks_for_most_is_named_and_lowered() {
         ["NodeResourcesFit: Insufficient cpu: needs 2.7 (init container migrate), 2 free (4 \
           allocatable − 2 requested): 700m short"]
     );
-    assert_eq!(proposed(&cluster)[0], "resize pod default/web migrate cpu=1800m");
+    assert_eq!(proposed(&cluster)[0], "resize pod default/web migrate cpu=1.8");
 }
 
 /// The pod-level request counts, whatever the containers request.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::super::tests::{seen, story};
 use crate::breakpoint::Definition;
+use crate::edit::EditError;
 use crate::trace::{Entry, json};
 use crate::{Change, Input, Session};
 use kubestep_api::{Kind, Object};
@@ -34,7 +35,7 @@ impl Change for Said {
         true
     }
 
-    fn apply(&self, world: &mut World) -> Result<(), String> {
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
         match self {
             Said::Put(object) => world.accept(object.clone()),
             Said::Gone(kind, name) => world.forget(*kind, key(name)),

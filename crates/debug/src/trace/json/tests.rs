@@ -43,7 +43,7 @@ fn filtered() -> CycleRecord {
                 column("NodeResourcesFit", &[pass, refused, pass]),
                 column("DynamicResources", &[pass, broken, broken]),
             ],
-            official: Column::from_values(&[pass, refused, broken]),
+            verdicts: Column::from_values(&[pass, refused, broken]),
             evaluated: [NodeId(0), NodeId(1), NodeId(2)].into(),
             extenders: Vec::new(),
             extender: Vec::new(),

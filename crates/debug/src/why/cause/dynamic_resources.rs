@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use serde::Serialize;
 
-use super::node_terms::{NodeTerms, Unmet};
+use super::node_terms::{ParsedTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
@@ -13,7 +13,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::dynamic_resources::structured as dra;
 use kubestep_plugins::dynamic_resources::structured::{Constrained, Shortage};
 use kubestep_plugins::dynamic_resources::{
-    Reason, Unavailable, Wanted, WhyUnavailable, reasons, shortage,
+    DynamicResourcesArgs, Reason, Unavailable, Wanted, WhyUnavailable, reasons, shortage,
 };
 
 /// Why a resource claim cannot be used or allocated on the node.
@@ -273,13 +273,13 @@ impl Devices {
     /// The main reason why devices do not match; the same for all nodes where it applies.
     fn main_obstacle(&self) -> String {
         let words = match self {
-            Devices { devices: 0, .. } => "none is within reach",
+            Devices { devices: 0, .. } => "none is reachable from the node",
             Devices { taken: 1.., .. } => "held by other claims",
             Devices { tainted: 1.., .. } => "they are tainted",
-            Devices { too_small: 1.., .. } => "too little capacity is left",
+            Devices { too_small: 1.., .. } => "too little capacity is free",
             _ => match self.unselected.first() {
                 Some((selector, _)) => return format!("not selected by {selector}"),
-                None => "there are too few",
+                None => "too few exist",
             },
         };
         words.to_owned()
@@ -299,7 +299,7 @@ impl Devices {
         let counts = [
             (self.taken - listed, "held by other claims"),
             (self.tainted, "tainted"),
-            (self.too_small, "with too little capacity left"),
+            (self.too_small, "with too little free capacity"),
             (self.unusable_pools, "pools that are incomplete or invalid"),
         ];
         let some = counts.iter().filter(|(count, _)| *count > 0);
@@ -366,14 +366,14 @@ impl Words for DeviceCause {
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let Some(node) = &case.node.node else { return Vec::new() };
-    let args = case.probe.args().of();
+    let args = case.probe.args().read::<DynamicResourcesArgs>();
     let found = reasons(&case.probe.cx(), case.state, case.node, &args).into_iter();
     found.flat_map(|reason| causes(case, node, reason)).collect()
 }
 
 fn causes(case: &Case<'_>, node: &Node, reason: Reason) -> Vec<Cause> {
     let said =
-        |saying: String| vec![Cause::new(DeviceCause::Said { saying }, 1.0, Outlook::ByHand)];
+        |saying: String| vec![Cause::new(DeviceCause::Said { saying }, 1.0, Outlook::Manual)];
     match reason {
         Reason::Said(_) | Reason::Failed(_) => said(case.status.message()),
         Reason::Unavailable(claims) => {
@@ -396,8 +396,8 @@ fn unavailable(case: &Case<'_>, unavailable: Unavailable) -> Cause {
             let unmet = selector.map(|selector| unmet(case, claim, selector)).unwrap_or_default();
             (DeviceCause::OutOfReach { claim, unmet }, Outlook::Mismatch)
         }
-        WhyUnavailable::Failed(saying) => (DeviceCause::Failed { claim, saying }, Outlook::ByHand),
-        WhyUnavailable::TimedOut => (DeviceCause::TimedOut { claim }, Outlook::ByHand),
+        WhyUnavailable::Failed(saying) => (DeviceCause::Failed { claim, saying }, Outlook::Manual),
+        WhyUnavailable::TimedOut => (DeviceCause::TimedOut { claim }, Outlook::Manual),
     };
     Cause::new(cause, 1.0, outlook)
 }
@@ -425,12 +425,12 @@ fn not_allocated(case: &Case<'_>, wanted: &Wanted, shortage: Shortage) -> Vec<Ca
 }
 
 /// Terms that were parsed once, by claim.
-struct Parsed(NodeTerms);
+struct Parsed(ParsedTerms);
 
 fn unmet(case: &Case<'_>, claim: NamespacedName, selector: &NodeSelector) -> Vec<Unmet> {
     let Some(node) = &case.node.node else { return Vec::new() };
     let (snapshot, memo) = (case.probe.snapshot(), case.memo);
     let name = Symbol::new(&format!("devices {claim}"));
-    let parsed = memo.get(name, || Parsed(NodeTerms::of_selector(selector, true, snapshot, memo)));
-    parsed.0.unmet(node).1
+    let parsed = memo.get(name, || Parsed(ParsedTerms::new(selector, true, snapshot, memo)));
+    parsed.0.unmet(node, node.metadata.name)
 }

@@ -83,7 +83,9 @@ impl Words for NoPodNear {
     fn gist(&self) -> String {
         let (pods, key) = (self.term.pods(), self.term.topology_key);
         if self.domain.is_none() {
-            return format!("the node has no {key}, which pod affinity to {pods} goes by");
+            return format!(
+                "the node has no label {key}, the topology key of pod affinity to {pods}"
+            );
         }
         match (self.elsewhere.is_empty(), self.other_namespace) {
             (false, _) => format!("pod affinity: no {pods} in this {key}"),
@@ -154,7 +156,7 @@ impl Words for PodInTheWay {
                 self.term.pods()
             ),
             Whose::Theirs => format!(
-                "{pods} wants no {} in {key}={domain}, and this pod is one",
+                "anti-affinity of {pods} to {} in {key}={domain}, which this pod matches",
                 self.term.pods()
             ),
         }

@@ -35,6 +35,7 @@ pub use node_declared_features::UndeclaredFeatures;
 pub use node_name::OtherNode;
 pub use node_ports::PortTaken;
 pub use node_resources_fit::Shortage;
+pub(crate) use node_terms::notation;
 pub use node_terms::{Hint, Unmet};
 pub use node_unschedulable::Cordoned;
 pub use node_volume_limits::{VolumeCount, VolumeLimit};
@@ -63,7 +64,8 @@ pub enum Outlook {
     /// remove.
     Cluster,
     /// A manual change of the node's state, of another object or of the pod.
-    ByHand,
+    #[serde(rename = "byHand")]
+    Manual,
     /// A change of the pod or the node: they do not match, and preemption won't help.
     Mismatch,
 }
@@ -183,7 +185,7 @@ pub struct LeftOut {
 
 impl Words for LeftOut {
     fn gist(&self) -> String {
-        format!("PreFilter left {} only", count(self.left, "other node"))
+        format!("PreFilter restricted the search to {}", count(self.left, "other node"))
     }
 }
 
@@ -279,5 +281,5 @@ pub(crate) fn left_out(left: usize) -> Cause {
 
 /// The cause that quotes a status.
 pub(crate) fn said(status: &Status) -> Cause {
-    Cause::new(Said { reasons: status.reasons().to_vec() }, 1.0, Outlook::ByHand)
+    Cause::new(Said { reasons: status.reasons().to_vec() }, 1.0, Outlook::Manual)
 }

@@ -1,10 +1,14 @@
 //! NodeAffinity: the expression, the node's value, and whether any node could meet it.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::node_terms::{NodeTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
-use kubestep_plugins::node_affinity::{NodeAffinityArgs, required_terms};
+use kubestep_api::selector::{Selector, UnmetPart};
+use kubestep_api::{Node, NodeSelector};
+use kubestep_plugins::node_affinity::{Mismatch, NodeAffinityArgs, Requirements, required_terms};
 
 /// The node does not match what the pod, or its profile, requires.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -47,7 +51,7 @@ impl AffinityMismatch {
     fn with(&self, each: impl Fn(&Unmet) -> String) -> String {
         let of = self.of.as_str();
         if self.unmet.is_empty() {
-            return format!("{of} without a term that could match");
+            return format!("{of} has no term that could match");
         }
         let unmet: Vec<String> = self.unmet.iter().map(each).collect();
         let nearest = match self.term {
@@ -68,45 +72,61 @@ impl Words for AffinityMismatch {
     }
 }
 
-/// All node requirements of a pod.
-struct Asked(Vec<(AffinityOf, NodeTerms)>);
+/// What the pod and its profile require of a node, with the texts.
+struct Required {
+    requirements: Arc<Requirements>,
+    selector: NodeTerms,
+    affinity: NodeTerms,
+    added: NodeTerms,
+}
 
-impl Asked {
-    fn of(case: &Case<'_>) -> Asked {
+impl Required {
+    fn of(case: &Case<'_>) -> Required {
         let (snapshot, memo) = (case.probe.snapshot(), case.memo);
         let pod = &case.probe.pod().pod;
-        let mut asked = Vec::new();
-        if let Some(labels) = &pod.spec.node_selector {
-            let terms = NodeTerms::of_labels(labels, snapshot, memo);
-            asked.push((AffinityOf::NodeSelector, terms));
+        let args = case.probe.args().read::<NodeAffinityArgs>();
+        let terms = |selector: Option<&NodeSelector>| {
+            let terms = |selector| NodeTerms::of_selector(selector, true, snapshot, memo);
+            selector.map(terms).unwrap_or_default()
+        };
+        let labels = pod.spec.node_selector.as_ref().map(Selector::from_labels).unwrap_or_default();
+        Required {
+            requirements: Requirements::of_cycle(case.state, pod, &args),
+            selector: NodeTerms::of_labels(&labels, snapshot, memo),
+            affinity: terms(required_terms(pod)),
+            added: terms(args.required()),
         }
-        let args: NodeAffinityArgs = case.probe.args().of();
-        let added = args
-            .added_affinity
-            .as_ref()
-            .and_then(|added| added.required_during_scheduling_ignored_during_execution.as_ref());
-        let selectors =
-            [(AffinityOf::NodeAffinity, required_terms(pod)), (AffinityOf::AddedAffinity, added)];
-        for (of, selector) in selectors {
-            let Some(selector) = selector else { continue };
-            asked.push((of, NodeTerms::of_selector(selector, true, snapshot, memo)));
-        }
-        Asked(asked)
+    }
+
+    fn explain(&self, mismatch: Mismatch<'_>, node: &Node) -> AffinityMismatch {
+        let (labels, name) = (&node.metadata.labels, node.metadata.name);
+        let (of, terms, (term, unmet)) = match mismatch {
+            Mismatch::Added(matcher) => {
+                let nearest = self.added.nearest(node, matcher.unmet(labels, name));
+                (AffinityOf::AddedAffinity, &self.added, nearest)
+            }
+            Mismatch::Selector(selector) => {
+                let unmet = selector.unmet(labels).map(UnmetPart::Expression);
+                let nearest = self.selector.nearest(node, std::iter::once((0, unmet)));
+                (AffinityOf::NodeSelector, &self.selector, nearest)
+            }
+            Mismatch::Affinity(matcher) => {
+                let nearest = self.affinity.nearest(node, matcher.unmet(labels, name));
+                (AffinityOf::NodeAffinity, &self.affinity, nearest)
+            }
+        };
+        let term = (terms.len() > 1).then_some(term);
+        AffinityMismatch { of, unmet, term, terms: terms.len() }
     }
 }
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let Some(node) = &case.node.node else { return Vec::new() };
-    let asked = case.memo.one(|| Asked::of(case));
-    let cause = |(of, terms): &(AffinityOf, NodeTerms)| {
-        let (term, unmet) = terms.unmet(node);
-        if unmet.is_empty() && terms.len() > 0 {
-            return None;
-        }
-        let missing = unmet.len().max(1) as f64;
-        let (len, term) = (terms.len(), (terms.len() > 1).then_some(term));
-        let mismatch = AffinityMismatch { of: *of, unmet, term, terms: len };
-        Some(Cause::new(mismatch, missing, Outlook::Mismatch))
+    let required = case.memo.one(|| Required::of(case));
+    let cause = |mismatch| {
+        let mismatch = required.explain(mismatch, node);
+        let missing = mismatch.unmet.len().max(1) as f64;
+        Cause::new(mismatch, missing, Outlook::Mismatch)
     };
-    asked.0.iter().filter_map(cause).collect()
+    required.requirements.mismatches(node).map(cause).collect()
 }

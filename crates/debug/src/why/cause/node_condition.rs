@@ -17,16 +17,16 @@ const CONDITIONS: [(&str, &str, &str, &str); 6] = [
         "node.kubernetes.io/unreachable",
         "Ready",
         "Unknown",
-        "node unreachable: its kubelet is silent",
+        "node unreachable: its kubelet does not report",
     ),
-    ("node.kubernetes.io/memory-pressure", "MemoryPressure", "True", "node short of memory"),
-    ("node.kubernetes.io/disk-pressure", "DiskPressure", "True", "node short of disk space"),
-    ("node.kubernetes.io/pid-pressure", "PIDPressure", "True", "node short of process IDs"),
+    ("node.kubernetes.io/memory-pressure", "MemoryPressure", "True", "node under memory pressure"),
+    ("node.kubernetes.io/disk-pressure", "DiskPressure", "True", "node under disk pressure"),
+    ("node.kubernetes.io/pid-pressure", "PIDPressure", "True", "node under PID pressure"),
     (
         "node.kubernetes.io/network-unavailable",
         "NetworkUnavailable",
         "True",
-        "network of the node not set up",
+        "node network unavailable",
     ),
 ];
 

@@ -18,7 +18,7 @@ pub struct OtherNode {
 impl Words for OtherNode {
     fn gist(&self) -> String {
         let exists = if self.exists { "" } else { ", which does not exist" };
-        format!("spec.nodeName asks for {}{exists}", self.wanted)
+        format!("spec.nodeName is {}{exists}", self.wanted)
     }
 }
 

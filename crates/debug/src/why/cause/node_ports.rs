@@ -25,7 +25,7 @@ pub struct PortTaken {
 
 impl Words for PortTaken {
     fn gist(&self) -> String {
-        format!("host port {}/{} is taken", self.port, self.protocol)
+        format!("host port {}/{} is in use", self.port, self.protocol)
     }
 
     fn words(&self) -> String {
@@ -36,7 +36,7 @@ impl Words for PortTaken {
         };
         match self.holder {
             Some(holder) => {
-                format!("host port {}/{} is held by {holder}{on}", self.port, self.protocol)
+                format!("host port {}/{} is used by {holder}{on}", self.port, self.protocol)
             }
             None => self.gist() + &on,
         }

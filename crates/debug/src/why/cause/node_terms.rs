@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::Memo;
 use kubestep_api::intern::Symbol;
-use kubestep_api::selector::NodeMatcher;
+use kubestep_api::selector::{NodeMatcher, Requirement, Selector, UnmetPart};
 use kubestep_api::{
-    Labels, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
+    Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
 };
 use kubestep_config::suggest;
 use kubestep_framework::snapshot::Snapshot;
@@ -84,7 +84,7 @@ impl Unmet {
     }
 }
 
-/// One parsed expression.
+/// The text of an expression, the same for all nodes.
 #[derive(Debug)]
 struct Expression {
     written: Symbol,
@@ -92,109 +92,145 @@ struct Expression {
     is_field: bool,
     /// Whether numbers are compared: `Gt` or `Lt`.
     is_comparison: bool,
-    /// The engine's own matcher for this expression alone.
-    matcher: NodeMatcher,
     hint: Option<Hint>,
 }
 
-/// A node selector by expression: one of the terms must match, with all its expressions.
+/// The texts of a term's parts.
 #[derive(Debug, Default)]
-pub(super) struct NodeTerms {
-    terms: Vec<Vec<Expression>>,
-    /// Whether fields count; volumes only use labels.
-    fields: bool,
+struct TermTexts {
+    expressions: Vec<Expression>,
+    fields: Vec<Expression>,
 }
 
+/// The texts of a node selector's expressions. Which of them a node does not meet is decided by the
+/// matcher that the plugin asks.
+#[derive(Debug, Default)]
+pub(super) struct NodeTerms(Vec<TermTexts>);
+
 impl NodeTerms {
-    /// The terms of a selector.
-    pub fn of_selector(
+    /// The terms of a selector. Text written by a person may contain a typo (`typos`), text from a
+    /// driver does not.
+    pub(crate) fn of_selector(
         selector: &NodeSelector,
-        fields: bool,
+        typos: bool,
         snapshot: &Snapshot,
         memo: &Memo,
     ) -> NodeTerms {
-        let term = |term: &NodeSelectorTerm| {
-            let label = |written: &NodeSelectorRequirement| {
-                Expression::new(written, false, fields, (snapshot, memo))
-            };
-            let field = |written: &NodeSelectorRequirement| {
-                Expression::new(written, true, fields, (snapshot, memo))
-            };
-            let on_fields = term.match_fields.iter().filter(|_| fields).map(field);
-            term.match_expressions.iter().map(label).chain(on_fields).collect()
+        let term = |term: &NodeSelectorTerm| TermTexts {
+            expressions: term
+                .match_expressions
+                .iter()
+                .map(|written| {
+                    Expression::new(written, false, hint(written, typos, snapshot, memo))
+                })
+                .collect(),
+            fields: term
+                .match_fields
+                .iter()
+                .map(|written| Expression::new(written, true, hint_of_name(written, snapshot)))
+                .collect(),
         };
-        NodeTerms { terms: selector.node_selector_terms.iter().map(term).collect(), fields }
+        NodeTerms(selector.node_selector_terms.iter().map(term).collect())
     }
 
-    /// A single term that requires these labels.
-    pub fn of_labels(labels: &Labels, snapshot: &Snapshot, memo: &Memo) -> NodeTerms {
-        let expression = |(key, value): (Symbol, &Symbol)| {
-            let written = NodeSelectorRequirement {
-                key,
-                operator: NodeSelectorOperator::In,
-                values: vec![*value],
-            };
-            Expression::new(&written, false, true, (snapshot, memo))
+    /// A single term that requires these labels, in the order of the selector's requirements.
+    pub fn of_labels(labels: &Selector, snapshot: &Snapshot, memo: &Memo) -> NodeTerms {
+        let written = |wanted: &Requirement| NodeSelectorRequirement {
+            key: wanted.key,
+            operator: NodeSelectorOperator::In,
+            values: wanted.values.to_vec(),
         };
-        NodeTerms { terms: vec![labels.iter().map(expression).collect()], fields: true }
+        let match_expressions = labels.requirements().iter().map(written).collect();
+        let term = NodeSelectorTerm { match_expressions, ..Default::default() };
+        NodeTerms::of_selector(
+            &NodeSelector { node_selector_terms: vec![term] },
+            true,
+            snapshot,
+            memo,
+        )
     }
 
     /// Number of terms.
     pub fn len(&self) -> usize {
-        self.terms.len()
+        self.0.len()
     }
 
-    /// The expressions that the node misses in the term that it misses least, with the index of
-    /// that term. Empty if a term matches.
-    pub fn unmet(&self, node: &Node) -> (usize, Vec<Unmet>) {
-        let misses = |term: &Vec<Expression>| -> Vec<Unmet> {
-            term.iter().filter_map(|expression| expression.unmet(node, self.fields)).collect()
+    /// The parts that the node misses in the term that it misses least, with the index of that
+    /// term. Empty if no term has a part. `terms` are the unmet parts of each term, from the
+    /// matcher of this selector.
+    pub fn nearest(
+        &self,
+        node: &Node,
+        terms: impl Iterator<Item = (usize, impl Iterator<Item = UnmetPart>)>,
+    ) -> (usize, Vec<Unmet>) {
+        let terms = terms.map(|(at, parts)| (at, parts.collect::<Vec<_>>()));
+        let Some((at, parts)) = terms.min_by_key(|(_, parts)| parts.len()) else {
+            return (0, Vec::new());
         };
-        let all = self.terms.iter().map(misses).enumerate();
-        all.min_by_key(|(_, unmet)| unmet.len()).unwrap_or_default()
+        let unmet = |part| self.expression(at, part).map(|expression| expression.unmet(node));
+        (at, parts.into_iter().filter_map(unmet).collect())
+    }
+
+    fn expression(&self, term: usize, part: UnmetPart) -> Option<&Expression> {
+        let term = self.0.get(term)?;
+        match part {
+            UnmetPart::Expression(at) => term.expressions.get(at),
+            UnmetPart::Field(at) => term.fields.get(at),
+        }
+    }
+}
+
+/// A selector of a volume, a class or a device, with its texts.
+pub(super) struct ParsedTerms {
+    matcher: NodeMatcher,
+    terms: NodeTerms,
+}
+
+impl ParsedTerms {
+    /// Parses a selector, as [`NodeTerms::of_selector`].
+    pub fn new(
+        selector: &NodeSelector,
+        typos: bool,
+        snapshot: &Snapshot,
+        memo: &Memo,
+    ) -> ParsedTerms {
+        ParsedTerms {
+            matcher: NodeMatcher::new(selector, ""),
+            terms: NodeTerms::of_selector(selector, typos, snapshot, memo),
+        }
+    }
+
+    /// The parts that the node misses in the term that it misses least. Volumes do not select by
+    /// `name`: for them it is empty.
+    pub fn unmet(&self, node: &Node, name: Symbol) -> Vec<Unmet> {
+        self.terms.nearest(node, self.matcher.unmet(&node.metadata.labels, name)).1
     }
 }
 
 impl Expression {
-    fn new(
-        written: &NodeSelectorRequirement,
-        is_field: bool,
-        typos: bool,
-        (snapshot, memo): (&Snapshot, &Memo),
-    ) -> Expression {
-        let alone = match is_field {
-            true => NodeSelectorTerm { match_fields: vec![written.clone()], ..Default::default() },
-            false => {
-                NodeSelectorTerm { match_expressions: vec![written.clone()], ..Default::default() }
-            }
-        };
-        let hint = match is_field {
-            true => hint_of_name(written, snapshot),
-            false => hint(written, typos, snapshot, memo),
-        };
+    fn new(written: &NodeSelectorRequirement, is_field: bool, hint: Option<Hint>) -> Expression {
         Expression {
             written: notation(written).into(),
             key: written.key,
             is_field,
             is_comparison: is_comparison(written.operator),
-            matcher: NodeMatcher::new(&NodeSelector { node_selector_terms: vec![alone] }, ""),
             hint,
         }
     }
 
-    fn unmet(&self, node: &Node, fields: bool) -> Option<Unmet> {
-        let (labels, name) = (&node.metadata.labels, node.metadata.name);
-        let named = if fields { name } else { Symbol::EMPTY };
-        if self.matcher.matches(labels, named).unwrap_or(false) {
-            return None;
-        }
-        let has = if self.is_field { Some(name) } else { labels.get(self.key).copied() };
+    /// The expression, which the node does not meet, with the node's value.
+    fn unmet(&self, node: &Node) -> Unmet {
+        let labels = &node.metadata.labels;
+        let has = match self.is_field {
+            true => Some(node.metadata.name),
+            false => labels.get(self.key).copied(),
+        };
         let is_number = |value: Symbol| value.parse::<i64>().is_ok();
         let hint = match has {
             Some(value) if self.is_comparison && !is_number(value) => Some(Hint::WholeNumbersOnly),
             _ => self.hint.clone(),
         };
-        Some(Unmet { expression: self.written, key: self.key, has, hint })
+        Unmet { expression: self.written, key: self.key, has, hint }
     }
 }
 
@@ -203,7 +239,7 @@ fn is_comparison(operator: NodeSelectorOperator) -> bool {
 }
 
 /// The expression in kubectl's notation.
-fn notation(written: &NodeSelectorRequirement) -> String {
+pub(crate) fn notation(written: &NodeSelectorRequirement) -> String {
     let NodeSelectorRequirement { key, operator, values } = written;
     let list: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
     let list = list.join(",");

@@ -37,6 +37,6 @@ pub(super) fn cordoned(node: &Node) -> Option<Cause> {
     let mut taints = node.spec.taints.iter();
     let taint = taints.find(|taint| taint.key == TAINT && taint.effect == TaintEffect::NoSchedule);
     let since = taint.and_then(|taint| taint.time_added);
-    let cause = || Cause::new(Cordoned { since }, 1.0, Outlook::ByHand);
+    let cause = || Cause::new(Cordoned { since }, 1.0, Outlook::Manual);
     node.spec.unschedulable.then(cause)
 }

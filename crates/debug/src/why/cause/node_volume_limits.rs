@@ -33,7 +33,7 @@ pub struct VolumeCount {
 impl Words for VolumeLimit {
     fn gist(&self) -> String {
         match self.count {
-            Some(_) => format!("no room for more volumes of {}", self.driver),
+            Some(_) => format!("volume limit of {} reached", self.driver),
             None => format!("CSI driver {} is not on the node", self.driver),
         }
     }
@@ -54,7 +54,7 @@ fn missing_claims(case: &Case<'_>) -> Vec<Cause> {
     let claims = volumes::claims(&case.probe.pod().pod).map(|claim| claim.key);
     let missing = claims.filter(|claim| !known.contains_key(claim));
     let cause = |claim| VolumeCause { claim, problem: VolumeProblem::ClaimGone };
-    missing.map(|claim| Cause::new(cause(claim), 1.0, Outlook::ByHand)).collect()
+    missing.map(|claim| Cause::new(cause(claim), 1.0, Outlook::Manual)).collect()
 }
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
@@ -62,7 +62,7 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
         Err(_) => return missing_claims(case),
         Ok(None) => return Vec::new(),
         Ok(Some(Reason::MissingDriver(driver))) => {
-            return vec![Cause::new(VolumeLimit { driver, count: None }, 1.0, Outlook::ByHand)];
+            return vec![Cause::new(VolumeLimit { driver, count: None }, 1.0, Outlook::Manual)];
         }
         Ok(Some(Reason::OverLimit(over))) => over,
     };

@@ -46,7 +46,7 @@ impl Words for SpreadCause {
     fn gist(&self) -> String {
         let (key, constraint) = (self.topology_key, self.constraint_words());
         match self.skew {
-            Some(_) => format!("{constraint} over {key} would be too uneven"),
+            Some(_) => format!("{constraint} over {key} would exceed maxSkew"),
             None => format!("{constraint} over {key}: the node has no such label"),
         }
     }

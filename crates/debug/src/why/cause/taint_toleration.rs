@@ -87,7 +87,7 @@ fn untolerated(case: &Case<'_>, taint: &Taint) -> Cause {
     let missing = if tried.is_empty() { 1.0 } else { 0.75 };
     let Taint { key, value, effect, .. } = *taint;
     // A taint of the node controller without a condition is about to be removed.
-    let outlook = if is_kept_by_controller(key) { Outlook::Cluster } else { Outlook::ByHand };
+    let outlook = if is_kept_by_controller(key) { Outlook::Cluster } else { Outlook::Manual };
     Cause::new(UntoleratedTaint { key, value, effect, tried }, missing, outlook)
 }
 
@@ -101,7 +101,7 @@ fn tried(toleration: &Toleration, taint: &Taint) -> Tried {
                 format!("{:?} is not {operator} {value}", taint.value.as_str())
             }
             TolerationOperator::Other(text) if !text.is_empty() => {
-                format!("{text:?} is no operator")
+                format!("{text:?} is not an operator")
             }
             _ => format!("its value is {:?}", value.as_str()),
         }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::node_terms::{NodeTerms, Unmet};
+use super::node_terms::{ParsedTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
@@ -107,11 +107,11 @@ impl VolumeCause {
                 format!("the volume of claim {claim} is being provisioned for node {node}")
             }
             VolumeProblem::NoVolume { class, volumes: 0, .. } => {
-                format!("claim {claim}: class {class:?} provisions no volumes, and has none for it")
+                format!("claim {claim}: class {class:?} provisions no volumes and has none")
             }
             VolumeProblem::NoVolume { class, .. } => format!(
-                "claim {claim}: class {class:?} provisions no volumes, and none of its existing \
-                 ones suits"
+                "claim {claim}: class {class:?} provisions no volumes, and no existing volume \
+                 matches"
             ),
             VolumeProblem::TopologyNotAllowed { class, unmet } => {
                 format!("claim {claim}: class {class} provisions volumes only for {}", list(unmet))
@@ -140,8 +140,8 @@ impl Words for VolumeCause {
                 format!("{text}: {}{more}", why.collect::<Vec<_>>().join(", "))
             }
             VolumeProblem::NoSpace { largest, .. } => match largest {
-                Some(largest) => format!("{text} within reach; at most {largest}"),
-                None => format!("{text} within reach; none is reported there"),
+                Some(largest) => format!("{text} reachable from the node; at most {largest}"),
+                None => format!("{text} reachable from the node; none is reported"),
             },
             _ => text,
         }
@@ -158,14 +158,14 @@ fn cause(case: &Case<'_>, node: &Node, rejection: &Rejection) -> Option<Cause> {
     let (cx, claim) = (case.probe.cx(), rejection.claim);
     let class = |name| cx.objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     let (problem, outlook) = match rejection.reason {
-        Reason::VolumeMissing(volume) => (VolumeProblem::VolumeGone { volume }, Outlook::ByHand),
+        Reason::VolumeMissing(volume) => (VolumeProblem::VolumeGone { volume }, Outlook::Manual),
         Reason::OutOfReach(volume) => {
             let object = cx.shared.volumes.volume(cx.objects, volume);
             let unmet = object.map(|object| affinity(case, object)).unwrap_or_default();
             (VolumeProblem::OutOfReach { volume, unmet }, Outlook::Mismatch)
         }
         Reason::OtherNode(node) => (VolumeProblem::MadeElsewhere { node }, Outlook::Mismatch),
-        Reason::NoProvisioner(class) => (no_volume(case, rejection, class), Outlook::ByHand),
+        Reason::NoProvisioner(class) => (no_volume(case, rejection, class), Outlook::Manual),
         Reason::TopologyNotAllowed(name) => {
             let unmet = topology(case, class(name)?);
             (VolumeProblem::TopologyNotAllowed { class: name, unmet }, Outlook::Mismatch)
@@ -194,11 +194,11 @@ fn no_volume(case: &Case<'_>, rejection: &Rejection, class: Symbol) -> VolumePro
 fn because(unfit: Unfit, volume: Option<&PersistentVolume>) -> String {
     match unfit {
         Unfit::Taken(claim) => format!("is bound to claim {claim}"),
-        Unfit::Chosen(claim) => format!("goes to claim {claim} of the same pod"),
+        Unfit::Chosen(claim) => format!("is used for claim {claim} of the same pod"),
         Unfit::TooSmall => {
             format!("has only {}", volume.map(capacity).unwrap_or_default())
         }
-        Unfit::NotAlike => "is of another mode or attributes class, or is being deleted".into(),
+        Unfit::NotAlike => "has another mode or attributes class, or is being deleted".into(),
         Unfit::NotAvailable => "is not available".into(),
         Unfit::NotSelected => "is not selected by the claim".into(),
         Unfit::OutOfReach => "cannot be reached from the node".into(),
@@ -207,7 +207,7 @@ fn because(unfit: Unfit, volume: Option<&PersistentVolume>) -> String {
 }
 
 /// Terms that were parsed once, by the name of a volume or class.
-struct Parsed(NodeTerms);
+struct Parsed(ParsedTerms);
 
 /// The expressions of a volume's node affinity that the node does not meet.
 fn affinity(case: &Case<'_>, volume: &PersistentVolume) -> Vec<Unmet> {
@@ -215,8 +215,8 @@ fn affinity(case: &Case<'_>, volume: &PersistentVolume) -> Vec<Unmet> {
     let (Some(required), Some(node)) = (required, &case.node.node) else { return Vec::new() };
     let (snapshot, memo) = (case.probe.snapshot(), case.memo);
     let name = Symbol::new(&format!("volume {}", volume.metadata.name));
-    let parsed = memo.get(name, || Parsed(NodeTerms::of_selector(required, false, snapshot, memo)));
-    parsed.0.unmet(node).1
+    let parsed = memo.get(name, || Parsed(ParsedTerms::new(required, false, snapshot, memo)));
+    parsed.0.unmet(node, Symbol::EMPTY)
 }
 
 /// The expressions of a class's allowed topologies that the node does not meet.
@@ -238,7 +238,6 @@ fn topology(case: &Case<'_>, class: &StorageClass) -> Vec<Unmet> {
     let allowed = class.allowed_topologies.iter();
     let selector = || NodeSelector { node_selector_terms: allowed.map(term).collect() };
     let name = Symbol::new(&format!("class {}", class.metadata.name));
-    let parsed =
-        memo.get(name, || Parsed(NodeTerms::of_selector(&selector(), false, snapshot, memo)));
-    parsed.0.unmet(node).1
+    let parsed = memo.get(name, || Parsed(ParsedTerms::new(&selector(), false, snapshot, memo)));
+    parsed.0.unmet(node, Symbol::EMPTY)
 }

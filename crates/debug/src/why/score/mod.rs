@@ -1,18 +1,11 @@
 //! Why this node and not another: the ranking, each score from its inputs over the formula to
 //! the number, and how a tie was broken.
 //!
-//! `EXPLAINERS` is the table: one file a plugin that scores. The figures are the recorded
+//! `EXPLAINERS` is the table of the plugins that score. The figures are the recorded
 //! ones, or the plugin's own for a pod that was not placed in a cycle; an explainer only shows
 //! what they were computed from.
 
-mod dynamic_resources;
-mod image_locality;
-mod inter_pod_affinity;
-mod node_affinity;
-mod node_resources_balanced_allocation;
-mod node_resources_fit;
-mod pod_topology_spread;
-mod taint_toleration;
+mod inputs;
 
 use std::borrow::Cow;
 
@@ -138,43 +131,43 @@ const TO_HIGHEST: &str = "100 × raw ÷ the highest raw of all nodes";
 const EXPLAINERS: &[Explainer] = &[
     Explainer {
         plugin: "TaintToleration",
-        inputs: taint_toleration::inputs,
+        inputs: inputs::taint_toleration,
         formula: |_| "the number of PreferNoSchedule taints that are not tolerated",
         normalization: "100 − 100 × raw ÷ the highest raw of all nodes",
     },
     Explainer {
         plugin: "NodeAffinity",
-        inputs: node_affinity::inputs,
+        inputs: inputs::node_affinity,
         formula: |_| "the sum of the weights of the preferences that the node meets",
         normalization: TO_HIGHEST,
     },
     Explainer {
         plugin: "NodeResourcesFit",
-        inputs: node_resources_fit::inputs,
-        formula: node_resources_fit::formula,
+        inputs: inputs::node_resources_fit,
+        formula: inputs::fit_formula,
         normalization: AS_IT_IS,
     },
     Explainer {
         plugin: "NodeResourcesBalancedAllocation",
-        inputs: node_resources_balanced_allocation::inputs,
+        inputs: inputs::node_resources_balanced_allocation,
         formula: |_| "50 + (50 + balance with the pod − balance without it) ÷ 2",
         normalization: AS_IT_IS,
     },
     Explainer {
         plugin: "PodTopologySpread",
-        inputs: pod_topology_spread::inputs,
+        inputs: inputs::pod_topology_spread,
         formula: |_| "for each constraint pods × weight + (maxSkew − 1), added up and rounded",
         normalization: "100 × (highest + lowest − raw) ÷ highest: fewer pods score higher",
     },
     Explainer {
         plugin: "InterPodAffinity",
-        inputs: inter_pod_affinity::inputs,
+        inputs: inputs::inter_pod_affinity,
         formula: |_| "the sum of the weights that pods give to the node's domains",
         normalization: "100 × (raw − lowest) ÷ (highest − lowest); 0 if all are equal",
     },
     Explainer {
         plugin: "ImageLocality",
-        inputs: image_locality::inputs,
+        inputs: inputs::image_locality,
         formula: |_| {
             "100 × (scaled sizes − 23 MiB) ÷ (1000 MiB × containers − 23 MiB), within 0…100; an \
              image's size is scaled by the share of nodes that have it"
@@ -183,7 +176,7 @@ const EXPLAINERS: &[Explainer] = &[
     },
     Explainer {
         plugin: "DynamicResources",
-        inputs: dynamic_resources::inputs,
+        inputs: inputs::dynamic_resources,
         formula: |_| "8 for each request that gets its first alternative, 7 for the second, …",
         normalization: TO_HIGHEST,
     },
@@ -256,7 +249,7 @@ fn by_extenders(record: &CycleRecord, formulas: &[Formula]) -> Vec<Formula> {
                 node,
                 plugin: extender.extender,
                 inputs: vec![Input::new("score", score)],
-                formula: "the score that the extender answered, 0…10",
+                formula: "the score that the extender returned, 0…10",
                 normalization: "10 × score",
             }
         })

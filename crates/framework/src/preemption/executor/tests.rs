@@ -89,7 +89,7 @@ fn victims(names: &[&str]) -> Vec<Pod> {
 }
 
 fn begun(victims: Vec<Pod>, scene: &mut Scene) -> Eviction {
-    let eviction = Eviction::new(preemptor(), preemption(victims)).unwrap();
+    let eviction = Eviction::new(preemptor(), preemption(victims), Behaviour::default()).unwrap();
     eviction.mark(&mut scene.shared);
     eviction
 }
@@ -151,14 +151,17 @@ fn the_victim_is_told_why() {
 fn terminating_victims_are_left_alone() {
     let mut leaving = pod("a").on("n1");
     leaving.metadata.deletion_timestamp = Some(Time(1));
-    assert!(Eviction::new(preemptor(), preemption(vec![leaving.clone()])).is_none());
+    assert!(
+        Eviction::new(preemptor(), preemption(vec![leaving.clone()]), Behaviour::default())
+            .is_none()
+    );
     let mut scene = Scene::default();
     let both = vec![leaving, pod("b").on("n1")];
     let mut eviction = begun(both.clone(), &mut scene);
     scene.step(&mut eviction);
     assert_eq!(last_pending(&scene), Some(key("b")));
     assert!(scene.asked().is_empty());
-    evict_at_once(&mut scene.cx(), &preemptor(), &preemption(both)).unwrap();
+    evict_at_once(&mut scene.cx(), &preemptor(), &preemption(both), Behaviour::default()).unwrap();
     assert!(!scene.asked().contains(&"delete default/a".into()));
 }
 
@@ -172,7 +175,12 @@ fn a_failure_spares_the_last_victim_and_activates_the_preemptor() {
     assert!(scene.shared.preempting.is_empty());
     assert_eq!(scene.step(&mut eviction), Stage::Failed);
     assert!(scene.asked().is_empty());
-    let outcome = evict_at_once(&mut scene.cx(), &preemptor(), &preemption(victims(&["a"])));
+    let outcome = evict_at_once(
+        &mut scene.cx(),
+        &preemptor(),
+        &preemption(victims(&["a"])),
+        Behaviour::default(),
+    );
     assert_eq!(outcome, Err("refused".into()));
 }
 
@@ -192,7 +200,7 @@ fn victims_that_are_not_bound_are_stopped_in_memory() {
     scene.hooks.waiting = vec![("default-a", true), ("default-b", false)];
     scene.hooks.binding = vec![("default-c", true), ("default-d", false)];
     let all = preemption(victims(&["a", "b", "c", "d"]));
-    evict_at_once(&mut scene.cx(), &preemptor(), &all).unwrap();
+    evict_at_once(&mut scene.cx(), &preemptor(), &all, Behaviour::default()).unwrap();
     let asked = scene.asked();
     let memory = "Preempted by pod default-p on node n1 (in kube-scheduler memory).";
     assert_eq!(asked[0], format!("event default/a: {memory}"));
@@ -221,7 +229,13 @@ fn lower_nominations_to_the_node_are_cleared_first() {
     assert_eq!(scene.step(&mut eviction), Stage::LastPending);
     assert_eq!(scene.step(&mut eviction), Stage::Failed);
     assert!(scene.asked().contains(&"delete default/a".into()));
-    evict_at_once(&mut scene.cx(), &preemptor(), &preemption(victims(&["a"]))).unwrap();
+    evict_at_once(
+        &mut scene.cx(),
+        &preemptor(),
+        &preemption(victims(&["a"])),
+        Behaviour::default(),
+    )
+    .unwrap();
 }
 
 #[test]

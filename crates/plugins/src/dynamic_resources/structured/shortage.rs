@@ -49,7 +49,7 @@ pub struct Devices {
     pub taken: Vec<DeviceId>,
     /// The number of devices with an untolerated taint.
     pub tainted: usize,
-    /// The number of devices with too little capacity left, or whose pool's counters are too low.
+    /// The number of devices with too little free capacity, or whose pool's counters are too low.
     pub too_small: usize,
     /// Devices that match this request by itself.
     pub suitable: Vec<DeviceId>,

@@ -2,6 +2,7 @@
 
 use kubestep_api::intern::Symbol;
 use kubestep_config::validation::Findings;
+use kubestep_config::versions::Switch;
 use kubestep_config::{Arguments, FeatureGates, FieldPath, argument_object, arguments};
 
 use super::super::args::{ResourceSpec, complete, default_resources};
@@ -13,16 +14,16 @@ arguments! {
     pub struct NodeResourcesFitArgs for "NodeResourcesFit" {
         ignored_resources: Vec<Symbol> = Vec::new(),
             put_some "ignoredResources", "a list of names",
-            "Extended resources that Filter does not check, because somebody else does.";
+            "Extended resources that Filter does not check.";
         ignored_resource_groups: Vec<Symbol> = Vec::new(),
             put_some "ignoredResourceGroups", "a list of prefixes",
             "The same for all extended resources with that prefix: example.com means example.com/gpu \
              and all others of example.com.";
         scoring_strategy: ScoringStrategy = ScoringStrategy::default(),
             put "scoringStrategy", "type, resources, requestedToCapacityRatio",
-            "How nodes score: LeastAllocated prefers free ones, MostAllocated full ones, and \
+            "How nodes score: LeastAllocated prefers free nodes, MostAllocated full ones, and \
              RequestedToCapacityRatio follows a curve from utilization (0 to 100) to score (0 to 10). \
-             resources names what counts, with weights from 1 to 100.";
+             resources lists the resources that count, with weights from 1 to 100.";
     }
 }
 
@@ -66,7 +67,7 @@ impl Arguments for NodeResourcesFitArgs {
         complete(&mut self.scoring_strategy.resources);
     }
 
-    fn validate(&self, found: &mut Findings, path: &FieldPath, _: &FeatureGates) {
+    fn validate(&self, found: &mut Findings, path: &FieldPath, gates: &FeatureGates) {
         for (i, name) in self.ignored_resources.iter().enumerate() {
             found.qualified_name(&path.field("ignoredResources").index(i), name);
         }
@@ -77,7 +78,8 @@ impl Arguments for NodeResourcesFitArgs {
             }
             found.qualified_name(&path, group);
         }
-        self.scoring_strategy.validate(found, &path.field("scoringStrategy"));
+        let shape_validated = gates.has(Switch::ShapeValidated);
+        self.scoring_strategy.validate(found, &path.field("scoringStrategy"), shape_validated);
     }
 
     fn ignored_resources(&mut self) -> Option<&mut Vec<Symbol>> {
@@ -86,7 +88,7 @@ impl Arguments for NodeResourcesFitArgs {
 }
 
 impl ScoringStrategy {
-    fn validate(&self, found: &mut Findings, path: &FieldPath) {
+    fn validate(&self, found: &mut Findings, path: &FieldPath, shape_validated: bool) {
         let known = ["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"];
         if !known.contains(&self.strategy.as_str()) {
             found.unsupported(&path.field("type"), &self.strategy, &known);
@@ -99,8 +101,18 @@ impl ScoringStrategy {
                 found.invalid(&path, resource.weight, &detail);
             }
         }
+        let ratio = self.requested_to_capacity_ratio.as_ref();
+        if !shape_validated {
+            // Upstream does not look at the strategy's type here, and crashes without a shape.
+            let shape = ratio.map(|ratio| &ratio.shape);
+            return match (self.strategy == "RequestedToCapacityRatio", shape) {
+                (_, Some(shape)) => shape::validate(found, shape, &path.field("shape")),
+                (true, None) => found.required(&path.field("shape"), "kube-scheduler crashes"),
+                (false, None) => {}
+            };
+        }
         let path = path.field("requestedToCapacityRatio");
-        match (self.strategy == "RequestedToCapacityRatio", &self.requested_to_capacity_ratio) {
+        match (self.strategy == "RequestedToCapacityRatio", ratio) {
             (true, Some(ratio)) => shape::validate(found, &ratio.shape, &path.field("shape")),
             (true, None) => {
                 found.required(&path, "must be specified when type is RequestedToCapacityRatio");

@@ -2,9 +2,11 @@
 
 use super::super::{incoming_request, is_served_by_devices};
 use super::check::{Demand, Exempt};
+use crate::placed::is_placed;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Pod};
 use kubestep_config::Feature;
+use kubestep_config::versions::Switch;
 use kubestep_framework::events::{EventObjects, Hint};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::objects::extended_resources::implicit_resource;
@@ -25,8 +27,7 @@ pub fn after_pod_event(
 ) -> Result<Hint, String> {
     match objects.pods()? {
         (Some(deleted), None) => {
-            let held_a_node = !deleted.spec.node_name.is_empty();
-            queue_if(held_a_node || !deleted.status.nominated_node_name.is_empty())
+            queue_if(is_placed(deleted, cx.features, Switch::FitHintCountsNominated))
         }
         (Some(old), Some(new)) => queue_if(frees_something(cx, pod, old, new)),
         _ => Ok(Hint::Queue),
@@ -68,6 +69,9 @@ pub fn after_node_change(
         return Ok(Hint::Skip);
     }
     let Some(old) = old else { return Ok(Hint::Queue) };
+    if !cx.features.has(Switch::FitHintComparesRequests) {
+        return Ok(Hint::Queue);
+    }
     queue_if(offers_more(cx, &incoming_request(pod, cx.features), old, new))
 }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::keys;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
@@ -21,9 +22,11 @@ use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{
+    CycleContext, GroupContext, Plugin, PreFilterAnswer, QueueContext,
+};
 use kubestep_framework::pod::PodInfo;
-use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
+use kubestep_framework::pod_groups::placement::Proposal;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
@@ -42,12 +45,12 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     default_weight: Some(1),
     args: Some(ArgsType::of::<NodeResourcesFitArgs>()),
     default_profile: DefaultProfile::Present,
-    doc: "CPU, memory, pods and other resources left on the node",
-    long_doc: "The pod's requests plus those of the pods on the node must not exceed what the node can \
-               allocate. The score follows the scoring strategy: LeastAllocated (the default) spreads, \
-               MostAllocated packs, RequestedToCapacityRatio follows a curve.",
-    example: "A node with 4 CPUs, of which pods request 3500m, refuses a pod that requests 1 \
-             CPU: \"Insufficient cpu\". What the pods really use does not count.",
+    doc: "CPU, memory, pods and other resources free on the node",
+    long_doc: "The pod's requests plus those of the pods on the node must not exceed the node's \
+               allocatable resources. The score follows the scoring strategy: LeastAllocated (the \
+               default) spreads, MostAllocated packs, RequestedToCapacityRatio follows a curve.",
+    example: "A node with 4 CPUs, of which pods request 3500m, rejects a pod that requests 1 CPU: \
+              \"Insufficient cpu\". Actual usage does not count.",
     ..PluginDescriptor::new(
         "NodeResourcesFit",
         &[
@@ -72,6 +75,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
         exempt: exempt(&args),
         strategy: Strategy::new(scoring_strategy)?,
         scorer: Scorer::new(&scoring_strategy.resources, Reading::NonZero),
+        distinguishes: features.has(Switch::RequestAboveAllocatableUnresolvable),
         features: *features,
     }))
 }
@@ -104,6 +108,8 @@ struct Fit {
     exempt: Exempt,
     strategy: Strategy,
     scorer: Scorer,
+    /// Whether a request above the allocatable amount of a node is unresolvable.
+    distinguishes: bool,
     features: FeatureGates,
 }
 
@@ -162,10 +168,14 @@ impl Plugin for Fit {
         }
     }
 
+    fn admits(&self, cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
+        Demand::new(cx, pod, &Exempt::default()).lacking(node).is_none()
+    }
+
     /// Never skips: even a pod without requests needs room for one more pod.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let demand = Demand::new(&cx.queue(), cx.pod, &self.exempt);
-        let refusals = Arc::new(Refusals::new(self.name, &demand));
+        let refusals = Arc::new(Refusals::new(self.name, self.distinguishes, &demand));
         state.write(FitState { demand, refusals });
         PreFilterAnswer::default()
     }

@@ -3,6 +3,8 @@
 
 use super::check::{Demand, Lacking, Shortfall};
 use kubestep_api::intern::Symbol;
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 use kubestep_framework::status::{Code, Status};
 use std::sync::OnceLock;
 
@@ -12,16 +14,18 @@ const TABLE_REASONS: usize = 8;
 /// The rejections of a pod that were needed so far.
 pub struct Refusals {
     plugin: Symbol,
+    /// Whether a request above the allocatable amount makes the rejection unresolvable.
+    distinguishes: bool,
     /// By the bits of the reasons, then by whether the rejection is unresolvable.
     table: Box<[OnceLock<Status>]>,
 }
 
 impl Refusals {
     /// An empty table.
-    pub fn new(plugin: Symbol, demand: &Demand) -> Refusals {
+    pub fn new(plugin: Symbol, distinguishes: bool, demand: &Demand) -> Refusals {
         let reasons = 4 + demand.scalars.len();
         let len = if reasons <= TABLE_REASONS { 2 << reasons } else { 0 };
-        Refusals { plugin, table: (0..len).map(|_| OnceLock::new()).collect() }
+        Refusals { plugin, distinguishes, table: (0..len).map(|_| OnceLock::new()).collect() }
     }
 
     /// The rejection of a node with these reasons.
@@ -37,14 +41,16 @@ impl Refusals {
         let bits = 0..4 + demand.scalars.len();
         let bits = bits.filter(|bit| lacking.reasons & (1 << (*bit).min(63)) != 0);
         let resources = bits.map(|bit| demand.resource(bit));
-        status(resources, lacking.unresolvable).by(self.plugin)
+        status(resources, lacking.unresolvable && self.distinguishes).by(self.plugin)
     }
 }
 
 /// What Filter says of a node that lacks this.
-pub fn refusal(shortfalls: &[Shortfall]) -> Status {
-    let is_larger =
-        |short: &Shortfall| short.resource != "pods" && short.needed > short.allocatable;
+pub fn refusal(shortfalls: &[Shortfall], features: &FeatureGates) -> Status {
+    let distinguishes = features.has(Switch::RequestAboveAllocatableUnresolvable);
+    let is_larger = |short: &Shortfall| {
+        distinguishes && short.resource != "pods" && short.needed > short.allocatable
+    };
     let resources = shortfalls.iter().map(|short| short.resource);
     status(resources, shortfalls.iter().any(is_larger))
 }

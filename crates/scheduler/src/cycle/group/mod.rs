@@ -21,9 +21,9 @@ use kubestep_config::Feature;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 use kubestep_framework::pod_groups::PodGroupState;
 use kubestep_framework::record::{CycleRecord, GroupRecord};
-use kubestep_framework::runtime::stopwatch::Work;
 use kubestep_framework::shared::GroupCycle;
 use kubestep_framework::status::Status;
+use kubestep_framework::stopwatch::Work;
 
 use attempt::Attempt;
 

@@ -4,7 +4,8 @@
 use super::attempt::Attempt;
 use super::{Outcome, PodGroupCycle};
 use crate::cycle::Cycle;
-use kubestep_framework::pod_groups::placement::{GroupContext, Placement, Proposal};
+use kubestep_framework::plugin::GroupContext;
+use kubestep_framework::pod_groups::placement::{Placement, Proposal};
 use kubestep_framework::record::PlacementRecord;
 use kubestep_framework::status::Status;
 use kubestep_framework::tie_break::place;

@@ -23,7 +23,7 @@ use kubestep_plugins::{priority_sort, scheduling_gates};
 
 const NODE_ADD: ClusterEvent = ClusterEvent::new(EventResource::Node, Action::ADD);
 const PV_ADD: ClusterEvent = ClusterEvent::new(EventResource::PersistentVolume, Action::ADD);
-const SECOND: i64 = 1_000_000;
+const SECOND: i64 = Time::SECOND;
 
 /// A plugin with fixed answers.
 #[derive(Clone)]

@@ -5,7 +5,6 @@
 //! all obstacles are seen at once. It works on copies that share everything.
 
 mod preemption;
-mod scoring;
 
 use std::sync::Arc;
 
@@ -16,12 +15,12 @@ use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, FeatureGates, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::node::NodeInfo;
+use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{CycleContext, Plugin};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::nominated::NominatedPods;
-use kubestep_framework::record::PluginStatus;
+use kubestep_framework::record::{PluginStatus, ScoreRecord};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::filter::run_one_filter;
 use kubestep_framework::shared::Shared;
@@ -29,7 +28,6 @@ use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::status::Status;
 
 pub use preemption::PreemptionProbe;
-pub use scoring::Scored;
 
 /// Number of nodes that one thread processes at a time.
 const CHUNK: usize = 128;
@@ -66,6 +64,16 @@ pub struct Filled {
     pub state: CycleState,
     /// The node.
     pub node: NodeInfo,
+}
+
+/// The scores of nodes, with the state from which they were computed.
+pub struct Scored {
+    /// The state after PreScore.
+    pub state: CycleState,
+    /// The nodes, in the order scored.
+    pub nodes: Vec<NodeId>,
+    /// Their scores.
+    pub record: ScoreRecord,
 }
 
 impl Probe {
@@ -200,5 +208,29 @@ impl Probe {
                 .push(PluginStatus { nodes: answer.nodes, ..PluginStatus::new(name, status) });
         }
         self.state = state;
+    }
+}
+
+impl Probe {
+    /// Scores the nodes, without extenders.
+    ///
+    /// # Errors
+    /// The status of the plugin that failed.
+    pub fn score(&self, nodes: &[NodeId]) -> Result<Scored, Status> {
+        let (cx, mut state) = (self.cx(), self.state.clone());
+        let (pre_score, status) = self.framework.run_pre_score(&cx, &mut state, nodes);
+        let mut record = ScoreRecord { pre_score, ..ScoreRecord::default() };
+        if !status.is_success() {
+            return Err(status);
+        }
+        let raw = |plugin: &dyn Plugin| {
+            let infos = nodes.iter().filter_map(|id| self.snapshot.get(*id));
+            infos.map(|node| plugin.score(&cx, &state, node)).collect()
+        };
+        let status = self.framework.run_score(&cx, &state, nodes, raw, &mut record);
+        match status.is_success() {
+            true => Ok(Scored { state, nodes: nodes.to_vec(), record }),
+            false => Err(status),
+        }
     }
 }

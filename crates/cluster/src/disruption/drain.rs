@@ -1,0 +1,279 @@
+//! Drains, as `kubectl drain --ignore-daemonsets --delete-emptydir-data` does them: all nodes are
+//! cordoned, then one after another is emptied through the Eviction API. The pods of a node are
+//! evicted at once; an eviction that a disruption budget refuses is tried again after 5 seconds.
+//!
+//! Upstream: `evictPods` in `staging/src/k8s.io/kubectl/pkg/drain/drain.go`, `filters.go` beside it,
+//! and `pkg/registry/core/pod/storage/eviction.go`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use super::replace::{is_daemon, is_mirror};
+use super::{Cause, KeptPod, key_of};
+use crate::World;
+use crate::api_server::ApiServer;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, PodPhase, Taint, TaintEffect, Time};
+use kubestep_framework::pod::NamespacedName;
+
+/// How long kubectl waits before it tries a refused eviction again, in microseconds.
+const RETRY: i64 = 5_000_000;
+/// The taint of cordoned nodes.
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+/// The nodes to be drained.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Drain {
+    nodes: Vec<Drained>,
+    /// Nodes whose turn has not come.
+    later: VecDeque<Symbol>,
+    open: Vec<Blocked>,
+    /// How often the evictions of a pod were refused.
+    refusals: BTreeMap<NamespacedName, u32>,
+}
+
+/// A node of a drain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drained {
+    /// The node.
+    pub node: Symbol,
+    /// When its last pod was evicted; `None` if it is not empty yet.
+    pub done: Option<Time>,
+}
+
+/// A pod that could not be evicted yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blocked {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// Its node.
+    pub node: Symbol,
+    /// How often the eviction was refused.
+    pub refusals: u32,
+    /// Why, the last time; `None` if it was not tried yet.
+    pub refusal: Option<Refusal>,
+    /// When it is tried again; `None` if kubectl gives up.
+    pub due: Option<Time>,
+    uid: Symbol,
+}
+
+/// Why the Eviction API refuses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The budget allows no disruption now.
+    Budget {
+        /// The budget.
+        budget: NamespacedName,
+        /// How many healthy pods it needs.
+        needed: i32,
+        /// How many it has.
+        healthy: i32,
+    },
+    /// Several budgets cover the pod, which the Eviction API does not support.
+    SeveralBudgets(Vec<NamespacedName>),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Budget { budget, needed, healthy } => {
+                write!(f, "budget {budget} needs {needed} healthy pods and has {healthy}")
+            }
+            Refusal::SeveralBudgets(budgets) => {
+                let names: Vec<String> = budgets.iter().map(ToString::to_string).collect();
+                write!(f, "the Eviction API supports one budget for a pod: {}", names.join(", "))
+            }
+        }
+    }
+}
+
+/// Why kubectl does not begin a drain: these pods have no controller, and `--force` was not given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DrainRefused(pub Vec<NamespacedName>);
+
+impl Drain {
+    pub fn nodes(&self) -> &[Drained] {
+        &self.nodes
+    }
+
+    pub fn blocked(&self) -> &[Blocked] {
+        &self.open
+    }
+
+    pub fn next(&self) -> Option<Time> {
+        self.open.iter().filter_map(|blocked| blocked.due).min()
+    }
+
+    pub fn refusals(&self, pod: NamespacedName) -> u32 {
+        self.refusals.get(&pod).copied().unwrap_or(0)
+    }
+}
+
+impl World {
+    /// Begins to drain the nodes, in this order. What cannot be evicted at once is tried again as
+    /// the clock moves. `force` also evicts pods without a controller.
+    ///
+    /// # Errors
+    /// Pods have no controller, and `force` is `false`; nothing is changed.
+    pub fn drain(&mut self, nodes: &[Symbol], force: bool) -> Result<(), DrainRefused> {
+        let alone = |pod: &Arc<Pod>| pod.metadata.controller().is_none() && !is_mirror(pod);
+        let pods = self.api.pods_on(nodes).into_iter();
+        let mut unmanaged: Vec<_> = pods.filter(alone).map(|pod| key_of(&pod)).collect();
+        unmanaged.sort_unstable();
+        if !unmanaged.is_empty() && !force {
+            return Err(DrainRefused(unmanaged));
+        }
+        for node in nodes {
+            self.cordon(*node);
+        }
+        let now = self.now;
+        let drain = &mut self.api.disruptions(now).drain;
+        drain.nodes.extend(nodes.iter().map(|node| Drained { node: *node, done: None }));
+        drain.later.extend(nodes);
+        self.settle();
+        self.continue_drain();
+        Ok(())
+    }
+
+    /// When a drain tries again; `None` if none is under way.
+    pub fn next_eviction(&self) -> Option<Time> {
+        self.disruptions()?.next_eviction()
+    }
+
+    fn cordon(&mut self, name: Symbol) {
+        let Some(node) = self.api.node(name).filter(|node| !node.spec.unschedulable) else {
+            return;
+        };
+        let mut node = node.as_ref().clone();
+        node.spec.unschedulable = true;
+        let (key, effect) = (Symbol::new(UNSCHEDULABLE), TaintEffect::NoSchedule);
+        node.spec.taints.push(Taint { key, effect, ..Taint::default() });
+        self.update(node.into());
+    }
+
+    /// Evicts the pods that are due; when a node is empty, goes on with the next.
+    pub(crate) fn continue_drain(&mut self) {
+        while let Some(blocked) = self.next_due() {
+            self.try_to_evict(blocked);
+        }
+    }
+
+    /// The next pod to be tried; of the next node if there is none left on this one.
+    fn next_due(&mut self) -> Option<Blocked> {
+        let now = self.now;
+        loop {
+            let drain = &self.api.disruptions.as_ref()?.drain;
+            let is_due = |blocked: &&Blocked| blocked.due.is_some_and(|due| due <= now);
+            if let Some(blocked) = drain.open.iter().find(is_due) {
+                return Some(blocked.clone());
+            }
+            if drain.next().is_some() {
+                return None;
+            }
+            let node = *drain.later.front()?;
+            self.open_node(node);
+        }
+    }
+
+    /// Begins with a node.
+    fn open_node(&mut self, node: Symbol) {
+        let mut pods = self.api.pods_on(&[node]);
+        pods.sort_by_key(|pod| key_of(pod));
+        let now = self.now;
+        let disruptions = self.api.disruptions(now);
+        disruptions.drain.later.pop_front();
+        for pod in pods {
+            let key = key_of(&pod);
+            let why = match () {
+                () if is_mirror(&pod) => Some("a static pod: its kubelet runs it from a file"),
+                () if is_daemon(&pod) => Some("its DaemonSet ignores cordons"),
+                () => None,
+            };
+            match why {
+                Some(why) => disruptions.kept.push(KeptPod { pod: key, node, why }),
+                None => disruptions.drain.open.push(Blocked {
+                    pod: key,
+                    node,
+                    refusals: 0,
+                    refusal: None,
+                    uid: pod.metadata.uid,
+                    due: Some(now),
+                }),
+            }
+        }
+        disruptions.drain.close(node, now);
+    }
+
+    fn try_to_evict(&mut self, mut blocked: Blocked) {
+        let evicted = self.api.evict_pod(&blocked);
+        let now = self.now;
+        let drain = &mut self.api.disruptions(now).drain;
+        let at = drain.open.iter().position(|open| open.pod == blocked.pod);
+        match (evicted, at) {
+            (Ok(()), Some(at)) => {
+                drain.open.remove(at);
+                drain.close(blocked.node, now);
+            }
+            (Err(refusal), Some(at)) => {
+                blocked.refusals += 1;
+                drain.refusals.insert(blocked.pod, blocked.refusals);
+                let retries = matches!(refusal, Refusal::Budget { .. });
+                blocked.due = retries.then(|| Time(now.0 + RETRY));
+                blocked.refusal = Some(refusal);
+                drain.open[at] = blocked;
+            }
+            (_, None) => {}
+        }
+        self.settle();
+    }
+}
+
+impl Drain {
+    /// Notes that a node is empty, if it is.
+    fn close(&mut self, node: Symbol, now: Time) {
+        if self.open.iter().any(|open| open.node == node) {
+            return;
+        }
+        let drained =
+            self.nodes.iter_mut().find(|other| other.node == node && other.done.is_none());
+        if let Some(drained) = drained {
+            drained.done = Some(now);
+        }
+    }
+}
+
+impl ApiServer {
+    /// What the Eviction API does. A pod that is gone already counts as evicted.
+    fn evict_pod(&mut self, blocked: &Blocked) -> Result<(), Refusal> {
+        let pod = self.objects.pod(blocked.pod).filter(|pod| pod.metadata.uid == blocked.uid);
+        let Some(pod) = pod.cloned() else { return Ok(()) };
+        self.check_budget(&pod)?;
+        self.depart(blocked.pod, Cause::Drained);
+        Ok(())
+    }
+
+    fn check_budget(&self, pod: &Pod) -> Result<(), Refusal> {
+        let ignores_budgets =
+            pod.is_terminal() || pod.is_terminating() || pod.status.phase == PodPhase::Pending;
+        let Some(disruptions) = self.disruptions.as_ref().filter(|_| !ignores_budgets) else {
+            return Ok(());
+        };
+        let budgets: Vec<NamespacedName> = disruptions.budgets.of(pod).collect();
+        match budgets.as_slice() {
+            [] => Ok(()),
+            [only] => {
+                let status = self.objects.pod_disruption_budgets.get(only).map(|b| &b.status);
+                match status.filter(|status| status.disruptions_allowed <= 0) {
+                    None => Ok(()),
+                    Some(status) => Err(Refusal::Budget {
+                        budget: *only,
+                        needed: status.desired_healthy,
+                        healthy: status.current_healthy,
+                    }),
+                }
+            }
+            several => Err(Refusal::SeveralBudgets(several.to_vec())),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Disruptions: nodes that are drained or lost, and what the rest of the control plane does then.
+//!
+//! From the first disruption on, the cluster has the controllers that replace pods (`replace.rs`)
+//! and the one that keeps disruption budgets (`budget.rs`); a drain goes on by itself until its
+//! nodes are empty (`drain.rs`). The scheduler places the replacements in cycles as ever. Three
+//! things differ from a real cluster: a deleted pod has no grace period, a replacement is available
+//! as soon as it is bound, and a lost node is deleted at once, without the delays of the node
+//! lifecycle controller and the pod garbage collector.
+
+mod budget;
+mod drain;
+mod replace;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+use crate::World;
+use crate::api_server::ApiServer;
+use budget::Budgets;
+use drain::Drain;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Pod, Time};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_scheduler::Change;
+
+pub use budget::Breach;
+pub use drain::{Blocked, DrainRefused, Drained, Refusal};
+pub use replace::NO_CONTROLLER;
+
+/// Everything about the disruptions of a cluster so far.
+#[derive(Clone, Default, Debug)]
+pub struct Disruptions {
+    departures: Vec<Departure>,
+    kept: Vec<KeptPod>,
+    lost_nodes: Vec<Symbol>,
+    drain: Drain,
+    budgets: Budgets,
+    /// Pods that left, and that no controller has reacted to: positions in `departures`.
+    unanswered: Vec<(usize, Arc<Pod>)>,
+}
+
+/// A pod that left its node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// The node it was on.
+    pub node: Symbol,
+    /// Why it left.
+    pub cause: Cause,
+    /// When.
+    pub at: Time,
+    /// How often its eviction was refused before.
+    pub refusals: u32,
+    /// What replaces it.
+    pub replacement: Replacement,
+}
+
+/// Why a pod left its node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// A drain evicted it.
+    Drained,
+    /// Its node was lost.
+    Lost,
+    /// Another pod preempted it.
+    Preempted,
+    /// A rollout deleted it.
+    RolledOut,
+}
+
+impl Cause {
+    /// As in JSON: `drained`, `lost`, …
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Drained => "drained",
+            Cause::Lost => "lost",
+            Cause::Preempted => "preempted",
+            Cause::RolledOut => "rolledOut",
+        }
+    }
+
+    /// `evicted`, `lost`, …
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Cause::Drained => "evicted",
+            Cause::Lost => "lost",
+            Cause::Preempted => "preempted",
+            Cause::RolledOut => "rolled out",
+        }
+    }
+}
+
+/// What replaces a pod that left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Replacement {
+    /// Its controller has not reacted yet.
+    Due,
+    /// This pod.
+    Pod(NamespacedName),
+    /// No pod, and why.
+    Nothing(&'static str),
+}
+
+/// A pod that a drain leaves on its node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeptPod {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// Its node.
+    pub node: Symbol,
+    /// Why.
+    pub why: &'static str,
+}
+
+impl Disruptions {
+    /// The pods that left their nodes, in order.
+    pub fn departures(&self) -> &[Departure] {
+        &self.departures
+    }
+
+    /// The pods that drains leave on their nodes.
+    pub fn kept(&self) -> &[KeptPod] {
+        &self.kept
+    }
+
+    /// The lost nodes, in order.
+    pub fn lost_nodes(&self) -> &[Symbol] {
+        &self.lost_nodes
+    }
+
+    /// The drained nodes, in order, with what became of each.
+    pub fn drained(&self) -> &[Drained] {
+        self.drain.nodes()
+    }
+
+    /// The pods that a drain could not evict yet, in order.
+    pub fn blocked(&self) -> &[Blocked] {
+        self.drain.blocked()
+    }
+
+    /// When a drain tries again; `None` if none is under way.
+    pub fn next_eviction(&self) -> Option<Time> {
+        self.drain.next()
+    }
+
+    /// The budgets that had fewer healthy pods than they need since the first disruption.
+    pub fn breaches(&self) -> Vec<Breach> {
+        self.budgets.breaches()
+    }
+
+    /// The pod that a replacement was created for, through replacements of replacements.
+    pub fn origin(&self, pod: NamespacedName) -> Option<&Departure> {
+        let made = |pod| {
+            let mut found = self.departures.iter().rev();
+            found.find(|departure| departure.replacement == Replacement::Pod(pod))
+        };
+        let mut first = made(pod)?;
+        // A StatefulSet's replacement has the name of the pod that it replaces.
+        while let Some(before) = made(first.pod).filter(|before| before.at < first.at) {
+            first = before;
+        }
+        Some(first)
+    }
+}
+
+impl World {
+    /// The disruptions so far; `None` before the first.
+    pub fn disruptions(&self) -> Option<&Disruptions> {
+        self.api.disruptions.as_deref()
+    }
+
+    /// Deletes nodes together with their pods, as if the machines were gone. Budgets are not
+    /// asked, as nothing is evicted.
+    pub fn lose_nodes(&mut self, nodes: &[Symbol]) {
+        let now = self.now;
+        self.api.disruptions(now).lost_nodes.extend(nodes);
+        let mut pods = self.api.pods_on(nodes);
+        pods.sort_by_key(|pod| (pod.spec.node_name, key_of(pod)));
+        for node in nodes {
+            self.api.remove(Kind::Node, NamespacedName::new(Symbol::EMPTY, *node));
+            self.api.remove(Kind::CsiNode, NamespacedName::new(Symbol::EMPTY, *node));
+        }
+        self.api.remove_slices(nodes);
+        for pod in pods {
+            self.api.depart(key_of(&pod), Cause::Lost);
+        }
+        self.settle();
+    }
+
+    /// Lets the controllers react to what was delivered. `false` if there was nothing to do.
+    pub(super) fn react_to_disruptions(&mut self) -> bool {
+        let Some(disruptions) = &mut self.api.disruptions else { return false };
+        if disruptions.unanswered.is_empty() && !disruptions.budgets.are_due() {
+            return false;
+        }
+        let disruptions = Arc::make_mut(disruptions);
+        let unanswered = std::mem::take(&mut disruptions.unanswered);
+        let budgets = disruptions.budgets.take_due();
+        self.api.update_budgets(&budgets);
+        for (at, pod) in unanswered {
+            let replacement = self.replace(&pod);
+            let now = self.now;
+            if let Some(departure) = self.api.disruptions(now).departures.get_mut(at) {
+                departure.replacement = replacement;
+            }
+        }
+        true
+    }
+}
+
+impl ApiServer {
+    /// The disruptions so far, to be changed. The first call starts the controllers.
+    pub(super) fn disruptions(&mut self, now: Time) -> &mut Disruptions {
+        if self.disruptions.is_none() {
+            let budgets = Budgets::new(self, now);
+            self.disruptions = Some(Arc::new(Disruptions { budgets, ..Disruptions::default() }));
+        }
+        Arc::make_mut(self.disruptions.get_or_insert_default())
+    }
+
+    /// Removes a pod from its node. Once there are disruptions, its controller replaces it.
+    pub(super) fn depart(&mut self, key: NamespacedName, cause: Cause) -> bool {
+        let pod = self.objects.pod(key).cloned();
+        if let (Some(disruptions), Some(pod)) = (&mut self.disruptions, pod) {
+            Arc::make_mut(disruptions).depart(pod, cause, self.now);
+        }
+        self.remove(Kind::Pod, key)
+    }
+
+    /// Tells the controllers about a change that is delivered.
+    pub(super) fn observe(&mut self, change: &Change) {
+        let Some(disruptions) = &mut self.disruptions else { return };
+        if let Some(observed) = budget::Observed::of(change)
+            && disruptions.budgets.concerns(&observed)
+        {
+            let budgets = &mut Arc::make_mut(disruptions).budgets;
+            budgets.observe(&observed, &self.objects, self.now);
+        }
+    }
+
+    /// The pods on these nodes that have not ended.
+    fn pods_on(&self, nodes: &[Symbol]) -> Vec<Arc<Pod>> {
+        let nodes: HashSet<Symbol> = nodes.iter().copied().collect();
+        let on_them = |pod: &&Arc<Pod>| nodes.contains(&pod.spec.node_name) && !pod.is_terminal();
+        self.objects.pods.values().filter(on_them).cloned().collect()
+    }
+
+    /// Removes the resource slices of these nodes' own devices.
+    fn remove_slices(&mut self, nodes: &[Symbol]) {
+        let slices = self.objects.resource_slices.iter();
+        let own = slices
+            .filter(|(_, slice)| slice.spec.node_name.is_some_and(|node| nodes.contains(&node)));
+        for key in own.map(|(key, _)| *key).collect::<Vec<_>>() {
+            self.remove(Kind::ResourceSlice, key);
+        }
+    }
+}
+
+impl Disruptions {
+    fn depart(&mut self, pod: Arc<Pod>, cause: Cause, at: Time) {
+        let key = key_of(&pod);
+        self.departures.push(Departure {
+            pod: key,
+            node: pod.spec.node_name,
+            cause,
+            at,
+            refusals: self.drain.refusals(key),
+            replacement: Replacement::Due,
+        });
+        self.unanswered.push((self.departures.len() - 1, pod));
+    }
+}
+
+/// The key of a pod.
+fn key_of(pod: &Pod) -> NamespacedName {
+    NamespacedName::new(pod.metadata.namespace, pod.metadata.name)
+}

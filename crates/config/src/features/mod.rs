@@ -1,0 +1,488 @@
+//! The feature gates of kube-scheduler, and which of them are on in one version.
+//!
+//! Upstream: `pkg/features/kube_features.go` (table and dependencies) and
+//! `staging/src/k8s.io/component-base/featuregate/feature_gate.go` (parsing).
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::suggest::closest;
+use super::versions::{Behaviour, KubeVersion, Switch};
+pub use table::{Feature, GateSpec, Stage};
+use table::{GATES, Gate};
+
+mod table;
+
+impl Feature {
+    /// All gates of all versions, in the order of the enum.
+    pub fn all() -> impl Iterator<Item = Feature> {
+        GATES.iter().map(|gate| gate.feature)
+    }
+
+    /// The gate of that name, in whichever version; upper and lower case differ.
+    pub fn from_name(name: &str) -> Option<Feature> {
+        GATES.iter().find(|gate| gate.name == name).map(|gate| gate.feature)
+    }
+
+    const fn row(self) -> &'static Gate {
+        &GATES[self as usize]
+    }
+
+    /// The name of the gate.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Its stage, default and lock in `version`; `None` if that version does not have it.
+    pub const fn spec(self, version: KubeVersion) -> Option<GateSpec> {
+        self.row().at(version)
+    }
+
+    /// The gates that this one depends on.
+    pub const fn needs(self) -> &'static [Feature] {
+        self.row().needs
+    }
+
+    /// What the gate changes, in one sentence.
+    pub const fn effect(self) -> &'static str {
+        self.row().effect
+    }
+
+    /// The versions served that have the gate, the oldest first.
+    pub fn versions(self) -> impl DoubleEndedIterator<Item = KubeVersion> {
+        KubeVersion::all().filter(move |version| self.spec(*version).is_some())
+    }
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What one version of kube-scheduler has on: its feature gates, and the switches for the changes
+/// that no gate governs. It is resolved once, and handed to all that is built.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FeatureGates {
+    on: u128,
+    behaviour: Behaviour,
+    version: KubeVersion,
+    /// The version whose gates count; another than `version` only when it is emulated.
+    emulated: KubeVersion,
+}
+
+impl Default for FeatureGates {
+    /// Those of the default version.
+    fn default() -> FeatureGates {
+        FeatureGates::of(KubeVersion::default())
+    }
+}
+
+impl FeatureGates {
+    /// The defaults of a version.
+    pub fn of(version: KubeVersion) -> FeatureGates {
+        FeatureGates::emulating(version, version)
+    }
+
+    /// The defaults of a kube-scheduler of `version` that runs with `--emulated-version`: the gates
+    /// are those of `emulated`, all other behaviour is its own.
+    pub fn emulating(version: KubeVersion, emulated: KubeVersion) -> FeatureGates {
+        let behaviour = Behaviour::of(version);
+        let none = FeatureGates { on: 0, behaviour, version, emulated };
+        let defaults = Feature::all().filter_map(|gate| Some((gate, gate.spec(emulated)?.default)));
+        defaults.fold(none, |gates, (feature, on)| gates.with(feature, on))
+    }
+
+    /// The version of kube-scheduler.
+    pub const fn version(self) -> KubeVersion {
+        self.version
+    }
+
+    /// The version whose gates count: the version itself unless another one is emulated.
+    pub const fn emulated(self) -> KubeVersion {
+        self.emulated
+    }
+
+    /// Whether `feature` is on.
+    pub const fn enabled(self, feature: Feature) -> bool {
+        self.on & (1 << feature as u8) != 0
+    }
+
+    /// Whether the version has the change that `switch` stands for.
+    pub const fn has(self, switch: Switch) -> bool {
+        self.behaviour.has(switch)
+    }
+
+    /// All changes that no gate governs.
+    pub const fn behaviour(self) -> Behaviour {
+        self.behaviour
+    }
+
+    /// A copy with `feature` set, without checking locks and dependencies. A gate that a version
+    /// merged into another one follows it.
+    pub fn with(self, feature: Feature, on: bool) -> FeatureGates {
+        let merged = table::MERGED.iter().filter(|(_, into)| *into == feature);
+        let followers = merged.filter(|(gate, _)| self.is_merged(*gate));
+        let bits = followers.fold(1 << feature as u8, |bits, (gate, _)| bits | 1 << *gate as u8);
+        FeatureGates { on: if on { self.on | bits } else { self.on & !bits }, ..self }
+    }
+
+    /// Whether the version no longer has the gate.
+    fn is_merged(self, gate: Feature) -> bool {
+        self.spec(gate).is_none() && gate.versions().all(|version| version < self.emulated)
+    }
+
+    /// A copy with one change of behaviour present or absent.
+    pub const fn with_switch(self, switch: Switch, on: bool) -> FeatureGates {
+        FeatureGates { behaviour: self.behaviour.with(switch, on), ..self }
+    }
+
+    /// Stage, default and lock of a gate; `None` if the version does not have it.
+    pub const fn spec(self, feature: Feature) -> Option<GateSpec> {
+        feature.spec(self.emulated)
+    }
+
+    /// The gates that the version has, in the order of the enum.
+    pub fn known(self) -> impl Iterator<Item = (Feature, GateSpec)> {
+        Feature::all().filter_map(move |feature| Some((feature, self.spec(feature)?)))
+    }
+
+    /// The gates that differ from the version's defaults, in the order of the enum.
+    pub fn changed(self) -> impl Iterator<Item = (Feature, bool)> {
+        let default = FeatureGates::emulating(self.version, self.emulated);
+        self.known()
+            .map(|(feature, _)| feature)
+            .filter(move |feature| self.enabled(*feature) != default.enabled(*feature))
+            .map(move |feature| (feature, self.enabled(feature)))
+    }
+
+    /// [`FeatureGates::parsed`] for the default version.
+    pub fn parse(text: &str) -> Result<FeatureGates, FeatureGateError> {
+        FeatureGates::default().parsed(text)
+    }
+
+    /// [`FeatureGates::with_pairs`] for the default version.
+    pub fn from_pairs<'a>(
+        pairs: impl IntoIterator<Item = (&'a str, bool)>,
+    ) -> Result<FeatureGates, FeatureGateError> {
+        FeatureGates::default().with_pairs(pairs)
+    }
+
+    /// Parses the value of `--feature-gates`: `Name=true,Name=false`. Names and values may be
+    /// surrounded by spaces, empty parts are skipped, and the last value of a name counts.
+    pub fn parsed(self, text: &str) -> Result<FeatureGates, FeatureGateError> {
+        let mut pairs = Vec::new();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let (name, value) = match part.split_once('=') {
+                Some((name, value)) => (name.trim(), value.trim()),
+                None => return Err(FeatureGateError::NoValue(part.trim().to_owned())),
+            };
+            let on = parse_bool(value).ok_or_else(|| FeatureGateError::BadValue {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            })?;
+            pairs.push((name, on));
+        }
+        self.with_pairs(pairs)
+    }
+
+    /// Sets gates by name. `AllAlpha` and `AllBeta` set every gate of that stage that is not set by
+    /// name.
+    pub fn with_pairs<'a>(
+        self,
+        pairs: impl IntoIterator<Item = (&'a str, bool)>,
+    ) -> Result<FeatureGates, FeatureGateError> {
+        let mut stages = Vec::new();
+        let mut named = Vec::new();
+        for (name, on) in pairs {
+            match name {
+                "AllAlpha" => stages.push((Stage::Alpha, on)),
+                "AllBeta" => stages.push((Stage::Beta, on)),
+                _ => named.push((self.lookup(name)?, on)),
+            }
+        }
+        let mut gates = self;
+        for (stage, on) in stages {
+            let of_stage = self.known().filter(|(_, spec)| spec.stage == stage);
+            gates = of_stage.fold(gates, |gates, (feature, _)| gates.with(feature, on));
+        }
+        for (feature, on) in named {
+            gates = gates.set(feature, on)?;
+        }
+        gates.check_dependencies()
+    }
+
+    fn set(self, feature: Feature, on: bool) -> Result<FeatureGates, FeatureGateError> {
+        match self.spec(feature) {
+            Some(spec) if spec.locked && on != spec.default => {
+                Err(FeatureGateError::Locked { feature, on, spec, version: self.emulated })
+            }
+            _ => Ok(self.with(feature, on)),
+        }
+    }
+
+    fn lookup(self, name: &str) -> Result<Feature, FeatureGateError> {
+        let version = self.emulated;
+        match Feature::from_name(name) {
+            Some(feature) if self.spec(feature).is_some() => Ok(feature),
+            Some(feature) => Err(FeatureGateError::Absent { feature, version }),
+            None => {
+                let names = self.known().map(|(feature, _)| feature.name());
+                let closest = closest(name, names).and_then(Feature::from_name);
+                Err(FeatureGateError::Unknown { name: name.to_owned(), closest, version })
+            }
+        }
+    }
+
+    fn check_dependencies(self) -> Result<FeatureGates, FeatureGateError> {
+        if !self.has(Switch::GateDependencies) {
+            return Ok(self);
+        }
+        let on = |feature: &Feature| self.enabled(*feature);
+        for feature in Feature::all().filter(on) {
+            let known = |need: &Feature| self.spec(*need).is_some();
+            let needs = feature.needs().iter().copied().filter(known);
+            let missing: Vec<_> = needs.filter(|need| !on(need)).collect();
+            if !missing.is_empty() {
+                let spec = self.spec(feature);
+                return Err(FeatureGateError::Dependency { feature, missing, spec });
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl fmt::Debug for FeatureGates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.version)?;
+        f.debug_map().entries(self.changed()).finish()
+    }
+}
+
+impl fmt::Display for FeatureGates {
+    /// The gates that differ from the default, in the format of `--feature-gates`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (feature, on)) in self.changed().enumerate() {
+            write!(f, "{}{feature}={on}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+/// Parses the spellings that Go's strconv.ParseBool accepts.
+pub fn parse_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// Why feature gates were rejected.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum FeatureGateError {
+    /// A part without `=`.
+    #[error("feature gate {0:?} has no value: write {0}=true or {0}=false")]
+    NoValue(String),
+    /// A value that is not a boolean.
+    #[error("feature gate {name} has the value {value:?}: write {name}=true or {name}=false")]
+    BadValue {
+        /// The gate.
+        name: String,
+        /// The given value.
+        value: String,
+    },
+    /// A gate that no version of the scheduler has.
+    #[error("{}", unknown_text(name, *closest, *version))]
+    Unknown {
+        /// The given name.
+        name: String,
+        /// The gate with the most similar name.
+        closest: Option<Feature>,
+        /// The version that was asked.
+        version: KubeVersion,
+    },
+    /// A gate of other versions.
+    #[error("{}", absent_text(*feature, *version))]
+    Absent {
+        /// The gate.
+        feature: Feature,
+        /// The version that does not have it.
+        version: KubeVersion,
+    },
+    /// A gate that is locked to its default.
+    #[error("feature gate {feature} cannot be set to {on}: it is {stage} and locked to {default} in Kubernetes {version}",
+        stage = spec.stage, default = spec.default)]
+    Locked {
+        /// The gate.
+        feature: Feature,
+        /// The requested value.
+        on: bool,
+        /// The gate as that version has it.
+        spec: GateSpec,
+        /// The version.
+        version: KubeVersion,
+    },
+    /// A gate is on although a gate that it depends on is off.
+    #[error("{}", dependency_text(*feature, missing, *spec))]
+    Dependency {
+        /// The gate that is on.
+        feature: Feature,
+        /// The gates that are off.
+        missing: Vec<Feature>,
+        /// The gate as the version has it.
+        spec: Option<GateSpec>,
+    },
+}
+
+fn unknown_text(name: &str, closest: Option<Feature>, version: KubeVersion) -> String {
+    let start = format!("no feature gate {name:?} changes the scheduler of Kubernetes {version}");
+    match closest.and_then(|other| Some((other, other.spec(version)?))) {
+        Some((other, GateSpec { stage, default, .. })) => {
+            format!("{start}; did you mean {other} ({stage}, default {default})?")
+        }
+        None => start,
+    }
+}
+
+fn absent_text(feature: Feature, version: KubeVersion) -> String {
+    let start = format!("Kubernetes {version} has no feature gate {feature}");
+    let mut versions = feature.versions();
+    match (versions.next(), feature.versions().next_back()) {
+        (Some(first), _) if version < first => format!("{start}: it came with {first}"),
+        (_, Some(last)) if version > last => format!("{start}: {last} was the last to have it"),
+        _ => start,
+    }
+}
+
+fn dependency_text(feature: Feature, missing: &[Feature], spec: Option<GateSpec>) -> String {
+    let names: Vec<_> = missing.iter().map(|need| need.name()).collect();
+    let settings: Vec<_> = names.iter().map(|name| format!("{name}=true")).collect();
+    let by_default = spec.is_some_and(|spec| spec.default);
+    let locked = spec.is_some_and(|spec| spec.locked);
+    format!(
+        "feature gate {feature} is on ({}), but needs {}, which is off: add {}{}",
+        if by_default { "the default" } else { "not the default" },
+        names.join(" and "),
+        settings.join(","),
+        if locked { String::new() } else { format!(" or set {feature}=false") },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        FeatureGates::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_enum_and_consistent() {
+        for (i, feature) in Feature::all().enumerate() {
+            assert_eq!(feature as usize, i);
+            assert_eq!(Feature::from_name(feature.name()), Some(feature));
+            assert!(GATES[i].history.is_sorted_by(|a, b| a.0 < b.0), "{feature}");
+            assert!(feature.versions().next().is_some(), "{feature}");
+            for spec in feature.versions().filter_map(|version| feature.spec(version)) {
+                assert!(spec.stage != Stage::Alpha || !spec.default);
+                assert!(!spec.locked || spec.stage == Stage::Ga);
+            }
+        }
+        assert_eq!(FeatureGates::default().known().count(), 46);
+        for version in KubeVersion::all() {
+            assert!(FeatureGates::of(version).check_dependencies().is_ok(), "{version}");
+        }
+    }
+
+    #[test]
+    fn a_version_has_its_own_gates() {
+        let gates = |minor| FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+        assert!(!gates(31).enabled(Feature::SchedulerQueueingHints));
+        assert!(gates(32).enabled(Feature::SchedulerQueueingHints));
+        let error = |minor, text| gates(minor).parsed(text).unwrap_err().to_string();
+        assert_eq!(
+            error(34, "OpportunisticBatching=false"),
+            "Kubernetes 1.34 has no feature gate OpportunisticBatching: it came with 1.35"
+        );
+        assert_eq!(
+            error(37, "GangScheduling=true"),
+            "Kubernetes 1.37 has no feature gate GangScheduling: 1.36 was the last to have it"
+        );
+        let merged = gates(37).parsed("GenericWorkload=true").unwrap();
+        assert!(merged.enabled(Feature::GangScheduling));
+        assert_eq!(merged.to_string(), "GenericWorkload=true");
+        // Dependencies are checked since 1.35.
+        assert!(
+            gates(34).parsed("DRAPrioritizedList=true,DynamicResourceAllocation=false").is_ok()
+        );
+    }
+
+    #[test]
+    fn an_emulated_version_gives_the_gates_and_nothing_else() {
+        let (own, old) = (KubeVersion::default(), KubeVersion::of_minor(33).unwrap());
+        let gates = FeatureGates::emulating(own, old);
+        assert!(!gates.enabled(Feature::DynamicResourceAllocation));
+        assert_eq!(gates.behaviour(), FeatureGates::of(own).behaviour());
+        assert!(gates.parsed("OpportunisticBatching=true").is_err());
+        assert_eq!(gates.to_string(), "");
+    }
+
+    #[test]
+    fn gates_are_set_as_on_the_command_line() {
+        let gates = FeatureGates::parse(" GenericWorkload = true ,,GangScheduling=1").unwrap();
+        assert!(gates.enabled(Feature::GangScheduling));
+        assert!(gates.enabled(Feature::OpportunisticBatching));
+        assert_eq!(gates.to_string(), "GenericWorkload=true,GangScheduling=true");
+        assert_eq!(FeatureGates::parse("").unwrap(), FeatureGates::default());
+        let last = FeatureGates::parse("OpportunisticBatching=false,OpportunisticBatching=t");
+        assert_eq!(last.unwrap(), FeatureGates::default());
+    }
+
+    #[test]
+    fn a_stage_is_set_but_for_the_gates_named() {
+        let gates = FeatureGates::parse("VolumeLimitScaling=false,AllAlpha=true").unwrap();
+        assert!(gates.enabled(Feature::StorageCapacityScoring));
+        assert!(!gates.enabled(Feature::VolumeLimitScaling));
+        assert!(!gates.enabled(Feature::SchedulerAsyncAPICalls));
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_refused_with_the_reason() {
+        assert_eq!(
+            error("GangSheduling=true"),
+            "no feature gate \"GangSheduling\" changes the scheduler of Kubernetes 1.36; \
+             did you mean GangScheduling (ALPHA, default false)?"
+        );
+        assert_eq!(
+            error("Quux=true"),
+            "no feature gate \"Quux\" changes the scheduler of Kubernetes 1.36"
+        );
+        assert_eq!(
+            error("SidecarContainers=false"),
+            "feature gate SidecarContainers cannot be set to false: \
+             it is GA and locked to true in Kubernetes 1.36"
+        );
+        assert_eq!(
+            error("GangScheduling=true"),
+            "feature gate GangScheduling is on (not the default), but needs GenericWorkload, \
+             which is off: add GenericWorkload=true or set GangScheduling=false"
+        );
+        assert_eq!(
+            error("GangScheduling"),
+            "feature gate \"GangScheduling\" has no value: \
+             write GangScheduling=true or GangScheduling=false"
+        );
+        assert_eq!(
+            error("GangScheduling=yes"),
+            "feature gate GangScheduling has the value \"yes\": \
+             write GangScheduling=true or GangScheduling=false"
+        );
+    }
+
+    #[test]
+    fn a_locked_gate_may_be_given_its_value() {
+        assert_eq!(FeatureGates::parse("SidecarContainers=true").unwrap(), FeatureGates::default());
+    }
+}

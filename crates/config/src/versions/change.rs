@@ -1,0 +1,90 @@
+//! The differences between two versions, each of which can be applied on its own.
+
+use std::fmt;
+
+use super::{KubeVersion, Switch};
+use crate::features::{Feature, FeatureGates};
+
+/// One difference between two versions: a row of the table of switches, or the new default of a
+/// gate. Default plugins, extension points, weights and arguments follow from these.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Change {
+    /// A change that no gate governs.
+    Switch(Switch),
+    /// A gate whose default differs; a version without the gate counts as off.
+    Gate(Feature),
+}
+
+impl Change {
+    /// The name of the switch or gate.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Change::Switch(switch) => switch.name(),
+            Change::Gate(gate) => gate.name(),
+        }
+    }
+
+    /// What it changes, in one sentence.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Change::Switch(switch) => switch.sentence(),
+            Change::Gate(gate) => gate.effect(),
+        }
+    }
+
+    /// `gates` with this difference as it is in `other`, and all others left alone.
+    pub fn applied(self, gates: FeatureGates, other: FeatureGates) -> FeatureGates {
+        match self {
+            Change::Switch(switch) => gates.with_switch(switch, other.has(switch)),
+            Change::Gate(gate) => gates.with(gate, other.enabled(gate)),
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What differs between the defaults of two versions, in the order of the tables: switches, then
+/// gates. Applying all of them to the first version gives decisions of the second.
+pub fn changes(from: KubeVersion, to: KubeVersion) -> Vec<Change> {
+    differences(FeatureGates::of(from), FeatureGates::of(to))
+}
+
+/// What differs between two resolved versions, with gates as they are set.
+pub fn differences(from: FeatureGates, to: FeatureGates) -> Vec<Change> {
+    let switches = Switch::all().filter(|switch| from.has(*switch) != to.has(*switch));
+    let gates = Feature::all().filter(|gate| from.enabled(*gate) != to.enabled(*gate));
+    switches.map(Change::Switch).chain(gates.map(Change::Gate)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_changes_together_lead_from_one_version_to_the_other() {
+        for from in KubeVersion::all() {
+            for to in KubeVersion::all() {
+                let (start, goal) = (FeatureGates::of(from), FeatureGates::of(to));
+                let changed = changes(from, to);
+                assert_eq!(changed.is_empty(), from == to);
+                let end = changed.iter().fold(start, |gates, change| change.applied(gates, goal));
+                assert_eq!(differences(end, goal), [], "{from} to {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_change_has_a_name_of_its_own_and_a_sentence() {
+        let (oldest, newest) = (KubeVersion::OLDEST, KubeVersion::NEWEST);
+        let mut names: Vec<_> = changes(oldest, newest).iter().map(|c| c.name()).collect();
+        assert!(changes(oldest, newest).iter().all(|change| change.sentence().ends_with('.')));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

@@ -1,0 +1,77 @@
+//! Drains and losses of nodes.
+
+use crate::edit::node_set::NodeSet;
+use crate::edit::{Applied, EditError};
+use kubestep_api::words::count;
+use kubestep_cluster::World;
+use kubestep_cluster::disruption::{Departure, DrainRefused, Replacement};
+
+/// Deletes the nodes with their pods.
+pub(super) fn lose(world: &mut World, nodes: NodeSet) -> Result<Applied, EditError> {
+    let names = nodes.nodes(world)?;
+    let before = departures(world).len();
+    world.lose_nodes(&names);
+    let lost = &departures(world)[before..];
+    let mut notes =
+        vec![format!("{} deleted with {}", count(lost.len(), "pod"), them(names.len()))];
+    notes.extend(replaced(lost));
+    Ok(Applied { notes })
+}
+
+/// Begins to drain the nodes.
+pub(super) fn drain(world: &mut World, nodes: NodeSet, force: bool) -> Result<Applied, EditError> {
+    let names = nodes.nodes(world)?;
+    let before = departures(world).len();
+    let storage = names.iter().map(|node| with_empty_dir(world, *node)).sum::<usize>();
+    world.drain(&names, force).map_err(|refused| refusal(nodes, &refused))?;
+    let evicted = &departures(world)[before..];
+    let mut notes = vec![format!("{} evicted", count(evicted.len(), "pod"))];
+    notes.extend(replaced(evicted));
+    let Some(disruptions) = world.disruptions() else { return Ok(Applied { notes }) };
+    let blocked = disruptions.blocked().iter().filter(|blocked| blocked.refusal.is_some());
+    notes.extend(blocked.filter_map(|blocked| {
+        Some(format!("{} is not evicted: {}", blocked.pod, blocked.refusal.as_ref()?))
+    }));
+    let kept = disruptions.kept().len();
+    notes.extend(
+        (kept > 0).then(|| format!("left in place (--ignore-daemonsets): {}", count(kept, "pod"))),
+    );
+    notes.extend((storage > 0).then(|| {
+        format!("kubectl drain needs --delete-emptydir-data for {}", count(storage, "pod"))
+    }));
+    Ok(Applied { notes })
+}
+
+fn departures(world: &World) -> &[Departure] {
+    world.disruptions().map_or(&[], |disruptions| disruptions.departures())
+}
+
+fn them(nodes: usize) -> String {
+    if nodes == 1 { "it".into() } else { format!("{nodes} nodes") }
+}
+
+/// How many of the pods were recreated, if any.
+fn replaced(departures: &[Departure]) -> Option<String> {
+    let is_replaced = |departure: &&Departure| matches!(departure.replacement, Replacement::Pod(_));
+    let replaced = departures.iter().filter(is_replaced).count();
+    match (replaced, departures.len()) {
+        (0, _) => None,
+        (all, of) if all == of => Some("their controllers recreated them".into()),
+        (some, _) => Some(format!("controllers recreated {}", count(some, "pod"))),
+    }
+}
+
+fn refusal(nodes: NodeSet, refused: &DrainRefused) -> EditError {
+    let pods: Vec<String> = refused.0.iter().map(ToString::to_string).collect();
+    EditError(format!(
+        "no controller recreates {}: kubectl drain needs --force, write drain {nodes} force",
+        pods.join(", ")
+    ))
+}
+
+/// How many pods of a node lose the data of an emptyDir volume.
+fn with_empty_dir(world: &World, node: kubestep_api::intern::Symbol) -> usize {
+    let pods = world.api().objects().pods.values();
+    let on_it = pods.filter(|pod| pod.spec.node_name == node && !pod.is_terminal());
+    on_it.filter(|pod| pod.spec.volumes.iter().any(|volume| volume.empty_dir.is_some())).count()
+}

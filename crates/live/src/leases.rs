@@ -1,0 +1,88 @@
+//! The leases of a cluster's components and their candidates: read once, or again and again while
+//! the cluster is followed. Leases of nodes are left out, which are many.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kubestep_api::{LeaseCandidate, Leases};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::time::sleep;
+
+use crate::failure::Failure;
+use crate::link::{Link, Target};
+use crate::runtime;
+
+/// All leases, except those of nodes, which have a namespace of their own.
+const LEASES: &str = "/apis/coordination.k8s.io/v1/leases\
+                      ?fieldSelector=metadata.namespace%21%3Dkube-node-lease";
+/// The leases of the control plane, for users who may not read those of all namespaces.
+const CONTROL_PLANE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+/// The candidates, by version of their API.
+const CANDIDATES: [&str; 2] = [
+    "/apis/coordination.k8s.io/v1beta1/leasecandidates",
+    "/apis/coordination.k8s.io/v1alpha2/leasecandidates",
+];
+/// How often leases are read while a cluster is followed.
+const EVERY: Duration = Duration::from_secs(10);
+
+#[derive(Deserialize)]
+#[serde(bound = "T: DeserializeOwned")]
+struct List<T> {
+    #[serde(default = "Vec::new")]
+    items: Vec<T>,
+}
+
+/// The leases and candidates; `None` if this user may not read leases or the server has none.
+pub async fn read(link: &Link) -> Option<Leases> {
+    let leases = match list(link, LEASES).await {
+        Err(Failure::Refused(_)) => list(link, CONTROL_PLANE).await,
+        answer => answer,
+    };
+    let leases = leases.ok()?;
+    let mut candidates: Vec<LeaseCandidate> = Vec::new();
+    for path in CANDIDATES {
+        if let Ok(found) = list(link, path).await {
+            candidates = found;
+            break;
+        }
+    }
+    Some(Leases { leases, candidates })
+}
+
+async fn list<T: DeserializeOwned>(link: &Link, path: &str) -> Result<Vec<T>, Failure> {
+    let text = link.get(path).await?;
+    let list: Result<List<T>, _> = serde_json::from_slice(&text);
+    list.map(|list| list.items).map_err(|error| Failure::Malformed(error.to_string()))
+}
+
+/// The leases of a cluster that is followed, until this is dropped.
+pub struct LeaseReader {
+    latest: Arc<Mutex<Option<Leases>>>,
+}
+
+impl LeaseReader {
+    /// Reads the leases in a thread of their own; without one, they stay unknown.
+    pub fn start(target: Target) -> LeaseReader {
+        let latest: Arc<Mutex<Option<Leases>>> = Arc::default();
+        let shared = Arc::downgrade(&latest);
+        let work = move || async move {
+            let Ok(link) = Link::new(target).await else { return };
+            while shared.strong_count() > 0 {
+                let leases = read(&link).await;
+                if let Some(latest) = shared.upgrade() {
+                    *latest.lock().unwrap_or_else(PoisonError::into_inner) = leases;
+                }
+                sleep(EVERY).await;
+            }
+        };
+        // The leases are not needed to follow the cluster.
+        let _thread = runtime::spawn("leases", work);
+        LeaseReader { latest }
+    }
+
+    /// The leases as they were read last.
+    pub fn latest(&self) -> Option<Leases> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

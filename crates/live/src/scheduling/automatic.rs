@@ -1,0 +1,233 @@
+//! `kubestep schedule` without a screen: cycles run whenever a pod can be popped.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::yield_now;
+use tokio::time::sleep;
+
+use crate::scheduling::{
+    Arrival, Cluster, End, LAG, LeaderStatus, LiveScheduler, Reporter, SchedulerState, TICK,
+};
+use crate::updates::{ClusterUpdate, ClusterUpdates};
+use kubestep_api::Object;
+use kubestep_cluster::World;
+use kubestep_cluster::remote::Outgoing;
+use kubestep_framework::record::{CycleRecord, QueueMove};
+use kubestep_framework::stopwatch::{Clock, Done, Spent, Stopwatch};
+
+/// Most arrivals between two cycles.
+const BATCH: usize = 1_000;
+/// How long cycles may run before arrivals are handled again.
+const CYCLES: Duration = Duration::from_millis(5);
+/// Longest sleep, because clocks may be set.
+const REST: Duration = Duration::from_secs(1);
+
+/// The embedded scheduler, running by itself.
+pub struct Scheduling {
+    scheduler: LiveScheduler,
+    state: MeasuredWorld,
+    /// When the timers were last checked.
+    ticked: Option<Instant>,
+}
+
+/// A world whose scheduler is measured. Nothing is recorded.
+struct MeasuredWorld {
+    world: World,
+    stopwatch: Arc<Stopwatch>,
+}
+
+struct WallClock(Instant);
+
+impl Clock for WallClock {
+    fn nanos(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Scheduling {
+    /// Schedules in `cluster`, whose lists are loaded into `world`. The world's API server is
+    /// remote. Reports what happens to `report`.
+    pub fn new(mut world: World, cluster: Box<dyn Cluster>, report: Reporter) -> Scheduling {
+        let stopwatch = Arc::new(Stopwatch::new(Arc::new(WallClock(Instant::now()))));
+        world.scheduler_mut().measure(Some(stopwatch.clone()));
+        let scheduler = LiveScheduler::new(cluster, &world, report);
+        Scheduling { scheduler, state: MeasuredWorld { world, stopwatch }, ticked: None }
+    }
+
+    /// Schedules until it is stopped or loses the lease.
+    pub async fn run(&mut self, mut stop: watch::Receiver<bool>) -> End {
+        loop {
+            let more = self.turn();
+            if let LeaderStatus::Lost(reason) = &self.scheduler.status {
+                return End::LeadLost(reason.clone());
+            }
+            if *stop.borrow_and_update() {
+                return End::Stopped;
+            }
+            if more {
+                yield_now().await;
+                continue;
+            }
+            let rest = self.rest();
+            let arrival = tokio::select! {
+                arrival = self.scheduler.next() => match arrival {
+                    None => return End::FeedEnded,
+                    arrival => arrival,
+                },
+                _ = stop.changed() => None,
+                () = sleep(rest) => None,
+            };
+            if let Some(arrival) = arrival {
+                self.take(arrival);
+            }
+        }
+    }
+
+    /// One iteration of the loop. Returns whether there may be more to do at once.
+    fn turn(&mut self) -> bool {
+        let mut busy = false;
+        for _ in 0..BATCH {
+            let Some(arrival) = self.scheduler.cluster.try_next() else { break };
+            self.take(arrival);
+            busy = true;
+        }
+        self.scheduler.check();
+        self.tick();
+        if self.scheduler.status == LeaderStatus::Leads {
+            busy |= self.cycles();
+        }
+        busy
+    }
+
+    /// Notices are reported, and nobody else reads them.
+    fn take(&mut self, arrival: Arrival) {
+        let _reported = self.scheduler.take(&mut self.state, arrival);
+    }
+
+    /// Advances the clock, and reports a change of the leadership at once. The first time is at the
+    /// start, so that the scheduler is ready as soon as the cluster is listed.
+    fn tick(&mut self) {
+        let due = self.scheduler.due(&self.state.world).is_some_and(|due| due.is_zero());
+        let changed = self.scheduler.status != self.scheduler.noticed;
+        if due || changed || self.ticked.is_none_or(|ticked| ticked.elapsed() >= TICK) {
+            self.ticked = Some(Instant::now());
+            let _reported = self.scheduler.tick(&mut self.state, false);
+        }
+    }
+
+    /// Runs cycles for at most [`CYCLES`]. Returns whether there may be more.
+    fn cycles(&mut self) -> bool {
+        let start = Instant::now();
+        while start.elapsed() < CYCLES {
+            if !self.scheduler.cycle(&mut self.state) {
+                return false;
+            }
+            self.scheduler.send(&mut self.state);
+        }
+        true
+    }
+
+    fn rest(&self) -> Duration {
+        let due = self.scheduler.due(&self.state.world).unwrap_or(REST);
+        due.clamp(Duration::from_millis(1), REST)
+    }
+}
+
+impl SchedulerState for MeasuredWorld {
+    /// Each update is measured on its own.
+    const BATCH: usize = 1;
+
+    fn world(&self) -> &World {
+        &self.world
+    }
+
+    fn is_irrelevant(&self, _: &[ClusterUpdate], _: Option<&Object>, _: &Object) -> bool {
+        false
+    }
+
+    /// Advancing the clock looks at all unschedulable pods, so it is not done for every update.
+    fn apply(&mut self, updates: ClusterUpdates) {
+        let ClusterUpdates { now, updates } = updates;
+        if updates.is_empty() || now.0 - self.world.now().0 > LAG {
+            self.world.advance_to(now);
+        }
+        for update in updates {
+            // What arrives from a cluster can be applied.
+            let _applied = update.apply(&mut self.world);
+        }
+    }
+
+    fn cycle(&mut self) -> Option<Arc<CycleRecord>> {
+        self.world.step()
+    }
+
+    fn take_requests(&mut self) -> Vec<Outgoing> {
+        self.world.api_mut().take_outbox()
+    }
+
+    fn take_records(&mut self) -> (Vec<QueueMove>, Vec<Arc<CycleRecord>>) {
+        let scheduler = self.world.scheduler_mut();
+        let decided = scheduler.take_finished().into_iter().map(Arc::new).collect();
+        scheduler.queue_mut().drain_hints();
+        let moves = scheduler.queue_mut().drain_moves();
+        self.world.api_mut().take_events();
+        self.world.api_mut().take_deleted_pods();
+        (moves, decided)
+    }
+
+    fn take_measurements(&mut self) -> (Vec<Spent>, Vec<Done>) {
+        (self.stopwatch.take(), self.stopwatch.take_done())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::scheduling::Report;
+    use crate::scheduling::stand_in::StandIn;
+    use kubestep_config as config;
+    use kubestep_config::FeatureGates;
+    use kubestep_framework::testing::{node, pod};
+
+    fn scheduling(server: &StandIn) -> (Scheduling, mpsc::Receiver<Report>) {
+        let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
+        let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+        let mut world = World::new(&config, features, &registry).unwrap();
+        world.write_elsewhere();
+        let (reports, reported) = mpsc::channel();
+        let report = Box::new(move |_: &World, report| reports.send(report).unwrap());
+        (Scheduling::new(world, Box::new(server.clone()), report), reported)
+    }
+
+    #[test]
+    fn the_first_turn_reports_that_the_cluster_is_followed() {
+        let (mut scheduling, reported) = scheduling(&StandIn::default());
+        assert!(!scheduling.turn(), "there is nothing to do");
+        let is_followed = |report| matches!(report, Report::Tick { followed: true });
+        assert!(reported.try_iter().any(is_followed));
+    }
+
+    #[test]
+    fn pods_that_arrive_together_are_tried_in_order_and_everything_is_reported() {
+        let server = StandIn::default();
+        let (mut scheduling, reported) = scheduling(&server);
+        server.put(node("n1").into());
+        let names = ["d", "a", "c", "b", "e"];
+        names.iter().for_each(|name| server.put(pod(name).into()));
+        while scheduling.turn() {}
+        let expected = names.map(|name| format!("bind default/{name} to n1"));
+        assert_eq!(server.writes(), expected);
+        let reports: Vec<Report> = reported.try_iter().collect();
+        let count = |is: fn(&Report) -> bool| reports.iter().filter(|report| is(report)).count();
+        assert_eq!(count(|report| matches!(report, Report::Cycle(..))), 5);
+        assert_eq!(count(|report| matches!(report, Report::Decided(_))), 5);
+        // The node, the pods, and the pods once they are bound.
+        assert_eq!(count(|report| matches!(report, Report::Handled { .. })), 11);
+        assert!(count(|report| matches!(report, Report::Moved(_))) >= 10);
+        assert!(count(|report| matches!(report, Report::Done(_))) > 0);
+    }
+}

@@ -1,0 +1,132 @@
+//! A cluster in memory for tests: it accepts bindings and status updates, reports them as a watch
+//! does, and can stop allowing writes.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use crate::feed::{Delta, Event};
+use crate::scheduling::{Arrival, Cluster, LeaderStatus};
+use crate::write::WriteResult;
+use kubestep_api::{Object, ObjectKey, Time};
+use kubestep_cluster::remote::{Outgoing, Request, Written};
+use kubestep_framework::pod::NamespacedName;
+
+/// State shared by the test and the scheduler.
+#[derive(Default)]
+pub struct Server {
+    objects: std::collections::BTreeMap<ObjectKey, Object>,
+    arrivals: VecDeque<Arrival>,
+    version: u64,
+    /// The writes that were made, as text, without events.
+    pub writes: Vec<String>,
+    /// Whether writes are allowed; `None`: they are.
+    pub standing: Option<LeaderStatus>,
+    /// The time that has passed, in microseconds.
+    pub passed: i64,
+    start: Time,
+}
+
+/// A cluster in memory that accepts writes, for tests. Clones share it.
+#[derive(Clone, Default)]
+pub struct StandIn(Arc<Mutex<Server>>);
+
+impl StandIn {
+    /// A cluster whose clock starts at `start`, with objects that the scheduler has listed.
+    pub fn new(start: Time, objects: impl IntoIterator<Item = Object>) -> StandIn {
+        let mut server = Server { start, ..Server::default() };
+        for object in objects {
+            server.objects.insert(object.key(), object);
+        }
+        StandIn(Arc::new(Mutex::new(server)))
+    }
+
+    /// Reads or changes the server's state.
+    pub fn with<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The writes so far, as text, without events.
+    pub fn writes(&self) -> Vec<String> {
+        self.with(|server| server.writes.clone())
+    }
+
+    /// Adds an object as another client would.
+    pub fn put(&self, object: Object) {
+        self.with(|server| server.put(object));
+    }
+}
+
+impl Server {
+    fn put(&mut self, mut object: Object) {
+        self.version += 1;
+        object.metadata_mut().resource_version = (1_000_000 + self.version).into();
+        self.objects.insert(object.key(), object.clone());
+        self.arrivals.push_back(Arrival::Event(Event::Delta(Delta::Put(object))));
+    }
+
+    fn change(
+        &mut self,
+        key: NamespacedName,
+        change: impl FnOnce(&mut kubestep_api::Pod),
+    ) -> Result<Written, String> {
+        let found = self.objects.values().find_map(|object| match object {
+            Object::Pod(pod) if NamespacedName::of(object) == key => Some(pod.as_ref().clone()),
+            _ => None,
+        });
+        let mut pod = found.ok_or("not found")?;
+        change(&mut pod);
+        self.put(pod.into());
+        Ok(Written::Done)
+    }
+
+    fn make(&mut self, request: Request) -> Result<Written, String> {
+        match request {
+            Request::Bind { pod, node } => self.change(pod.key, |pod| pod.spec.node_name = node),
+            Request::PodStatus { pod, patch } => self.change(pod.key, |pod| {
+                let condition = patch.condition.into_iter();
+                pod.status.conditions.extend(condition);
+            }),
+            _ => Ok(Written::Done),
+        }
+    }
+}
+
+impl Cluster for StandIn {
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Arrival>> {
+        self.try_next().map_or(Poll::Pending, |arrival| Poll::Ready(Some(arrival)))
+    }
+
+    fn try_next(&mut self) -> Option<Arrival> {
+        self.with(|server| server.arrivals.pop_front())
+    }
+
+    fn waiting(&self) -> usize {
+        self.with(|server| server.arrivals.len())
+    }
+
+    fn standing(&mut self) -> LeaderStatus {
+        self.with(|server| server.standing.clone()).unwrap_or(LeaderStatus::Leads)
+    }
+
+    fn now(&self) -> Time {
+        self.with(|server| Time(server.start.0 + server.passed))
+    }
+
+    fn send(&mut self, request: Outgoing) {
+        let Outgoing { ticket, request } = request;
+        let what = request.words();
+        self.with(|server| {
+            if !matches!(request, Request::Event { .. }) {
+                server.writes.push(what.clone());
+            }
+            let answer = server.make(request);
+            server.arrivals.push_back(Arrival::Answered(WriteResult {
+                ticket,
+                answer,
+                what,
+                call: None,
+            }));
+        });
+    }
+}

@@ -1,0 +1,120 @@
+//! The queue without queueing hints: up to 1.31, and with the gate SchedulerQueueingHints off.
+//!
+//! Every event that a plugin registered for requeues the pods that the plugin rejected. Events are
+//! not kept for pods in flight: a pod that fails goes to the backoff queue if any event moved pods
+//! since it was popped. Pods with a node concern only pods with affinity terms and spread
+//! constraints.
+//!
+//! Upstream: `addUnschedulableWithoutQueueingHint`, `isPodUpdated` and
+//! `getUnschedulablePodsWithCrossTopologyTerm` in `pkg/scheduler/internal/queue/scheduling_queue.go`
+//! of 1.31.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::queue::requeueing::{JudgedEvent, Verdict, place_among_unschedulable};
+use kubestep_api::{Pod, PodStatus};
+use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource, Registration};
+
+/// Plugins that register all updates of nodes: the check of the node comes first, so that a node
+/// may only pass after an update that does not concern the plugin.
+const NODE_PLUGINS: [&str; 6] = [
+    "NodeName",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "NodeUnschedulable",
+    "TaintToleration",
+];
+
+/// The resources whose events no plugin registers.
+const UNREGISTERED: [EventResource; 2] =
+    [EventResource::ResourceSlice, EventResource::VolumeAttachment];
+
+/// What a plugin registers without hints, by what it registers with them.
+pub(super) fn registrations(plugin: Symbol, events: Vec<Registration>) -> Vec<Registration> {
+    let is_node_plugin = NODE_PLUGINS.contains(&plugin.as_str());
+    let known = events.into_iter().filter(|one| !UNREGISTERED.contains(&one.event.resource));
+    let plain = known.map(|Registration { event, .. }| match event.resource {
+        EventResource::Node if is_node_plugin => {
+            Registration::always(EventResource::Node, Action::ADD | Action::UPDATE)
+        }
+        EventResource::CsiDriver => {
+            Registration::always(EventResource::CsiDriver, Action::ADD | Action::UPDATE)
+        }
+        resource => Registration::always(resource, event.action),
+    });
+    plain.collect()
+}
+
+/// Whether an update changes more than the status and the bookkeeping of the API server.
+fn is_changed(old: &Pod, new: &Pod) -> bool {
+    let stripped = |pod: &Pod| {
+        let mut pod = pod.clone();
+        pod.metadata.resource_version = Default::default();
+        pod.metadata.generation = 0;
+        pod.metadata.finalizers.clear();
+        let resource_claim_statuses = std::mem::take(&mut pod.status.resource_claim_statuses);
+        pod.status = PodStatus { resource_claim_statuses, ..PodStatus::default() };
+        pod
+    };
+    stripped(old) != stripped(new)
+}
+
+impl SchedulingQueue {
+    /// Requeues a pod whose attempt failed.
+    pub(super) fn take_back_without_hints(&mut self, cx: &QueueContext<'_>, pod: QueuedPod) {
+        let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
+        let moved = self.moved_in_cycle == Some(self.cycle);
+        let cause = Cause::event("ScheduleAttemptFailure");
+        match moved || !rejected {
+            true => self.move_to_backoff(cx, pod, QueueName::InFlight, cause),
+            false => self.put_unschedulable(pod, QueueName::InFlight, cause),
+        };
+    }
+
+    /// Requeues an unschedulable pod after an update of its object.
+    pub(super) fn retry_without_hints(
+        &mut self,
+        cx: &QueueContext<'_>,
+        key: NamespacedName,
+        old: &Pod,
+        new: &Pod,
+    ) {
+        let Some(pod) = self.unschedulable.get(key).filter(|_| is_changed(old, new)) else {
+            return;
+        };
+        let (pod, from) = (QueuedPod::clone(pod), place_among_unschedulable(pod));
+        let label = Symbol::new("PodUpdate");
+        self.requeue(cx, pod, from, Verdict::AFTER_BACKOFF, label);
+    }
+
+    /// Requeues the pods that a pod with a node may help: those with a required affinity term that
+    /// matches it, and those in its namespace that spread constraints rejected.
+    pub fn move_related(
+        &mut self,
+        cx: &QueueContext<'_>,
+        event: ClusterEvent,
+        objects: &EventObjects,
+        pod: &Pod,
+    ) {
+        self.now = cx.now;
+        if !self.plugins.is_of_interest(&event) {
+            return;
+        }
+        let (namespace, spread) = (pod.metadata.namespace, Symbol::new("PodTopologySpread"));
+        let labels = cx.objects.namespace_labels(namespace);
+        let is_related = |waiting: &&Arc<QueuedPod>| {
+            let same_namespace = waiting.info.pod.metadata.namespace == namespace;
+            let mut terms = waiting.info.own_terms().required_affinity.iter();
+            (same_namespace && waiting.unschedulable_plugins.contains(&spread))
+                || terms.any(|term| term.matches(pod, &labels))
+        };
+        self.walks += 1;
+        let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
+        let candidates = walk.filter(is_related).cloned().collect();
+        let plugins = self.plugins.clone();
+        let hints = plugins.matching(&event);
+        self.move_pods(cx, candidates, JudgedEvent { event: &event, objects, hints: &hints });
+    }
+}

@@ -1,0 +1,83 @@
+//! `kubestep run --survive KEY`: loses each failure domain in turn, on a copy of the cluster.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::cli::waiting::Steps;
+use crate::report::outcome::{self, Pending};
+use crate::report::survive::{Domain, SurviveReport};
+use kubestep_api::intern::Symbol;
+use kubestep_cluster::World;
+use kubestep_debug::Session;
+use kubestep_debug::edit::node_set::{domains, label_key};
+use kubestep_debug::edit::{Edit, NodeSet};
+
+/// Loses every domain of the label `key` in turn, after the queue was scheduled, with at most
+/// `limit` cycles each. The first Ctrl-C keeps the domains that were tried.
+pub(super) fn survive(session: &mut Session, key: &str, limit: usize) -> Result<SurviveReport> {
+    session.run_to_end(limit, |_| false);
+    let world = session.world();
+    let key = label_key(world, key).context("--survive")?;
+    let all = domains(world, key);
+    let before = outcome::pending(session);
+    let steps = Steps::watch();
+    let cycles = AtomicU64::new(0);
+    let words = |done, of| {
+        let cycles = cycles.load(Ordering::Relaxed);
+        let stop = steps.and_interrupt("stops");
+        format!("{done} of {of} domains lost, {cycles} cycles in this one{stop}")
+    };
+    let work = || {
+        let mut tried = Vec::new();
+        for (value, nodes) in &all {
+            if !steps.go_on(tried.len(), all.len()) {
+                break;
+            }
+            let trial = Trial { world, limit, steps: &steps, cycles: &cycles, before: &before };
+            let Some(domain) = trial.lose(key, *value, nodes.len())? else { break };
+            tried.push(domain);
+        }
+        Ok::<_, anyhow::Error>(tried)
+    };
+    let tried = steps.show(words, work)?;
+    let without = world.api().nodes().count() - all.iter().map(|(_, n)| n.len()).sum::<usize>();
+    let notice = (without > 0).then(|| format!("{without} nodes have no label {key}"));
+    Ok(SurviveReport {
+        key,
+        domains: tried,
+        of: all.len(),
+        pending_before: before,
+        notices: notice.into_iter().collect(),
+    })
+}
+
+struct Trial<'a> {
+    world: &'a World,
+    limit: usize,
+    steps: &'a Steps,
+    cycles: &'a AtomicU64,
+    before: &'a [Pending],
+}
+
+impl Trial<'_> {
+    /// `None` if the trial was stopped.
+    fn lose(&self, key: Symbol, value: Symbol, nodes: usize) -> Result<Option<Domain>> {
+        let mut world = self.world.clone();
+        let edit = Edit::Lose(NodeSet::Labelled(key, value));
+        let cycles_before = world.scheduler().cycles();
+        edit.apply(&mut world).map_err(|error| anyhow!("--survive: {key}={value}: {error}"))?;
+        let mut session = Session::new(world);
+        session.only_forward();
+        session.run_until_idle(self.limit, |record| {
+            self.cycles.store(record.cycle - cycles_before, Ordering::Relaxed);
+            self.steps.is_stopped()
+        });
+        if self.steps.is_stopped() {
+            return Ok(None);
+        }
+        let mut domain = Domain::new(value, nodes, &session, self.before);
+        domain.cycles -= cycles_before;
+        Ok(Some(domain))
+    }
+}

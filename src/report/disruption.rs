@@ -1,0 +1,262 @@
+//! Drained and lost nodes: which pods left, what replaced them, and which budgets were in the way.
+//! One type, with its text and its JSON.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::report::outcome::{self, Pending};
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
+use kubestep_cluster::disruption::{
+    Blocked, Breach, Cause, Departure, Disruptions, Drained, KeptPod, Replacement,
+};
+use kubestep_debug::Session;
+use kubestep_framework::pod::NamespacedName;
+
+/// The disruptions of a session.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DisruptionReport {
+    /// The lost nodes, in order.
+    pub lost_nodes: Vec<Symbol>,
+    /// The drained nodes, in order.
+    pub drained: Vec<Drained>,
+    /// The pods that left their nodes, in order.
+    pub left: Vec<Left>,
+    /// The pods that stay on drained nodes.
+    pub kept: Vec<KeptPod>,
+    /// The pods that could not be evicted.
+    pub blocked: Vec<Blocked>,
+    /// The budgets that had too few healthy pods.
+    pub breaches: Vec<Breach>,
+    /// When the first pod left.
+    pub since: Time,
+}
+
+/// A pod that left its node, and what became of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Left {
+    /// The pod, its node, and what replaced it.
+    pub departure: Departure,
+    /// Where its replacement is.
+    pub end: End,
+}
+
+/// Where the replacement of a pod is in the end.
+#[derive(Clone, PartialEq, Debug)]
+pub enum End {
+    /// On this node.
+    On(Symbol),
+    /// Without a node.
+    Pending(Pending),
+    /// It left its node, too.
+    LeftAgain,
+    /// There is none, and why.
+    Nothing(&'static str),
+}
+
+impl DisruptionReport {
+    /// The report of a session; `None` if nothing was disrupted.
+    pub fn new(session: &Session) -> Option<DisruptionReport> {
+        let disruptions = session.world().disruptions()?;
+        let pending = outcome::pending(session);
+        let left = disruptions.departures().iter().enumerate().map(|(at, departure)| Left {
+            departure: departure.clone(),
+            end: end(session, disruptions, at, &pending),
+        });
+        let since = disruptions.departures().first().map(|departure| departure.at);
+        Some(DisruptionReport {
+            lost_nodes: disruptions.lost_nodes().to_vec(),
+            drained: disruptions.drained().to_vec(),
+            left: left.collect(),
+            kept: disruptions.kept().to_vec(),
+            blocked: disruptions.blocked().to_vec(),
+            breaches: disruptions.breaches(),
+            since: since.unwrap_or(session.world().now()),
+        })
+    }
+
+    /// The pods whose replacements have no node.
+    pub fn homeless(&self) -> impl Iterator<Item = (&Departure, &Pending)> {
+        self.left.iter().filter_map(|left| match &left.end {
+            End::Pending(pending) => Some((&left.departure, pending)),
+            _ => None,
+        })
+    }
+
+    /// Seconds since the first pod left.
+    fn seconds(&self, at: Time) -> i64 {
+        (at.0 - self.since.0) / 1_000_000
+    }
+}
+
+fn end(session: &Session, disruptions: &Disruptions, at: usize, pending: &[Pending]) -> End {
+    let departures = disruptions.departures();
+    let replacement = match departures.get(at).map(|departure| &departure.replacement) {
+        Some(Replacement::Pod(pod)) => *pod,
+        Some(Replacement::Nothing(why)) => return End::Nothing(why),
+        Some(Replacement::Due) | None => return End::Nothing("its controller has not reacted"),
+    };
+    if departures[at + 1..].iter().any(|later| later.pod == replacement) {
+        return End::LeftAgain;
+    }
+    let found = pending.binary_search_by_key(&replacement, |pending| pending.pod);
+    if let Some(pending) = found.ok().and_then(|at| pending.get(at)) {
+        return End::Pending(pending.clone());
+    }
+    match session.world().api().objects().pod(replacement) {
+        Some(pod) => End::On(pod.spec.node_name),
+        None => End::Nothing("its replacement was deleted"),
+    }
+}
+
+/// For people: the nodes, then each pod in the order in which they left.
+pub fn text(report: &DisruptionReport) -> String {
+    let mut text = heading(report);
+    // Writing into a String cannot fail.
+    for (number, left) in report.left.iter().enumerate() {
+        let departure = &left.departure;
+        let refusals = match departure.refusals {
+            0 => String::new(),
+            n => format!(" after {}", count(n, "refusal")),
+        };
+        let (cause, end) = (departure.cause.as_str(), end_words(left));
+        let _ = writeln!(
+            text,
+            "{:>4}. {} {cause} from {}{refusals}: {end}",
+            number + 1,
+            departure.pod,
+            departure.node
+        );
+    }
+    for kept in &report.kept {
+        let _ = writeln!(text, "      {} stays on {}: {}", kept.pod, kept.node, kept.why);
+    }
+    for blocked in &report.blocked {
+        let why = blocked.refusal.as_ref().map(ToString::to_string);
+        let _ = writeln!(
+            text,
+            "      {} is not evicted from {}, {}: {}",
+            blocked.pod,
+            blocked.node,
+            count(blocked.refusals, "refusal"),
+            why.unwrap_or_else(|| "not tried yet".into())
+        );
+    }
+    for breach in &report.breaches {
+        let _ = writeln!(text, "{}", breach_words(breach));
+    }
+    text
+}
+
+/// `budget shop/web violated: …`.
+pub fn breach_words(breach: &Breach) -> String {
+    let Breach { budget, needed, lowest, healthy, .. } = breach;
+    format!("budget {budget} violated: needs {needed} healthy pods, had {lowest}, has {healthy}")
+}
+
+fn heading(report: &DisruptionReport) -> String {
+    let mut text = String::new();
+    let names: Vec<&str> = report.lost_nodes.iter().map(|node| node.as_str()).collect();
+    let causes = |cause: Cause| {
+        let left = report.left.iter().filter(|left| left.departure.cause == cause);
+        count(left.count(), "pod")
+    };
+    let _ = match names.as_slice() {
+        [] => Ok(()),
+        [only] => writeln!(text, "node {only} lost with {}", causes(Cause::Lost)),
+        several => {
+            writeln!(text, "{} nodes lost with {}", several.len(), causes(Cause::Lost))
+        }
+    };
+    for drained in &report.drained {
+        let of_node = report.left.iter().filter(|left| {
+            left.departure.node == drained.node && left.departure.cause == Cause::Drained
+        });
+        let evicted = count(of_node.count(), "pod");
+        let _ = match drained.done {
+            Some(at) => writeln!(
+                text,
+                "node {} drained after {}s: {evicted} evicted",
+                drained.node,
+                report.seconds(at).max(0)
+            ),
+            None => writeln!(text, "node {} is not drained: {evicted} evicted", drained.node),
+        };
+    }
+    text
+}
+
+fn end_words(left: &Left) -> String {
+    let replacement = match &left.departure.replacement {
+        Replacement::Pod(pod) if *pod != left.departure.pod => format!("{pod} "),
+        _ => String::new(),
+    };
+    match &left.end {
+        End::On(node) => format!("{replacement}on {node}"),
+        End::Pending(pending) => format!("{replacement}pending: {}", pending.reason),
+        End::LeftAgain => format!("{replacement}left its node again"),
+        End::Nothing(why) => format!("not recreated: {why}"),
+    }
+}
+
+/// As part of `schema/run.v1.json` and `schema/survive.v1.json`.
+pub fn json(report: &DisruptionReport) -> Value {
+    let drained = report.drained.iter().map(|drained| {
+        let after = drained.done.map(|at| report.seconds(at).max(0));
+        json!({"node": drained.node.as_str(), "afterSeconds": after})
+    });
+    let kept = report.kept.iter().map(
+        |kept| json!({"pod": kept.pod.to_string(), "node": kept.node.as_str(), "reason": kept.why}),
+    );
+    let blocked = report.blocked.iter().map(|blocked| {
+        json!({
+            "pod": blocked.pod.to_string(),
+            "node": blocked.node.as_str(),
+            "refusals": blocked.refusals,
+            "reason": blocked.refusal.as_ref().map(ToString::to_string),
+        })
+    });
+    json!({
+        "lostNodes": report.lost_nodes.iter().map(|node| node.as_str()).collect::<Vec<_>>(),
+        "drained": drained.collect::<Vec<_>>(),
+        "left": report.left.iter().map(|left| left_json(report, left)).collect::<Vec<_>>(),
+        "kept": kept.collect::<Vec<_>>(),
+        "blocked": blocked.collect::<Vec<_>>(),
+        "violatedBudgets": report.breaches.iter().map(breach_json).collect::<Vec<_>>(),
+    })
+}
+
+/// A violated budget.
+pub fn breach_json(breach: &Breach) -> Value {
+    json!({
+        "budget": breach.budget.to_string(),
+        "needed": breach.needed,
+        "lowest": breach.lowest,
+        "healthy": breach.healthy,
+    })
+}
+
+fn left_json(report: &DisruptionReport, left: &Left) -> Value {
+    let departure = &left.departure;
+    let replacement: Option<NamespacedName> = match departure.replacement {
+        Replacement::Pod(pod) => Some(pod),
+        _ => None,
+    };
+    let mut value = json!({
+        "pod": departure.pod.to_string(),
+        "node": departure.node.as_str(),
+        "cause": departure.cause.name(),
+        "afterSeconds": report.seconds(departure.at),
+        "refusals": departure.refusals,
+        "replacement": replacement.map(|pod| pod.to_string()),
+    });
+    match &left.end {
+        End::On(node) => value["placedOn"] = node.as_str().into(),
+        End::Pending(pending) => value["pending"] = pending.reason.as_str().into(),
+        End::LeftAgain => value["leftAgain"] = true.into(),
+        End::Nothing(why) => value["notRecreated"] = (*why).into(),
+    }
+    value
+}

@@ -1,0 +1,51 @@
+//! The losses as JSON, by `schema/survive.v1.json`.
+
+use serde_json::{Value, json};
+
+use super::{Domain, Homeless, SurviveReport};
+use crate::report::disruption::{breach_json, json as disruption};
+use crate::report::outcome::Pending;
+
+/// The whole report.
+pub fn json(report: &SurviveReport) -> Value {
+    json!({
+        "schema": "kubestep/survive/v1",
+        "key": report.key.as_str(),
+        "survives": report.survives(),
+        "complete": report.domains.len() == report.of,
+        "domains": report.domains.iter().map(domain).collect::<Vec<_>>(),
+        "pendingBefore": report.pending_before.iter().map(pending).collect::<Vec<_>>(),
+        "notices": report.notices,
+    })
+}
+
+fn domain(domain: &Domain) -> Value {
+    json!({
+        "value": domain.value.as_str(),
+        "nodes": domain.nodes,
+        "cycles": domain.cycles,
+        "withoutNode": domain.homeless.iter().map(homeless).collect::<Vec<_>>(),
+        "violatedBudgets": domain.disruption.breaches.iter().map(breach_json).collect::<Vec<_>>(),
+        "left": disruption(&domain.disruption)["left"],
+    })
+}
+
+fn homeless(homeless: &Homeless) -> Value {
+    let mut value = pending(&homeless.pending);
+    if let Some(old) = &homeless.replaces {
+        value["replaces"] = json!({
+            "pod": old.pod.to_string(),
+            "node": old.node.as_str(),
+            "cause": old.cause.name(),
+        });
+    }
+    value
+}
+
+fn pending(pending: &Pending) -> Value {
+    json!({
+        "pod": pending.pod.to_string(),
+        "queue": pending.place.as_str(),
+        "reason": pending.reason,
+    })
+}

@@ -1,0 +1,45 @@
+//! The losses as JUnit XML for CI systems: each domain is a test, and it fails if pods have no
+//! node.
+
+use std::fmt::Write;
+
+use super::{Domain, SurviveReport};
+use crate::report::run::junit::escape;
+use kubestep_api::words::count;
+
+/// The losses as one test suite.
+pub fn junit(report: &SurviveReport) -> String {
+    let failures = report.domains.iter().filter(|domain| !domain.homeless.is_empty()).count();
+    let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
+    // Writing into a String cannot fail.
+    let _ = writeln!(
+        xml,
+        "<testsuites>\n  <testsuite name=\"kubestep run --survive\" tests=\"{}\" \
+         failures=\"{failures}\">",
+        report.domains.len()
+    );
+    for domain in &report.domains {
+        let (key, value) = (escape(&report.key), escape(&domain.value));
+        let _ = writeln!(xml, "    <testcase classname=\"{key}\" name=\"{value}\">");
+        xml.push_str(&result(domain));
+        xml.push_str("    </testcase>\n");
+    }
+    xml.push_str("  </testsuite>\n</testsuites>\n");
+    xml
+}
+
+fn result(domain: &Domain) -> String {
+    if domain.homeless.is_empty() {
+        let placed = count(domain.placed(), "pod");
+        return format!("      <system-out>{placed} placed again</system-out>\n");
+    }
+    let without = count(domain.homeless.len(), "pod");
+    let lines = domain.homeless.iter().map(|homeless| {
+        format!("{}: {}", escape(&homeless.words()), escape(&homeless.pending.reason))
+    });
+    let lines: Vec<String> = lines.collect();
+    let text = lines.join("\n");
+    format!(
+        "      <failure type=\"pending\" message=\"{without} without a node\">{text}</failure>\n"
+    )
+}

@@ -1,0 +1,102 @@
+//! `run --survive`: what becomes of the pods when each failure domain is lost in turn. One type,
+//! and one file per output format.
+
+pub mod json;
+pub mod junit;
+pub mod text;
+
+use crate::report::disruption::{DisruptionReport, End, Left};
+use crate::report::outcome::{self, Pending};
+use kubestep_api::intern::Symbol;
+use kubestep_cluster::disruption::{Departure, NO_CONTROLLER};
+use kubestep_debug::Session;
+use kubestep_framework::pod::NamespacedName;
+
+/// The loss of every domain, one at a time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SurviveReport {
+    /// The label key.
+    pub key: Symbol,
+    /// The domains that were tried, by the label's value.
+    pub domains: Vec<Domain>,
+    /// How many domains there are.
+    pub of: usize,
+    /// The pods that have no node with all domains there.
+    pub pending_before: Vec<Pending>,
+    /// Notices about the input, one sentence each.
+    pub notices: Vec<String>,
+}
+
+/// The loss of one domain.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Domain {
+    /// The label's value.
+    pub value: Symbol,
+    /// How many nodes have it.
+    pub nodes: usize,
+    /// What became of the pods.
+    pub disruption: DisruptionReport,
+    /// The pods that have no node because of the loss.
+    pub homeless: Vec<Homeless>,
+    /// The number of scheduling cycles.
+    pub cycles: u64,
+}
+
+/// A pod that has no node after the loss.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Homeless {
+    /// The pod, and why it is pending.
+    pub pending: Pending,
+    /// The pod that it replaces, with its node and why it left; `None` if the pod itself was
+    /// created by nobody that is known.
+    pub replaces: Option<Departure>,
+}
+
+impl Domain {
+    /// The report of a session in which the domain was lost. Pods that were pending before do not
+    /// count.
+    pub fn new(value: Symbol, nodes: usize, session: &Session, before: &[Pending]) -> Domain {
+        let was_pending = |pod: NamespacedName| before.iter().any(|pending| pending.pod == pod);
+        let disruptions = session.world().disruptions();
+        let pending = outcome::pending(session).into_iter();
+        let homeless =
+            pending.filter(|pending| !was_pending(pending.pod)).map(|pending| Homeless {
+                replaces: disruptions.and_then(|all| all.origin(pending.pod)).cloned(),
+                pending,
+            });
+        Domain {
+            value,
+            nodes,
+            homeless: homeless.collect(),
+            cycles: session.world().scheduler().cycles(),
+            disruption: DisruptionReport::new(session).unwrap_or_else(|| DisruptionReport {
+                lost_nodes: Vec::new(),
+                drained: Vec::new(),
+                left: Vec::new(),
+                kept: Vec::new(),
+                blocked: Vec::new(),
+                breaches: Vec::new(),
+                since: session.world().now(),
+            }),
+        }
+    }
+
+    /// The pods that are lost for good, as they have no controller.
+    pub fn not_recreated(&self) -> impl Iterator<Item = &Left> {
+        let left = self.disruption.left.iter();
+        left.filter(|left| left.end == End::Nothing(NO_CONTROLLER))
+    }
+
+    /// How many replacements have a node.
+    pub fn placed(&self) -> usize {
+        let left = self.disruption.left.iter();
+        left.filter(|left| matches!(left.end, End::On(_))).count()
+    }
+}
+
+impl SurviveReport {
+    /// Whether every pod has a node whichever domain is lost.
+    pub fn survives(&self) -> bool {
+        self.domains.iter().all(|domain| domain.homeless.is_empty())
+    }
+}

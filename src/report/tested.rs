@@ -1,0 +1,170 @@
+//! The results of `kubestep test`. One type, as text, JSON and JUnit XML.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::report::run::junit::escape;
+use kubestep_api::words::count;
+use kubestep_debug::expect::Failure;
+
+/// The results of several tests.
+#[derive(Clone, Debug, Default)]
+pub struct TestReport {
+    /// The tests, in the order they were run.
+    pub tests: Vec<Tested>,
+}
+
+/// A test that was run.
+#[derive(Clone, Debug)]
+pub struct Tested {
+    /// Its file.
+    pub file: String,
+    /// Its name.
+    pub name: String,
+    /// Its result.
+    pub outcome: Outcome,
+    /// Notices about its input, one sentence each.
+    pub notices: Vec<String>,
+}
+
+/// The result of a test.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// All expectations are met.
+    Passed,
+    /// These expectations are not met.
+    Failed(Vec<Failure>),
+    /// It could not be run, for this reason.
+    Broken(String),
+}
+
+impl TestReport {
+    /// The numbers of tests that passed, failed, and could not be run.
+    pub fn counts(&self) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for test in &self.tests {
+            let [passed, failed, broken] = &mut counts;
+            match test.outcome {
+                Outcome::Passed => *passed += 1,
+                Outcome::Failed(_) => *failed += 1,
+                Outcome::Broken(_) => *broken += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// One line per test, its failures below it, and the counts.
+pub fn text(report: &TestReport) -> String {
+    let mut text = String::new();
+    // Writing into a String cannot fail.
+    for test in &report.tests {
+        let word = match &test.outcome {
+            Outcome::Passed => "ok",
+            Outcome::Failed(_) => "FAILED",
+            Outcome::Broken(_) => "ERROR",
+        };
+        let _ = writeln!(text, "{word:6}  {}  ({})", test.name, test.file);
+        match &test.outcome {
+            Outcome::Passed => {}
+            Outcome::Failed(failures) => {
+                for failure in failures {
+                    let _ = writeln!(text, "        {}", failure.about);
+                    let mut line = |what: &str, words: &str| {
+                        let _ = writeln!(text, "          {what:9} {words}");
+                    };
+                    line("expected", &failure.expected);
+                    line("found", &failure.found);
+                    if !failure.why.is_empty() {
+                        line("why", &failure.why);
+                    }
+                }
+            }
+            Outcome::Broken(problem) => {
+                for line in problem.lines() {
+                    let _ = writeln!(text, "        {line}");
+                }
+            }
+        }
+        if !matches!(test.outcome, Outcome::Passed) {
+            test.notices.iter().for_each(|notice| {
+                let _ = writeln!(text, "        note: {notice}");
+            });
+        }
+    }
+    let [passed, failed, broken] = report.counts();
+    let _ = writeln!(
+        text,
+        "\n{}: {passed} passed, {failed} failed, {broken} could not be run",
+        count(report.tests.len(), "test")
+    );
+    text
+}
+
+/// The whole report as JSON, by `schema/test.v1.json`.
+pub fn json(report: &TestReport) -> Value {
+    let [passed, failed, broken] = report.counts();
+    json!({
+        "schema": "kubestep/test/v1",
+        "passed": passed,
+        "failed": failed,
+        "errors": broken,
+        "tests": report.tests.iter().map(test).collect::<Vec<_>>(),
+    })
+}
+
+fn test(test: &Tested) -> Value {
+    let (result, failures, error) = match &test.outcome {
+        Outcome::Passed => ("passed", &[][..], None),
+        Outcome::Failed(failures) => ("failed", &failures[..], None),
+        Outcome::Broken(problem) => ("error", &[][..], Some(problem)),
+    };
+    json!({
+        "name": test.name,
+        "file": test.file,
+        "result": result,
+        "failures": failures,
+        "error": error,
+        "notices": test.notices,
+    })
+}
+
+/// The results as one test suite of JUnit, for CI systems.
+pub fn junit(report: &TestReport) -> String {
+    let [_, failed, broken] = report.counts();
+    let mut xml = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"kubestep \
+         test\" tests=\"{}\" failures=\"{failed}\" errors=\"{broken}\">\n",
+        report.tests.len()
+    );
+    // Writing into a String cannot fail.
+    for test in &report.tests {
+        let (file, name) = (escape(&test.file), escape(&test.name));
+        let _ = write!(xml, "    <testcase classname=\"{file}\" name=\"{name}\"");
+        match &test.outcome {
+            Outcome::Passed => xml.push_str("/>\n"),
+            Outcome::Failed(failures) => {
+                xml.push_str(">\n");
+                for failure in failures {
+                    let message = format!(
+                        "{}: expected {}, found {}",
+                        failure.about, failure.expected, failure.found
+                    );
+                    let (message, why) = (escape(&message), escape(&failure.why));
+                    let _ = writeln!(
+                        xml,
+                        "      <failure type=\"expectation\" message=\"{message}\">{why}</failure>"
+                    );
+                }
+                xml.push_str("    </testcase>\n");
+            }
+            Outcome::Broken(problem) => {
+                let problem = escape(problem);
+                let _ = writeln!(xml, ">\n      <error message=\"{problem}\"/>\n    </testcase>");
+            }
+        }
+    }
+    xml.push_str("  </testsuite>\n</testsuites>\n");
+    xml
+}

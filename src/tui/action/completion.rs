@@ -1,0 +1,199 @@
+//! What arguments complete to, brought up to date while a command is typed.
+
+use std::collections::BTreeSet;
+use std::fmt::{Display, Write as _};
+use std::sync::Arc;
+
+use super::{Action, Preset};
+use crate::tui::app::App;
+use crate::tui::edit_forms::{fits, is_literal};
+use crate::tui::model::{ArgumentNames, Model};
+use kubestep_debug::edit::FORMS;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::NodeNames;
+
+/// What `break` also takes, besides locations.
+const WORDS: [&str; 8] = ["list", "save", "load", "clear", "remove", "delete", "on", "off"];
+
+/// The values that arguments can have.
+#[derive(Clone, Debug, Default)]
+pub struct Completion {
+    themes: Vec<String>,
+    /// Numbers of the cycles, and the pods that they were of.
+    cycles: Vec<u64>,
+    pods: BTreeSet<NamespacedName>,
+    nodes: Arc<NodeNames>,
+    /// The names of the cluster's objects, and of the branches.
+    names: Arc<ArgumentNames>,
+    plugins: Vec<String>,
+    places: Vec<String>,
+    /// The model's revision that they are of.
+    as_of: Option<u64>,
+}
+
+impl Completion {
+    /// With these themes and nothing else.
+    #[cfg(test)]
+    pub fn with_themes(themes: &[&str]) -> Completion {
+        let themes = themes.iter().map(|name| (*name).to_owned()).collect();
+        Completion { themes, ..Completion::default() }
+    }
+
+    /// The possible values for the argument of `action` that begin with `typed`, best first.
+    pub fn values(&self, action: &Action, typed: &str) -> Vec<String> {
+        let fitting = |values: &mut dyn Iterator<Item = String>| -> Vec<String> {
+            values.filter(|value| value.starts_with(typed)).collect()
+        };
+        match action.name {
+            "theme" => fitting(&mut self.themes.iter().cloned()),
+            "keys" => fitting(&mut Preset::names().map(str::to_owned)),
+            "cycle" => fitting(&mut self.cycles.iter().rev().map(u64::to_string)),
+            "allow" => fitting(&mut self.plugins.iter().cloned()),
+            "break" => fitting(&mut self.places.iter().cloned()),
+            "watch" => subjects(&self.nodes, &self.pods, typed),
+            "what-if" => self.edits(typed),
+            "edit" => self.objects(typed),
+            "branch" | "differences" => fitting(&mut self.names.branches.iter().cloned()),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Edits that begin with `typed`: their verbs, and the names of objects where one follows.
+    pub fn edits(&self, typed: &str) -> Vec<String> {
+        let before = typed.rfind(' ').map_or("", |at| &typed[..=at]);
+        let (last, index) = (&typed[before.len()..], before.split_whitespace().count());
+        let mut found = Vec::new();
+        for form in FORMS.iter().filter(|form| fits(form.usage, before)) {
+            let Some(word) = form.usage.split_whitespace().nth(index) else { continue };
+            let kind = before.split_whitespace().last().unwrap_or_default();
+            match word {
+                "KIND" => found.extend(["node".to_owned(), "pod".to_owned()]),
+                "NAME" => found.extend(self.names_of(if index < 2 { "node" } else { kind }, last)),
+                literal if is_literal(literal) => found.push(literal.to_owned()),
+                _ => {}
+            }
+        }
+        found.retain(|word| word.starts_with(last));
+        let mut seen = BTreeSet::new();
+        found.retain(|word| seen.insert(word.clone()));
+        found.into_iter().map(|word| format!("{before}{word}")).collect()
+    }
+
+    /// `node NAME` and `pod NAME`, or pods by their names alone.
+    fn objects(&self, typed: &str) -> Vec<String> {
+        match typed.split_once(' ') {
+            Some((kind, name)) => {
+                let names = self.names_of(kind, name).into_iter();
+                names.map(|name| format!("{kind} {name}")).collect()
+            }
+            None => {
+                let kinds = ["node", "pod"].into_iter().filter(|kind| kind.starts_with(typed));
+                kinds.map(str::to_owned).chain(self.names_of("pod", typed)).collect()
+            }
+        }
+    }
+
+    /// The names of nodes or pods that begin with `typed`; there can be tens of thousands.
+    fn names_of(&self, kind: &str, typed: &str) -> Vec<String> {
+        let fitting = |names: &[String]| {
+            names.iter().filter(|name| name.starts_with(typed)).cloned().collect()
+        };
+        match kind {
+            "node" => fitting(&self.names.nodes),
+            "pod" => fitting(&self.names.pods),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Brings the values up to date if something is typed that they complete.
+    pub fn refresh(&mut self, app: &App, model: &Model) {
+        self.names = model.names.clone();
+        if !app.completes() || self.as_of == Some(model.revision) {
+            return;
+        }
+        self.as_of = Some(model.revision);
+        self.themes = app.themes();
+        self.places = places(model);
+        self.nodes = model.cycles.last().map(|cycle| cycle.nodes.clone()).unwrap_or_default();
+        self.refresh_cycles(model);
+        self.plugins.clear();
+        for (plugin, _) in model.waiting.iter().flat_map(|w| &w.plugins) {
+            if !self.plugins.iter().any(|p| p == plugin.as_str()) {
+                self.plugins.push(plugin.to_string());
+            }
+        }
+    }
+
+    /// Adds the new cycles: there can be tens of thousands.
+    fn refresh_cycles(&mut self, model: &Model) {
+        let known = self.cycles.last().zip(self.cycles.len().checked_sub(1));
+        if known.is_some_and(|(last, at)| model.cycles.get(at).is_none_or(|c| c.cycle != *last)) {
+            // Some were forgotten, or another branch is shown.
+            self.cycles.clear();
+            self.pods.clear();
+        }
+        let new = model.cycles.get(self.cycles.len()..).unwrap_or_default();
+        self.cycles.extend(new.iter().map(|cycle| cycle.cycle));
+        self.pods.extend(new.iter().map(|cycle| cycle.pod));
+    }
+}
+
+/// What `:break` completes to: other words, points, plugins, outcomes, queues.
+fn places(model: &Model) -> Vec<String> {
+    use kubestep_debug::breakpoint::{Event, location};
+    let points = location::POINTS.iter().map(|point| point.name().to_owned());
+    let plugins = model.cycles.last().into_iter().flat_map(|cycle| {
+        let filters = cycle.filter.plugins.iter().map(|column| column.plugin);
+        filters.chain(cycle.score.plugins.iter().map(|column| column.plugin))
+    });
+    let mut plugins: Vec<String> = plugins.map(|plugin| plugin.to_string()).collect();
+    plugins.sort_unstable();
+    plugins.dedup();
+    let outcomes = Event::ALL.iter().map(|(_, name)| format!("on:{name}"));
+    let queues = location::QUEUES.iter().map(|(_, name)| format!("queue:{name}"));
+    let words = WORDS.iter().map(|word| (*word).to_owned());
+    points.chain(plugins).chain(outcomes).chain(queues).chain(words).collect()
+}
+
+/// What `:watch` completes to, of what begins with `typed`: queues, nodes and the pods there are
+/// cycles of. There can be tens of thousands, of which few are meant.
+fn subjects(nodes: &NodeNames, pods: &BTreeSet<NamespacedName>, typed: &str) -> Vec<String> {
+    use kubestep_debug::breakpoint::location;
+    let (mut found, mut text) = (Vec::new(), String::new());
+    let mut add = |kind: &str, name: &dyn Display| {
+        text.clear();
+        // Writing into a text cannot fail.
+        let _ = write!(text, "{kind}:{name}");
+        if text.starts_with(typed) {
+            found.push(text.clone());
+        }
+    };
+    let queues = location::QUEUES.iter().filter(|(_, name)| *name != "none");
+    queues.for_each(|(_, name)| add("queue", name));
+    nodes.order.iter().for_each(|node| add("node", &nodes.name(*node)));
+    pods.iter().for_each(|pod| add("pod", pod));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_complete_word_by_word_with_the_names_of_objects() {
+        let names = ArgumentNames {
+            nodes: vec!["a-0".into(), "b-0".into()],
+            pods: vec!["shop/web".into()],
+            branches: Vec::new(),
+        };
+        let values = Completion { names: Arc::new(names), ..Completion::default() };
+        assert_eq!(values.edits("uncor"), ["uncordon"]);
+        assert_eq!(values.edits("cordon n"), ["cordon node"]);
+        assert_eq!(values.edits("cordon node b"), ["cordon node b-0"]);
+        assert_eq!(values.edits("label po"), ["label pod"]);
+        assert_eq!(values.edits("label pod "), ["label pod shop/web"]);
+        assert_eq!(values.edits("resize "), ["resize node", "resize pod"]);
+        assert_eq!(values.edits("nonsense x"), Vec::<String>::new());
+        assert_eq!(values.objects("node "), ["node a-0", "node b-0"]);
+    }
+}

@@ -1,0 +1,380 @@
+//! From keys to actions: sequences of keys, the command line, and what the prompt is answered with.
+
+use super::completion::Completion;
+use super::keymap::{Keymap, Match};
+use super::presets::{PRESETS, Preset};
+use super::{Action, Argument, COUNT, GROUPS, Kind, ViewSet, all, command_line, find};
+use crate::tui::app::{App, Effect, HelpRow};
+use crate::tui::key::{self, KeyPress};
+use crate::tui::model::Model;
+use crate::tui::prompt::{Prompt, Purpose};
+use crate::tui::view::ViewId;
+use crate::tui::widget::hints::KeyHint;
+use crate::tui::widget::status_line::Severity;
+
+/// Command lines remembered.
+const COMMANDS: usize = 200;
+
+/// Completions listed at once.
+const LISTED: usize = 8;
+/// The highest count.
+const MOST: u32 = 99_999;
+
+/// Whether the clock goes on playing after an action's key.
+fn keeps_playing(action: &Action, model: &Model) -> bool {
+    match action.kind {
+        Kind::Look | Kind::Pace => true,
+        Kind::Move | Kind::Edit => false,
+        Kind::Other => model.scheduling().is_some(),
+    }
+}
+
+/// The line that a prompt's text would be as a command, without the colon; `None` for a filter.
+fn command_text(prompt: &Prompt) -> Option<(String, usize)> {
+    match prompt.purpose {
+        Purpose::Command => Some((prompt.text().to_owned(), 0)),
+        Purpose::Argument { command, .. } => {
+            Some((format!("{command} {}", prompt.text()), command.len() + 1))
+        }
+        Purpose::Filter => None,
+    }
+}
+
+/// The completions of what is typed, for the list above the prompt.
+#[derive(Clone, Debug, Default)]
+pub struct Suggestions {
+    /// The suggested rest of the line.
+    pub ghost: String,
+    /// Lines with what each does.
+    pub lines: Vec<(String, String)>,
+    /// Index of the line that Tab has chosen.
+    pub chosen: Option<usize>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+/// The keys, and what was typed of an unfinished sequence.
+pub struct Input {
+    keymap: Keymap,
+    pending: Vec<KeyPress>,
+    /// A count that was typed before a key.
+    count: Option<u32>,
+    commands: Vec<String>,
+    completion: Completion,
+}
+
+impl Input {
+    /// With these keys.
+    pub fn new(keymap: Keymap) -> Input {
+        Input {
+            keymap,
+            pending: Vec::new(),
+            count: None,
+            commands: Vec::new(),
+            completion: Completion::default(),
+        }
+    }
+
+    /// A key was pressed: changes the interface's state, and gives what else should happen.
+    pub fn key(&mut self, app: &mut App, key: KeyPress, model: &Model) -> Effect {
+        app.clear_status();
+        match app.prompt().is_some() {
+            true => self.prompt_key(app, key, model),
+            false => self.bound_key(app, key, model),
+        }
+    }
+
+    /// Brings the values that are completed up to date.
+    pub fn refresh(&mut self, app: &App, model: &Model) {
+        self.completion.refresh(app, model);
+    }
+
+    fn bound_key(&mut self, app: &mut App, key: KeyPress, model: &Model) -> Effect {
+        if let Some(count) = self.counted(key, app.view()) {
+            self.count = Some(count);
+            app.tell(format!("{count} times: a key that moves or steps"));
+            return Effect::None;
+        }
+        self.pending.push(key);
+        match self.keymap.find(&self.pending, app.view()) {
+            Match::Pending(_) => Effect::None,
+            Match::None => {
+                self.count = None;
+                let keys = std::mem::take(&mut self.pending);
+                app.tell(self.unbound_text(&keys));
+                Effect::None
+            }
+            Match::Action(action) => {
+                self.pending.clear();
+                match self.count.take().filter(|_| action.argument == COUNT) {
+                    Some(count) => {
+                        app.keep_playing(keeps_playing(action, model));
+                        self.run(app, action, &count.to_string(), model)
+                    }
+                    None => self.invoke(app, action, model),
+                }
+            }
+        }
+    }
+
+    /// The count with another digit: Alt-5, or 5 where that key does nothing else.
+    fn counted(&self, key: KeyPress, view: ViewId) -> Option<u32> {
+        let (digit, plain) = key.digit().filter(|_| self.pending.is_empty())?;
+        let is_free = !plain || self.keymap.find(&[key], view) == Match::None;
+        let count = self.count.unwrap_or(0) * 10 + digit;
+        (is_free && count > 0).then_some(count.min(MOST))
+    }
+
+    /// Keys that do nothing here: where they do something, if anywhere.
+    fn unbound_text(&self, keys: &[KeyPress]) -> String {
+        let shown = key::show_sequence(keys);
+        match self.keymap.elsewhere(keys) {
+            Some(action) => format!("{shown}: {} works in: {}", action.name, action.views_text()),
+            None => format!("nothing is bound to {shown}; ? lists the keys"),
+        }
+    }
+
+    /// Invokes an action without an argument; one that needs an argument asks for it.
+    fn invoke(&mut self, app: &mut App, action: &'static Action, model: &Model) -> Effect {
+        app.keep_playing(keeps_playing(action, model));
+        match action.argument {
+            Argument::Required(what) => {
+                app.ask(Purpose::Argument { command: action.name, what }, "");
+                Effect::None
+            }
+            _ => self.run(app, action, "", model),
+        }
+    }
+
+    fn run(&mut self, app: &mut App, action: &Action, argument: &str, model: &Model) -> Effect {
+        if matches!(action.kind, Kind::Move | Kind::Pace) {
+            app.set_running(false);
+        }
+        match action.run(app, model, argument) {
+            Ok(effect) => self.settle(app, effect, model),
+            Err(problem) => app.fail(problem),
+        }
+    }
+
+    /// Does what concerns the keys and the table; gives the rest back.
+    fn settle(&mut self, app: &mut App, effect: Effect, model: &Model) -> Effect {
+        match effect {
+            Effect::Invoke(name) => match find(name) {
+                Some(action) => self.invoke(app, action, model),
+                None => Effect::None,
+            },
+            Effect::Help { palette } => {
+                self.open_help(app, palette);
+                Effect::None
+            }
+            Effect::Keys(name) => {
+                self.use_keys(app, &name);
+                Effect::None
+            }
+            other => other,
+        }
+    }
+
+    fn prompt_key(&mut self, app: &mut App, key: KeyPress, model: &Model) -> Effect {
+        let Some(prompt) = app.prompt_mut() else { return Effect::None };
+        let purpose = prompt.purpose;
+        let is_command = purpose == Purpose::Command;
+        let command = command_text(prompt).map(|(_, before)| before);
+        match key.to_string().as_str() {
+            "Esc" | "Ctrl-c" => drop(app.close_prompt()),
+            "Enter" => return self.answer(app, model),
+            "Backspace" if prompt.text().is_empty() => drop(app.close_prompt()),
+            back @ ("Tab" | "BackTab") if command.is_some() => {
+                let before = command.unwrap_or_default();
+                let lines = command_text(prompt).map(|(line, _)| self.completions(&line, before));
+                prompt.complete(|_| lines.unwrap_or_default(), back == "BackTab");
+            }
+            "Up" | "Down" if is_command => prompt.recall(&self.commands, key.to_string() == "Up"),
+            // While filtering, rows can be chosen without leaving the prompt.
+            "Up" | "Down" if purpose == Purpose::Filter => {
+                app.move_rows(model, if key.to_string() == "Up" { -1 } else { 1 });
+            }
+            _ => app.edit_prompt(key),
+        }
+        Effect::None
+    }
+
+    fn answer(&mut self, app: &mut App, model: &Model) -> Effect {
+        let Some(prompt) = app.close_prompt() else { return Effect::None };
+        let text = prompt.text().trim();
+        match prompt.purpose {
+            Purpose::Command => self.run_command(app, text, model),
+            Purpose::Filter => match app.answer_filter(text, model) {
+                Ok(effect) => self.settle(app, effect, model),
+                Err(problem) => app.fail(problem),
+            },
+            Purpose::Argument { command, what } if text.is_empty() => {
+                app.fail(format!("{command} needs {what}"))
+            }
+            Purpose::Argument { command, .. } => match find(command) {
+                Some(action) => self.run(app, action, text, model),
+                None => Effect::None,
+            },
+        }
+    }
+
+    fn run_command(&mut self, app: &mut App, line: &str, model: &Model) -> Effect {
+        if !line.is_empty() && self.commands.last().is_none_or(|last| last != line) {
+            self.commands.push(line.to_owned());
+            let excess = self.commands.len().saturating_sub(COMMANDS);
+            self.commands.drain(..excess);
+        }
+        match command_line::parse(line, app.view()) {
+            Ok(Some(invocation)) => self.run(app, invocation.action, &invocation.argument, model),
+            Ok(None) => Effect::None,
+            Err(problem) => app.fail(problem.to_string()),
+        }
+    }
+
+    /// Whether names of objects or branches complete what is typed.
+    pub fn names_objects(&self, app: &App) -> bool {
+        let line = app.prompt().and_then(command_text);
+        line.is_some_and(|(line, _)| command_line::names_objects(&line))
+    }
+
+    /// What a line can be completed to, without its first `before` bytes.
+    fn completions(&self, line: &str, before: usize) -> Vec<String> {
+        let lines = command_line::completions(line, &self.completion).into_iter();
+        lines.filter_map(|line| line.get(before..).map(str::to_owned)).collect()
+    }
+
+    /// The completions of what is typed.
+    pub fn suggestions(&self, app: &App) -> Suggestions {
+        let Some(prompt) = app.prompt() else { return Suggestions::default() };
+        let Some((line, before)) = command_text(prompt) else { return Suggestions::default() };
+        let (lines, chosen) = match prompt.completing() {
+            Some((lines, at)) => (lines.to_vec(), Some(at)),
+            None => (self.completions(&line, before), None),
+        };
+        let typed = prompt.text();
+        let rest = lines.first().filter(|_| !typed.is_empty() && chosen.is_none());
+        let ghost = rest.and_then(|first| first.strip_prefix(typed)).unwrap_or_default().to_owned();
+        // A page of them, with the chosen one on it.
+        let first = chosen.map_or(0, |at| at / LISTED * LISTED);
+        let more = lines.len().saturating_sub(first + LISTED);
+        let page = lines.into_iter().skip(first).take(LISTED);
+        let about = |text: String| {
+            let about = command_line::about(&format!("{}{text}", &line[..before]));
+            (text, about)
+        };
+        Suggestions {
+            ghost,
+            lines: page.map(about).collect(),
+            chosen: chosen.map(|at| at - first),
+            more,
+        }
+    }
+
+    /// The hints of the last line, and help, which always fits.
+    pub fn hints(&self, view: ViewId, model: &Model) -> (Vec<KeyHint>, KeyHint) {
+        let valid = all().filter(|action| !action.hint.is_empty() && action.views.has(view));
+        let valid = valid.filter(|action| action.name != "fix" || model.has_pending());
+        // What works only here is least known, so it comes first.
+        let (here, everywhere): (Vec<_>, Vec<_>) =
+            valid.partition(|action| action.views != ViewSet::ALL);
+        let hint = |action: &'static Action| {
+            let key = self.keymap.keys_of(action).next()?;
+            Some(KeyHint { key, text: action.hint.to_owned() })
+        };
+        let hints = here.into_iter().chain(everywhere).filter_map(hint).collect();
+        let help = find("help").and_then(|help| self.keymap.keys_of(help).next());
+        (hints, KeyHint { key: help.unwrap_or_else(|| ":help".into()), text: "help".into() })
+    }
+
+    /// After the beginning of a key sequence: the keys that could follow.
+    pub fn continuations(&self, view: ViewId) -> Vec<KeyHint> {
+        if self.pending.is_empty() {
+            return Vec::new();
+        }
+        let Match::Pending(next) = self.keymap.find(&self.pending, view) else {
+            return Vec::new();
+        };
+        let hint = |(key, action): &(KeyPress, &Action)| KeyHint {
+            key: key.to_string(),
+            text: action.help.to_owned(),
+        };
+        next.iter().map(hint).collect()
+    }
+
+    /// The keys typed so far of a sequence.
+    pub fn pending_text(&self) -> String {
+        key::show_sequence(&self.pending)
+    }
+
+    /// Opens the window of keys and commands.
+    fn open_help(&self, app: &mut App, palette: bool) {
+        if palette {
+            app.close_windows();
+        }
+        let preset = match self.keymap.preset().name {
+            "vi" => String::new(),
+            other => format!(" ({other})"),
+        };
+        let title = format!("Keys and commands{preset}, {} first", app.view().title());
+        app.open_help(&title, self.help_rows(app.view()));
+        if palette {
+            app.ask(Purpose::Filter, "");
+        }
+    }
+
+    /// Rows of the help as seen from `view`: what works only there comes first, then all groups.
+    fn help_rows(&self, view: ViewId) -> Vec<HelpRow> {
+        let own: Vec<&'static Action> =
+            all().filter(|action| action.views.has(view) && action.views != ViewSet::ALL).collect();
+        let title = format!("Only in {}", view.title());
+        let mut rows = self.help_group(&title, &own, view);
+        for group in GROUPS {
+            let others = group.actions.iter().filter(|action| !own.contains(action));
+            rows.extend(self.help_group(group.title, &others.collect::<Vec<_>>(), view));
+        }
+        rows
+    }
+
+    /// A heading and its actions, unless there are none.
+    fn help_group(&self, title: &str, actions: &[&'static Action], view: ViewId) -> Vec<HelpRow> {
+        let heading = (!actions.is_empty()).then(|| HelpRow::heading(title));
+        let rows = actions.iter().map(|action| self.help_row(action, view));
+        heading.into_iter().chain(rows).collect()
+    }
+
+    fn help_row(&self, action: &'static Action, view: ViewId) -> HelpRow {
+        let own = if self.keymap.is_overridden(action) { " (your keys)" } else { "" };
+        let (valid, views) = (action.views.has(view), action.views_text());
+        let works = if valid { String::new() } else { format!(" [{views}]") };
+        HelpRow {
+            name: action.name,
+            keys: self.keymap.keys_of(action).take(2).collect::<Vec<_>>().join(" "),
+            usage: format!(":{}{}", action.name, action.argument.usage()),
+            help: format!("{}{own}{works}", action.help),
+            search: action.search,
+            valid,
+            views,
+        }
+    }
+
+    /// Uses a preset of keys; without a name, lists the presets.
+    fn use_keys(&mut self, app: &mut App, name: &str) {
+        let words = |preset: &Preset| {
+            let mark = if preset.name == self.keymap.preset().name { ", in use" } else { "" };
+            format!("{} ({}{mark})", preset.name, preset.about)
+        };
+        let list: Vec<String> = PRESETS.iter().map(words).collect();
+        let list = list.join("; ");
+        if name.is_empty() {
+            return app.say(Severity::Info, format!("keys: {list}"));
+        }
+        let Some(preset) = Preset::find(name) else {
+            let text = format!("there are no keys {name:?}; there are {list}");
+            return app.say(Severity::Error, text);
+        };
+        let (keymap, warnings) = self.keymap.switched(preset);
+        self.keymap = keymap;
+        app.say(Severity::Info, format!("keys: {name}, {}; ? lists them", preset.about));
+        warnings.into_iter().for_each(|warning| app.say(Severity::Warning, warning));
+    }
+}

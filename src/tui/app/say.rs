@@ -1,0 +1,61 @@
+//! Saying things: on the status line, and in the list of messages.
+
+use ratatui::layout::Rect;
+
+use super::{App, Effect};
+use crate::tui::layout::{self, Tier};
+use crate::tui::model::Model;
+use crate::tui::view::{View, ViewContext, ViewId};
+use crate::tui::widget::status_line::Severity;
+
+impl App {
+    /// Says something on the status line, and keeps it for the messages view.
+    pub fn say(&mut self, severity: Severity, text: impl Into<String>) {
+        let text = text.into();
+        self.status = Some((severity, text.clone()));
+        self.messages.add(severity, text);
+    }
+
+    /// Says on the status line what is of no use later: that this is the last row, for example.
+    pub fn tell(&mut self, text: impl Into<String>) {
+        self.status = Some((Severity::Info, text.into()));
+    }
+
+    /// Says why something cannot be done.
+    pub fn fail(&mut self, problem: String) -> Effect {
+        self.say(Severity::Error, problem);
+        Effect::None
+    }
+
+    /// The rows of the view on screen.
+    pub fn source<'a>(&self, model: &'a Model) -> Box<dyn View + 'a> {
+        self.view.rows(ViewContext {
+            model,
+            messages: self.messages.clone(),
+            width: self.room(),
+            shape: self.current_shape(),
+        })
+    }
+
+    /// Terminal columns that the view may fill: as many as it likes where wide columns are wanted.
+    fn room(&self) -> u16 {
+        let screen = Rect::new(0, 0, self.size.0, self.size.1);
+        match self.wide {
+            true => u16::MAX,
+            false => layout::panes(screen, Tier::of(self.size.0)).0.width,
+        }
+    }
+
+    /// Changes whenever the rows of the view on screen may.
+    pub(super) fn revision(&self, model: &Model) -> u64 {
+        match self.view {
+            ViewId::Messages => self.messages.revision(),
+            _ => model.revision.wrapping_add(self.current_shape().revision() << 40),
+        }
+    }
+
+    /// What was said since the last time was said now.
+    pub(super) fn stamp_messages(&mut self, model: &Model) {
+        self.messages.stamp(model.now.0.saturating_sub(model.start.0));
+    }
+}

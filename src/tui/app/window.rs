@@ -1,0 +1,424 @@
+//! Windows over the view: help and palette, messages, descriptions.
+
+use std::sync::Arc;
+
+use super::{App, Effect};
+use crate::tui::command::{Command, WhatIfCommand};
+use crate::tui::command_result::{Choice, WindowContent};
+use crate::tui::compare::Table;
+use crate::tui::edit_forms;
+use crate::tui::layout::Tier;
+use crate::tui::lines::{DetailLine, LineGrid, Wrapped, wrapped};
+use crate::tui::model::Model;
+use crate::tui::prompt::Purpose;
+use crate::tui::text::width;
+use crate::tui::theme::Scope;
+use crate::tui::view::decision_lines;
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource, GridState};
+use crate::tui::widget::status_line::Severity;
+use kubestep_debug::edit::offers::Offer;
+
+/// Widest a window gets; longer lines are hard to read.
+const WIDEST: u16 = 110;
+
+/// A window.
+pub struct Window {
+    /// Its title.
+    pub title: String,
+    /// Keys that work in it, for its lower edge.
+    pub footer: &'static str,
+    content: Content,
+    /// Its rows, laid out for the width they were last asked for: there can be thousands.
+    laid_out: Option<(u16, Arc<dyn GridSource>)>,
+    /// Selection, scroll position and filter.
+    pub grid: GridState,
+}
+
+enum Content {
+    Help(Vec<HelpRow>),
+    Offers(Vec<Offer>),
+    Choices(Vec<Choice>),
+    Lines(Vec<DetailLine>),
+    Table(Table),
+}
+
+/// A row of the help.
+#[derive(Clone, Debug)]
+pub struct HelpRow {
+    /// The action's name.
+    pub name: &'static str,
+    /// Its keys.
+    pub keys: String,
+    /// Its name and argument, as typed.
+    pub usage: String,
+    /// What it does.
+    pub help: String,
+    /// Other words that people look for it with.
+    pub search: &'static str,
+    /// Whether it works in the view on screen.
+    pub valid: bool,
+    /// Where it works.
+    pub views: String,
+}
+
+impl HelpRow {
+    /// The heading of a group.
+    pub fn heading(title: &str) -> HelpRow {
+        HelpRow {
+            name: "",
+            keys: String::new(),
+            usage: title.to_owned(),
+            help: String::new(),
+            search: "",
+            valid: true,
+            views: String::new(),
+        }
+    }
+
+    fn is_heading(&self) -> bool {
+        self.name.is_empty()
+    }
+}
+
+impl Window {
+    fn new(title: &str, footer: &'static str, content: Content) -> Window {
+        let grid = GridState::default();
+        Window { title: title.to_owned(), footer, content, laid_out: None, grid }
+    }
+
+    /// Whether its rows can be sorted.
+    pub fn has_order(&self) -> bool {
+        matches!(self.content, Content::Table(_))
+    }
+
+    /// Width and height that show everything, on a screen of `size`.
+    pub fn size(&mut self, size: (u16, u16)) -> (u16, u16) {
+        let width = size.0.saturating_sub(4).min(WIDEST);
+        let rows = self.source(width.saturating_sub(4)).rows().min(usize::from(u16::MAX)) as u16;
+        (width, rows.saturating_add(3).clamp(5, size.1.saturating_sub(4).max(5)))
+    }
+
+    /// Its rows when it is `width` columns wide inside.
+    pub fn source(&mut self, width: u16) -> Arc<dyn GridSource> {
+        match &self.laid_out {
+            Some((known, rows)) if *known == width => rows.clone(),
+            _ => {
+                let rows = self.content.rows(width);
+                self.laid_out = Some((width, rows.clone()));
+                rows
+            }
+        }
+    }
+}
+
+impl Content {
+    /// What a row stands for, in a window of that width inside.
+    fn choice(&self, row: usize, width: u16) -> Option<WindowChoice> {
+        match self {
+            Content::Help(rows) => Some(match rows.get(row)? {
+                row if row.is_heading() => WindowChoice::Nothing,
+                row => WindowChoice::Action(row.clone()),
+            }),
+            Content::Offers(offers) => offers.get(row).cloned().map(WindowChoice::Offer),
+            Content::Choices(lines) => {
+                let command = choice_rows(lines, width).get(row)?.0.clone();
+                Some(command.map_or(WindowChoice::Nothing, WindowChoice::Command))
+            }
+            Content::Lines(_) | Content::Table(_) => None,
+        }
+    }
+
+    fn rows(&self, width: u16) -> Arc<dyn GridSource> {
+        match self {
+            Content::Help(rows) => Arc::new(ActionGrid(rows.clone())),
+            Content::Offers(offers) => Arc::new(OfferGrid(offers.clone())),
+            Content::Choices(lines) => {
+                let rows = choice_rows(lines, width).into_iter();
+                Arc::new(LineGrid(rows.map(|(_, row)| row).collect()))
+            }
+            Content::Table(table) => Arc::new(table.clone()),
+            Content::Lines(lines) => {
+                let columns = usize::from(width.saturating_sub(2));
+                Arc::new(LineGrid(wrapped(lines, columns)))
+            }
+        }
+    }
+}
+
+/// What a row of a window stands for.
+enum WindowChoice {
+    /// Nothing: the row explains the others.
+    Nothing,
+    Action(HelpRow),
+    Command(WhatIfCommand),
+    Offer(Offer),
+}
+
+/// The lines of choices in a window of that width, each with what it chooses.
+fn choice_rows(lines: &[Choice], width: u16) -> Vec<(Option<WhatIfCommand>, Wrapped)> {
+    let columns = usize::from(width.saturating_sub(2));
+    let rows = |(command, text): &Choice| {
+        let rows = wrapped(&[DetailLine::text(text)], columns).into_iter();
+        rows.map(|row| (command.clone(), row)).collect::<Vec<_>>()
+    };
+    lines.iter().flat_map(rows).collect()
+}
+
+struct ActionGrid(Vec<HelpRow>);
+
+impl GridSource for ActionGrid {
+    fn rows(&self) -> usize {
+        self.0.len()
+    }
+    fn columns(&self) -> usize {
+        3
+    }
+    fn column(&self, column: usize) -> GridColumn {
+        match column {
+            0 => GridColumn::text("key", 11),
+            1 => GridColumn::text("command", 23),
+            _ => GridColumn::prose("what it does", 20),
+        }
+    }
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(row) = self.0.get(row) else { return };
+        let dim = if row.valid { Scope::Text } else { Scope::TextDim };
+        match column {
+            _ if row.is_heading() => {
+                if column == 1 {
+                    out.set(&row.usage, Scope::TextStrong);
+                }
+            }
+            0 => out.set(&row.keys, if row.valid { Scope::HintKey } else { Scope::TextDim }),
+            1 => out.set(&row.usage, dim),
+            _ => out.set(&row.help, dim),
+        }
+    }
+
+    /// Other words for it, too; a heading is never what one looks for.
+    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+        match self.0.get(row) {
+            Some(row) if row.is_heading() => {}
+            Some(found) if column == 2 => {
+                out.set(&format!("{} {}", found.help, found.search), Scope::Text);
+            }
+            _ => self.cell(row, column, out),
+        }
+    }
+}
+
+struct OfferGrid(Vec<Offer>);
+
+impl GridSource for OfferGrid {
+    fn rows(&self) -> usize {
+        self.0.len()
+    }
+    fn columns(&self) -> usize {
+        2
+    }
+    fn column(&self, column: usize) -> GridColumn {
+        match column {
+            0 => {
+                let longest = self.0.iter().map(|offer| width(&offer.words) + width(offer.missing));
+                GridColumn::fitted("edit", 30, longest.max().unwrap_or(0))
+            }
+            _ => GridColumn::prose("what it does", 20).from_tier(Tier::Standard),
+        }
+    }
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(offer) = self.0.get(row) else { return };
+        let text = format!("{}{}", offer.words, offer.missing);
+        match column {
+            0 => out.set(&text, Scope::Text),
+            _ => {
+                let about = edit_forms::find(&text).map(|form| form.about);
+                out.set(about.unwrap_or_default(), Scope::TextDim);
+            }
+        }
+    }
+}
+
+impl App {
+    /// Opens the window of keys and commands.
+    pub fn open_help(&mut self, title: &str, rows: Vec<HelpRow>) {
+        let footer = "/ filter  Enter run  Esc close";
+        self.push_window(Window::new(title, footer, Content::Help(rows)));
+        // The first action, not its heading.
+        self.move_in_window(1);
+    }
+
+    /// Closes all windows.
+    pub fn close_windows(&mut self) {
+        self.windows.clear();
+    }
+
+    /// The decisions of the live cluster's scheduler beside ours, the newest last.
+    pub fn open_decisions(&mut self, model: &Model) {
+        let decisions = model.live.iter().flat_map(|live| &live.decisions);
+        let mut lines: Vec<DetailLine> =
+            decisions.flat_map(|decision| decision_lines(decision)).collect();
+        if lines.is_empty() {
+            lines.push(DetailLine::text("the cluster's scheduler has not decided anything yet"));
+        }
+        let title = "Decisions of the cluster's scheduler and ours";
+        self.push_window(Window::new(title, "/ filter  Esc close", Content::Lines(lines)));
+        self.move_in_window(isize::MAX);
+    }
+
+    /// A window with a table.
+    pub fn open_table(&mut self, title: &str, table: Table) {
+        let footer = "z only what differs  / filter  Esc close";
+        self.push_window(Window::new(title, footer, Content::Table(table)));
+    }
+
+    /// Everything about the selected row.
+    pub fn describe(&mut self, model: &Model) -> Result<Effect, String> {
+        let column = self.grid(self.view).column;
+        let row = self.selected_row().ok_or("there is no row to describe")?;
+        let view = self.source(model);
+        let mut out = CellOut::default();
+        view.cell(row, 0, &mut out);
+        let lines = view.detail(row, column);
+        let title = out.text.trim().to_owned();
+        self.push_window(Window::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+        Ok(Effect::None)
+    }
+
+    /// The details of the selected cell for the clipboard, under the view's title.
+    pub fn copy(
+        &mut self,
+        model: &Model,
+        write: fn(&str, &[DetailLine]) -> String,
+    ) -> Result<Effect, String> {
+        let column = self.grid(self.view).column;
+        let rows = self.chosen_rows(model);
+        if rows.is_empty() {
+            return Err("there is no row to copy".into());
+        }
+        let view = self.source(model);
+        let lines: Vec<DetailLine> =
+            rows.iter().flat_map(|row| view.detail(*row, column)).collect();
+        Ok(Effect::Copy(write(&view.title(), &lines)))
+    }
+
+    /// The whole line of help of the action or edit selected in the open window.
+    pub(in crate::tui) fn selected_help(&self) -> Option<&str> {
+        let window = self.windows.last()?;
+        match &window.content {
+            Content::Help(rows) => {
+                let help = &rows.get(window.grid.selected_row()?)?.help;
+                Some(help.as_str()).filter(|help| !help.is_empty())
+            }
+            Content::Offers(offers) => {
+                let offer = offers.get(window.grid.selected_row()?)?;
+                edit_forms::find(&offer.words).map(|form| form.about)
+            }
+            Content::Lines(_) | Content::Choices(_) | Content::Table(_) => None,
+        }
+    }
+
+    /// Opens a window that the session filled.
+    pub(super) fn open_window(&mut self, content: WindowContent) {
+        match content {
+            WindowContent::Lines(title, lines) | WindowContent::Differences(title, lines) => {
+                let lines = lines.iter().map(DetailLine::text).collect();
+                self.push_window(Window::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+            }
+            WindowContent::Answer(title, lines) => {
+                self.push_window(Window::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+            }
+            WindowContent::Branches(title, lines) => {
+                let footer = "Enter go to the branch  / filter  Esc close";
+                self.push_window(Window::new(&title, footer, Content::Choices(lines)));
+            }
+            WindowContent::Fixes(title, lines) => {
+                // The first change, not what is said above it.
+                let first = isize::from(lines.iter().any(|(fix, _)| fix.is_some()));
+                let footer = match first {
+                    0 => "/ filter  Esc close",
+                    _ => "Enter do it as a what-if  / filter  Esc close",
+                };
+                self.push_window(Window::new(&title, footer, Content::Choices(lines)));
+                self.move_in_window(first);
+            }
+            WindowContent::Offers(title, offers) => {
+                let footer = "Enter do  / filter  Esc close";
+                self.push_window(Window::new(&title, footer, Content::Offers(offers)));
+            }
+        }
+    }
+
+    fn push_window(&mut self, window: Window) {
+        // The same again would lie over itself unseen.
+        if self.windows.last().is_some_and(|open| open.title == window.title) {
+            self.windows.pop();
+            self.tell("this window is open already; Esc closes it");
+        }
+        self.windows.push(window);
+        self.refresh_window();
+    }
+
+    /// The open window, if any.
+    pub(in crate::tui) fn window(&mut self) -> Option<&mut Window> {
+        self.windows.last_mut()
+    }
+
+    pub(super) fn refresh_window(&mut self) {
+        let size = self.size;
+        if let Some(window) = self.windows.last_mut() {
+            let width = window.size(size).0.saturating_sub(4);
+            let source = window.source(width);
+            window.grid.refresh(&*source, u64::from(width));
+        }
+    }
+
+    /// Moves in the open window; says whether there is one.
+    pub(super) fn move_in_window(&mut self, lines: isize) -> bool {
+        let size = self.size;
+        let Some(window) = self.windows.last_mut() else { return false };
+        let width = window.size(size).0.saturating_sub(4);
+        let source = window.source(width);
+        window.grid.move_by(&*source, lines);
+        true
+    }
+
+    /// Does an edit on offer, or asks for what its text lacks.
+    fn take_offer(&mut self, offer: Offer) -> Effect {
+        if offer.missing.is_empty() {
+            return Effect::Session(Command::WhatIf(WhatIfCommand::EditLine(offer.words)));
+        }
+        self.ask(Purpose::Argument { command: "what-if", what: "EDIT" }, &offer.words);
+        self.say(Severity::Info, format!("complete it: {}{}", offer.words, offer.missing));
+        Effect::None
+    }
+
+    /// Does what the selected row of the open window stands for; `None` when no window is open.
+    pub(super) fn choose_in_window(&mut self) -> Option<Effect> {
+        let width = self.windows.last_mut()?.size(self.size).0.saturating_sub(4);
+        let window = self.windows.last()?;
+        let row = window.grid.selected_row();
+        let chosen = row.and_then(|row| window.content.choice(row, width));
+        let Some(choice) = chosen else {
+            self.tell("there is nothing to open in this window; Esc closes it");
+            return Some(Effect::None);
+        };
+        Some(match choice {
+            WindowChoice::Nothing => Effect::None,
+            WindowChoice::Action(row) => {
+                self.windows.pop();
+                match row.valid {
+                    true => Effect::Invoke(row.name),
+                    false => self.fail(format!("{} works in: {}", row.name, row.views)),
+                }
+            }
+            WindowChoice::Command(command) => {
+                self.windows.pop();
+                Effect::Session(Command::WhatIf(command))
+            }
+            WindowChoice::Offer(offer) => {
+                self.windows.pop();
+                self.take_offer(offer)
+            }
+        })
+    }
+}

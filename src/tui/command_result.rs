@@ -1,0 +1,87 @@
+//! What doing a command led to, for the interface to show.
+
+use super::command::WhatIfCommand;
+use super::lines::DetailLine;
+use super::view::ViewId;
+use super::widget::status_line::Severity;
+use kubestep_debug::edit::offers::Offer;
+
+/// What doing a command led to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommandResult {
+    /// A message for the status line.
+    pub message: Option<(Severity, String)>,
+    /// Messages of logging breakpoints, and others that are only listed.
+    pub notes: Vec<String>,
+    /// A long run has begun, to be continued slice by slice.
+    pub running: bool,
+    /// A search has begun on its own thread.
+    pub searching: bool,
+    /// A breakpoint stopped the debugger, or nothing is left that could run.
+    pub stopped: bool,
+    /// The view that shows the new position best, after a step into or within a cycle.
+    pub look_at: Option<ViewId>,
+    /// A window to open.
+    pub window: Option<WindowContent>,
+    /// An object to open in the editor.
+    pub editor: Option<EditorText>,
+    /// The marked waiting pods were allowed or rejected: their marks go.
+    pub decided: bool,
+}
+
+impl CommandResult {
+    /// Nothing but a message.
+    pub fn info(text: impl Into<String>) -> CommandResult {
+        CommandResult::of(Severity::Info, text)
+    }
+
+    /// Nothing was done, and why.
+    pub fn error(text: impl Into<String>) -> CommandResult {
+        CommandResult::of(Severity::Error, text)
+    }
+
+    /// A breakpoint stopped the debugger.
+    pub fn stopped(text: impl Into<String>) -> CommandResult {
+        let text = format!("stopped: {}", text.into());
+        CommandResult { stopped: true, ..CommandResult::of(Severity::Info, text) }
+    }
+
+    /// A message of any severity.
+    pub fn of(severity: Severity, text: impl Into<String>) -> CommandResult {
+        CommandResult { message: Some((severity, text.into())), ..CommandResult::default() }
+    }
+
+    /// A window.
+    pub fn window(window: WindowContent) -> CommandResult {
+        CommandResult { window: Some(window), ..CommandResult::default() }
+    }
+}
+
+/// A line of a window, and the command that choosing it gives.
+pub type Choice = (Option<WhatIfCommand>, String);
+
+/// What a window shows, under its title.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WindowContent {
+    /// Lines to read.
+    Lines(String, Vec<String>),
+    /// Why a pod is where it is.
+    Answer(String, Vec<DetailLine>),
+    /// The differences between branches.
+    Differences(String, Vec<String>),
+    /// Changes that would make a pod fit.
+    Fixes(String, Vec<Choice>),
+    /// The branches.
+    Branches(String, Vec<Choice>),
+    /// Edits to choose from.
+    Offers(String, Vec<Offer>),
+}
+
+/// An object for the editor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditorText {
+    /// The object's kind and name.
+    pub name: String,
+    /// The object as YAML.
+    pub yaml: String,
+}

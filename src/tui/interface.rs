@@ -1,0 +1,404 @@
+//! The interface without its terminal: inputs in, effects and frames out. The event loop, pictures of the
+//! screen, benches and tests all run it.
+//!
+//! A turn takes one input in: a key, an event of the cluster, or a slice of the work that is under way. It ends
+//! with one refresh, which brings the model and what is selected in it up to date.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::MouseEvent;
+use ratatui::Frame;
+
+use super::action::{Input, Keymap};
+use super::app::{App, Appearance, Effect};
+use super::command::Command;
+use super::command_result::EditorText;
+use super::driver::Driver;
+use super::key::KeyPress;
+use super::model::Model;
+use super::render::render;
+use super::theme::ThemeError;
+use super::widget::status_line::Severity;
+use kubestep_debug::Session;
+use kubestep_live::Notice;
+use kubestep_live::scheduling::Arrival;
+
+/// How long one slice of work may take before keys are looked at again.
+const SLICE: Duration = Duration::from_millis(20);
+/// Between two looks at the clock while playing.
+const PLAY_TICK: Duration = Duration::from_millis(40);
+/// Between two looks at how far a search is.
+const SEARCH_TICK: Duration = Duration::from_millis(50);
+/// How long the keys rest before the answer beside the rows is worked out.
+const ANSWER_REST: Duration = Duration::from_millis(120);
+/// The longest pause between two looks at the live cluster; nothing is due later.
+const LIVE_PAUSE: Duration = Duration::from_secs(86_400);
+
+/// How urgently the screen has to be drawn; the highest of several counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Redraw {
+    /// Nothing changed.
+    None,
+    /// The running session changed something: soon.
+    Data,
+    /// A person did something: now.
+    Now,
+    /// Nothing on the screen can be trusted: every cell.
+    Full,
+}
+
+/// What a turn asks of the terminal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Turn {
+    /// An effect that the interface cannot bring about alone.
+    pub effect: Option<Effect>,
+    /// An object to open in the editor.
+    pub editor: Option<EditorText>,
+}
+
+/// The interface over a session.
+pub struct Interface {
+    /// What it remembers.
+    pub app: App,
+    /// Keys, and what was typed of a sequence.
+    pub input: Input,
+    /// The session.
+    pub driver: Driver,
+    redraw: Redraw,
+    slice: Duration,
+    last_tick: Instant,
+    next_tick: Instant,
+    search_at: Instant,
+    /// When the answer beside the rows is worked out, if one is wanted.
+    answer_at: Instant,
+    /// When time has to pass on the live cluster, and whether its scheduler has more to do.
+    live_at: Instant,
+    live_more: bool,
+    #[cfg(test)]
+    refreshes: usize,
+}
+
+impl Interface {
+    /// Over a session whose input is called `source`.
+    ///
+    /// # Errors
+    /// The theme cannot be used.
+    pub fn new(
+        appearance: Appearance,
+        keymap: Keymap,
+        session: Session,
+        source: String,
+    ) -> Result<Interface, ThemeError> {
+        let now = Instant::now();
+        let mut interface = Interface {
+            app: App::new(appearance)?,
+            input: Input::new(keymap),
+            driver: Driver::new(session, source),
+            redraw: Redraw::Full,
+            slice: SLICE,
+            last_tick: now,
+            next_tick: now,
+            search_at: now,
+            answer_at: now,
+            live_at: now,
+            live_more: false,
+            #[cfg(test)]
+            refreshes: 0,
+        };
+        interface.refresh();
+        Ok(interface)
+    }
+
+    /// Lets a slice of work take this long.
+    pub fn set_slice(&mut self, slice: Duration) {
+        self.slice = slice;
+    }
+
+    /// The session as it is drawn.
+    pub fn model(&self) -> &Model {
+        self.driver.model()
+    }
+
+    /// A key was pressed.
+    pub fn key(&mut self, key: KeyPress) -> Turn {
+        self.ask_for(Redraw::Now);
+        if !self.app.is_playing() {
+            // The clock runs only from when playing begins.
+            self.last_tick = Instant::now();
+        }
+        let effect = self.input.key(&mut self.app, key, self.driver.model());
+        if !self.app.is_searching() {
+            self.driver.stop_search();
+        }
+        if !self.app.is_playing() {
+            self.driver.pause();
+        }
+        self.end(effect)
+    }
+
+    /// The mouse was used.
+    pub fn mouse(&mut self, event: MouseEvent) -> Turn {
+        match self.app.mouse(event, self.driver.model()) {
+            Some(effect) => {
+                self.ask_for(Redraw::Now);
+                self.end(effect)
+            }
+            None => Turn::default(),
+        }
+    }
+
+    /// Text was pasted.
+    pub fn paste(&mut self, text: &str) {
+        self.app.paste(text);
+        self.ask_for(Redraw::Now);
+        self.refresh();
+    }
+
+    /// The terminal has this size now.
+    pub fn resize(&mut self, width: u16, height: u16) {
+        self.app.resize(width, height);
+        self.ask_for(Redraw::Now);
+        self.refresh();
+    }
+
+    /// Does a command; what is wrong with it, if anything.
+    pub fn perform(&mut self, command: Command) -> Result<Turn, String> {
+        let result = self.driver.perform(&command);
+        self.ask_for(Redraw::Now);
+        match result.message {
+            Some((Severity::Error, problem)) => {
+                self.refresh();
+                Err(problem)
+            }
+            _ => {
+                self.app.done(result);
+                Ok(self.end(Effect::None))
+            }
+        }
+    }
+
+    /// Ends a turn: does what it asks of the session, and refreshes once.
+    fn end(&mut self, effect: Effect) -> Turn {
+        self.answer_at = Instant::now() + ANSWER_REST;
+        let mut turn = Turn::default();
+        match effect {
+            Effect::None => {}
+            Effect::Session(command) => {
+                let mut result = self.driver.perform(&command);
+                turn.editor = result.editor.take();
+                self.say_unsaid();
+                self.app.done(result);
+                // The cluster may have been frozen, or goes on.
+                self.live_more |= self.driver.follows();
+                // What is typed on at once is about what a short run leads to.
+                if self.app.is_running() {
+                    self.run_slice();
+                }
+            }
+            Effect::Clear => self.ask_for(Redraw::Full),
+            other => turn.effect = Some(other),
+        }
+        self.refresh();
+        turn
+    }
+
+    /// Brings the model and what is selected in it up to date.
+    pub fn refresh(&mut self) {
+        #[cfg(test)]
+        {
+            self.refreshes += 1;
+        }
+        self.driver.refresh(self.app.view().spec().part);
+        if self.input.names_objects(&self.app) {
+            self.driver.refresh_names();
+        }
+        self.app.refresh(self.driver.model());
+        self.input.refresh(&self.app, self.driver.model());
+    }
+
+    /// Number of refreshes so far.
+    #[cfg(test)]
+    pub fn refreshes(&self) -> usize {
+        self.refreshes
+    }
+
+    /// Draws one frame.
+    pub fn draw(&mut self, frame: &mut Frame) {
+        render(frame, &mut self.app, &self.input, self.driver.model());
+    }
+
+    /// How urgently it has to be drawn.
+    pub fn redraw(&self) -> Redraw {
+        self.redraw
+    }
+
+    /// Asks for a frame.
+    pub fn ask_for(&mut self, redraw: Redraw) {
+        self.redraw = self.redraw.max(redraw);
+    }
+
+    /// The screen was drawn.
+    pub fn drawn(&mut self) {
+        self.redraw = Redraw::None;
+    }
+}
+
+/// Work that goes on between inputs.
+impl Interface {
+    /// When there is work to do without an input; at once if that is past.
+    pub fn work_at(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let at_once = self.driver.is_working() || self.app.is_running() || self.live_more;
+        let times = [
+            at_once.then_some(now),
+            self.plays().then_some(self.next_tick),
+            self.driver.is_searching().then_some(self.search_at),
+            self.driver.is_live().then_some(self.live_at),
+            self.app.wanted_answer(self.driver.model()).map(|_| self.answer_at),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// Does one slice of the work that is due first.
+    pub fn work(&mut self) {
+        let now = Instant::now();
+        if self.plays() && self.next_tick <= now {
+            self.play(now);
+        } else if self.driver.is_searching() && self.search_at <= now {
+            self.look_at_search(now);
+        } else if self.driver.is_working() {
+            self.driver.work_slice(self.slice);
+            self.ask_for(Redraw::Data);
+        } else if self.app.is_running() {
+            self.run_slice();
+        } else if self.live_more {
+            self.live_slice();
+        } else if self.driver.is_live() && self.live_at <= now {
+            // Nothing is to be refreshed where nothing changed.
+            if !self.live_tick() {
+                return;
+            }
+        } else if self.answer_at <= now {
+            self.answer();
+        }
+        self.refresh();
+    }
+
+    /// Whether the clock is played: a real scheduler's time passes by itself.
+    fn plays(&self) -> bool {
+        self.app.is_playing() && !self.driver.is_real()
+    }
+
+    fn play(&mut self, now: Instant) {
+        let passed = now - self.last_tick;
+        (self.last_tick, self.next_tick) = (now, now + PLAY_TICK);
+        if let Some(text) = self.driver.play(self.app.speed(), passed) {
+            self.app.done_playing(text);
+        }
+        self.ask_for(Redraw::Now);
+    }
+
+    fn run_slice(&mut self) {
+        if let Some(result) = self.driver.run_slice(self.slice) {
+            self.app.set_running(false);
+            self.app.done(result);
+            self.ask_for(Redraw::Now);
+        }
+        self.ask_for(Redraw::Data);
+    }
+
+    /// Works out the answer beside the rows, if one is wanted.
+    pub fn answer(&mut self) {
+        if let Some(pod) = self.app.wanted_answer(self.driver.model()) {
+            self.driver.answer(pod);
+            self.ask_for(Redraw::Data);
+            self.refresh();
+        }
+    }
+
+    fn look_at_search(&mut self, now: Instant) {
+        self.search_at = now + SEARCH_TICK;
+        if let Some(result) = self.driver.search_tick() {
+            self.app.done_searching(result);
+            self.ask_for(Redraw::Now);
+        }
+        self.ask_for(Redraw::Data);
+    }
+}
+
+/// A live cluster.
+impl Interface {
+    /// The session follows a cluster, or schedules for it.
+    pub fn follow_cluster(&mut self) {
+        self.live_more = self.driver.follows();
+        self.refresh();
+    }
+
+    /// Takes in what came from the cluster.
+    pub fn arrival(&mut self, arrival: Option<Arrival>) {
+        let notices = self.driver.take_in(arrival);
+        self.say(notices);
+        self.live_more = true;
+        self.live_tick();
+        self.ask_for(Redraw::Data);
+        self.refresh();
+    }
+
+    fn live_slice(&mut self) {
+        let (more, result) = self.driver.live_slice(self.slice, self.app.is_playing());
+        self.live_more = more;
+        self.say_unsaid();
+        if let Some(result) = result {
+            self.app.done(result);
+        }
+        self.live_tick();
+        self.ask_for(Redraw::Data);
+    }
+
+    /// Lets time pass on the cluster; gives whether something changed.
+    fn live_tick(&mut self) -> bool {
+        let (pause, changed) = self.driver.live_tick();
+        let pause = pause.min(LIVE_PAUSE);
+        self.live_at = Instant::now() + pause;
+        self.live_more |= changed || pause < Duration::from_millis(2);
+        self.say_unsaid();
+        if changed {
+            self.ask_for(Redraw::Data);
+        }
+        changed
+    }
+
+    fn say_unsaid(&mut self) {
+        let unsaid = self.driver.take_unsaid();
+        if !unsaid.is_empty() {
+            self.ask_for(Redraw::Data);
+        }
+        self.say(unsaid);
+    }
+
+    fn say(&mut self, notices: Vec<Notice>) {
+        for notice in notices {
+            let severity = if notice.serious { Severity::Warning } else { Severity::Info };
+            self.app.say(severity, notice.text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tui::testing::Live;
+
+    #[test]
+    fn a_turn_refreshes_once() {
+        let mut interface = Live::demo("tour").interface;
+        for key in ["s", "n", "5", "j", "/", "b", "enter", "esc", "W", "esc", "}", "1", "enter"] {
+            let before = interface.refreshes();
+            interface.key(key.parse().unwrap());
+            assert_eq!(interface.refreshes(), before + 1, "{key}");
+        }
+        let before = interface.refreshes();
+        interface.resize(100, 30);
+        interface.paste("nowhere");
+        assert_eq!(interface.refreshes(), before + 2);
+    }
+}

@@ -1,0 +1,123 @@
+//! What several views show in the same way: names, outcomes, queues, times.
+
+use std::sync::Arc;
+
+use crate::tui::glyph::{DOT, GATED, VerdictSign};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{Model, span};
+use crate::tui::text::width;
+use crate::tui::theme::Scope;
+use kubestep_api::Labels;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{CycleRecord, GroupRecord, Outcome, QueueName};
+
+/// Most columns that the names of nodes keep where there is no room for all of them.
+pub const NAMES: u16 = 18;
+
+/// A number that stands for a pod while the interface runs.
+pub fn key_of(pod: NamespacedName) -> u64 {
+    key_of_text(&pod.namespace).rotate_left(17) ^ key_of_text(&pod.name)
+}
+
+/// A number that stands for a text while the interface runs (FNV-1a).
+pub fn key_of_text(text: &str) -> u64 {
+    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// Labels as `key=value, …`.
+pub fn labels_text(labels: &Labels) -> String {
+    let all: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    if all.is_empty() { "none".into() } else { all.join(", ") }
+}
+
+/// A sign for a queue, so that it is told apart before its name is read. A pod is in none because no
+/// profile serves it.
+pub fn queue_sign(queue: QueueName) -> (&'static str, Scope) {
+    let of = |verdict: VerdictSign| (verdict.glyph(), verdict.scope());
+    match queue {
+        QueueName::Active => (DOT, Scope::Text),
+        QueueName::Backoff => of(VerdictSign::Wait),
+        QueueName::Unschedulable => of(VerdictSign::Unschedulable),
+        QueueName::Gated => (GATED, Scope::VerdictPending),
+        QueueName::InFlight => of(VerdictSign::Pending),
+        QueueName::None => of(VerdictSign::Error),
+    }
+}
+
+/// Names that are measured for the width of a column: of more, longer ones are cut.
+const MEASURED: usize = 2_000;
+
+/// Columns of the longest of some pods' names.
+pub fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
+    let pods = pods.take(MEASURED);
+    pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
+}
+
+/// The value of a label of the node called `name`.
+pub fn label_of<'a>(model: &'a Model, name: Symbol, key: &str) -> Option<&'a str> {
+    let node = model.nodes.iter().find(|n| n.name == name)?;
+    node.node.as_ref()?.metadata.labels.get_str(key).map(|v| v.as_str())
+}
+
+/// Time since the session's start.
+pub fn since_start(model: &Model, time: kubestep_api::Time) -> String {
+    format!("+{}", span(time.0 - model.start.0))
+}
+
+/// How a cycle ended, with the pod's whole message.
+pub fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<DetailLine> {
+    let scope = match cycle.outcome {
+        Outcome::Scheduled => Scope::VerdictPass,
+        Outcome::Waiting => Scope::VerdictWait,
+        Outcome::Unschedulable => Scope::VerdictFail,
+        Outcome::SchedulerError => Scope::VerdictError,
+        Outcome::Dropped => Scope::VerdictSkip,
+    };
+    let mut lines = vec![DetailLine::field("outcome", cycle.outcome.as_str()).scoped(scope)];
+    if !cycle.message.is_empty() {
+        lines.push(DetailLine::field("message", &cycle.message));
+    }
+    lines.extend(cycle.group.as_ref().map(group_line));
+    let named = [
+        ("node", cycle.node),
+        ("nominated", cycle.nominated_node),
+        ("tried first", cycle.nominated_first),
+    ];
+    lines.extend(named.iter().filter_map(|(l, n)| n.map(|n| DetailLine::field(l, n))));
+    if let Some(status) = &cycle.permit_wait {
+        let ended = if status.is_success() { "allowed".to_owned() } else { status.message() };
+        lines.push(DetailLine::field("permit wait", ended));
+    }
+    lines.push(DetailLine::field("attempt", cycle.attempt));
+    lines.push(DetailLine::field("profile", cycle.profile));
+    let evaluated = format!(
+        "{} of {} nodes, starting at node {}",
+        cycle.evaluated_nodes,
+        cycle.nodes.order.len(),
+        cycle.start_index
+    );
+    lines.push(DetailLine::field("evaluated", evaluated));
+    lines
+}
+
+/// The pod group of a cycle and how far it was from its quorum.
+fn group_line(group: &GroupRecord) -> DetailLine {
+    let GroupRecord { group, pods, scheduled_before, placed, min_count } = group;
+    let found = scheduled_before + placed;
+    let text = match min_count {
+        None => format!("{group}, without a quorum: {found} of {pods} pods have a node"),
+        Some(needed) => format!(
+            "{group}, quorum {needed}: {found} of {pods} pods have a node \
+             ({placed} found one in this attempt)"
+        ),
+    };
+    let short = min_count.is_some_and(|needed| found < needed);
+    DetailLine::field("group", text).scoped(if short { Scope::VerdictFail } else { Scope::Text })
+}
+
+/// How a tie was broken, where not as upstream does.
+pub fn tie_break_words(cycle: &CycleRecord) -> String {
+    cycle.other_tie_break().map(|how| format!(" (broken by {how})")).unwrap_or_default()
+}
