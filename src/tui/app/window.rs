@@ -6,7 +6,6 @@ use super::{App, Effect};
 use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::command_result::{Choice, WindowContent};
 use crate::tui::compare::Table;
-use crate::tui::edit_forms;
 use crate::tui::layout::Tier;
 use crate::tui::lines::{DetailLine, LineGrid, Wrapped, wrapped};
 use crate::tui::model::Model;
@@ -219,7 +218,7 @@ impl GridSource for OfferGrid {
     fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => {
-                let longest = self.0.iter().map(|offer| width(&offer.words) + width(offer.missing));
+                let longest = self.0.iter().map(|offer| width(&offer.label()));
                 GridColumn::fitted("edit", 30, longest.max().unwrap_or(0))
             }
             _ => GridColumn::prose("what it does", 20).from_tier(Tier::Standard),
@@ -227,13 +226,9 @@ impl GridSource for OfferGrid {
     }
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(offer) = self.0.get(row) else { return };
-        let text = format!("{}{}", offer.words, offer.missing);
         match column {
-            0 => out.set(&text, Scope::Text),
-            _ => {
-                let about = edit_forms::find(&text).map(|form| form.about);
-                out.set(about.unwrap_or_default(), Scope::TextDim);
-            }
+            0 => out.set(&offer.label(), Scope::Text),
+            _ => out.set(offer.about(), Scope::TextDim),
         }
     }
 }
@@ -311,7 +306,7 @@ impl App {
             }
             Content::Offers(offers) => {
                 let offer = offers.get(window.grid.selected_row()?)?;
-                edit_forms::find(&offer.words).map(|form| form.about)
+                Some(offer.about()).filter(|about| !about.is_empty())
             }
             Content::Lines(_) | Content::Choices(_) | Content::Table(_) => None,
         }
@@ -388,7 +383,7 @@ impl App {
             return Effect::Session(Command::WhatIf(WhatIfCommand::EditLine(offer.words)));
         }
         self.ask(Purpose::Argument { command: "what-if", what: "EDIT" }, &offer.words);
-        self.say(Severity::Info, format!("complete it: {}{}", offer.words, offer.missing));
+        self.say(Severity::Info, format!("complete it: {}", offer.label()));
         Effect::None
     }
 

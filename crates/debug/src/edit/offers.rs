@@ -17,13 +17,10 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The edit, with `…` for what is missing.
+    /// The edit, with the format of what is missing.
     pub fn label(&self) -> String {
-        match (self.missing, self.words.ends_with([' ', '=', '@'])) {
-            ("", _) => self.words.clone(),
-            (_, true) => format!("{}…", self.words),
-            (_, false) => format!("{} …", self.words),
-        }
+        let is_apart = self.missing.is_empty() || self.words.ends_with([' ', '=', '@']);
+        format!("{}{}{}", self.words, if is_apart { "" } else { " " }, self.missing)
     }
 
     /// What the edit does, in a few words, from the table of forms.
@@ -202,10 +199,13 @@ mod tests {
         let fault = offer("fail plugin ", "PLUGIN at POINT [for pod NAME] [always]");
         assert_eq!(
             (fault.about(), fault.label()),
-            ("make a plugin return an error", "fail plugin …".into())
+            (
+                "make a plugin return an error",
+                "fail plugin PLUGIN at POINT [for pod NAME] [always]".into()
+            )
         );
         let bind = offer("fail bind for pod default/p", "[always]");
-        assert_eq!(bind.label(), "fail bind for pod default/p …");
+        assert_eq!(bind.label(), "fail bind for pod default/p [always]");
         assert_eq!(offer("weight NodeAffinity=", "NUMBER").about(), "set a score plugin's weight");
         assert_eq!(
             offer("resize pod default/p ", "A").about(),

@@ -5,9 +5,11 @@ use std::fmt;
 use crate::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Object, ObjectKey, ObjectMeta, PriorityClass, Protocol, Taint, Toleration, TolerationOperator,
+    Object, ObjectKey, ObjectMeta, PriorityClass, Protocol, Quantity, Taint, Toleration,
+    TolerationOperator,
 };
 use kubestep_framework::record::intervention::Intervention;
+use kubestep_framework::resource::amount;
 
 impl fmt::Display for Edit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,7 +69,9 @@ impl Edit {
     /// whole object of a `put`.
     pub fn line(&self) -> String {
         match self {
-            Edit::Put(object) => format!("put {}", document(object)),
+            Edit::Put(object) if bare_class(object).is_none() => {
+                format!("put {}", document(object))
+            }
             Edit::Policy(PolicyEdit::Load(text)) => format!("config {text}"),
             other => other.to_string(),
         }
@@ -118,7 +122,18 @@ fn node(f: &mut fmt::Formatter<'_>, name: Symbol, edit: &NodeEdit) -> fmt::Resul
         NodeEdit::Untaint(key, Some(effect)) => write!(f, "untaint node {name} {key}:{effect}"),
         NodeEdit::Label(key, value) => write!(f, "label node {name} {key}={value}"),
         NodeEdit::Unlabel(key) => write!(f, "unlabel node {name} {key}"),
-        NodeEdit::Resize(resource, amount) => write!(f, "resize node {name} {resource}={amount}"),
+        NodeEdit::Resize(resource, amount) => {
+            write!(f, "resize node {name} {resource}={}", written(*resource, amount))
+        }
+    }
+}
+
+/// An amount as reports show it: 1.8 CPUs, not 1800m. A finer one is written in full.
+fn written(resource: Symbol, quantity: &Quantity) -> String {
+    let shown = amount::of(resource.as_str(), quantity.milli_value());
+    match resource == "cpu" && Quantity::parse(&shown).is_ok_and(|shown| shown == *quantity) {
+        true => shown,
+        false => quantity.to_string(),
     }
 }
 
@@ -128,10 +143,10 @@ fn pod(edit: &PodEdit) -> (&'static str, String) {
         PodEdit::Label(key, value) => ("label", format!("{key}={value}")),
         PodEdit::Unlabel(key) => ("unlabel", key.to_string()),
         PodEdit::Resize { container: None, resource, amount } => {
-            ("resize", format!("{resource}={amount}"))
+            ("resize", format!("{resource}={}", written(*resource, amount)))
         }
         PodEdit::Resize { container: Some(container), resource, amount } => {
-            ("resize", format!("{container} {resource}={amount}"))
+            ("resize", format!("{container} {resource}={}", written(*resource, amount)))
         }
         PodEdit::Tolerate(toleration) => ("tolerate", tolerated(toleration)),
         PodEdit::Untolerate(toleration) => ("untolerate", tolerated(toleration)),

@@ -7,7 +7,7 @@ fn what_was_found_is_done_in_a_branch_and_compared() {
     let mut live = Live::wide("fragmented").keys("c2X");
     let text = live.text();
     assert!(text.contains("What would make default/report fit?"), "{text}");
-    assert!(text.contains("1. resize pod default/report cpu=1500m"), "{text}");
+    assert!(text.contains("1. resize pod default/report cpu=1.5"), "{text}");
     assert!(text.contains("Enter do"), "{text}");
     let mut live = live.keys("<Enter>");
     assert!(live.lines()[1].contains("[what-if-1]"), "{}", live.text());

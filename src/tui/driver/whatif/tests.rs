@@ -127,10 +127,11 @@ fn the_decisive_plugin_is_weighed_without_a_column_and_enter_keeps_the_weight() 
 
 #[test]
 fn the_menu_says_what_each_change_does() {
-    let mut live = Live::wide("tour").keys("1m");
+    let mut live = Live::wide("tour").keys("n1m");
     let text = live.text();
     assert!(text.contains("make a plugin return an error"), "{text}");
-    assert!(text.contains(" …") && text.contains("take an extender down"), "{text}");
+    assert!(text.contains("default/payment [always]"), "{text}");
+    assert!(text.contains("take an extender down"), "{text}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn one_key_tells_the_true_cause() {
 fn another_key_tells_what_would_help() {
     let mut live = Live::demo("fragmented").keys("c2X");
     assert!(live.text().contains("What would make default/report fit?"), "{}", live.text());
-    assert!(live.text().contains("resize pod default/report cpu=1500m"), "{}", live.text());
+    assert!(live.text().contains("resize pod default/report cpu=1.5"), "{}", live.text());
     let mut live = Live::demo("tour").keys("nX");
     assert!(live.text().contains("No change is needed"), "{}", live.text());
 }
@@ -67,5 +67,5 @@ fn enter_on_a_cell_names_its_cause_and_on_a_score_its_formula() {
 fn evictions_that_were_made_are_told_as_made() {
     let mut live = Live::wide("tour").keys("nW");
     assert!(live.text().contains("Preemption: it preempted on b-0"), "{}", live.text());
-    assert!(live.keys("G").text().contains("In backoff for 1.9s more."));
+    assert!(live.keys("G").text().contains("In backoff for 1.9s more"));
 }

@@ -9,7 +9,6 @@ use kubestep_api::{Pod, Quantity, QuantityFormat};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::requests::is_sidecar;
 use kubestep_framework::pod_groups::group_of;
-use kubestep_framework::resource::amount;
 use std::sync::Arc;
 
 /// Amounts of memory are proposed in whole mebibytes.
@@ -157,9 +156,7 @@ fn round(resource: Symbol, amount: i64, up: bool) -> i64 {
 
 fn quantity(resource: Symbol, amount: i64) -> Quantity {
     match resource.as_str() {
-        // Written as everywhere: 10.7, not 10700m.
-        "cpu" => Quantity::parse(&amount::cpu(amount))
-            .unwrap_or_else(|_| Quantity::new_milli(amount, QuantityFormat::DecimalSi)),
+        "cpu" => Quantity::new_milli(amount, QuantityFormat::DecimalSi),
         name if is_in_bytes(name) => Quantity::new(amount, QuantityFormat::BinarySi),
         _ => Quantity::new(amount, QuantityFormat::DecimalSi),
     }
