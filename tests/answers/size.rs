@@ -1,5 +1,6 @@
 //! The size of a change, by a rule independent of the program's: every change in place counts two, a
-//! pod that is evicted, or created again as the field is immutable, three, a corrected typo one, and
+//! pod that is evicted, created again as the field is immutable, or selected by others because of its
+//! labels, three, a corrected typo one, and
 //! hardware, which is a node that is added or made larger, six. Amounts do not matter.
 
 use serde_json::Value;
@@ -37,7 +38,7 @@ fn of_one(documents: &[Value], change: &Change) -> u32 {
 /// The size of a change of one field.
 fn each(change: &Change) -> u32 {
     let in_place = |path: &str| {
-        let fields = ["/metadata/", "/container/", "/spec/schedulingGates", "/spec/tolerations"];
+        let fields = ["/metadata/annotations/", "/container/", "/spec/schedulingGates", "/spec/tolerations"];
         fields.iter().any(|field| path.starts_with(field)) || path.contains("/resources/")
     };
     let is_in_place = match &change.what {

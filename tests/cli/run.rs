@@ -157,17 +157,17 @@ fn nothing_from_a_cluster_controls_the_terminal() {
 #[test]
 fn drains_and_losses_say_which_pods_find_no_place() {
     let call = Call::new();
-    call.says("disrupt/drain", "run --demo zone-loss --edit 'drain node a-0'");
-    call.says("disrupt/drain-json", "run --demo zone-loss --edit 'drain zone=zone-a' -o json");
-    call.says("disrupt/lose", "run --demo zone-loss --edit 'lose zone=zone-a'");
+    call.says("disrupt/drain", "run --demo zone-loss --edit \"drain node a-0\"");
+    call.says("disrupt/drain-json", "run --demo zone-loss --edit \"drain zone=zone-a\" -o json");
+    call.says("disrupt/lose", "run --demo zone-loss --edit \"lose zone=zone-a\"");
     for format in ["text", "json", "yaml", "junit", "csv"] {
         let line = format!("run --demo zone-loss --survive zone -o {format}");
         call.says(&format!("disrupt/survive-{format}"), &line);
     }
     call.says("disrupt/survive-unknown", "run --demo zone-loss --survive rack");
-    call.says("disrupt/drain-refused", "run --demo tour --edit 'drain node b-0'");
+    call.says("disrupt/drain-refused", "run --demo tour --edit \"drain node b-0\"");
     call.says(
         "disrupt/drain-forced",
-        "run --demo preemption-budget --edit 'drain node node-0 force'",
+        "run --demo preemption-budget --edit \"drain node node-0 force\"",
     );
 }

@@ -192,7 +192,7 @@ fn check(mode: Mode, shown: &str) {
     until(&format!("{mode:?}: {shown} is shown"), || {
         feed.outage().is_some_and(|outage| outage.reason == shown)
     });
-    let is_report = |text: &&String| text.contains("cannot be followed since");
+    let is_report = |text: &&String| text.contains("not followed");
     mirror.follow(&mut feed, |mirror| mirror.notices.iter().any(|text| is_report(&text)));
     if mode != Mode::Status(429, "99999999999") {
         server.misbehave(|faults| faults.watches = None);

@@ -102,11 +102,11 @@ fn while_the_cluster_cannot_be_followed_nothing_is_written() {
         Running::start_on(&server.kubeconfig(), "--yes-write --leader-elect=false --v 2");
     until("both are bound", || nodes_of(&server).len() == 2);
     server.misbehave(|faults| faults.down = true);
-    scheduler.wait_for("cannot be followed");
+    scheduler.wait_for("not followed");
     server.put(Kind::Pod, "late", pod(9));
     let before = server.requests().iter().filter(|line| line.contains("/binding")).count();
     server.misbehave(|faults| faults.down = false);
-    scheduler.wait_for("followed again");
+    scheduler.wait_for("all watches work again");
     until("the late pod is bound", || nodes_of(&server).len() == 3);
     let after = server.requests().iter().filter(|line| line.contains("/binding")).count();
     assert_eq!(after, before + 1);

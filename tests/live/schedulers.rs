@@ -32,12 +32,13 @@ fn kubestep(server: &StandIn, words: &str) -> String {
 
 #[test]
 fn a_lease_that_nobody_renews_is_the_first_line_of_explain() {
-    let server = server("2026-01-01T00:00:00.000000Z");
+    // The stand-in says that it is midnight.
+    let server = server("2025-12-31T23:51:00.000000Z");
     let told = kubestep(&server, "explain web");
     let first = told.lines().next().unwrap();
     assert!(
         first.starts_with(
-            "no scheduler runs: cp-1_1 holds the lease kube-system/kube-scheduler and renewed it "
+            "no scheduler runs: cp-1_1 holds the lease kube-system/kube-scheduler and renewed it 9m ago"
         ),
         "{told}"
     );

@@ -69,9 +69,7 @@ impl Edit {
     /// whole object of a `put`.
     pub fn line(&self) -> String {
         match self {
-            Edit::Put(object) if bare_class(object).is_none() => {
-                format!("put {}", document(object))
-            }
+            Edit::Put(object) => format!("put {}", document(object)),
             Edit::Policy(PolicyEdit::Load(text)) => format!("config {text}"),
             other => other.to_string(),
         }
@@ -82,7 +80,10 @@ impl Edit {
 /// NUMBER` creates it.
 fn bare_class(object: &Object) -> Option<&PriorityClass> {
     let Object::PriorityClass(class) = object else { return None };
-    (**class == new_class(class.metadata.name, class.value)).then_some(class)
+    let mut bare = new_class(class.metadata.name, class.value);
+    // One that was read has a UID, which its name decides.
+    bare.metadata.uid = class.metadata.uid;
+    (**class == bare).then_some(class)
 }
 
 /// A PriorityClass with that name and value.

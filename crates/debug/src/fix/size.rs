@@ -63,15 +63,13 @@ pub(super) fn of_one(edit: &Edit, world: &World, pod: NamespacedName) -> f64 {
     }
 }
 
-/// Whether the edit changes an immutable field of a pod. The labels, the gates, the requests and
-/// further tolerations of a pod can change in place.
+/// Whether the edit changes an immutable field of a pod, or a label, by which others select the pod.
+/// The gates, the requests and further tolerations of a pod can change in place.
 fn recreates_pod(edit: &Edit) -> bool {
     match edit {
         Edit::Pod(_, edit) => !matches!(
             edit,
-            PodEdit::Label(..)
-                | PodEdit::Unlabel(_)
-                | PodEdit::Resize { .. }
+            PodEdit::Resize { .. }
                 | PodEdit::Tolerate(_)
                 | PodEdit::Gate(_)
                 | PodEdit::Ungate(_)

@@ -87,7 +87,7 @@ impl Question<'_> {
             pod: self.pod,
             at: then.now(),
             basis,
-            problems: problems::of(self.world, object, &place),
+            problems: problems::of(self.world, object, &place, !attempts.is_empty()),
             profile: probe.as_ref().map(|probe| probe.framework().name()),
             place,
             ahead,

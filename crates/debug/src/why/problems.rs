@@ -18,10 +18,15 @@ use kubestep_framework::pod_groups::group_of;
 /// Classes that every cluster has.
 const BUILT_IN_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
-/// All problems of a pod; empty for one that has its node or has ended.
-pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
+/// All problems of a pod; few for one that has its node or has ended. `was_tried`: this
+/// simulation has tried to place it.
+pub(super) fn of(world: &World, pod: &Pod, place: &Place, was_tried: bool) -> Vec<Problem> {
     match place {
-        Place::Bound { node } => return of_bound(world, pod, *node).into_iter().collect(),
+        Place::Bound { node } => {
+            // The real cluster has not placed it.
+            let problems = no_scheduler(world, pod).filter(|_| was_tried);
+            return problems.into_iter().chain(of_bound(world, pod, *node)).collect();
+        }
         Place::Ended { .. } => return Vec::new(),
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! A profile at run time: its plugins by extension point, and the rules for running them.
 //!
 //! This file builds the profile and runs PreFilter and PostFilter; [`filter`], [`scoring`] and
-//! [`binding`] run the other points, [`stopwatch`] measures plugins. Upstream:
+//! [`binding`] run the other points, [`crate::stopwatch`] measures plugins. Upstream:
 //! `pkg/scheduler/framework/runtime/framework.go`.
 
 pub mod binding;

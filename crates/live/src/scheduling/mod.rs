@@ -3,7 +3,7 @@
 //!
 //! The cluster's objects are mirrored in a `World` with a remote API server. Updates from watches
 //! change it, cycles run, and the writes go out through a writer, whose answers arrive in between.
-//! All of that is done by one [`LiveScheduler`] on one thread; other threads wait for the network.
+//! All of that is done by one `LiveScheduler` on one thread; other threads wait for the network.
 //! While this program may not write, because another replica leads or the cluster cannot be
 //! followed, no cycle runs.
 //!
