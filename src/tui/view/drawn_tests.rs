@@ -96,7 +96,7 @@ fn the_map_has_a_cell_for_each_node_and_names_that_of_the_cursor() {
         live.text()
     );
     // The edits and marks of the selected cell are about its node.
-    assert!(live.keys("E").text().contains("node-04"));
+    assert!(live.keys("m").text().contains("cordon node node-04"));
     let mut live = of_many((120, 40), "n3H");
     assert!(live.text().contains("✓ passes  ✗ rejected"), "{}", live.text());
     assert!(live.keys("H").lines()[2].contains("1/2"), "rows again");
