@@ -1,6 +1,7 @@
 //! What doing a command led to, for the interface to show.
 
 use super::command::WhatIfCommand;
+use super::lines::DetailLine;
 use super::view::ViewId;
 use super::widget::status_line::Severity;
 use kubestep_debug::edit::offers::Offer;
@@ -64,6 +65,8 @@ pub type Choice = (Option<WhatIfCommand>, String);
 pub enum WindowContent {
     /// Lines to read.
     Lines(String, Vec<String>),
+    /// Why a pod is where it is.
+    Answer(String, Vec<DetailLine>),
     /// The differences between branches.
     Differences(String, Vec<String>),
     /// Changes that would make a pod fit.

@@ -3,6 +3,7 @@
 //! The model is brought up to date part by part, and only the parts that changed and that the view on screen
 //! needs, so that a step costs the same in a small and in a large cluster.
 
+mod answer;
 #[cfg(test)]
 mod break_tests;
 pub mod breaks;

@@ -135,6 +135,24 @@ pub const DIFFERS: &str = "≠";
 pub const MARKED: &str = "◆";
 /// A cell of a bar.
 pub const BLOCK: &str = "█";
+/// A cell of a bar's free part.
+pub const TRACK: &str = "░";
+/// A cell of a bar that is reserved.
+pub const HATCH: &str = "▒";
+/// A bar's last cell by eighths, from one to seven.
+pub const EIGHTHS: [&str; 7] = ["▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+/// Heights of a sparkline, from the lowest.
+pub const HEIGHTS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+/// Fills of adjacent segments, told apart without colours.
+pub const FILLS: [&str; 4] = ["█", "▒", "▓", "░"];
+/// Shades of a heat map, from the lowest.
+pub const SHADES: [&str; 5] = ["·", "░", "▒", "▓", "█"];
+/// Marks a line that is folded, and one that is not.
+pub const FOLDS: [&str; 2] = ["▸", "▾"];
+/// Stands for a pod in the active queue.
+pub const DOT: &str = "•";
+/// Stands for a pod behind a scheduling gate.
+pub const GATED: &str = "◇";
 /// Columns hidden at the left.
 pub const MORE_LEFT: &str = "◂";
 /// Columns hidden at the right.
@@ -161,17 +179,25 @@ fn stand_in(c: char) -> char {
         '○' => 'o',
         '÷' => '/',
         '∞' => '*',
-        '·' => '.',
+        '·' | '▁' => '.',
+        '•' => '*',
+        '▏' | '▎' | '▍' | '░' | '▂' => '-',
+        '▌' | '▋' | '▊' | '▉' | '▇' => '#',
+        '▒' | '▄' => '=',
+        '▓' | '▆' => '%',
+        '▃' => ':',
+        '▅' => '+',
         '▸' | '▶' | '→' => '>',
         '◂' | '←' => '<',
         '▲' => '^',
-        '▼' => 'v',
+        '▼' | '▾' => 'v',
         '│' => '|',
         '…' => '~',
         '┌' | '┐' | '└' | '┘' => '+',
         '★' => '*',
         '●' => '@',
         'µ' => 'u',
+        '◇' => 'g',
         '≠' => '!',
         '◆' | '█' => '#',
         c if c.is_ascii() => c,
@@ -221,7 +247,11 @@ mod tests {
             BAR,
             "★┌µ→×−÷∞",
         ];
-        for text in ours.into_iter().chain(VerdictSign::ALL.map(VerdictSign::glyph)) {
+        let drawn =
+            [EIGHTHS.as_slice(), &HEIGHTS, &FILLS, &SHADES, &FOLDS, &[TRACK, HATCH, DOT, GATED]];
+        let drawn = drawn.concat();
+        let verdicts = VerdictSign::ALL.map(VerdictSign::glyph);
+        for text in ours.into_iter().chain(verdicts).chain(drawn) {
             let shown = Charset::Ascii.show(text);
             assert!(shown.is_ascii() && !shown.contains('?'), "{text}");
             assert_eq!(text::width(&shown), text::width(text));

@@ -29,6 +29,8 @@ const SLICE: Duration = Duration::from_millis(20);
 const PLAY_TICK: Duration = Duration::from_millis(40);
 /// Between two looks at how far a search is.
 const SEARCH_TICK: Duration = Duration::from_millis(50);
+/// How long the keys rest before the answer beside the rows is worked out.
+const ANSWER_REST: Duration = Duration::from_millis(120);
 /// The longest pause between two looks at the live cluster; nothing is due later.
 const LIVE_PAUSE: Duration = Duration::from_secs(86_400);
 
@@ -67,6 +69,8 @@ pub struct Interface {
     last_tick: Instant,
     next_tick: Instant,
     search_at: Instant,
+    /// When the answer beside the rows is worked out, if one is wanted.
+    answer_at: Instant,
     /// When time has to pass on the live cluster, and whether its scheduler has more to do.
     live_at: Instant,
     live_more: bool,
@@ -95,6 +99,7 @@ impl Interface {
             last_tick: now,
             next_tick: now,
             search_at: now,
+            answer_at: now,
             live_at: now,
             live_more: false,
             #[cfg(test)]
@@ -174,6 +179,7 @@ impl Interface {
 
     /// Ends a turn: does what it asks of the session, and refreshes once.
     fn end(&mut self, effect: Effect) -> Turn {
+        self.answer_at = Instant::now() + ANSWER_REST;
         let mut turn = Turn::default();
         match effect {
             Effect::None => {}
@@ -248,6 +254,7 @@ impl Interface {
             self.plays().then_some(self.next_tick),
             self.driver.is_searching().then_some(self.search_at),
             self.driver.is_live().then_some(self.live_at),
+            self.app.wanted_answer(self.driver.model()).map(|_| self.answer_at),
         ];
         times.into_iter().flatten().min()
     }
@@ -271,6 +278,8 @@ impl Interface {
             if !self.live_tick() {
                 return;
             }
+        } else if self.answer_at <= now {
+            self.answer();
         }
         self.refresh();
     }
@@ -296,6 +305,15 @@ impl Interface {
             self.ask_for(Redraw::Now);
         }
         self.ask_for(Redraw::Data);
+    }
+
+    /// Works out the answer beside the rows, if one is wanted.
+    pub fn answer(&mut self) {
+        if let Some(pod) = self.app.wanted_answer(self.driver.model()) {
+            self.driver.answer(pod);
+            self.ask_for(Redraw::Data);
+            self.refresh();
+        }
     }
 
     fn look_at_search(&mut self, now: Instant) {

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use super::sanitize::clean;
 use super::text::{head, width, wrap};
 use super::theme::Scope;
+use super::widget::bar::Parts;
 use super::widget::grid::{CellOut, GridColumn, GridSource, Width};
 
 /// Labels share this width, so that values stand under each other.
@@ -19,22 +20,36 @@ pub struct DetailLine {
     pub text: String,
     /// Its style.
     pub scope: Scope,
+    /// A drawing behind the text, which is not wrapped.
+    pub drawing: Parts,
 }
 
 impl DetailLine {
     /// A labelled value.
     pub fn field(label: &str, text: impl Display) -> DetailLine {
-        DetailLine { label: label.to_owned(), text: text.to_string(), scope: Scope::Text }
+        DetailLine { label: label.to_owned(), ..DetailLine::text(text) }
     }
 
     /// A sentence.
     pub fn text(text: impl Display) -> DetailLine {
-        DetailLine { label: String::new(), text: text.to_string(), scope: Scope::Text }
+        let (label, drawing) = (String::new(), Parts::new());
+        DetailLine { label, text: text.to_string(), scope: Scope::Text, drawing }
+    }
+
+    /// A labelled drawing.
+    pub fn drawn(label: &str, drawing: Parts) -> DetailLine {
+        DetailLine { drawing, ..DetailLine::field(label, "") }
     }
 
     /// A heading.
     pub fn heading(text: impl Display) -> DetailLine {
         DetailLine::text(text).scoped(Scope::TextStrong)
+    }
+
+    /// The text and the characters of the drawing.
+    fn words(&self) -> String {
+        let drawn: String = self.drawing.iter().map(|(text, _)| text.as_str()).collect();
+        format!("{}{drawn}", self.text)
     }
 
     /// The same in another style.
@@ -46,8 +61,8 @@ impl DetailLine {
 /// All of `lines` under a title, as plain text.
 pub fn as_text(title: &str, lines: &[DetailLine]) -> String {
     let line = |line: &DetailLine| match line.label.is_empty() {
-        true => format!("{}\n", line.text),
-        false => format!("{}: {}\n", line.label, line.text),
+        true => format!("{}\n", line.words()),
+        false => format!("{}: {}\n", line.label, line.words()),
     };
     std::iter::once(format!("{title}\n")).chain(lines.iter().map(line)).collect()
 }
@@ -55,15 +70,55 @@ pub fn as_text(title: &str, lines: &[DetailLine]) -> String {
 /// All of `lines` under a title, as Markdown: headings, sentences, and a list of the labelled values.
 pub fn as_markdown(title: &str, lines: &[DetailLine]) -> String {
     let line = |line: &DetailLine| match (line.label.is_empty(), line.scope) {
-        (false, _) => format!("- **{}**: {}\n", line.label, line.text),
+        (false, _) => format!("- **{}**: {}\n", line.label, line.words()),
         (true, Scope::TextStrong) => format!("\n### {}\n\n", line.text),
-        (true, _) => format!("{}\n\n", line.text),
+        (true, _) => format!("{}\n\n", line.words()),
     };
     std::iter::once(format!("## {title}\n\n")).chain(lines.iter().map(line)).collect()
 }
 
-/// A line after wrapping: label (or nothing), text, style.
-pub type Wrapped = (String, String, Scope);
+/// A line after wrapping.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wrapped {
+    /// The label, or blanks below it, or nothing.
+    pub label: String,
+    /// The text.
+    pub text: String,
+    /// Its style.
+    pub scope: Scope,
+    /// A drawing behind the text.
+    pub drawing: Parts,
+}
+
+impl Wrapped {
+    /// Label, text and drawing, each with its style; in an indented text, the names of plugins
+    /// stand out.
+    pub fn parts(&self) -> impl Iterator<Item = (&str, Scope)> {
+        let (name, rest) = match self.label.is_empty() {
+            true => leading_name(&self.text),
+            false => ("", self.text.as_str()),
+        };
+        let name = [(name, if self.scope == Scope::Text { Scope::Name } else { self.scope })];
+        let label = [(self.label.as_str(), Scope::TextDim)];
+        let drawing = self.drawing.iter().map(|(text, scope)| (text.as_str(), *scope));
+        label.into_iter().chain(name).chain([(rest, self.scope)]).chain(drawing)
+    }
+}
+
+/// The name of a plugin at the beginning of an indented line, with the blanks before it, and the
+/// rest.
+fn leading_name(text: &str) -> (&str, &str) {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let word = text[indent..].find(|c: char| !c.is_ascii_alphanumeric());
+    let end = word.map_or(text.len(), |at| indent + at);
+    let word = &text[indent..end];
+    let capitals = word.chars().filter(char::is_ascii_uppercase).count();
+    let is_name = indent > 1
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+        && (2..word.len()).contains(&capitals)
+        && text[end..].starts_with([':', ' ']);
+    text.split_at(if is_name { end } else { 0 })
+}
 
 /// `lines` in `columns` terminal columns.
 pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
@@ -78,7 +133,8 @@ pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
         };
         for (i, text) in rows.into_iter().enumerate() {
             let label = if i == 0 { label.clone() } else { " ".repeat(width(&label)) };
-            out.push((label, text, line.scope));
+            let drawing = if i == 0 { line.drawing.clone() } else { Parts::new() };
+            out.push(Wrapped { label, text, scope: line.scope, drawing });
         }
     }
     out
@@ -118,9 +174,8 @@ impl GridSource for LineGrid {
         GridColumn { width: Width::Between(10, u16::MAX), ..GridColumn::default() }
     }
     fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
-        if let Some((label, text, scope)) = self.0.get(row) {
-            out.set(label, *scope);
-            out.text.push_str(text);
+        for (text, scope) in self.0.get(row).into_iter().flat_map(Wrapped::parts) {
+            out.part(text, scope);
         }
     }
 }
@@ -148,7 +203,7 @@ mod tests {
         ];
         let lines = rows.map(DetailLine::text);
         let shown = |columns| -> Vec<String> {
-            wrapped(&lines, columns).into_iter().map(|(_, text, _)| text).collect()
+            wrapped(&lines, columns).into_iter().map(|line| line.text).collect()
         };
         assert_eq!(shown(40), rows);
         let narrow =
@@ -161,7 +216,7 @@ mod tests {
         let lines =
             [DetailLine::field("message", "0/3 nodes are available"), DetailLine::text("end")];
         let shown: Vec<String> =
-            wrapped(&lines, 30).into_iter().map(|(l, t, _)| format!("{l}{t}")).collect();
+            wrapped(&lines, 30).into_iter().map(|line| line.label + &line.text).collect();
         assert_eq!(shown, ["message       0/3 nodes are", "              available", "end"]);
     }
 }

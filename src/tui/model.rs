@@ -2,10 +2,11 @@
 //!
 //! Views never see the session itself, so a frame cannot wait for it or change it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use super::lines::DetailLine;
 use crate::report::outline::{Item, Outline};
 use kubestep_api::intern::Symbol;
 pub use kubestep_api::words::span;
@@ -13,9 +14,10 @@ use kubestep_api::{Pod, Time};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::trace::Entry;
+use kubestep_debug::why::preemption::Budget;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
-use kubestep_framework::record::{CycleRecord, QueueName};
+use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_framework::stopwatch::Spent;
 use kubestep_live::scheduling::LeaderStatus;
 use kubestep_live::{Decision, Outage};
@@ -76,6 +78,10 @@ pub struct Model {
     pub why: Option<FoldedOutline>,
     /// The pod groups.
     pub groups: Option<FoldedOutline>,
+    /// Why a pod is where it is, for the pane beside the rows.
+    pub answer: Option<Answer>,
+    /// The candidates of a cycle before it preempted.
+    pub before_preemption: Option<Arc<BeforePreemption>>,
     /// Breakpoints and watches.
     pub breakpoints: Vec<BreakpointRow>,
     /// The branch that is worked on; "" for the original.
@@ -90,6 +96,26 @@ pub struct Model {
     pub names: Arc<ArgumentNames>,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
+}
+
+/// Why a pod is where it is at the position.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// The verdict first; empty if there is no such pod.
+    pub lines: Vec<DetailLine>,
+}
+
+/// The candidate nodes of a cycle before it preempted.
+#[derive(Clone, Debug, Default)]
+pub struct BeforePreemption {
+    /// The cycle, by its number.
+    pub cycle: u64,
+    /// The nodes with their pods.
+    pub nodes: Vec<Arc<NodeInfo>>,
+    /// The disruption budgets of each victim that has any.
+    pub budgets: Vec<(NamespacedName, Budget)>,
 }
 
 /// What the arguments of commands can name.
@@ -119,6 +145,8 @@ pub enum ModelPart {
     Recording,
     /// The labels of the cycle's nodes, where the cluster at the position is known without a replay.
     CycleNodes,
+    /// The same, and the candidates before the cycle preempted.
+    Preemption,
     /// Nodes, nominations and pods at Permit.
     Nodes,
     /// Pods in queues.
@@ -138,7 +166,8 @@ pub enum ModelPart {
 impl ModelPart {
     /// Whether it shows the cluster as it is at the debugger's position.
     pub fn shows_cluster(self) -> bool {
-        !matches!(self, ModelPart::Recording | ModelPart::CycleNodes | ModelPart::Times)
+        use ModelPart::{CycleNodes, Preemption, Recording, Times};
+        !matches!(self, Recording | CycleNodes | Preemption | Times)
     }
 }
 
@@ -380,6 +409,9 @@ impl PodPlace {
     }
 }
 
+/// Newest cycles whose pods are looked at.
+const RECENT: usize = 200;
+
 impl Model {
     /// The cycle on show: one that is inspected, or the newest up to the debugger's position.
     pub fn cycle(&self) -> Option<&Arc<CycleRecord>> {
@@ -457,8 +489,18 @@ impl Model {
         past[..over].iter().rev().find(|c| c.pod == pod)
     }
 
+    /// Whether some pod is known to be pending: in a queue, or rejected by the last of its recent cycles.
+    pub fn has_pending(&self) -> bool {
+        let mut seen = HashSet::new();
+        let recent = self.past_cycles().iter().rev().take(RECENT);
+        let mut last = recent.filter(|cycle| seen.insert(cycle.pod));
+        let under_way = self.is_under_way() || !self.idle;
+        let rejected = |cycle: &Arc<CycleRecord>| cycle.outcome == Outcome::Unschedulable;
+        under_way || !self.queued.is_empty() || last.any(rejected)
+    }
+
     /// The cycles up to the position.
-    fn past_cycles(&self) -> &[Arc<CycleRecord>] {
+    pub fn past_cycles(&self) -> &[Arc<CycleRecord>] {
         let count = self.position.map_or(0, |position| position.cycle + 1);
         self.cycles.get(..count).unwrap_or(&self.cycles)
     }

@@ -63,6 +63,7 @@ impl Offscreen {
         while interface.app.is_running() || interface.driver.is_working() {
             interface.work();
         }
+        interface.answer();
     }
 }
 

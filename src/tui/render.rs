@@ -8,7 +8,7 @@ use super::action::{Input, Suggestions};
 use super::app::App;
 use super::glyph::MARKED;
 use super::layout::{self, Tier};
-use super::lines::wrapped;
+use super::lines::{DetailLine, wrapped};
 use super::model::Model;
 use super::prompt::{LONGEST, Prompt, Purpose};
 use super::text::{Cut, fit, width};
@@ -82,9 +82,11 @@ fn draw_view(
     let (detail_focused, _) = app.detail_state();
     let grid = app.grid(id);
     let inner = Rect { y: rows.y + 1, height: rows.height.saturating_sub(1), ..rows };
+    let inner = draw_banner(buffer, inner, &*source, paint);
     let mut cursor = grid::draw(buffer, inner, &*source, grid, paint, !detail_focused);
     let mut notes = title_notes(&*source, grid);
     notes.extend(as_of(id, model));
+    notes.extend(source.note());
     let room = usize::from(rows.width).saturating_sub(3 * notes.len() + 2);
     let room = room.saturating_sub(notes.iter().map(|note| width(note)).sum());
     notes.extend(hidden_columns(grid).filter(|note| width(note) + 3 <= room));
@@ -94,10 +96,27 @@ fn draw_view(
     }
     let selected = grid.selected_row().map(|row| (row, grid.column));
     let marked = selected.is_some_and(|(row, _)| grid.marks().contains(&source.key(row)));
-    if let Some(at) = draw_detail(buffer, detail, (app, marked), &*source, selected, paint) {
+    let lines = selected.map(|(row, column)| source.detail(row, column)).unwrap_or_default();
+    let lines = with_answer(lines, app, model);
+    if let Some(at) = draw_detail(buffer, detail, (app, marked), &lines, paint) {
         cursor = Some(at);
     }
     cursor
+}
+
+/// The drawing above the rows, where these keep the larger part; the room that is left.
+fn draw_banner(buffer: &mut Buffer, area: Rect, source: &dyn View, paint: &Paint) -> Rect {
+    let lines = source.banner(area.width.saturating_sub(3));
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
+    if height == 0 || height.saturating_mul(3) > area.height {
+        return area;
+    }
+    for (y, parts) in (area.y..area.bottom()).zip(&lines) {
+        let line = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
+        let put = |x, (text, scope): &(String, Scope)| paint.put(buffer, line, x, y, text, *scope);
+        parts.iter().fold(line.x, put);
+    }
+    Rect { y: area.y + height, height: area.height - height, ..area }
 }
 
 /// Of which moment the rows are, where that is not the present.
@@ -173,17 +192,28 @@ fn draw_empty(buffer: &mut Buffer, area: Rect, source: &dyn View, grid: &GridSta
     }
 }
 
+/// The details with the answer for the selected row's pod, once it is there: before them where the
+/// row is the pod, behind them where it is a step of its cycle.
+fn with_answer(details: Vec<DetailLine>, app: &App, model: &Model) -> Vec<DetailLine> {
+    let pod = app.answered_pod(model);
+    let answer = model.answer.as_ref().filter(|answer| Some(answer.pod) == pod);
+    let Some(answer) = answer.filter(|answer| !answer.lines.is_empty()) else { return details };
+    let parts = match app.view() {
+        ViewId::Cycle => [details, answer.lines.clone()],
+        _ => [answer.lines.clone(), details],
+    };
+    parts.join(&DetailLine::text(""))
+}
+
 /// What is to be said about the selected cell; scrolls when it has the keys.
 fn draw_detail(
     buffer: &mut Buffer,
     area: Rect,
     (app, marked): (&mut App, bool),
-    source: &dyn View,
-    selected: Option<(usize, usize)>,
+    lines: &[DetailLine],
     paint: &Paint,
 ) -> Option<Position> {
-    let lines = selected.map(|(row, column)| source.detail(row, column)).unwrap_or_default();
-    let lines = wrapped(&lines, usize::from(area.width.saturating_sub(2)));
+    let lines = wrapped(lines, usize::from(area.width.saturating_sub(2)));
     let room = usize::from(area.height.saturating_sub(1));
     let (focused, scroll) = app.detail_state();
     let last = lines.len().saturating_sub(room);
@@ -199,9 +229,9 @@ fn draw_detail(
         notes.push(format!("{}{hint}", count(more, "more line")));
     }
     draw_rule(buffer, area, &notes, focused, paint);
-    for (y, (label, text, scope)) in (area.y + 1..area.bottom()).zip(lines.iter().skip(scroll)) {
-        let x = paint.put(buffer, area, area.x + 1, y, label, Scope::TextDim);
-        paint.put(buffer, area, x, y, text, *scope);
+    for (y, line) in (area.y + 1..area.bottom()).zip(lines.iter().skip(scroll)) {
+        let put = |x, (text, scope): (&str, Scope)| paint.put(buffer, area, x, y, text, scope);
+        line.parts().fold(area.x + 1, put);
     }
     app.set_detail_room(last);
     focused.then(|| Position::new(area.x + 1, (area.y + 1).min(area.bottom().saturating_sub(1))))
@@ -287,7 +317,7 @@ fn draw_bottom(
     (input, ghost): (&Input, &str),
     paint: &Paint,
 ) -> Option<Position> {
-    let (list, help) = input.hints(app.view());
+    let (list, help) = input.hints(app.view(), model);
     hints::draw(buffer, screen.hints, &list, &help, paint);
     let note = prompt_note(app);
     let Some(open) = app.prompt() else {

@@ -271,8 +271,9 @@ impl Input {
     }
 
     /// The hints of the last line, and help, which always fits.
-    pub fn hints(&self, view: ViewId) -> (Vec<KeyHint>, KeyHint) {
+    pub fn hints(&self, view: ViewId, model: &Model) -> (Vec<KeyHint>, KeyHint) {
         let valid = all().filter(|action| !action.hint.is_empty() && action.views.has(view));
+        let valid = valid.filter(|action| action.name != "fix" || model.has_pending());
         // What works only here is least known, so it comes first.
         let (here, everywhere): (Vec<_>, Vec<_>) =
             valid.partition(|action| action.views != ViewSet::ALL);

@@ -13,14 +13,14 @@ use kubestep_framework::pod::NamespacedName;
 pub const ACTIONS: &[Action] = &[
     Action::new("open", &["enter"], "Look into the selected row; Esc returns, t goes there",
         |app, model, _| app.open(model)).hint("open").search("inspect"),
-    Action::new("describe", &["d"], "Everything about the selected row, in one window",
-        |app, model, _| app.describe(model)).hint("describe").search("details yaml spec"),
     Action::new("why", &["W"], "Why the pod is pending, or on its node: everything that blocks it",
         |app, model, _| of_pod(app, model, Command::Why)).hint("why")
         .search("explain pending unschedulable reason cause"),
     Action::new("fix", &["X"], "The smallest changes that would make the pod fit, each tried on a copy",
-        |app, model, _| of_pod(app, model, Command::Fixes))
+        |app, model, _| of_pod(app, model, Command::Fixes)).hint("fix")
         .search("remedy solve suggest unschedulable pending"),
+    Action::new("describe", &["d"], "Everything about the selected row, in one window",
+        |app, model, _| app.describe(model)).hint("describe").search("details yaml spec"),
     Action::new("copy", &["y"], "Copy the details of the selected row, as text",
         |app, model, _| app.copy(model, lines::as_text)).search("yank clipboard"),
     Action::new("copy-markdown", &["Y"], "The same as Markdown, for an issue or a chat",

@@ -16,6 +16,7 @@ mod live;
 mod marks;
 mod navigation;
 pub mod presets;
+mod shapes;
 mod views;
 mod waiting;
 mod whatif;
@@ -24,6 +25,7 @@ pub use general::INTERRUPTED;
 pub use input::{Input, Suggestions};
 pub use keymap::Keymap;
 pub use presets::Preset;
+pub use whatif::subject;
 
 use std::fmt;
 
@@ -255,7 +257,7 @@ pub struct Group {
 }
 
 /// The table.
-pub const GROUPS: [Group; 10] = [
+pub const GROUPS: [Group; 11] = [
     Group { title: "Debugger", actions: execution::ACTIONS },
     Group { title: "Breakpoints and watches", actions: breakpoints::ACTIONS },
     Group { title: "Look closer", actions: inspect::ACTIONS },
@@ -264,6 +266,7 @@ pub const GROUPS: [Group; 10] = [
     Group { title: "Live cluster", actions: live::ACTIONS },
     Group { title: "What if", actions: whatif::ACTIONS },
     Group { title: "Views", actions: views::ACTIONS },
+    Group { title: "Fold, group, map", actions: shapes::ACTIONS },
     Group { title: "Move", actions: navigation::ACTIONS },
     Group { title: "General", actions: general::ACTIONS },
 ];

@@ -9,7 +9,6 @@ use crate::tui::view::{self, ViewId};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ObjectKey};
 use kubestep_debug::edit::configuration;
-use kubestep_framework::node::NodeId;
 use kubestep_framework::pod::NamespacedName;
 
 const SCORES: ViewSet = ViewSet::of(&[ViewId::Scores]);
@@ -88,14 +87,14 @@ fn differences(app: &App, argument: &str) -> Result<Effect, String> {
 /// Changes the weight of the plugin whose column is selected.
 fn weigh(app: &App, model: &Model, by: i64) -> Result<Effect, String> {
     let column = app.selected_column();
-    let plugin = column.and_then(|column| view::scores_plugin(model, column));
+    let plugin = column.and_then(|column| app.source(model).plugin_of(column));
     let plugin = plugin.or_else(|| view::decisive_plugin(model));
     let plugin = plugin.ok_or("no plugin scored the nodes of this cycle")?;
     session(WhatIfCommand::Weigh(plugin, by))
 }
 
 /// The object that the selected row is about.
-pub(super) fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
+pub fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
     let row = app.selected_row();
     let pod = |key: NamespacedName| ObjectKey {
         kind: Kind::Pod,
@@ -109,11 +108,8 @@ pub(super) fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
             let metadata = &model.pods.get(row?)?.pod.metadata;
             Some(pod(NamespacedName::new(metadata.namespace, metadata.name)))
         }
-        ViewId::Nodes => Some(node(model.nodes.get(row?)?.name)),
-        ViewId::Filter | ViewId::Scores => {
-            // The rows of both are nodes, known by their slots.
-            let slot = app.source(model).key(row?);
-            let name = model.cycle()?.nodes.name(NodeId(u32::try_from(slot).ok()?));
+        ViewId::Nodes | ViewId::Filter | ViewId::Scores => {
+            let name = app.source(model).node_of(row?, app.selected_column()?)?;
             (!name.is_empty()).then(|| node(name))
         }
         ViewId::Timeline => Some(pod(model.cycles.get(row?)?.pod)),

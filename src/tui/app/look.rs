@@ -110,7 +110,7 @@ impl App {
         } else if !model.at_end {
             ("REPLAY", Scope::ChipReplay)
         } else if model.idle {
-            ("IDLE", Scope::Chip)
+            ("IDLE", Scope::ChipIdle)
         } else {
             ("PAUSED", Scope::Chip)
         }

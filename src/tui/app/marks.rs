@@ -3,9 +3,7 @@
 use super::{App, Effect};
 use crate::tui::compare;
 use crate::tui::model::Model;
-use crate::tui::view::ViewId;
 use crate::tui::widget::status_line::Severity;
-use kubestep_framework::node::NodeId;
 
 impl App {
     /// Marks the selected row, or takes its mark away.
@@ -83,12 +81,7 @@ impl App {
             };
             return Err(words.into());
         };
-        let node = |row: usize| match (self.view, u32::try_from(source.key(row))) {
-            (ViewId::Nodes, _) => model.nodes.get(row).map(|node| node.name),
-            (_, Ok(slot)) => model.cycle().map(|cycle| cycle.nodes.name(NodeId(slot))),
-            _ => None,
-        };
-        let (Some(a), Some(b)) = (node(*a), node(*b)) else {
+        let (Some(a), Some(b)) = (source.node_of(*a, 0), source.node_of(*b, 0)) else {
             return Err("these rows are no nodes of the cycle".into());
         };
         let table = compare::nodes(model, a, b);

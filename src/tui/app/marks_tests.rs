@@ -42,7 +42,7 @@ fn marks_stay_on_their_rows_when_the_order_changes_and_belong_to_their_view() {
 fn what_is_marked_is_copied_together() {
     let story = story("5vjvy");
     let [Effect::Copy(text)] = story.effects.as_slice() else { panic!("{:?}", story.effects) };
-    assert!(text.contains("open: node-a") && text.contains("open: node-b"), "{text}");
+    assert!(text.contains("node-a: open") && text.contains("node-b: open"), "{text}");
     assert!(!text.contains("node-c"), "{text}");
 }
 

@@ -14,6 +14,7 @@ mod prompt;
 mod random_tests;
 mod say;
 mod select;
+mod shape;
 #[cfg(test)]
 mod silent_tests;
 #[cfg(test)]
@@ -32,7 +33,7 @@ use super::model::CyclePosition;
 use super::prompt::Prompt;
 use super::speed::Speed;
 use super::theme::{Library, Theme, ThemeError};
-use super::view::ViewId;
+use super::view::{Shape, ViewId};
 use super::widget::grid::GridState;
 use super::widget::status_line::Severity;
 
@@ -90,6 +91,7 @@ pub struct App {
     history: Vec<ViewId>,
     history_at: usize,
     grids: BTreeMap<ViewId, GridState>,
+    shapes: BTreeMap<ViewId, Shape>,
     /// The position each view's selection has followed to, and what was inspected.
     followed: BTreeMap<ViewId, Followed>,
     /// The view from which a cycle was inspected.
@@ -125,6 +127,7 @@ impl App {
             history: vec![ViewId::Cycle],
             history_at: 0,
             grids: BTreeMap::new(),
+            shapes: BTreeMap::new(),
             followed: BTreeMap::new(),
             inspected_from: None,
             detail_scroll: 0,

@@ -29,7 +29,12 @@ impl App {
 
     /// The rows of the view on screen.
     pub fn source<'a>(&self, model: &'a Model) -> Box<dyn View + 'a> {
-        self.view.rows(ViewContext { model, messages: self.messages.clone(), width: self.room() })
+        self.view.rows(ViewContext {
+            model,
+            messages: self.messages.clone(),
+            width: self.room(),
+            shape: self.current_shape(),
+        })
     }
 
     /// Terminal columns that the view may fill: as many as it likes where wide columns are wanted.
@@ -45,7 +50,7 @@ impl App {
     pub(super) fn revision(&self, model: &Model) -> u64 {
         match self.view {
             ViewId::Messages => self.messages.revision(),
-            _ => model.revision,
+            _ => model.revision.wrapping_add(self.current_shape().revision() << 40),
         }
     }
 

@@ -124,7 +124,8 @@ fn every_view_sorts_by_every_column_both_ways() {
         }
         let columns = story.app.source(&story.model).columns();
         for _ in 0..columns {
-            let header = |story: &mut Story| story.lines()[3].clone();
+            // A drawing may stand above the header.
+            let header = |story: &mut Story| story.lines()[3..5].join("\n");
             story = story.keys("o");
             assert!(header(&mut story).contains('▲'), "{}: {}", view.title(), header(&mut story));
             story = story.keys("o");

@@ -118,6 +118,10 @@ impl App {
                 self.ask(Purpose::Command, &command);
                 Effect::None
             }
+            OnEnter::Fold(key) => {
+                self.shape(self.view).toggle(key);
+                Effect::None
+            }
             OnEnter::Run(command) => {
                 if matches!(command, Command::WhyView(_)) {
                     self.show(ViewId::Why);

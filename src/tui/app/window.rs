@@ -319,6 +319,9 @@ impl App {
                 let lines = lines.iter().map(DetailLine::text).collect();
                 self.push_window(Window::new(&title, "/ filter  Esc close", Content::Lines(lines)));
             }
+            WindowContent::Answer(title, lines) => {
+                self.push_window(Window::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+            }
             WindowContent::Branches(title, lines) => {
                 let footer = "Enter go to the branch  / filter  Esc close";
                 self.push_window(Window::new(&title, footer, Content::Choices(lines)));

@@ -52,7 +52,7 @@ fn break_here_sets_and_removes_at_the_selected_row() {
     let mut live = live.keys("b");
     assert!(live.text().contains("removed"));
     assert_eq!(marked(&mut live), 0);
-    let mut live = live.keys("n0jb");
+    let mut live = live.keys("n0kb");
     assert!(live.text().contains("breakpoint 2: "), "{}", live.text());
     assert!(live.keys("3llb").text().contains("breakpoint 3: Filter/"));
     assert!(wide("tour").keys("nB").keys("b").text().contains("no breakpoint can sit"));

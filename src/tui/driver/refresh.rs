@@ -111,6 +111,9 @@ impl Driver {
         if self.replay.work.is_none() {
             self.refresh_part(part);
         }
+        if part == ModelPart::Preemption {
+            self.refresh_preemption();
+        }
     }
 
     /// Whether the state at the position is still being reached: call `work_slice`.
@@ -200,7 +203,7 @@ impl Driver {
                 model.pods = rows::pods(world);
                 model.nominated = rows::nominated(world);
             }
-            ModelPart::Nodes | ModelPart::CycleNodes
+            ModelPart::Nodes | ModelPart::CycleNodes | ModelPart::Preemption
                 if std::mem::take(&mut freshness.old_nodes) =>
             {
                 refresh_nodes(model, world);
@@ -293,6 +296,7 @@ impl Driver {
             (freshness.old_queues, freshness.old_pods, freshness.old_nodes) = (true, true, true);
             (freshness.old_groups, freshness.old_watches) = (true, true);
             freshness.state = state;
+            self.model.answer = None;
         }
     }
 }

@@ -5,9 +5,9 @@ mod tests;
 #[cfg(test)]
 mod view_tests;
 
-use super::Driver;
+use super::{Driver, answer};
 use crate::report::outline::{Item, To};
-use crate::report::why::{Detail, of_node, outline, text};
+use crate::report::why::{of_node, outline};
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::{FoldedOutline, OutlineKind};
 use crate::tui::view::ViewId;
@@ -19,7 +19,10 @@ impl Driver {
     /// Why the pod is where it is, at the position.
     pub(super) fn why(&mut self, pod: NamespacedName) -> CommandResult {
         match ask(&mut self.session, pod, &[]) {
-            Some(why) => window(format!("Why {pod}?"), &text(&why, &Detail::default())),
+            Some(why) => {
+                let window = WindowContent::Answer(format!("Why {pod}?"), answer::lines(&why));
+                CommandResult::window(window)
+            }
             None => gone(pod),
         }
     }
@@ -60,11 +63,6 @@ impl Driver {
         self.model.revision += 1;
         CommandResult::default()
     }
-}
-
-fn window(title: String, text: &str) -> CommandResult {
-    let lines = text.lines().map(str::to_owned).collect();
-    CommandResult::window(WindowContent::Lines(title, lines))
 }
 
 pub(super) fn gone(pod: NamespacedName) -> CommandResult {

@@ -110,6 +110,36 @@ scopes! {
     Score4 = "score.4",
     /// Highest fifth.
     Score5 = "score.5",
+    /// A bar that is less than two thirds full.
+    LoadLow = "load.low",
+    /// A bar that is less than nine tenths full.
+    LoadHigh = "load.high",
+    /// A bar that is fuller.
+    LoadFull = "load.full",
+    /// Room of a bar that is reserved.
+    LoadReserved = "load.reserved",
+    /// The free part of a bar.
+    LoadTrack = "load.track",
+    /// Series 1 of a drawing: a plugin's share, a victim.
+    Series1 = "series.1",
+    /// Series 2 of a drawing: a plugin's share, a victim.
+    Series2 = "series.2",
+    /// Series 3 of a drawing: a plugin's share, a victim.
+    Series3 = "series.3",
+    /// Series 4 of a drawing: a plugin's share, a victim.
+    Series4 = "series.4",
+    /// Series 5 of a drawing: a plugin's share, a victim.
+    Series5 = "series.5",
+    /// Series 6 of a drawing: a plugin's share, a victim.
+    Series6 = "series.6",
+    /// Series 7 of a drawing: a plugin's share, a victim.
+    Series7 = "series.7",
+    /// Series 8 of a drawing: a plugin's share, a victim.
+    Series8 = "series.8",
+    /// A plugin's name within a text.
+    Name = "name",
+    /// The mode word when nothing is left to do.
+    ChipIdle = "chip.idle",
     /// A node that shares the highest total.
     ScoreTie = "score.tie",
     /// The chosen node.
@@ -126,6 +156,22 @@ impl Scope {
             60..=79 => Scope::Score4,
             80.. => Scope::Score5,
         }
+    }
+
+    /// The scope of a bar that is so full, in thousandths.
+    pub fn of_load(thousandths: i64) -> Scope {
+        match thousandths {
+            i64::MIN..=666 => Scope::LoadLow,
+            667..=899 => Scope::LoadHigh,
+            900.. => Scope::LoadFull,
+        }
+    }
+
+    /// The scope of a series of a drawing; after the last comes the first again.
+    pub fn of_series(number: usize) -> Scope {
+        use Scope::{Series1, Series2, Series3, Series4, Series5, Series6, Series7, Series8};
+        let all = [Series1, Series2, Series3, Series4, Series5, Series6, Series7, Series8];
+        all[number % all.len()]
     }
 
     /// Whether a theme key is a scope's name or a prefix of one.

@@ -10,11 +10,12 @@
 
 use std::fmt::Write as _;
 
-use super::{OnEnter, View, ViewId, shared, verdict};
-use crate::tui::glyph::VerdictSign;
+use super::{OnEnter, Shape, View, ViewId, funnel, shared, verdict};
+use crate::tui::glyph::{FOLDS, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
+use crate::tui::widget::bar::Parts;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use indexmap::IndexMap;
 use kubestep_api::intern::Symbol;
@@ -30,6 +31,24 @@ struct Row {
     /// Of a filter plugin that rejects some nodes: how many pass, of how many.
     share: Option<(usize, usize)>,
     words: String,
+    /// Of a line that stands for skipped plugins: how many, and whether they are folded.
+    skipped: Option<(usize, bool)>,
+}
+
+impl Row {
+    fn new(
+        (point, plugin): (ExtensionPoint, Option<Symbol>),
+        verdict: VerdictSign,
+        words: String,
+    ) -> Row {
+        Row { point, plugin, verdict, share: None, words, skipped: None }
+    }
+
+    fn key(&self) -> u64 {
+        let plugin = self.plugin.unwrap_or_default();
+        let kind = if self.skipped.is_some() { "skipped" } else { "" };
+        shared::key_of_text(&format!("{} {plugin}{kind}", self.point.name()))
+    }
 }
 
 /// The rows of the overview.
@@ -42,17 +61,69 @@ pub struct CycleView<'a> {
 
 impl<'a> CycleView<'a> {
     /// The cycle at the debugger's position.
-    pub fn new(model: &'a Model) -> CycleView<'a> {
+    pub fn new(model: &'a Model, shape: &Shape) -> CycleView<'a> {
         let rows = model.cycle().map(|cycle| rows(cycle)).unwrap_or_default();
-        let front = model.stepped_frame().and_then(|frame| row_of(&rows, frame));
+        let frame = model.stepped_frame();
+        // Who steps through skipped plugins sees each.
+        let stands_on = frame.and_then(|frame| row_of(&rows, frame));
+        let stands_on = stands_on.and_then(|row| rows.get(row)).map(|row| (row.point, row.verdict));
+        let rows = folded(rows, |row| {
+            shape.is_open(row.key()) || stands_on == Some((row.point, VerdictSign::Skip))
+        });
+        let front = frame.and_then(|frame| row_of(&rows, frame));
         CycleView { model, rows, front }
     }
+
+    /// The plugin that decided why the pod has no node: at Filter that which fewest nodes pass.
+    fn decisive(&self) -> Option<usize> {
+        use VerdictSign::{Error, Unresolvable, Unschedulable, Wait};
+        let rejects =
+            |row: &Row| matches!(row.verdict, Unschedulable | Unresolvable | Error | Wait);
+        let cycle = self.model.cycle()?;
+        let rows = self.rows.iter().enumerate();
+        let failing = || rows.clone().filter(|(_, row)| row.plugin.is_some() && rejects(row));
+        let at_filter = failing().filter(|_| cycle.feasible.is_empty());
+        let passing = at_filter.filter_map(|(at, row)| Some((row.share?.0, at)));
+        let elsewhere = || failing().find(|(_, row)| row.share.is_none()).map(|(at, _)| at);
+        passing.min().map(|(_, at)| at).or_else(elsewhere)
+    }
+}
+
+/// The rows with the skipped plugins of each point in one line, unless they `are_open` for that line.
+fn folded(rows: Vec<Row>, are_open: impl Fn(&Row) -> bool) -> Vec<Row> {
+    let mut shown: Vec<Row> = Vec::with_capacity(rows.len());
+    let mut rows = rows.into_iter().peekable();
+    while let Some(head) = rows.next() {
+        let point = head.point;
+        shown.push(head);
+        let mut plugins = Vec::new();
+        while let Some(row) = rows.next_if(|row| row.point == point) {
+            plugins.push(row);
+        }
+        let is_skipped = |row: &Row| row.verdict == VerdictSign::Skip;
+        let names = plugins.iter().filter(|row| is_skipped(row)).filter_map(|row| row.plugin);
+        let names: Vec<Symbol> = names.collect();
+        if names.len() < 2 {
+            shown.extend(plugins);
+            continue;
+        }
+        let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+        let mut line = Row::new((point, None), VerdictSign::Skip, words.join(", "));
+        line.skipped = Some((names.len(), true));
+        let open = are_open(&line);
+        line.skipped = Some((names.len(), !open));
+        shown.extend(plugins.into_iter().filter(|row| open || !is_skipped(row)));
+        shown.push(line);
+    }
+    shown
 }
 
 /// The line of a frame: of its plugin, else of its point.
 fn row_of(rows: &[Row], frame: Frame) -> Option<usize> {
     let point = frame.point?;
-    let exact = rows.iter().position(|r| r.point == point && r.plugin == frame.plugin);
+    let exact = rows
+        .iter()
+        .position(|r| r.point == point && r.plugin == frame.plugin && r.skipped.is_none());
     exact.or_else(|| rows.iter().position(|r| r.point == point))
 }
 
@@ -76,11 +147,11 @@ fn push_statuses(rows: &mut Vec<Row>, point: ExtensionPoint, answers: &[PluginSt
     for answer in answers {
         let verdict = verdict::of_code(answer.status.code());
         let words = status_words(answer);
-        rows.push(Row { point, plugin: Some(answer.plugin), verdict, share: None, words });
+        rows.push(Row::new((point, Some(answer.plugin)), verdict, words));
     }
     let verdict = worst(rows[at..].iter().map(|r| r.verdict));
     let words = if answers.is_empty() { "did not run".to_owned() } else { String::new() };
-    rows.insert(at, Row { point, plugin: None, verdict, share: None, words });
+    rows.insert(at, Row::new((point, None), verdict, words));
 }
 
 fn status_words(answer: &PluginStatus) -> String {
@@ -124,10 +195,10 @@ fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
     };
     let share =
         (!cycle.filter.plugins.is_empty()).then(|| (cycle.feasible.len(), evaluated(cycle)));
-    rows.push(Row { point, plugin: None, verdict, share, words });
+    rows.push(Row { share, ..Row::new((point, None), verdict, words) });
     for column in &cycle.filter.plugins {
         let (verdict, share, words) = filter_row(cycle, column);
-        rows.push(Row { point, plugin: Some(column.plugin), verdict, share, words });
+        rows.push(Row { share, ..Row::new((point, Some(column.plugin)), verdict, words) });
     }
 }
 
@@ -215,10 +286,10 @@ fn push_score(rows: &mut Vec<Row>, cycle: &CycleRecord) {
         (0, _) => (VerdictSign::NotEvaluated, "did not run".to_owned()),
         _ => (VerdictSign::Success, score_words(cycle)),
     };
-    rows.push(Row { point, plugin: None, verdict, share: None, words });
+    rows.push(Row::new((point, None), verdict, words));
     for column in &cycle.score.plugins {
         let (verdict, words) = (VerdictSign::Success, column_words(cycle, column));
-        rows.push(Row { point, plugin: Some(column.plugin), verdict, share: None, words });
+        rows.push(Row::new((point, Some(column.plugin)), verdict, words));
     }
 }
 
@@ -254,7 +325,11 @@ impl GridSource for CycleView<'_> {
 
     fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => GridColumn::name("extension point", 30, 36),
+            0 => {
+                let names = self.rows.iter().filter_map(|row| row.plugin);
+                let widest = names.map(|name| name.len() + 2).max().unwrap_or(0);
+                GridColumn::fitted("extension point", 15, widest)
+            }
             1 => {
                 let share = |row: &Row| row.share.map(|(pass, of)| share_text(pass, of).len());
                 let widest = self.rows.iter().filter_map(share).max().unwrap_or(0);
@@ -271,7 +346,13 @@ impl GridSource for CycleView<'_> {
         };
         let Some(row) = self.rows.get(row) else { return };
         match (column, row.plugin) {
-            (0, None) => out.set(row.point.name(), Scope::TextStrong),
+            (0, None) => match row.skipped {
+                Some((number, folded)) => {
+                    let fold = FOLDS[usize::from(!folded)];
+                    out.set(&format!("  {fold} {number} skipped"), Scope::VerdictSkip);
+                }
+                None => out.set(row.point.name(), Scope::TextStrong),
+            },
             (0, Some(plugin)) => {
                 out.set("  ", Scope::Text);
                 out.text.push_str(&plugin);
@@ -280,6 +361,7 @@ impl GridSource for CycleView<'_> {
                 Some((pass, of)) => out.set(&share_text(pass, of), share_scope(pass, of)),
                 None => out.verdict(row.verdict),
             },
+            (_, None) if row.skipped.is_some() => out.set(&row.words, Scope::TextDim),
             (_, None) => out.set(&row.words, Scope::TextStrong),
             (_, Some(_)) => out.set(&row.words, Scope::Text),
         }
@@ -290,6 +372,10 @@ impl GridSource for CycleView<'_> {
 
     fn has_break(&self, row: usize) -> bool {
         self.model.has_break(|| self.place(row, 0))
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        self.rows.get(row).map_or(0, Row::key)
     }
 
     fn is_current(&self, row: usize) -> bool {
@@ -304,7 +390,7 @@ impl GridSource for CycleView<'_> {
 
 impl View for CycleView<'_> {
     fn place(&self, row: usize, _column: usize) -> Option<String> {
-        let row = self.rows.get(row)?;
+        let row = self.rows.get(row).filter(|row| row.skipped.is_none())?;
         let plugin = row.plugin.map(|plugin| format!("/{plugin}")).unwrap_or_default();
         Some(format!("{}{plugin}", row.point.name()))
     }
@@ -319,6 +405,13 @@ impl View for CycleView<'_> {
         }
     }
 
+    fn banner(&self, width: u16) -> Vec<Parts> {
+        let funnel = |cycle: &std::sync::Arc<CycleRecord>| {
+            funnel::draw(cycle, self.model, usize::from(width))
+        };
+        self.model.cycle().map(funnel).into_iter().collect()
+    }
+
     fn empty(&self) -> String {
         "No cycle yet: n runs the next one, c all of them; 2 shows the queues.".into()
     }
@@ -327,6 +420,16 @@ impl View for CycleView<'_> {
         let (Some(cycle), Some(row)) = (self.model.cycle(), self.rows.get(row)) else {
             return Vec::new();
         };
+        if row.skipped.is_some() {
+            return vec![
+                DetailLine::heading(format!(
+                    "Skipped at {}: nothing to check for this pod",
+                    row.point.name()
+                )),
+                DetailLine::text(&row.words),
+                DetailLine::field("Enter", "shows a line for each, or folds them"),
+            ];
+        }
         let mut lines = vec![subject(row)];
         if !row.words.is_empty() {
             lines.push(DetailLine::text(&row.words));
@@ -339,17 +442,21 @@ impl View for CycleView<'_> {
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
-        // At the start of a cycle nothing is marked, but the rows are shown from the top.
+        // At the start of a cycle that is over nothing is marked: what decided it is shown.
         self.model.frame()?;
-        Some((self.front.unwrap_or(0), None))
+        let decided = || self.decisive().filter(|_| !self.model.is_under_way());
+        Some((self.front.or_else(decided).unwrap_or(0), None))
     }
 
     fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
-        let row = self.rows.get(row)?;
+        let row = self.rows.get(row).filter(|row| row.skipped.is_none())?;
         self.model.at(Frame::new(row.point, row.plugin, None))
     }
 
     fn open(&self, row: usize, _column: usize) -> OnEnter {
+        if let Some(row) = self.rows.get(row).filter(|row| row.skipped.is_some()) {
+            return OnEnter::Fold(row.key());
+        }
         match self.rows.get(row).map(|r| r.point) {
             Some(ExtensionPoint::Filter) => OnEnter::View(ViewId::Filter),
             Some(ExtensionPoint::Score) => OnEnter::View(ViewId::Scores),

@@ -7,15 +7,21 @@
 mod breakpoints;
 mod configuration;
 mod cycle;
+#[cfg(test)]
+mod drawn_tests;
 pub(super) mod events;
 mod filter;
+mod funnel;
+mod heat;
 mod messages;
 mod nodes;
 mod outline;
 mod pods;
 mod preemption;
+mod preemption_bars;
 mod queues;
 mod scores;
+mod shape;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -29,11 +35,15 @@ use super::lines::DetailLine;
 use super::messages::Messages;
 use super::model::{CyclePosition, Model, ModelPart, OutlineKind};
 use super::theme::Scope;
+use super::widget::bar::Parts;
 use super::widget::grid::GridSource;
 use super::widget::tabs::{Tab, Tabs};
+use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 use kubestep_live::{Decision, Verdict};
+
+pub use shape::Shape;
 
 /// A view: rows, and what is to be said about them.
 pub trait View: GridSource {
@@ -41,6 +51,16 @@ pub trait View: GridSource {
     fn title(&self) -> String;
     /// What to say when there is no row, with what to do about it.
     fn empty(&self) -> String;
+    /// What is folded, to stand behind the title.
+    fn note(&self) -> Option<String> {
+        None
+    }
+
+    /// A drawing of the whole above the rows, in so many columns; line by line.
+    fn banner(&self, _width: u16) -> Vec<Parts> {
+        Vec::new()
+    }
+
     /// Everything about a cell.
     fn detail(&self, row: usize, column: usize) -> Vec<DetailLine>;
 
@@ -52,6 +72,26 @@ pub trait View: GridSource {
     /// Row, and where it matters column, of the debugger's position.
     fn current(&self) -> Option<(usize, Option<usize>)> {
         None
+    }
+
+    /// The node that a cell stands for.
+    fn node_of(&self, _row: usize, _column: usize) -> Option<Symbol> {
+        None
+    }
+
+    /// The plugin whose scores a column shows.
+    fn plugin_of(&self, _column: usize) -> Option<Symbol> {
+        None
+    }
+
+    /// A row as one cell of the view's heat map with that number.
+    fn map_cell(&self, _row: usize, _map: usize) -> (&'static str, Scope) {
+        (" ", Scope::Text)
+    }
+
+    /// What the signs of that heat map mean.
+    fn map_legend(&self, _map: usize) -> Parts {
+        Vec::new()
     }
 
     /// The moment of the recording that a cell stands for.
@@ -97,6 +137,8 @@ pub enum OnEnter {
     Run(Command),
     /// The command line, with this typed already.
     Prompt(String),
+    /// The same view with what belongs to the row folded or unfolded: the row's key.
+    Fold(u64),
 }
 
 /// What the rows of a view are made of.
@@ -108,6 +150,8 @@ pub struct ViewContext<'a> {
     pub messages: Messages,
     /// Terminal columns that the view may fill.
     pub width: u16,
+    /// What is folded, grouped, or drawn as a map.
+    pub shape: Shape,
 }
 
 /// A row of the table of views. Tabs, keys, `:` commands, help and the reference are made from it.
@@ -163,23 +207,23 @@ macro_rules! enclosing {
 }
 
 views! {
-    Cycle { "overview" "0" "Cycle" Recording in Timeline, |cx| Box::new(cycle::CycleView::new(cx.model)),
+    Cycle { "overview" "0" "Cycle" Recording in Timeline, |cx| Box::new(cycle::CycleView::new(cx.model, &cx.shape)),
         "The cycle: every extension point with each plugin's status" }
     Timeline { "timeline" "1" "Timeline" Recording in nothing, |cx| Box::new(timeline::TimelineView(cx.model)),
         "All recorded cycles; Enter goes there" }
     Queues { "queues" "2" "Queues" Queues in Timeline, |cx| Box::new(queues::QueuesView(cx.model)),
         "The scheduling queues, with reasons and time left" }
-    Filter { "filters" "3" "Filter" CycleNodes in Cycle, |cx| Box::new(filter::FilterView::new(cx.model, cx.width)),
+    Filter { "filters" "3" "Filter" CycleNodes in Cycle, |cx| Box::new(filter::FilterView::new(cx.model, cx.width, cx.shape)),
         "The filter matrix: every plugin on every node" }
-    Scores { "scores" "4" "Scores" CycleNodes in Cycle, |cx| Box::new(scores::ScoresView::new(cx.model)),
+    Scores { "scores" "4" "Scores" CycleNodes in Cycle, |cx| Box::new(scores::ScoresView::new(cx.model, &cx.shape, cx.width)),
         "The scores: raw, normalized, times weight, total, rank" }
-    Nodes { "nodes" "5" "Nodes" Nodes in Timeline, |cx| Box::new(nodes::NodesView(cx.model)),
+    Nodes { "nodes" "5" "Nodes" Nodes in Timeline, |cx| Box::new(nodes::NodesView::new(cx.model, cx.shape, cx.width)),
         "The nodes with what is free on them" }
     Pods { "pods" "6" "Pods" Pods in Timeline, |cx| Box::new(pods::PodsView(cx.model)),
         "All pods of the cluster" }
     Waiting { "waiting" "7" "Waiting" Nodes in Timeline, |cx| Box::new(waiting::WaitingView(cx.model)),
         "Pods held at Permit, to allow or reject" }
-    Preemption { "preemption" "8" "Preemption" CycleNodes in Cycle, |cx| Box::new(preemption::PreemptionView::new(cx.model)),
+    Preemption { "preemption" "8" "Preemption" Preemption in Cycle, |cx| Box::new(preemption::PreemptionView::new(cx.model)),
         "Preemption: candidate nodes, victims, budgets" }
     Events { "events" "9" "Events" Recording in Timeline, |cx| Box::new(events::EventsView(cx.model)),
         "Queue moves and each queueing hint's answer" }
@@ -225,7 +269,24 @@ impl ViewId {
 
     /// Its rows.
     pub fn rows(self, context: ViewContext<'_>) -> Box<dyn View + '_> {
+        if let Some(map) = context.shape.map.filter(|map| *map < self.maps().len()) {
+            let (model, width) = (context.model, context.width);
+            let plain = ViewContext { shape: context.shape.plain(), ..context };
+            return Box::new(heat::HeatView::new(model, (self.spec().rows)(plain), map, width));
+        }
         (self.spec().rows)(context)
+    }
+}
+
+impl ViewId {
+    /// The names of its heat maps.
+    pub fn maps(self) -> &'static [&'static str] {
+        match self {
+            ViewId::Nodes => &["cpu", "memory", "pods"],
+            ViewId::Filter => &["verdict"],
+            ViewId::Scores => &["score"],
+            _ => &[],
+        }
     }
 }
 
@@ -281,9 +342,16 @@ fn evaluated(cycle: &CycleRecord) -> String {
     }
 }
 
-/// The plugin of a column of the score table.
-pub fn scores_plugin(model: &Model, column: usize) -> Option<kubestep_api::intern::Symbol> {
-    scores::ScoresView::new(model).plugin_of(column)
+/// The key of a node label that has a short name; without any name, that of the zone.
+pub fn label_key(name: &str) -> &str {
+    match name {
+        "" | "zone" => "topology.kubernetes.io/zone",
+        "region" => "topology.kubernetes.io/region",
+        "type" => "node.kubernetes.io/instance-type",
+        "pool" => "node.kubernetes.io/pool",
+        "arch" => "kubernetes.io/arch",
+        key => key,
+    }
 }
 
 /// The plugin whose scores differ the most between the chosen node and the next best; the one that
@@ -292,7 +360,7 @@ pub fn decisive_plugin(model: &Model) -> Option<kubestep_api::intern::Symbol> {
     if let Some((tried, _)) = model.weights.last() {
         return Some(*tried);
     }
-    scores::ScoresView::new(model).decisive_plugin()
+    scores::ScoresView::new(model, &Shape::default(), u16::MAX).decisive_plugin()
 }
 
 #[cfg(test)]

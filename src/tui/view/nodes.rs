@@ -1,24 +1,25 @@
 //! The nodes with what is requested of them and what is left.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shared::NAMES;
-use super::{View, shared};
-use crate::tui::glyph::VerdictSign;
+use super::{OnEnter, Shape, View, shared};
+use crate::tui::glyph::{FOLDS, SHADES, VerdictSign};
 use crate::tui::layout::Tier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
+use crate::tui::widget::bar::{Load, Parts};
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::Labels;
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::resource::Resource;
 use kubestep_framework::resource::amount;
-
-/// The rows of the nodes.
-pub struct NodesView<'a>(pub &'a Model);
 
 fn labels(node: &NodeInfo) -> Option<&Labels> {
     node.node.as_ref().map(|n| &n.metadata.labels)
@@ -34,16 +35,65 @@ pub fn taints(node: &NodeInfo) -> Vec<String> {
     taints.iter().map(text).collect()
 }
 
-/// Requested share of the scarcer of cpu and memory, in percent.
-fn used_percent(node: &NodeInfo) -> i64 {
-    let share = |used: i64, all: i64| if all > 0 { used.saturating_mul(100) / all } else { 0 };
-    let (used, all) = (&node.requested, &node.allocatable);
-    share(used.milli_cpu, all.milli_cpu).max(share(used.memory, all.memory))
+/// Requested, reserved for nominated pods, and allocatable.
+#[derive(Clone, Copy, Default)]
+struct Use {
+    requested: i64,
+    reserved: i64,
+    allocatable: i64,
 }
 
-/// `requested/allocatable`.
-fn ratio(name: &str, used: i64, all: i64) -> String {
-    format!("{}/{}", amount::of(name, used), amount::of(name, all))
+impl Use {
+    fn load(self) -> Load {
+        Load::of(self.requested, self.reserved, self.allocatable)
+    }
+
+    /// `requested/allocatable`.
+    fn ratio(self, name: &str) -> String {
+        let amount = |value| amount::of(name, value);
+        format!("{}/{}", amount(self.requested), amount(self.allocatable))
+    }
+}
+
+/// The resources that are drawn, in the order of their columns and of the maps.
+const DRAWN: [&str; 3] = ["cpu", "memory", "pods"];
+/// That which is a number only: a node is rarely full of pods.
+const PODS: usize = 2;
+/// The column of the first of them.
+const FIRST_DRAWN: usize = 2;
+
+/// The use of each drawn resource, of a node or the sum of several.
+#[derive(Clone, Copy, Default)]
+struct Uses([Use; 3]);
+
+impl Uses {
+    fn of(model: &Model, node: &NodeInfo) -> Uses {
+        let (used, all) = (&node.requested, &node.allocatable);
+        let mut reserved = [0_i64; 3];
+        for pod in model.nominated_to(node.name) {
+            let request = &pod.resource.resource;
+            for (sum, more) in reserved.iter_mut().zip([request.milli_cpu, request.memory, 1]) {
+                *sum = sum.saturating_add(more);
+            }
+        }
+        let pods = i64::try_from(node.pods.len()).unwrap_or(i64::MAX);
+        let requested = [used.milli_cpu, used.memory, pods];
+        let allocatable = [all.milli_cpu, all.memory, all.allowed_pods];
+        let mut uses = Uses::default();
+        for (at, of) in uses.0.iter_mut().enumerate() {
+            let (requested, allocatable) = (requested[at], allocatable[at]);
+            *of = Use { requested, reserved: reserved[at], allocatable };
+        }
+        uses
+    }
+
+    fn add(&mut self, other: Uses) {
+        for (sum, more) in self.0.iter_mut().zip(other.0) {
+            sum.requested = sum.requested.saturating_add(more.requested);
+            sum.reserved = sum.reserved.saturating_add(more.reserved);
+            sum.allocatable = sum.allocatable.saturating_add(more.allocatable);
+        }
+    }
 }
 
 fn state(node: &NodeInfo) -> (&'static str, Scope) {
@@ -52,66 +102,216 @@ fn state(node: &NodeInfo) -> (&'static str, Scope) {
         Some(object) if object.spec.unschedulable => {
             ("⊘ cordoned", VerdictSign::Unresolvable.scope())
         }
-        Some(_) => ("✓ open", VerdictSign::Success.scope()),
+        Some(_) => ("open", Scope::Text),
     }
 }
 
-impl NodesView<'_> {
-    fn node(&self, row: usize) -> Option<&Arc<NodeInfo>> {
-        self.0.nodes.get(row)
+fn is_open(node: &NodeInfo) -> bool {
+    node.node.as_ref().is_some_and(|object| !object.spec.unschedulable)
+}
+
+/// Nodes with the same value of a label.
+struct Group {
+    value: String,
+    /// Their places in the model.
+    nodes: Vec<usize>,
+    uses: Uses,
+    nominated: usize,
+}
+
+impl Group {
+    fn key(&self) -> u64 {
+        shared::key_of_text(&format!("group {}", self.value))
     }
+}
+
+/// A line: a group by its number, or a node by its place in the model.
+#[derive(Clone, Copy)]
+enum Row {
+    Group(usize),
+    Node(usize),
+}
+
+/// See the module.
+pub struct NodesView<'a> {
+    model: &'a Model,
+    shape: Shape,
+    groups: Vec<Group>,
+    /// Empty where every node is a row.
+    rows: Vec<Row>,
+    /// Cells of a bar.
+    bar: usize,
+    /// Columns of the widest ratio of each drawn resource.
+    ratios: [usize; 3],
+}
+
+impl<'a> NodesView<'a> {
+    /// The nodes at the debugger's position, in `room` terminal columns.
+    pub fn new(model: &'a Model, shape: Shape, room: u16) -> NodesView<'a> {
+        let groups = match &shape.group_by {
+            Some(key) => groups(model, key),
+            None => Vec::new(),
+        };
+        let mut rows = Vec::new();
+        for (at, group) in groups.iter().enumerate() {
+            rows.push(Row::Group(at));
+            // Groups are sorted by their sums, and only folded ones stay together.
+            if shape.is_open(group.key()) && !shape.flat {
+                rows.extend(group.nodes.iter().map(|node| Row::Node(*node)));
+            }
+        }
+        let bar = match room {
+            0..=89 => 6,
+            90..=129 => 10,
+            _ => 14,
+        };
+        let ratios = ratio_widths(model, &groups);
+        NodesView { model, shape, groups, rows, bar, ratios }
+    }
+
+    fn row(&self, row: usize) -> Row {
+        self.rows.get(row).copied().unwrap_or(Row::Node(row))
+    }
+
+    fn node(&self, row: usize) -> Option<&'a Arc<NodeInfo>> {
+        match self.row(row) {
+            Row::Node(node) => self.model.nodes.get(node),
+            Row::Group(_) => None,
+        }
+    }
+
+    fn group(&self, row: usize) -> Option<&Group> {
+        match self.row(row) {
+            Row::Group(group) => self.groups.get(group),
+            Row::Node(_) => None,
+        }
+    }
+
+    fn uses(&self, row: usize) -> Option<Uses> {
+        let of_node = || Some(Uses::of(self.model, self.node(row)?));
+        self.group(row).map(|group| group.uses).or_else(of_node)
+    }
+
+    fn nominated(&self, row: usize) -> usize {
+        let on_node = |node: &Arc<NodeInfo>| self.model.nominated_to(node.name).count();
+        match self.group(row) {
+            Some(group) => group.nominated,
+            None => self.node(row).map_or(0, on_node),
+        }
+    }
+
+    /// A bar with the share in percent where there is room, and the amounts.
+    fn draw_use(&self, row: usize, at: usize, out: &mut CellOut) {
+        let Some(of) = self.uses(row).map(|uses| uses.0[at]) else { return };
+        if at == PODS {
+            return out.set(&of.ratio(DRAWN[at]), Scope::Text);
+        }
+        let load = of.load();
+        load.draw(self.bar, out);
+        let percent = match self.bar {
+            ..=6 => String::new(),
+            _ => format!(" {:>3}%", load.used / 10),
+        };
+        let ratio = format!("{:>width$}", of.ratio(DRAWN[at]), width = self.ratios[at]);
+        out.part(&format!("{percent} {ratio}"), Scope::Text);
+    }
+
+    fn draw_name(&self, row: usize, out: &mut CellOut) {
+        if let Some(group) = self.group(row) {
+            let open = usize::from(self.shape.is_open(group.key()) && !self.shape.flat);
+            let text = format!("{} {} ({})", FOLDS[open], group.value, group.nodes.len());
+            return out.set(&text, Scope::TextStrong);
+        }
+        let Some(node) = self.node(row) else { return };
+        let indent = if self.groups.is_empty() { "" } else { "  " };
+        out.set(indent, Scope::Text);
+        out.text.push_str(self.model.node_names.short(&node.name));
+    }
+}
+
+/// The nodes by the value of a label, with sums.
+fn groups(model: &Model, key: &str) -> Vec<Group> {
+    let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
+    for (at, node) in model.nodes.iter().enumerate() {
+        let value = labels(node).and_then(|labels| labels.get_str(key)).map(|value| value.as_str());
+        let value = value.unwrap_or("without the label");
+        let group = groups.entry(value).or_insert_with(|| Group {
+            value: value.to_owned(),
+            nodes: Vec::new(),
+            uses: Uses::default(),
+            nominated: 0,
+        });
+        group.nodes.push(at);
+        group.uses.add(Uses::of(model, node));
+        group.nominated += model.nominated_to(node.name).count();
+    }
+    groups.into_values().collect()
+}
+
+/// Nodes whose amounts are measured; of more, so many of them in even steps.
+const MEASURED: usize = 500;
+
+fn ratio_widths(model: &Model, groups: &[Group]) -> [usize; 3] {
+    let step = model.nodes.len().div_ceil(MEASURED).max(1);
+    let nodes = model.nodes.iter().step_by(step).map(|node| Uses::of(model, node));
+    let mut widest = [0; 3];
+    for uses in nodes.chain(groups.iter().map(|group| group.uses)) {
+        for (at, widest) in widest.iter_mut().enumerate() {
+            *widest = (*widest).max(uses.0[at].ratio(DRAWN[at]).len());
+        }
+    }
+    // Those between the steps may have more digits.
+    if step > 1 { widest.map(|width| width + 1) } else { widest }
 }
 
 impl GridSource for NodesView<'_> {
     fn rows(&self) -> usize {
-        self.0.nodes.len()
+        if self.groups.is_empty() { self.model.nodes.len() } else { self.rows.len() }
     }
 
-    /// The last column is there only while some node keeps room for somebody.
+    /// The last column is there only while some node has a nominated pod.
     fn columns(&self) -> usize {
-        7 + usize::from(!self.0.nominated.is_empty())
+        6 + usize::from(!self.model.nominated.is_empty())
     }
 
     fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => {
-                let names = self.0.nodes.iter().map(|node| self.0.node_names.short(&node.name));
-                GridColumn::fitted("node", NAMES, names.map(width).max().unwrap_or(0))
+                let names = usize::from(self.model.node_names.widest());
+                let groups = self.groups.iter().map(|group| width(&group.value) + 9).max();
+                let indent = if self.groups.is_empty() { 0 } else { 2 };
+                GridColumn::fitted("node", NAMES, (names + indent).max(groups.unwrap_or(0)))
             }
             1 => GridColumn::text("state", 11),
-            2 => GridColumn::number("used%", 6),
-            3 => GridColumn::number("cpu", 11),
-            4 => GridColumn::number("memory", 15),
-            5 => GridColumn::number("pods", 8),
-            6 => GridColumn::prose("taints", 16).from_tier(Tier::Standard),
-            _ => GridColumn::number("nominated", 9),
+            4 => GridColumn::number(DRAWN[2], self.ratios[2].max(4) as u16),
+            2..4 => {
+                let percent = if self.bar > 6 { 5 } else { 0 };
+                let all = self.bar + percent + 1 + self.ratios[column - FIRST_DRAWN];
+                GridColumn::text(
+                    DRAWN[column - FIRST_DRAWN],
+                    u16::try_from(all).unwrap_or(u16::MAX),
+                )
+            }
+            5 if !self.model.nominated.is_empty() => GridColumn::number("nominated", 9),
+            _ => GridColumn::prose("taints", 16).from_tier(Tier::Standard),
         }
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
-        let Some(node) = self.node(row) else { return };
-        let (used, all) = (&node.requested, &node.allocatable);
-        let text = match column {
-            0 => self.0.node_names.short(&node.name).to_owned(),
-            1 => {
+        match (column, self.node(row)) {
+            (0, _) => self.draw_name(row, out),
+            (1, Some(node)) => {
                 let (text, scope) = state(node);
-                out.scope = scope;
-                text.to_owned()
+                out.set(text, scope);
             }
-            2 => used_percent(node).to_string(),
-            3 => ratio("cpu", used.milli_cpu, all.milli_cpu),
-            4 => ratio("memory", used.memory, all.memory),
-            5 => ratio("pods", node.pods.len() as i64, all.allowed_pods),
-            6 => taints(node).join(", "),
-            _ => {
-                out.scope = VerdictSign::Wait.scope();
-                match self.0.nominated_to(node.name).count() {
-                    0 => String::new(),
-                    number => number.to_string(),
-                }
-            }
-        };
-        out.text.push_str(&text);
+            (2..=4, _) => self.draw_use(row, column - FIRST_DRAWN, out),
+            (5, _) if !self.model.nominated.is_empty() => match self.nominated(row) {
+                0 => {}
+                number => out.set(&number.to_string(), Scope::LoadReserved),
+            },
+            (5.., Some(node)) => out.set(&taints(node).join(", "), Scope::Text),
+            _ => {}
+        }
     }
 
     fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
@@ -121,28 +321,25 @@ impl GridSource for NodesView<'_> {
         }
     }
 
-    /// Of an amount out of another one, the first counts.
+    /// Resources are sorted by how full they are, as their bars show it.
     fn amount(&self, row: usize, column: usize) -> Option<i64> {
-        let node = self.node(row)?;
-        match column {
-            3 => Some(node.requested.milli_cpu),
-            4 => Some(node.requested.memory),
-            5 => Some(node.pods.len() as i64),
-            _ => None,
-        }
+        let drawn = column.checked_sub(FIRST_DRAWN).filter(|at| *at < DRAWN.len())?;
+        Some(self.uses(row)?.0[drawn].load().used)
     }
 
     fn has_break(&self, row: usize) -> bool {
-        self.0.has_break(|| self.place(row, 0))
+        self.model.has_break(|| self.place(row, 0))
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.node(row).map_or(0, |n| u64::from(n.id.0))
+        match self.group(row) {
+            Some(group) => group.key(),
+            None => self.node(row).map_or(0, |n| u64::from(n.id.0)),
+        }
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        let open = |n: &Arc<NodeInfo>| state(n).1 == VerdictSign::Success.scope();
-        self.node(row).is_some_and(|n| !open(n) || !taints(n).is_empty())
+        self.node(row).is_none_or(|n| !is_open(n) || !taints(n).is_empty())
     }
 
     fn has_labels(&self) -> bool {
@@ -160,7 +357,11 @@ impl View for NodesView<'_> {
     }
 
     fn title(&self) -> String {
-        format!("Nodes: requested of allocatable{}", self.0.node_names.note())
+        let nodes = self.model.node_names.note();
+        match &self.shape.group_by {
+            Some(key) => format!("Nodes by {key}: requested of allocatable{nodes}"),
+            None => format!("Nodes: requested of allocatable{nodes}"),
+        }
     }
 
     fn empty(&self) -> String {
@@ -168,11 +369,17 @@ impl View for NodesView<'_> {
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
+        if let Some(group) = self.group(row) {
+            return group_lines(group);
+        }
         let Some(node) = self.node(row) else { return Vec::new() };
-        let (text, scope) = state(node);
-        let mut lines = vec![DetailLine::text(format!("{text}: {}", node.name)).scoped(scope)];
+        let (text, scope) = match is_open(node) {
+            true => ("open", Scope::TextStrong),
+            false => state(node),
+        };
+        let mut lines = vec![DetailLine::text(format!("{}: {text}", node.name)).scoped(scope)];
         lines.extend(resource_lines(&node.requested, &node.allocatable));
-        lines.extend(nominated_lines(self.0, node));
+        lines.extend(nominated_lines(self.model, node));
         let taints = taints(node);
         if !taints.is_empty() {
             lines.push(DetailLine::field("taints", taints.join(", ")));
@@ -182,10 +389,57 @@ impl View for NodesView<'_> {
         lines
     }
 
+    fn node_of(&self, row: usize, _column: usize) -> Option<Symbol> {
+        self.node(row).map(|node| node.name)
+    }
+
+    fn map_cell(&self, row: usize, map: usize) -> (&'static str, Scope) {
+        let uses = self.uses(row).unwrap_or_default();
+        shade(uses.0.get(map).map_or(0, |of| of.load().used))
+    }
+
+    fn map_legend(&self, map: usize) -> Parts {
+        let name = DRAWN.get(map).copied().unwrap_or_default();
+        let mut parts = vec![(format!("{name} requested: "), Scope::TextDim)];
+        for (at, label) in ["<20%", "<40%", "<60%", "<80%", "more"].into_iter().enumerate() {
+            let (sign, scope) = shade(at as i64 * 200 + 100);
+            parts.extend([(sign.to_owned(), scope), (format!(" {label}  "), Scope::TextDim)]);
+        }
+        parts
+    }
+
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
+        self.group(row).map_or(OnEnter::Describe, |group| OnEnter::Fold(group.key()))
+    }
+
     /// The cycle that last put a pod there.
     fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
-        self.0.start_of_last_cycle_on(self.node(row)?.name)
+        self.model.start_of_last_cycle_on(self.node(row)?.name)
     }
+}
+
+/// A cell of a map for something that is so full, in thousandths.
+fn shade(thousandths: i64) -> (&'static str, Scope) {
+    let step = usize::try_from(thousandths / 200).unwrap_or(0).min(SHADES.len() - 1);
+    (SHADES[step], Scope::of_load(thousandths))
+}
+
+fn group_lines(group: &Group) -> Vec<DetailLine> {
+    let mut lines =
+        vec![DetailLine::heading(format!("{}: {}", group.value, count(group.nodes.len(), "node")))];
+    for (name, of) in DRAWN.iter().zip(group.uses.0) {
+        let show = |value| amount::of(name, value);
+        let free = of.allocatable.saturating_sub(of.requested);
+        let text = format!(
+            "{} requested of {}, {} free",
+            show(of.requested),
+            show(of.allocatable),
+            show(free)
+        );
+        lines.push(DetailLine::field(name, text));
+    }
+    lines.push(DetailLine::field("Enter", "shows its nodes, or folds them; O shows those of all"));
+    lines
 }
 
 /// Each resource: requested, allocatable, free.
@@ -201,7 +455,7 @@ fn resource_lines(used: &Resource, all: &Resource) -> Vec<DetailLine> {
     lines
 }
 
-/// For whom room is kept, and what that leaves to pods of a lower priority.
+/// The nominated pods, and what that leaves to pods of a lower priority.
 fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<DetailLine> {
     let mut free = node.allocatable.clone();
     free.accumulate(&node.requested, -1);

@@ -19,13 +19,14 @@ use kubestep_framework::resource::amount;
 pub struct PodsView<'a>(pub &'a Model);
 
 /// A sign for a place.
-fn sign(place: PodPlace) -> VerdictSign {
+fn sign(place: PodPlace) -> (&'static str, Scope) {
+    let of = |verdict: VerdictSign| (verdict.glyph(), verdict.scope());
     match place {
-        PodPlace::Node(_) => VerdictSign::Success,
-        PodPlace::Waiting(_) => VerdictSign::Wait,
+        PodPlace::Node(_) => of(VerdictSign::Success),
+        PodPlace::Waiting(_) => of(VerdictSign::Wait),
         PodPlace::Queue(queue) => shared::queue_sign(queue),
-        PodPlace::Ended => VerdictSign::Skip,
-        PodPlace::NobodyServes => VerdictSign::Unresolvable,
+        PodPlace::Ended => of(VerdictSign::Skip),
+        PodPlace::NobodyServes => of(VerdictSign::Error),
     }
 }
 
@@ -55,8 +56,15 @@ impl GridSource for PodsView<'_> {
 
     fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => GridColumn::name("pod", 22, 44),
-            1 => GridColumn::name("place", 22, 30),
+            0 => {
+                let pods = self.0.pods.iter().map(|row| name(&row.pod));
+                GridColumn::fitted("pod", 22, shared::widest(pods))
+            }
+            1 => GridColumn::fitted(
+                "place",
+                22,
+                usize::from(self.0.node_names.widest()).clamp(22, 40),
+            ),
             2 => GridColumn::number("prio", 8),
             3 => GridColumn::prose("requests", 20),
             _ => GridColumn::prose("labels", 16).from_tier(Tier::Standard),
@@ -65,13 +73,13 @@ impl GridSource for PodsView<'_> {
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(row) = self.pod(row) else { return };
-        let sign = sign(row.place);
+        let (sign, scope) = sign(row.place);
         // Writing into a cell cannot fail.
         let _ = match column {
             0 => write!(out, "{}", name(&row.pod)),
             1 => {
-                out.scope = sign.scope();
-                write!(out, "{} {}", sign.glyph(), row.place.words())
+                out.scope = scope;
+                write!(out, "{sign} {}", row.place.words())
             }
             2 => write!(out, "{}", row.pod.spec.priority.unwrap_or_default()),
             3 => out.write_str(&self.requests(&row.pod)),
@@ -129,9 +137,9 @@ impl View for PodsView<'_> {
 
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(row) = self.pod(row) else { return Vec::new() };
-        let (key, sign) = (name(&row.pod), sign(row.place));
-        let heading = format!("{} {key}: {}", sign.glyph(), row.place.words());
-        let mut lines = vec![DetailLine::text(heading).scoped(sign.scope())];
+        let (key, (sign, scope)) = (name(&row.pod), sign(row.place));
+        let heading = format!("{sign} {key}: {}", row.place.words());
+        let mut lines = vec![DetailLine::text(heading).scoped(scope)];
         if let Some(node) = self.0.nomination_of(key) {
             lines.push(DetailLine::field(
                 "nominated",

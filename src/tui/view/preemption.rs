@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{OnEnter, View, shared, verdict};
+use super::{OnEnter, View, preemption_bars, shared, verdict};
 use crate::tui::command::Command;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
@@ -72,7 +72,7 @@ impl<'a> PreemptionView<'a> {
         };
         // Writing into a cell cannot fail.
         let _ = match column {
-            0 => out.write_str(&candidate.node),
+            0 => out.write_str(self.model.node_names.short(&candidate.node)),
             1 => {
                 match self.is_taken(candidate) {
                     true => out.set("★ taken", Scope::ScoreWinner),
@@ -94,7 +94,10 @@ impl<'a> PreemptionView<'a> {
         let Some((cycle, node)) = self.cycle.zip(self.other(row)) else { return };
         let (code, words) = found(cycle, node);
         match column {
-            0 => out.set(&cycle.nodes.name(node), Scope::Text),
+            0 => {
+                let name = cycle.nodes.name(node);
+                out.set(self.model.node_names.short(&name), Scope::Text);
+            }
             1 => out.verdict(verdict::of_code(code)),
             2 | 3 => {}
             _ => out.set(&status_words(code, &words), Scope::Text),
@@ -180,7 +183,7 @@ impl GridSource for PreemptionView<'_> {
 
     fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => GridColumn::name("node", 16, 36),
+            0 => GridColumn::fitted("node", 16, self.model.node_names.widest().into()),
             1 => GridColumn::text("dry run", 9),
             2 => GridColumn::number("victims", 8),
             3 => GridColumn::number("budgets", 8),
@@ -229,11 +232,16 @@ impl View for PreemptionView<'_> {
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(candidate) = self.candidate(row) else { return self.other_detail(row) };
         let taken = if self.is_taken(candidate) { ", taken" } else { "" };
-        let mut lines = vec![
-            DetailLine::heading(format!("Candidate {}{taken}", candidate.node)),
-            DetailLine::field("evicted", victims(candidate)),
-            DetailLine::field("budgets", format!("{} violated", candidate.pdb_violations)),
-        ];
+        let mut lines = vec![DetailLine::heading(format!("Candidate {}{taken}", candidate.node))];
+        let before = self.model.before_preemption.as_ref().zip(self.cycle);
+        if let Some((before, cycle)) = before.filter(|(before, cycle)| before.cycle == cycle.cycle)
+        {
+            lines.extend(preemption_bars::lines(cycle, candidate, before));
+        }
+        if lines.len() == 1 {
+            lines.push(DetailLine::field("evicted", victims(candidate)));
+        }
+        lines.push(DetailLine::field("budgets", format!("{} violated", candidate.pdb_violations)));
         lines.extend(self.answers());
         lines.push(DetailLine::field(
             "Enter",
@@ -241,6 +249,17 @@ impl View for PreemptionView<'_> {
         ));
         lines
     }
+
+    /// The node that was taken.
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let candidates = &self.cycle?.candidates;
+        candidates.iter().position(|candidate| self.is_taken(candidate)).map(|row| (row, None))
+    }
+
+    fn node_of(&self, row: usize, _column: usize) -> Option<Symbol> {
+        self.node(row)
+    }
+
     /// What decides between the candidates, and why other nodes are none.
     fn open(&self, _row: usize, _column: usize) -> OnEnter {
         let asked = self.cycle.map(|cycle| OnEnter::Run(Command::WhyView(cycle.pod)));

@@ -3,17 +3,20 @@
 use std::fmt::Write as _;
 
 use super::shared::outcome_lines;
-use super::{OnEnter, RunTarget, View, ViewId, shared};
-use crate::tui::glyph::VerdictSign;
+use super::{OnEnter, RunTarget, View, ViewId, shared, verdict};
 use crate::tui::layout::Tier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
 use crate::tui::theme::Scope;
+use crate::tui::widget::bar::{self, Parts};
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::words::count;
+use kubestep_debug::trace::Entry;
 use kubestep_framework::record::QueueName;
 
-/// Most columns for the plugins that rejected a pod: what they said needs the rest.
-const REJECTED_BY: usize = 50;
+/// Pods that columns are measured by, and moves that are drawn: no frame waits for more.
+const MEASURED: usize = 2_000;
+const MOVES: usize = 20_000;
 
 /// The rows of the queues.
 pub struct QueuesView<'a>(pub &'a Model);
@@ -21,6 +24,11 @@ pub struct QueuesView<'a>(pub &'a Model);
 impl QueuesView<'_> {
     fn pod(&self, row: usize) -> Option<&QueuedPod> {
         self.0.queued.get(row)
+    }
+
+    /// The pods that columns are measured by.
+    fn measured(&self) -> impl Iterator<Item = &QueuedPod> {
+        self.0.queued.iter().take(MEASURED)
     }
 
     /// Time until the pod leaves by itself.
@@ -33,13 +41,33 @@ impl QueuesView<'_> {
     }
 }
 
-/// A queue's sign and name as they stand in the list: who is in none is there because no profile
-/// serves it.
-fn shown(queue: QueueName) -> (VerdictSign, &'static str) {
-    match queue {
-        QueueName::None => (VerdictSign::Error, "not served"),
-        queue => (shared::queue_sign(queue), queue.as_str()),
+fn name(queue: QueueName) -> &'static str {
+    if queue == QueueName::None { "not served" } else { queue.as_str() }
+}
+
+/// The queues whose lengths are drawn.
+const DRAWN: [QueueName; 3] = [QueueName::Active, QueueName::Backoff, QueueName::Unschedulable];
+/// Widest a drawing of a queue's lengths gets.
+const WIDEST: usize = 30;
+
+/// The length of each drawn queue after each move up to the present, oldest first.
+fn lengths(model: &Model) -> [Vec<usize>; 3] {
+    let mut now = [0_i64; 3];
+    let mut all: [Vec<i64>; 3] = Default::default();
+    let reached = model.entries_reached.unwrap_or(usize::MAX);
+    let past = model.events.partition_point(|(at, _)| (*at as usize) < reached);
+    for (_, entry) in &model.events[past.saturating_sub(MOVES)..past] {
+        let Entry::Move(moved) = entry.as_ref() else { continue };
+        for (at, queue) in DRAWN.iter().enumerate() {
+            now[at] += i64::from(moved.to == *queue) - i64::from(moved.from == *queue);
+            all[at].push(now[at]);
+        }
     }
+    // Of a history whose beginning was dropped, the first lengths are not known: none is below 0.
+    all.map(|values| {
+        let lowest = values.iter().copied().min().unwrap_or(0).min(0);
+        values.iter().map(|value| usize::try_from(value - lowest).unwrap_or(0)).collect()
+    })
 }
 
 impl GridSource for QueuesView<'_> {
@@ -57,14 +85,20 @@ impl GridSource for QueuesView<'_> {
                 let pods = self.0.queued.iter().map(|pod| pod.info.key());
                 GridColumn::fitted("pod", 20, shared::widest(pods))
             }
-            1 => GridColumn::text("queue", 15),
-            2 => GridColumn::number("prio", 6),
+            1 => {
+                let widest = self.measured().map(|pod| name(pod.queue).len() + 2).max();
+                GridColumn::text("queue", widest.unwrap_or(0).max(8) as u16)
+            }
+            2 => {
+                let widest = self.measured().map(|pod| pod.info.priority().to_string().len());
+                GridColumn::number("prio", widest.max().unwrap_or(0).max(4) as u16)
+            }
             3 => GridColumn::number("tries", 5),
             4 => GridColumn::number("since", 7).from_tier(Tier::Standard),
             5 => GridColumn::number("left", 7),
             6 => {
-                let widest = self.0.queued.iter().map(|pod| names(pod).len()).max();
-                GridColumn::fitted("rejected by", 14, widest.unwrap_or(0).min(REJECTED_BY))
+                let widest = self.measured().map(|pod| first_name(pod).len()).max();
+                GridColumn::fitted("rejected by", 14, widest.unwrap_or(0))
             }
             _ => GridColumn::prose("why", 20).from_tier(Tier::Standard),
         }
@@ -72,21 +106,21 @@ impl GridSource for QueuesView<'_> {
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(pod) = self.pod(row) else { return };
-        let (sign, queue) = shown(pod.queue);
         // Writing into a cell cannot fail.
         let _ = match column {
             0 => write!(out, "{}", pod.info.key()),
             1 => {
-                out.set(sign.glyph(), sign.scope());
-                write!(out, " {queue}")
+                let (sign, scope) = shared::queue_sign(pod.queue);
+                out.set(sign, scope);
+                write!(out, " {}", name(pod.queue))
             }
             2 => write!(out, "{}", pod.info.priority()),
             3 => write!(out, "{}", pod.attempts),
             4 => write!(out, "{}", span(self.0.now.0 - pod.since.0)),
             5 => out.write_str(&self.left(pod).unwrap_or_default()),
-            6 => out.write_str(&names(pod)),
+            6 => out.write_str(&first_name(pod)),
             _ => {
-                out.set(&pod.reason, Scope::TextDim);
+                out.set(&verdict::brief(&pod.reason), Scope::TextDim);
                 Ok(())
             }
         };
@@ -127,8 +161,29 @@ impl GridSource for QueuesView<'_> {
     }
 }
 
+/// The first plugin that rejected it, and the number of the others.
+fn first_name(pod: &QueuedPod) -> String {
+    match pod.rejected_by.as_slice() {
+        [] => String::new(),
+        [only] => only.to_string(),
+        [first, more @ ..] => format!("{first} +{}", more.len()),
+    }
+}
+
 fn names(pod: &QueuedPod) -> String {
     pod.rejected_by.iter().map(|p| p.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// What one is looking at before the first cycle, and the first keys.
+fn first_lines(model: &Model) -> Vec<DetailLine> {
+    let (pods, source) = (count(model.queued.len(), "pod"), &model.source);
+    vec![
+        DetailLine::heading(format!(
+            "{source}: {pods} to schedule, one cycle each: filter, score, bind"
+        )),
+        DetailLine::field("n  s  c", "run the next cycle, step into its plugins, run all cycles"),
+        DetailLine::field("W  X", "why a pod is pending or on its node; what would make it fit"),
+    ]
 }
 
 impl View for QueuesView<'_> {
@@ -145,17 +200,33 @@ impl View for QueuesView<'_> {
         format!("Queues: {}", counts.join(", "))
     }
 
+    fn banner(&self, width: u16) -> Vec<Parts> {
+        let lengths = lengths(self.0);
+        if lengths[0].len() < 2 {
+            return Vec::new();
+        }
+        let cells = usize::from(width).saturating_sub(40) / DRAWN.len();
+        let mut parts = Parts::new();
+        for (queue, lengths) in DRAWN.iter().zip(&lengths) {
+            parts.push((format!("{} ", queue.as_str()), Scope::TextDim));
+            parts.push((bar::sparkline(lengths, cells.min(WIDEST)), shared::queue_sign(*queue).1));
+            let now = self.0.queued.iter().filter(|pod| pod.queue == *queue).count();
+            parts.push((format!(" {now}   "), Scope::Text));
+        }
+        vec![parts]
+    }
+
     fn empty(&self) -> String {
         "No pod waits to be scheduled; 6 shows all pods.".into()
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(pod) = self.pod(row) else { return Vec::new() };
-        let (sign, queue) = shown(pod.queue);
+        let ((sign, scope), queue) = (shared::queue_sign(pod.queue), name(pod.queue));
         let key = pod.info.key();
         let within = if pod.queue == QueueName::Backoff { "in " } else { "" };
-        let text = format!("{} {key} is {within}{queue}", sign.glyph());
-        let mut lines = vec![DetailLine::text(text).scoped(sign.scope())];
+        let mut lines = if self.0.cycles.is_empty() { first_lines(self.0) } else { Vec::new() };
+        lines.push(DetailLine::text(format!("{sign} {key} is {within}{queue}")).scoped(scope));
         if let Some(left) = self.left(pod) {
             // A cluster's own time passes by itself.
             let hint = match self.0.followed() {

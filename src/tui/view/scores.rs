@@ -1,16 +1,20 @@
-//! The score table: per node raw → normalized → × weight for each plugin, the total, the rank, ties.
+//! The score table: per node the total, how far it is from the best, a bar of what each plugin gave, and
+//! raw → normalized → × weight of each plugin where these differ. Plugins that gave every node the same
+//! are folded: they decide nothing.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shared::{NAMES, tie_break_words};
-use super::{OnEnter, View, shared};
+use super::{OnEnter, Shape, View, shared};
 use crate::tui::command::{Command, WhatIfCommand};
+use crate::tui::glyph::SHADES;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
+use crate::tui::widget::bar::{self, Parts, Segment};
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
@@ -19,8 +23,8 @@ use kubestep_debug::margin::Margin;
 use kubestep_debug::preview;
 use kubestep_framework::record::{CycleRecord, ScoreColumn};
 
-/// Columns before the plugins: node, rank, total, mark.
-const FIXED: usize = 4;
+/// Columns before the plugins: node, rank, total, margin, mark, bar.
+const FIXED: usize = 6;
 
 /// The rows of the score table.
 pub struct ScoresView<'a> {
@@ -28,6 +32,13 @@ pub struct ScoresView<'a> {
     cycle: Option<&'a Arc<CycleRecord>>,
     /// The plugins that scored, and the extenders behind them.
     scored: Vec<Cow<'a, ScoreColumn>>,
+    /// Their places that are on show: those whose scores differ, or all.
+    shown: Vec<usize>,
+    /// Those whose scores differ: what the bars are made of.
+    differing: Vec<usize>,
+    /// The highest sum of these.
+    most: i64,
+    bar: usize,
     /// The totals, under the weights that are tried.
     totals: Vec<i64>,
     /// Positions in `feasible`, best first.
@@ -40,7 +51,7 @@ pub struct ScoresView<'a> {
 
 impl<'a> ScoresView<'a> {
     /// The scores of the cycle at the debugger's position.
-    pub fn new(model: &'a Model) -> ScoresView<'a> {
+    pub fn new(model: &'a Model, shape: &Shape, room: u16) -> ScoresView<'a> {
         let cycle = model.cycle();
         let totals = cycle.map_or(Vec::new(), |c| preview::totals(c, &model.weights));
         let mut order: Vec<usize> = (0..totals.len()).collect();
@@ -52,11 +63,52 @@ impl<'a> ScoresView<'a> {
         }
         let front = cycle.zip(model.stepped_frame()).and_then(|(c, frame)| front(c, frame));
         let scored = cycle.map_or(Vec::new(), |c| c.score.columns().collect());
-        ScoresView { model, cycle, scored, totals, order, ranks, front }
+        let at = front.map(|(plugin, _)| plugin);
+        let differs = |place: &usize| scored.get(*place).is_some_and(|column| !is_equal(column));
+        let differing: Vec<usize> = (0..scored.len()).filter(differs).collect();
+        let is_shown = |place: &usize| shape.unfolded || differs(place) || at == Some(*place);
+        let shown = (0..scored.len()).filter(is_shown).collect();
+        let bar = match room {
+            0..=89 => 12,
+            90..=129 => 20,
+            _ => 30,
+        };
+        let mut view = ScoresView {
+            model,
+            cycle,
+            scored,
+            shown,
+            differing,
+            most: 0,
+            bar,
+            totals,
+            order,
+            ranks,
+            front,
+        };
+        let sum =
+            |at: usize| view.segments(at).iter().map(|(amount, _)| amount.max(&0)).sum::<i64>();
+        view.most = view.order.iter().map(|at| sum(*at)).max().unwrap_or(0);
+        view
+    }
+
+    /// What each plugin that makes a difference gave the node at that position in `feasible`.
+    fn segments(&self, at: usize) -> Vec<Segment> {
+        let segment = |(series, place): (usize, &usize)| {
+            let plugin = self.scored.get(*place)?;
+            let normalized = plugin.normalized.get(at).unwrap_or_default();
+            Some((normalized.saturating_mul(self.weight(plugin)), series))
+        };
+        self.differing.iter().enumerate().filter_map(segment).collect()
+    }
+
+    /// The place of the plugin or extender of a column.
+    fn place_of(&self, column: usize) -> Option<usize> {
+        self.shown.get(column.checked_sub(FIXED)?).copied()
     }
 
     fn plugin(&self, column: usize) -> Option<&ScoreColumn> {
-        self.scored.get(column.checked_sub(FIXED)?).map(AsRef::as_ref)
+        self.scored.get(self.place_of(column)?).map(AsRef::as_ref)
     }
 
     fn total(&self, row: usize) -> i64 {
@@ -68,12 +120,6 @@ impl<'a> ScoresView<'a> {
     fn real_total(&self, row: usize) -> Option<i64> {
         let total = *self.cycle?.score.totals.get(*self.order.get(row)?)?;
         (total != self.total(row)).then_some(total)
-    }
-
-    /// The plugin of a column; none for an extender's.
-    pub fn plugin_of(&self, column: usize) -> Option<Symbol> {
-        let plugins = &self.cycle?.score.plugins;
-        plugins.get(column.checked_sub(FIXED)?).map(|plugin| plugin.plugin)
     }
 
     /// The plugin with the largest difference between the best node and the next one.
@@ -107,6 +153,30 @@ impl<'a> ScoresView<'a> {
         })
     }
 
+    /// A plugin's column, as wide as its widest score.
+    fn plugin_column(&self, plugin: &ScoreColumn) -> GridColumn {
+        let weight = self.weight(plugin);
+        let same = plugin.raw.iter().eq(plugin.normalized.iter());
+        let raw = if same { "" } else { "raw→norm→" };
+        let (raws, normalized) = (digits(plugin.raw.iter()), digits(plugin.normalized.iter()));
+        let weighted = digits(plugin.normalized.iter().map(|score| score * weight));
+        let steps = match (same, weight == 1) {
+            (true, true) => weighted,
+            (true, false) => normalized + 1 + weighted,
+            (false, true) => raws + 1 + normalized,
+            (false, false) => raws + 1 + normalized + 1 + weighted,
+        };
+        let widest = steps.max(plugin.plugin.len().min(NAME_WIDTH)) as u16;
+        let note = if same && weight == 1 { String::new() } else { format!("{raw}×{weight}") };
+        let width = widest.max(note.chars().count() as u16);
+        GridColumn {
+            align: Align::Right,
+            cut: Cut::Middle,
+            ..GridColumn::text(&plugin.plugin, width)
+        }
+        .with_note(note)
+    }
+
     /// By how much the chosen node won, or by how much another one lost to it: the node at that
     /// position in `feasible`. Not while other weights are tried.
     fn margin(&self, at: usize) -> Option<String> {
@@ -127,6 +197,31 @@ impl<'a> ScoresView<'a> {
         })
     }
 
+    /// Points that the total of a row is below the highest one.
+    fn behind(&self, row: usize) -> i64 {
+        self.total(0).saturating_sub(self.total(row))
+    }
+
+    /// What the fills and colours of the bars mean, and what every node got.
+    fn legend(&self) -> Parts {
+        let mut parts = Parts::new();
+        for (series, place) in self.differing.iter().enumerate() {
+            let name = self.scored.get(*place).map(|column| column.plugin).unwrap_or_default();
+            parts.push((bar::fill(series).repeat(2), Scope::of_series(series)));
+            parts.push((format!(" {name}  "), Scope::Text));
+        }
+        let equal = self.scored.iter().enumerate().filter(|(at, _)| !self.differing.contains(at));
+        let equal = equal.map(|(_, column)| {
+            let normalized = column.normalized.get(0).unwrap_or_default();
+            format!("{} {}", column.plugin, normalized * self.weight(column))
+        });
+        let equal: Vec<String> = equal.collect();
+        if !equal.is_empty() {
+            parts.push((format!("= on every node (O): {}", equal.join(", ")), Scope::TextDim));
+        }
+        parts
+    }
+
     /// `chosen`, `tie`, or nothing.
     fn mark(&self, row: usize) -> Option<(&'static str, Scope)> {
         let cycle = self.cycle?;
@@ -141,6 +236,29 @@ impl<'a> ScoresView<'a> {
     }
 }
 
+/// Whether every node got the same.
+fn is_equal(column: &ScoreColumn) -> bool {
+    let mut values = column.normalized.iter();
+    let first = values.next();
+    values.all(|value| Some(value) == first)
+}
+
+/// Columns of the widest of some numbers.
+fn digits(numbers: impl Iterator<Item = i64>) -> usize {
+    let (low, high) = numbers.fold((0, 0), |(low, high), n| (n.min(low), n.max(high)));
+    low.to_string().len().max(high.to_string().len())
+}
+
+/// A score as far as its steps differ: `94`, `94→188`, `62→94`, `3200→94→188`.
+fn steps(raw: i64, normalized: i64, weighted: i64) -> String {
+    match (raw == normalized, normalized == weighted) {
+        (true, true) => weighted.to_string(),
+        (true, false) => format!("{normalized}→{weighted}"),
+        (false, true) => format!("{raw}→{normalized}"),
+        (false, false) => format!("{raw}→{normalized}→{weighted}"),
+    }
+}
+
 /// How far the debugger has walked through Score.
 fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
     let at_score = frame.point == Some(ExtensionPoint::Score);
@@ -150,35 +268,39 @@ fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
     Some((plugin, node))
 }
 
+/// Columns that the name of a plugin gets over narrower scores.
+const NAME_WIDTH: usize = 16;
+
 impl GridSource for ScoresView<'_> {
     fn rows(&self) -> usize {
         self.order.len()
     }
 
     fn columns(&self) -> usize {
-        FIXED + self.scored.len()
+        FIXED + self.shown.len()
     }
 
     fn column(&self, column: usize) -> GridColumn {
         match (column, self.plugin(column)) {
             (0, _) => GridColumn::fitted("node", NAMES, self.model.node_names.widest().into()),
-            (1, _) => GridColumn::number("rank", 5),
+            (1, _) => GridColumn::number("rank", 4),
             (2, _) if !self.model.weights.is_empty() => GridColumn::number("total", 11),
             (2, _) => GridColumn::number("total", 6),
-            (_, Some(plugin)) => GridColumn {
-                align: Align::Right,
-                cut: Cut::Middle,
-                ..GridColumn::text(&plugin.plugin, 16)
-            }
-            .with_note(format!("raw→norm→×{}", self.weight(plugin))),
+            (3, _) => GridColumn::number("behind", 6),
             // "chosen", and "of tie" only where there is one.
-            _ if self.cycle.is_some_and(|cycle| cycle.tie.len() > 1) => GridColumn::text("", 15),
-            _ => GridColumn::text("", 8),
+            (4, _) if self.cycle.is_some_and(|cycle| cycle.tie.len() > 1) => {
+                GridColumn::text("", 15)
+            }
+            (4, _) => GridColumn::text("", 8),
+            (5, _) => GridColumn::text("what differs", self.bar as u16),
+            (_, Some(plugin)) => self.plugin_column(plugin),
+            _ => GridColumn::default(),
         }
     }
 
     fn header_lines(&self) -> u16 {
-        2
+        let mut columns = (FIXED..self.columns()).map(|column| self.column(column));
+        1 + u16::from(columns.any(|column| !column.note.is_empty()))
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
@@ -197,22 +319,31 @@ impl GridSource for ScoresView<'_> {
                     None => write!(out, "{}", self.total(row)),
                 }
             }
-            (3, _) => {
+            (3, _) => match self.behind(row) {
+                0 => Ok(()),
+                behind => write!(out, "−{behind}"),
+            },
+            (4, _) => {
                 let (text, scope) = self.mark(row).unwrap_or_default();
                 out.set(text, scope);
+                Ok(())
+            }
+            (5, _) => {
+                bar::segments(&self.segments(at), self.most, self.bar, out);
                 Ok(())
             }
             (_, Some(plugin)) => {
                 let normalized = plugin.normalized.get(at).unwrap_or_default();
                 out.scope = Scope::of_score(normalized);
                 let raw = plugin.raw.get(at).unwrap_or_default();
-                let weighted = normalized * self.weight(plugin);
-                write!(out, "{raw}→{normalized}→{weighted}")
+                out.write_str(&steps(raw, normalized, normalized * self.weight(plugin)))
             }
             _ => Ok(()),
         };
-        if column.checked_sub(FIXED).is_some_and(|plugin| self.is_future(plugin, at)) {
-            out.scope = Scope::Future;
+        // Totals are known once the last plugin has scored.
+        let undecided = (1..FIXED).contains(&column) && self.front.is_some();
+        if undecided || self.place_of(column).is_some_and(|plugin| self.is_future(plugin, at)) {
+            out.all(Scope::Future);
         }
     }
 
@@ -225,6 +356,11 @@ impl GridSource for ScoresView<'_> {
 
     /// Of a plugin's scores, the normalized one counts.
     fn amount(&self, row: usize, column: usize) -> Option<i64> {
+        match column {
+            3 => return Some(self.behind(row)),
+            5 => return Some(self.segments(*self.order.get(row)?).iter().map(|s| s.0).sum()),
+            _ => {}
+        }
         let plugin = self.plugin(column)?;
         let normalized = self.order.get(row).and_then(|at| plugin.normalized.get(*at));
         Some(normalized.unwrap_or(i64::MIN))
@@ -254,7 +390,7 @@ impl GridSource for ScoresView<'_> {
 
 impl View for ScoresView<'_> {
     fn place(&self, row: usize, column: usize) -> Option<String> {
-        let plugin = self.plugin_of(column).map(|plugin| format!("/{plugin}"));
+        let plugin = View::plugin_of(self, column).map(|plugin| format!("/{plugin}"));
         Some(format!("Score{} node:{}", plugin.unwrap_or_default(), self.node_name(row)?))
     }
 
@@ -267,6 +403,41 @@ impl View for ScoresView<'_> {
             }
             None => "Scores".into(),
         }
+    }
+
+    fn banner(&self, _width: u16) -> Vec<Parts> {
+        if self.order.is_empty() { Vec::new() } else { vec![self.legend()] }
+    }
+
+    fn node_of(&self, row: usize, _column: usize) -> Option<Symbol> {
+        self.node_name(row)
+    }
+
+    /// None for an extender's.
+    fn plugin_of(&self, column: usize) -> Option<Symbol> {
+        self.cycle?.score.plugins.get(self.place_of(column)?).map(|plugin| plugin.plugin)
+    }
+
+    fn map_cell(&self, row: usize, _map: usize) -> (&'static str, Scope) {
+        if self.mark(row).is_some_and(|(_, scope)| scope == Scope::ScoreWinner) {
+            return ("★", Scope::ScoreWinner);
+        }
+        let lowest = self.total(self.order.len().saturating_sub(1));
+        let range = self.total(0).saturating_sub(lowest).max(1);
+        let percent = self.total(row).saturating_sub(lowest).saturating_mul(100) / range;
+        let step = usize::try_from(percent / 20).unwrap_or(0).min(SHADES.len() - 1);
+        (SHADES[step], Scope::of_score(percent))
+    }
+
+    fn map_legend(&self, _map: usize) -> Parts {
+        let lowest = self.total(self.order.len().saturating_sub(1));
+        let mut parts = vec![(format!("total: {lowest} "), Scope::TextDim)];
+        for (at, sign) in SHADES.iter().enumerate() {
+            parts.push(((*sign).to_owned(), Scope::of_score(at as i64 * 20)));
+        }
+        parts.push((format!(" {}  ", self.total(0)), Scope::TextDim));
+        parts.extend([("★".into(), Scope::ScoreWinner), (" chosen".into(), Scope::TextDim)]);
+        parts
     }
 
     fn empty(&self) -> String {
@@ -327,12 +498,14 @@ impl View for ScoresView<'_> {
         let at = cycle.feasible.iter().position(|n| Some(*n) == position.node)?;
         let row = self.order.iter().position(|o| *o == at)?;
         let plugin = cycle.score.plugins.iter().position(|p| Some(p.plugin) == position.plugin);
-        Some((row, plugin.map(|p| p + FIXED)))
+        let column = plugin.and_then(|p| self.shown.iter().position(|shown| *shown == p));
+        Some((row, column.map(|column| column + FIXED)))
     }
 
     fn moment(&self, row: usize, column: usize) -> Option<CyclePosition> {
         let cycle = self.cycle?;
-        let plugin = cycle.score.plugins.get(column.saturating_sub(FIXED))?.plugin;
+        let place = self.place_of(column).unwrap_or(0);
+        let plugin = cycle.score.plugins.get(place)?.plugin;
         let node = *cycle.feasible.get(*self.order.get(row)?)?;
         self.model.at(Frame::new(ExtensionPoint::Score, Some(plugin), Some(node)))
     }

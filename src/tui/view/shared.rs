@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::tui::glyph::VerdictSign;
+use crate::tui::glyph::{DOT, GATED, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{Model, span};
 use crate::tui::text::width;
@@ -32,20 +32,26 @@ pub fn labels_text(labels: &Labels) -> String {
     if all.is_empty() { "none".into() } else { all.join(", ") }
 }
 
-/// A sign for a queue, so that it is told apart before its name is read.
-pub fn queue_sign(queue: QueueName) -> VerdictSign {
+/// A sign for a queue, so that it is told apart before its name is read. A pod is in none because no
+/// profile serves it.
+pub fn queue_sign(queue: QueueName) -> (&'static str, Scope) {
+    let of = |verdict: VerdictSign| (verdict.glyph(), verdict.scope());
     match queue {
-        QueueName::Active => VerdictSign::Success,
-        QueueName::Backoff => VerdictSign::Wait,
-        QueueName::Unschedulable => VerdictSign::Unschedulable,
-        QueueName::Gated => VerdictSign::Unresolvable,
-        QueueName::InFlight => VerdictSign::Pending,
-        QueueName::None => VerdictSign::NotEvaluated,
+        QueueName::Active => (DOT, Scope::Text),
+        QueueName::Backoff => of(VerdictSign::Wait),
+        QueueName::Unschedulable => of(VerdictSign::Unschedulable),
+        QueueName::Gated => (GATED, Scope::VerdictPending),
+        QueueName::InFlight => of(VerdictSign::Pending),
+        QueueName::None => of(VerdictSign::Error),
     }
 }
 
+/// Names that are measured for the width of a column: of more, longer ones are cut.
+const MEASURED: usize = 2_000;
+
 /// Columns of the longest of some pods' names.
 pub fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
+    let pods = pods.take(MEASURED);
     pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
 }
 

@@ -1,18 +1,24 @@
 //! All recorded cycles, oldest first.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shared::{outcome_lines, since_start};
-use super::{OnEnter, View, ViewId, shared};
-use crate::tui::glyph::VerdictSign;
+use super::{OnEnter, View, ViewId, funnel, shared, verdict};
+use crate::tui::glyph::{CURSOR, MORE_LEFT, MORE_RIGHT, VerdictSign};
 use crate::tui::layout::Tier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
+use crate::tui::text::width;
 use crate::tui::theme::Scope;
+use crate::tui::widget::bar::Parts;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_debug::Position as Frame;
 use kubestep_framework::record::{CycleRecord, Outcome};
+
+/// Cycles whose outcomes are measured for the width of a column.
+const MEASURED: usize = 500;
 
 /// The rows of the timeline.
 pub struct TimelineView<'a>(pub &'a Model);
@@ -22,9 +28,57 @@ impl TimelineView<'_> {
         self.0.cycles.get(row)
     }
 
+    /// As wide as the longest outcome; of very many cycles, as it can be.
+    fn outcome_width(&self) -> u16 {
+        let cycles = self.0.cycles.iter().take(MEASURED + 1);
+        let widest = cycles.map(|cycle| width(cycle.outcome.as_str()) + 2).max().unwrap_or(0);
+        let known = self.0.cycles.len() <= MEASURED;
+        if known { widest.max(11) as u16 } else { 15 }
+    }
+
+    /// Columns of the widest `passed/all`.
+    fn passed_width(&self) -> u16 {
+        let nodes = self.0.cycles.last().map_or(0, |cycle| cycle.nodes.order.len());
+        (nodes.to_string().len() * 2 + 1).max(6) as u16
+    }
+
     /// Whether the debugger stands in this cycle, before its outcome.
     fn is_under_way(&self, row: usize) -> bool {
         self.0.under_way && self.0.position.is_some_and(|position| position.cycle == row)
+    }
+}
+
+impl TimelineView<'_> {
+    /// A sign for each cycle, coloured by its outcome, with the debugger's position in the middle
+    /// where not all fit into `width` columns.
+    fn strip(&self, width: usize) -> Parts {
+        let all = self.0.cycles.len();
+        let position = self.0.position.map(|position| position.cycle);
+        // Beside the numbers on both sides and the mark of the position.
+        let room = width.saturating_sub(2 * (all.to_string().len() + 4) + 1).max(1);
+        let middle = position.unwrap_or(all).saturating_sub(room / 2);
+        let first = middle.min(all.saturating_sub(room));
+        let last = (first + room).min(all);
+        let mut parts = Parts::new();
+        if first > 0 {
+            parts.push((format!("{MORE_LEFT} {first} "), Scope::TextDim));
+        }
+        for (at, cycle) in self.0.cycles.iter().enumerate().take(last).skip(first) {
+            let under_way = self.is_under_way(at);
+            let verdict = if under_way { VerdictSign::Pending } else { of_outcome(cycle.outcome) };
+            if position == Some(at) {
+                parts.push((CURSOR.into(), Scope::Cursor));
+            }
+            let scope = match cycle.preemption.is_some() && !under_way {
+                true => Scope::VerdictPending,
+                false => verdict.scope(),
+            };
+            parts.push((verdict.glyph().into(), scope));
+        }
+        if last < all {
+            parts.push((format!(" {} {MORE_RIGHT}", all - last), Scope::TextDim));
+        }
+        parts
     }
 }
 
@@ -53,16 +107,16 @@ impl GridSource for TimelineView<'_> {
             0 => GridColumn::fitted(
                 "pod",
                 24,
-                shared::widest(self.0.cycles.iter().map(|cycle| cycle.pod)),
+                shared::widest(self.0.cycles.iter().rev().map(|cycle| cycle.pod)),
             ),
             1 => GridColumn::number("cycle", 6),
             2 => GridColumn::number("time", 8),
             3 => GridColumn::number("try", 4).from_tier(Tier::Standard),
-            4 => GridColumn::text("outcome", 15),
+            4 => GridColumn::text("outcome", self.outcome_width()),
             // With parentheses around one that is only nominated.
             5 => GridColumn::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
-            6 => GridColumn::number("passed", 11).from_tier(Tier::Standard),
-            _ => GridColumn::prose("message", 20).from_tier(Tier::Standard),
+            6 => GridColumn::number("passed", self.passed_width()).from_tier(Tier::Standard),
+            _ => GridColumn::prose("message", 12),
         }
     }
 
@@ -94,7 +148,9 @@ impl GridSource for TimelineView<'_> {
             },
             6 => write!(out, "{}/{}", cycle.feasible_count(), cycle.nodes.order.len()),
             _ => {
-                out.set(&cycle.message, Scope::TextDim);
+                let words = funnel::preempting(cycle);
+                let scope = if words.is_some() { Scope::VerdictPending } else { Scope::TextDim };
+                out.set(&words.map_or_else(|| verdict::brief(&cycle.message), Cow::Owned), scope);
                 Ok(())
             }
         };
@@ -133,6 +189,10 @@ impl View for TimelineView<'_> {
 
     fn title(&self) -> String {
         "Timeline: recorded cycles".into()
+    }
+
+    fn banner(&self, width: u16) -> Vec<Parts> {
+        if self.0.cycles.is_empty() { Vec::new() } else { vec![self.strip(usize::from(width))] }
     }
 
     fn empty(&self) -> String {

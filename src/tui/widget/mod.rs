@@ -1,5 +1,6 @@
 //! Pieces that views and the frame around them are drawn with. They know nothing of the session.
 
+pub mod bar;
 pub mod breadcrumbs;
 pub mod grid;
 pub mod hints;

@@ -101,7 +101,7 @@ fn scored() -> Live {
 
 #[test]
 fn another_weight_moves_the_ranking_at_once() {
-    let mut live = scored().keys("llll*****");
+    let mut live = scored().keys("llllll*****");
     assert!(status(&mut live).contains("the best is"), "{}", live.text());
     assert!(status(&mut live).contains("runs with it"), "{}", live.text());
     assert!(live.text().contains('→'));

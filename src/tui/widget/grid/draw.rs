@@ -114,8 +114,18 @@ fn draw_row(
     for placed in columns {
         out.clear();
         source.cell(row, placed.index, out);
-        put_aligned(buffer, area, area.y, placed, &out.text, out.scope, paint);
+        match out.parts.is_empty() {
+            true => put_aligned(buffer, area, area.y, placed, &out.text, out.scope, paint),
+            false => put_parts(buffer, area, placed, out, paint),
+        }
     }
+}
+
+/// A drawing: its parts from the left, as far as they fit.
+fn put_parts(buffer: &mut Buffer, area: Rect, placed: &PlacedColumn, out: &CellOut, paint: &Paint) {
+    let x = area.x + MARK + placed.x;
+    let cell = Rect { x, width: placed.width, ..area }.intersection(area);
+    out.styled().fold(x, |x, (text, scope)| paint.put(buffer, cell, x, area.y, text, scope));
 }
 
 fn put_aligned(

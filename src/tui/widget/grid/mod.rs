@@ -222,6 +222,8 @@ pub struct CellOut {
     pub text: String,
     /// Its style.
     pub scope: Scope,
+    /// Where parts with other styles begin in the text, in bytes.
+    pub parts: Vec<(usize, Scope)>,
 }
 
 impl CellOut {
@@ -229,6 +231,27 @@ impl CellOut {
     pub fn clear(&mut self) {
         self.text.clear();
         self.scope = Scope::Text;
+        self.parts.clear();
+    }
+
+    /// Appends text with a style of its own.
+    pub fn part(&mut self, text: &str, scope: Scope) {
+        self.parts.push((self.text.len(), scope));
+        self.text.push_str(text);
+    }
+
+    /// Gives the whole cell one style.
+    pub fn all(&mut self, scope: Scope) {
+        self.scope = scope;
+        self.parts.clear();
+    }
+
+    /// The text of each style, in order.
+    pub fn styled(&self) -> impl Iterator<Item = (&str, Scope)> {
+        let starts = std::iter::once((0, self.scope)).chain(self.parts.iter().copied());
+        let ends = self.parts.iter().map(|(at, _)| *at).chain([self.text.len()]);
+        let texts = starts.zip(ends).map(|((from, scope), to)| (&self.text[from..to], scope));
+        texts.filter(|(text, _)| !text.is_empty())
     }
 
     /// Sets text and style.

@@ -1,0 +1,48 @@
+//! What is folded, grouped or mapped in each view.
+
+use super::App;
+use crate::tui::action;
+use crate::tui::layout::Tier;
+use crate::tui::model::Model;
+use crate::tui::view::{Shape, ViewId};
+use kubestep_api::Kind;
+use kubestep_framework::pod::NamespacedName;
+
+/// Of more nodes, the pane beside the rows leaves the answer to `W`, so that no key waits for it.
+const ANSWERED_UP_TO: usize = 2_000;
+
+impl App {
+    /// The pod whose answer belongs beside the rows and is not there yet: on wide terminals, that of
+    /// the selected row.
+    pub fn wanted_answer(&self, model: &Model) -> Option<NamespacedName> {
+        let pod = self.answered_pod(model)?;
+        let large = model.cycles.last().is_some_and(|c| c.nodes.order.len() > ANSWERED_UP_TO);
+        let known = model.answer.as_ref().is_some_and(|answer| answer.pod == pod);
+        let busy = self.running || self.playing || model.going_back.is_some();
+        (!known && !large && !busy && self.windows.is_empty()).then_some(pod)
+    }
+
+    /// The pod that the answer beside the rows is about.
+    pub(in crate::tui) fn answered_pod(&self, model: &Model) -> Option<NamespacedName> {
+        let wide = Tier::of(self.size.0) == Tier::Wide;
+        let shown = matches!(self.view, ViewId::Queues | ViewId::Pods | ViewId::Cycle);
+        if !wide || !shown || model.inspected.is_some() {
+            return None;
+        }
+        let key = action::subject(self, model).filter(|key| key.kind == Kind::Pod)?;
+        Some(NamespacedName::new(key.namespace, key.name))
+    }
+
+    /// How a view shows its rows.
+    pub fn shape(&mut self, view: ViewId) -> &mut Shape {
+        self.shapes.entry(view).or_default()
+    }
+
+    /// That of the view on screen; flat while rows are filtered or sorted, which is about each.
+    pub(super) fn current_shape(&self) -> Shape {
+        let mut shape = self.shapes.get(&self.view).cloned().unwrap_or_default();
+        let grid = self.grids.get(&self.view);
+        shape.flat = grid.is_some_and(|grid| !grid.filter.is_empty() || grid.sort.is_some());
+        shape
+    }
+}

@@ -1,0 +1,74 @@
+//! What views draw beside the rows although it takes a moment: why a pod is where it is, and the state
+//! before a preemption.
+
+use std::sync::Arc;
+
+use super::Driver;
+use crate::report::why::{Detail, text};
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{Answer, BeforePreemption};
+use crate::tui::theme::Scope;
+use kubestep_debug::why::preemption::Budget;
+use kubestep_debug::why::{Place, Why, ask};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::preemption::budgets::Budgets;
+
+impl Driver {
+    /// Works out why the pod is where it is, for the pane beside the rows.
+    pub fn answer(&mut self, pod: NamespacedName) {
+        let lines = ask(&mut self.session, pod, &[]).map(|why| lines(&why)).unwrap_or_default();
+        self.model.answer = Some(Answer { pod, lines });
+        self.model.revision += 1;
+    }
+
+    /// Takes over the candidate nodes as they were before the cycle on show decided to preempt.
+    pub(super) fn refresh_preemption(&mut self) {
+        let Some(record) = self.model.cycle().filter(|cycle| !cycle.candidates.is_empty()) else {
+            return;
+        };
+        let (cycle, candidates) = (record.cycle, record.candidates.clone());
+        if self.model.before_preemption.as_ref().is_some_and(|before| before.cycle == cycle) {
+            return;
+        }
+        let timeline = self.session.timeline();
+        let stop = timeline.stop_of_cycle(cycle).and_then(|stop| timeline.stops().get(stop));
+        let Some(step) = stop.and_then(|stop| stop.step.checked_sub(1)) else { return };
+        let world = self.session.world_at(step);
+        let is_candidate = |name| candidates.iter().any(|candidate| candidate.node == name);
+        let nodes = world.scheduler().cache().nodes().filter(|node| is_candidate(node.name));
+        let all = Budgets::new(world.api().objects());
+        let mut budgets = Vec::new();
+        for pod in candidates.iter().flat_map(|candidate| &candidate.victims) {
+            let Some(object) = world.api().objects().pods.get(pod) else { continue };
+            budgets.extend(all.of(object).map(|budget| {
+                let name = NamespacedName::new(budget.metadata.namespace, budget.metadata.name);
+                (*pod, Budget { name, allowed: budget.status.disruptions_allowed })
+            }));
+        }
+        let nodes = nodes.cloned().collect();
+        self.model.before_preemption = Some(Arc::new(BeforePreemption { cycle, nodes, budgets }));
+        self.model.revision += 1;
+    }
+}
+
+/// The answer with its verdict coloured: what comes before the first blank line.
+pub(super) fn lines(why: &Why) -> Vec<DetailLine> {
+    let text = text(why, &Detail::default());
+    let placed = matches!(why.place, Place::Bound { .. } | Place::Ended { .. });
+    let verdict = match (placed, why.is_schedulable()) {
+        (true, _) => Scope::Text,
+        (false, true) => Scope::VerdictPass,
+        (false, false) => Scope::VerdictFail,
+    };
+    let mut in_head = true;
+    let line = |(at, text): (usize, &str)| {
+        in_head &= !text.is_empty();
+        let scope = match (at, in_head) {
+            (0, _) => Scope::TextStrong,
+            (_, true) => verdict,
+            (_, false) => Scope::Text,
+        };
+        DetailLine::text(text).scoped(scope)
+    };
+    text.lines().enumerate().map(line).collect()
+}

@@ -1,0 +1,170 @@
+//! What is drawn, folded and grouped: in every form, also where there are many nodes.
+
+use std::fmt::Write as _;
+
+use crate::tui::color::ColorDepth;
+use crate::tui::glyph::Charset;
+use crate::tui::testing::{Live, Story, model, session};
+
+/// 60 nodes in three zones, every third tainted, with two pods to schedule: a small one and one that
+/// is larger than a node.
+fn many() -> String {
+    let mut text = String::new();
+    for at in 0..60 {
+        let zone = ["a", "b", "c"][at % 3];
+        let taint = match at % 3 {
+            0 => "taints: [{key: gpu, effect: NoSchedule}]",
+            _ => "unschedulable: false",
+        };
+        let _ = writeln!(
+            text,
+            "apiVersion: v1\nkind: Node\nmetadata: {{name: node-{at:02}, labels: \
+             {{topology.kubernetes.io/zone: zone-{zone}}}}}\nspec: {{{taint}}}\nstatus: \
+             {{allocatable: {{cpu: '4', memory: 8Gi, pods: '10'}}}}\n---"
+        );
+    }
+    for (name, cpu, priority) in [("small", "1", 2), ("large", "40", 1)] {
+        let _ = writeln!(
+            text,
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: default}}\nspec: \
+             {{priority: {priority}, containers: [{{name: c, resources: {{requests: {{cpu: \
+             '{cpu}'}}}}}}]}}\n---"
+        );
+    }
+    text
+}
+
+fn of_many(size: (u16, u16), keys: &str) -> Live {
+    Live::new(session(&many()), size).keys(keys)
+}
+
+#[test]
+fn identical_rows_of_many_nodes_are_one_and_enter_unfolds_it() {
+    let mut live = of_many((120, 40), "n3");
+    let text = live.text();
+    assert!(
+        text.contains("▸ 40 nodes     ✓ pass") && text.contains("▸ 20 nodes     ⊘ unres"),
+        "{text}"
+    );
+    assert!(live.lines()[2].contains("1/2"), "{text}");
+    assert!(live.text().contains("40 nodes with the same verdicts"), "{text}");
+    let mut live = live.keys("<Enter>");
+    assert!(
+        live.lines()[2].contains("1/42") && live.text().contains("▾ 40 nodes"),
+        "{}",
+        live.text()
+    );
+    assert!(live.keys("j").text().contains("  node-01"));
+    // What is filtered or sorted is every single node.
+    let mut live = of_many((120, 40), "n3/node-07<Enter>");
+    assert!(live.lines()[2].contains("1 of 60"), "{}", live.text());
+    assert!(of_many((120, 40), "n3lo").lines()[2].contains("/60"));
+}
+
+#[test]
+fn nodes_are_grouped_by_a_label_with_sums() {
+    let mut live = of_many((120, 40), "nn5:group-by zone<Enter>");
+    let text = live.text();
+    assert!(text.contains("▸ zone-a (20)") && text.contains("▸ zone-c (20)"), "{text}");
+    assert!(text.contains("1/80") && text.contains("0/80"), "the sums: {text}");
+    let mut live = live.keys("<Enter>j");
+    assert!(
+        live.text().contains("▾ zone-a (20)") && live.text().contains("node-03"),
+        "{}",
+        live.text()
+    );
+    // Groups are sorted by their sums.
+    let mut live = live.keys("ggllo");
+    assert!(live.lines()[2].contains("/3"), "{}", live.text());
+    assert!(live.keys("o:group-by none<Enter>").lines()[2].contains("/60"));
+}
+
+#[test]
+fn the_map_has_a_cell_for_each_node_and_names_that_of_the_cursor() {
+    let mut live = of_many((120, 40), "n5H");
+    assert!(
+        live.lines()[2].contains("map (H)") && live.text().contains("zone-b"),
+        "{}",
+        live.text()
+    );
+    assert!(live.text().contains("node-00: open"), "{}", live.text());
+    let mut live = live.keys("jl");
+    assert!(
+        live.text().contains("node-04: open"),
+        "the second of the second zone: {}",
+        live.text()
+    );
+    // The edits and marks of the selected cell are about its node.
+    assert!(live.keys("m").text().contains("cordon node node-04"));
+    let mut live = of_many((120, 40), "n3H");
+    assert!(live.text().contains("✓ passes  ✗ rejected"), "{}", live.text());
+    assert!(live.keys("H").lines()[2].contains("1/2"), "rows again");
+    assert!(of_many((120, 40), "n4H").text().contains("★ chosen"));
+}
+
+#[test]
+fn the_funnel_shows_how_many_nodes_are_left() {
+    let mut live = of_many((120, 40), "n0");
+    assert!(
+        live.lines()[3].contains("60 nodes ██████████ ▸ filter 40 ███████ ▸ scored 40"),
+        "{}",
+        live.text()
+    );
+    assert!(live.lines()[3].contains("▸ ★ node-"), "{}", live.text());
+    let mut live = live.keys("n");
+    assert!(live.lines()[3].contains("▸ filter 0 ▸ ✗ Unschedulable"), "{}", live.text());
+    let selected = live.text();
+    assert!(selected.contains("NodeResourcesFit at Filter: 0/60 pass"), "what decided: {selected}");
+    // Before Filter is through, what it found is not known.
+    let mut live = of_many((120, 40), "sss0");
+    assert!(!live.lines()[3].contains("filter"), "{}", live.text());
+}
+
+#[test]
+fn skipped_plugins_are_one_line_that_unfolds() {
+    let mut live = Live::demo("tour").keys("n0");
+    let folded = live.text();
+    assert!(folded.contains("▸ 10 skipped"), "{folded}");
+    let mut live = live.keys("ggjj<Enter>");
+    assert!(
+        live.text().contains("▾ 10 skipped") || live.text().contains("VolumeZone"),
+        "{}",
+        live.text()
+    );
+    assert!(live.keys("OO").text().contains("▸ 10 skipped"));
+}
+
+#[test]
+fn preemption_has_a_bar_before_and_one_after() {
+    let mut live = Live::demo("tour").resized(120, 44).keys("n8");
+    let text = live.text();
+    assert!(text.contains("cpu now") && text.contains("█ default/payment"), "{text}");
+    assert!(text.contains("Candidate b-0, taken"), "the cursor is on the node taken: {text}");
+    assert!(live.keys("1").text().contains("preempting batch-1 on b-0"));
+}
+
+#[test]
+fn on_wide_terminals_the_answer_stands_beside_the_rows() {
+    let mut live = Live::demo("affinity-typo").resized(200, 50).keys("c2");
+    let wanted = |live: &Live| live.interface.app.wanted_answer(live.interface.model());
+    assert!(wanted(&live).is_some() && live.interface.work_at().is_some());
+    live.interface.answer();
+    let text = live.text();
+    assert!(text.contains("is pending:") && text.contains("you mean \"ssd\""), "{text}");
+    assert_eq!(wanted(&live), None, "it is worked out once");
+    assert_eq!(wanted(&Live::demo("affinity-typo").keys("c2")), None, "the terminal is narrow");
+}
+
+#[test]
+fn drawings_are_read_without_colours_and_in_ascii() {
+    for keys in ["4", "5", "1", "2", "8", "0", "5H", "3H", "4H"] {
+        let frame = |depth, charset| {
+            Story::with(model(), (120, 36), "dark", depth, charset).keys(keys).text()
+        };
+        let ascii = frame(ColorDepth::Rgb, Charset::Ascii);
+        assert!(ascii.is_ascii() && !ascii.replace("? help", "").contains('?'), "{keys}: {ascii}");
+        let (plain, colored) =
+            (frame(ColorDepth::None, Charset::Unicode), frame(ColorDepth::Rgb, Charset::Unicode));
+        assert_eq!(plain, colored, "{keys}");
+    }
+}

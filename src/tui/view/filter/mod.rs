@@ -1,0 +1,564 @@
+//! The filter matrix: every plugin on every node, with the scheduler's own verdict first.
+//!
+//! The scheduler stops at a node's first failure; the recording does not, so the columns behind it are
+//! known too. Nodes it never asked are marked, with the reason in the details.
+//!
+//! Where words for all plugins do not fit, each gets a narrower column: a sign in every cell, and its
+//! name over it, cut by one rule, word under word.
+
+mod groups;
+mod header;
+
+use std::cmp::Ordering;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use self::groups::{Group, groups_of};
+use self::header::{Note, WORDS, headers, notes};
+use super::cycle::filter_summary;
+use super::shared::NAMES;
+use super::{OnEnter, Shape, View, shared, verdict};
+use crate::tui::command::Command;
+use crate::tui::glyph::{FOLDS, VerdictSign};
+use crate::tui::layout::Tier;
+use crate::tui::lines::DetailLine;
+use crate::tui::model::{CyclePosition, Model};
+use crate::tui::text::Cut;
+use crate::tui::theme::Scope;
+use crate::tui::widget::bar::Parts;
+use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
+use kubestep_config::ExtensionPoint;
+use kubestep_debug::Position as Frame;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::{CycleRecord, FilterColumn, VerdictId};
+use kubestep_framework::status::Status;
+
+/// Columns before the plugins: node, the scheduler's own verdict.
+const FIXED: usize = 2;
+/// Width of the verdict.
+const VERDICT: u16 = 9;
+/// More rows than this are grouped by what was said of them.
+const GROUPED_ABOVE: usize = 50;
+/// Names of nodes that the details of a group list.
+const NAMED: usize = 12;
+
+/// The rows of the filter matrix.
+pub struct FilterView<'a> {
+    model: &'a Model,
+    cycle: Option<&'a Arc<CycleRecord>>,
+    shape: Shape,
+    /// By place of the plugin or extender: what the header says of all nodes.
+    notes: Vec<Note>,
+    front: Option<Front>,
+    /// The places of the plugins and extenders on show; skipped plugins are folded.
+    shown: Vec<usize>,
+    /// Of each of them, its name as the header has it, and its width.
+    headers: Vec<(String, u16)>,
+    /// Nodes of which the same was said, and the rows, where they are grouped.
+    groups: Vec<Group>,
+    rows: Vec<Row>,
+}
+
+/// A line: a group by its number, or a node.
+#[derive(Clone, Copy)]
+enum Row {
+    Group(usize),
+    Node(NodeId),
+}
+
+/// How far the debugger has walked through Filter: plugin by plugin, over the evaluated nodes of each.
+struct Front {
+    /// The plugin's place.
+    plugin: usize,
+    /// By slot, when the node is looked at; empty while no node is.
+    turns: Vec<usize>,
+    /// The turn of the node at the position.
+    turn: usize,
+}
+
+impl Front {
+    fn new(cycle: &CycleRecord, frame: Frame) -> Option<Front> {
+        let at_filter = frame.point == Some(ExtensionPoint::Filter);
+        let mut plugins = cycle.filter.plugins.iter();
+        let plugin = plugins.position(|p| at_filter && Some(p.plugin) == frame.plugin)?;
+        let Some(node) = frame.node else {
+            return Some(Front { plugin, turns: Vec::new(), turn: 0 });
+        };
+        let mut turns = vec![0; cycle.nodes.names.len()];
+        for (turn, evaluated) in cycle.filter.evaluated.iter().enumerate() {
+            if let Some(slot) = turns.get_mut(evaluated.index()) {
+                *slot = turn;
+            }
+        }
+        let turn = turns.get(node.index()).copied().unwrap_or_default();
+        Some(Front { plugin, turns, turn })
+    }
+
+    /// Whether who steps has not come to this cell yet.
+    fn is_before(&self, plugin: usize, node: NodeId) -> bool {
+        let turn = self.turns.get(node.index()).copied().unwrap_or(usize::MAX);
+        plugin > self.plugin || plugin == self.plugin && turn > self.turn
+    }
+}
+
+impl<'a> FilterView<'a> {
+    /// The matrix of the cycle at the debugger's position, in `room` terminal columns.
+    pub fn new(model: &'a Model, room: u16, shape: Shape) -> FilterView<'a> {
+        let cycle = model.cycle();
+        let notes = cycle.map(|c| notes(c)).unwrap_or_default();
+        let front = cycle.zip(model.stepped_frame()).and_then(|(c, frame)| Front::new(c, frame));
+        let stands_on = front.as_ref().map(|front| front.plugin);
+        let is_shown = |at: &usize| {
+            shape.unfolded
+                || stands_on == Some(*at)
+                || notes.get(*at + 1).is_none_or(|n| !n.skipped)
+        };
+        let places = cycle.map_or(0, |c| c.filter.plugins.len() + c.filter.extenders.len());
+        let shown: Vec<usize> = (0..places).filter(is_shown).collect();
+        let names = shown.iter().filter_map(|at| Some(name_at(cycle?, *at)));
+        let name_width = model.node_names.widest().min(NAMES);
+        // Beside marks, names and the verdict, each column with a blank before it.
+        let headers = headers(names.collect(), room.saturating_sub(3 + name_width + VERDICT));
+        let groups = cycle.filter(|c| !shape.flat && c.nodes.order.len() > GROUPED_ABOVE);
+        let groups = groups.map(|c| groups_of(c, &shown)).unwrap_or_default();
+        let mut rows = Vec::new();
+        for (at, group) in groups.iter().enumerate() {
+            rows.push(Row::Group(at));
+            if shape.is_open(group.key) {
+                rows.extend(group.nodes.iter().map(|node| Row::Node(*node)));
+            }
+        }
+        FilterView { model, cycle, shape, notes, front, shown, headers, groups, rows }
+    }
+
+    /// The node of a row; of a group, one that stands for all.
+    fn node(&self, row: usize) -> Option<NodeId> {
+        match self.rows.get(row) {
+            Some(Row::Node(node)) => Some(*node),
+            Some(Row::Group(group)) => self.groups.get(*group)?.nodes.first().copied(),
+            None if self.groups.is_empty() => self.cycle?.nodes.order.get(row).copied(),
+            None => None,
+        }
+    }
+
+    fn group(&self, row: usize) -> Option<&Group> {
+        match self.rows.get(row)? {
+            Row::Group(group) => self.groups.get(*group),
+            Row::Node(_) => None,
+        }
+    }
+
+    /// The row of a node, or that of the folded group it is in.
+    fn row_of(&self, node: NodeId) -> Option<usize> {
+        if self.groups.is_empty() {
+            return self.cycle?.nodes.order.iter().position(|other| *other == node);
+        }
+        let exact = self.rows.iter().position(|row| matches!(row, Row::Node(n) if *n == node));
+        let group = self.groups.iter().position(|group| group.nodes.contains(&node))?;
+        let folded =
+            || self.rows.iter().position(|row| matches!(row, Row::Group(g) if *g == group));
+        exact.or_else(folded)
+    }
+
+    /// The place of the plugin or extender of a column.
+    fn place_of(&self, column: usize) -> Option<usize> {
+        self.shown.get(column.checked_sub(FIXED)?).copied()
+    }
+
+    fn column_of(&self, place: usize) -> Option<usize> {
+        self.shown.iter().position(|at| *at == place).map(|at| at + FIXED)
+    }
+
+    /// Whether a column's cells have words.
+    fn has_words(&self, column: usize) -> bool {
+        let width = column.checked_sub(FIXED).and_then(|at| self.headers.get(at));
+        width.is_none_or(|(_, width)| *width >= WORDS)
+    }
+
+    /// The plugin of a column.
+    fn plugin(&self, column: usize) -> Option<&'a FilterColumn> {
+        self.cycle?.filter.plugins.get(self.place_of(column)?)
+    }
+
+    fn id(&self, row: usize, column: usize) -> Option<VerdictId> {
+        let (cycle, node) = (self.cycle?, self.node(row)?);
+        match column {
+            ..FIXED => cycle.filter.verdicts.get(node),
+            _ => self.plugin(column)?.verdicts.get(node),
+        }
+    }
+
+    /// The extender of a column.
+    fn extender(&self, column: usize) -> Option<(&'a CycleRecord, usize)> {
+        let cycle = self.cycle?;
+        let at = self.place_of(column)?.checked_sub(cycle.filter.plugins.len())?;
+        (at < cycle.filter.extenders.len()).then_some((cycle, at))
+    }
+
+    /// How many plugins are folded.
+    fn folded(&self) -> usize {
+        let places = self.cycle.map_or(0, |c| c.filter.plugins.len() + c.filter.extenders.len());
+        places - self.shown.len()
+    }
+
+    /// What decided about a node, in words.
+    fn reason(&self, row: usize) -> String {
+        let Some((cycle, node)) = self.cycle.zip(self.node(row)) else { return String::new() };
+        match (cycle.filter.by_extender(node), self.id(row, 1)) {
+            (Some(status), _) => verdict::reasons(status),
+            (None, Some(VerdictId::PASS)) | (None, None) => String::new(),
+            (None, Some(id)) => verdict::explain(cycle, id),
+        }
+    }
+
+    fn group_lines(&self, group: &Group, row: usize) -> Vec<DetailLine> {
+        let Some(cycle) = self.cycle else { return Vec::new() };
+        let mut lines = vec![DetailLine::heading(format!(
+            "{} with the same verdicts",
+            count(group.nodes.len(), "node")
+        ))];
+        lines.extend(self.id(row, 1).map(|id| official(cycle, id)));
+        lines.extend(group.nodes.first().into_iter().flat_map(|node| all_failures(cycle, *node)));
+        let names: Vec<String> = group
+            .nodes
+            .iter()
+            .take(NAMED)
+            .map(|node| self.model.node_names.short(&cycle.nodes.name(*node)).to_owned())
+            .collect();
+        let more = match group.nodes.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        lines.push(DetailLine::field("nodes", names.join(", ") + &more));
+        lines
+            .push(DetailLine::field("Enter", "shows a row for each, or folds them; H draws a map"));
+        lines
+    }
+
+    /// What a cell stands for.
+    fn verdict(&self, row: usize, column: usize) -> VerdictSign {
+        let Some((cycle, node)) = self.cycle.zip(self.node(row)) else {
+            return VerdictSign::NotEvaluated;
+        };
+        if let Some((_, at)) = self.extender(column) {
+            return by_extender(cycle, at, node);
+        }
+        match cycle.filter.by_extender(node) {
+            Some(status) if column < FIXED => verdict::of_code(status.code()),
+            _ => self
+                .id(row, column)
+                .map_or(VerdictSign::NotEvaluated, |id| verdict::of_id(cycle, id)),
+        }
+    }
+}
+
+/// What the extender at a position said of a node: nothing of one that plugins or an extender
+/// before it had rejected.
+fn by_extender(cycle: &CycleRecord, at: usize, node: NodeId) -> VerdictSign {
+    let own = |name: Symbol| cycle.filter.extenders.iter().position(|extender| *extender == name);
+    match cycle.filter.by_extender(node) {
+        Some(status) => match own(status.plugin()).map_or(Ordering::Equal, |by| by.cmp(&at)) {
+            Ordering::Less => VerdictSign::NotEvaluated,
+            Ordering::Equal => verdict::of_code(status.code()),
+            Ordering::Greater => VerdictSign::Success,
+        },
+        None if cycle.filter.verdicts.get(node) == Some(VerdictId::PASS) => VerdictSign::Success,
+        None => VerdictSign::NotEvaluated,
+    }
+}
+
+/// The name of the plugin or extender at a place.
+fn name_at(cycle: &CycleRecord, at: usize) -> Symbol {
+    let plugins = &cycle.filter.plugins;
+    let extender = || cycle.filter.extenders.get(at - plugins.len()).copied();
+    plugins.get(at).map(|plugin| plugin.plugin).or_else(extender).unwrap_or_default()
+}
+
+impl GridSource for FilterView<'_> {
+    fn rows(&self) -> usize {
+        let all = self.cycle.filter(|c| !c.filter.plugins.is_empty());
+        match self.groups.is_empty() {
+            true => all.map_or(0, |c| c.nodes.order.len()),
+            false => all.map_or(0, |_| self.rows.len()),
+        }
+    }
+
+    /// Behind the plugins is what decided, in words.
+    fn columns(&self) -> usize {
+        FIXED + self.shown.len() + 1
+    }
+
+    fn column(&self, column: usize) -> GridColumn {
+        let note =
+            |at: usize, words| self.notes.get(at).map(|note| note.text(words)).unwrap_or_default();
+        match (column, column.checked_sub(FIXED).and_then(|at| self.headers.get(at))) {
+            (0, _) => {
+                let names = usize::from(self.model.node_names.widest());
+                match self.groups.is_empty() {
+                    true => GridColumn::fitted("node", NAMES, names),
+                    false => GridColumn::fitted("node", NAMES, (names + 2).max(14)),
+                }
+            }
+            (1, _) => GridColumn::text("verdict", VERDICT).with_note(note(0, true)),
+            (_, Some((name, width))) => {
+                let place = self.place_of(column).map_or(0, |place| place + 1);
+                let note = note(place, self.has_words(column));
+                GridColumn { cut: Cut::Middle, ..GridColumn::text(name, *width) }.with_note(note)
+            }
+            _ => GridColumn::prose("reason", 16).from_tier(Tier::Standard),
+        }
+    }
+
+    fn header_lines(&self) -> u16 {
+        let lines = self.headers.iter().map(|(name, _)| name.split('\n').count());
+        lines.max().unwrap_or(1) as u16 + 1
+    }
+
+    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+        match column {
+            0 => {
+                let name = self.node_of(row, 0);
+                name.into_iter().for_each(|name| out.set(&name, Scope::Text));
+            }
+            _ if self.place_of(column).is_some() => out.verdict(self.verdict(row, column)),
+            _ => self.cell(row, column, out),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let (Some(cycle), Some(node)) = (self.cycle, self.node(row)) else { return };
+        let place = self.place_of(column);
+        let verdict = || self.verdict(row, column);
+        match (column, place, self.group(row)) {
+            (0, _, Some(group)) => {
+                let fold = FOLDS[usize::from(self.shape.is_open(group.key))];
+                let nodes = count(group.nodes.len(), "node");
+                out.set(&format!("{fold} {nodes}"), Scope::TextStrong);
+            }
+            (0, _, None) => {
+                let indent = if self.groups.is_empty() { "" } else { "  " };
+                out.set(indent, Scope::Text);
+                out.text.push_str(self.model.node_names.short(&cycle.nodes.name(node)));
+            }
+            (1, ..) => out.verdict(verdict()),
+            (_, Some(_), _) if self.has_words(column) => out.verdict(verdict()),
+            (_, Some(_), _) => out.set(verdict().glyph(), verdict().scope()),
+            (_, None, _) => out.set(&self.reason(row), Scope::TextDim),
+        }
+        let future = |plugin| self.front.as_ref().is_some_and(|f| f.is_before(plugin, node));
+        let undecided = place.is_none() && column > 0 && self.model.is_under_way();
+        if place.is_some_and(future) || undecided && self.front.is_some() {
+            out.scope = Scope::Future;
+        }
+    }
+
+    fn has_break(&self, row: usize) -> bool {
+        self.model.has_break(|| self.place(row, 0))
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        match self.group(row) {
+            Some(group) => group.key,
+            None => self.node(row).map_or(0, |n| u64::from(n.0)),
+        }
+    }
+
+    fn is_current(&self, row: usize) -> bool {
+        self.model.inspected.is_none() && self.current().is_some_and(|(current, _)| current == row)
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        let rejected = |c: &CycleRecord, node| c.filter.by_extender(node).is_some();
+        self.id(row, 1).is_some_and(VerdictId::is_status)
+            || self.cycle.zip(self.node(row)).is_some_and(|(c, node)| rejected(c, node))
+    }
+
+    fn has_labels(&self) -> bool {
+        true
+    }
+
+    fn label(&self, row: usize, key: &str) -> Option<&str> {
+        let name = self.cycle?.nodes.name(self.node(row)?);
+        shared::label_of(self.model, name, key)
+    }
+}
+
+impl View for FilterView<'_> {
+    fn place(&self, row: usize, column: usize) -> Option<String> {
+        let cycle = self.cycle?;
+        if self.group(row).is_some() {
+            return None;
+        }
+        let plugin =
+            self.plugin(column).map(|column| format!("/{}", column.plugin)).unwrap_or_default();
+        Some(format!("Filter{plugin} node:{}", cycle.nodes.name(self.node(row)?)))
+    }
+
+    fn title(&self) -> String {
+        match self.cycle {
+            Some(cycle) => {
+                let nodes = self.model.node_names.note();
+                let evaluated = super::evaluated(cycle);
+                format!("Filter of {} in cycle {}{evaluated}{nodes}", cycle.pod, cycle.cycle)
+            }
+            None => "Filter".into(),
+        }
+    }
+
+    fn note(&self) -> Option<String> {
+        let folded = self.folded();
+        (folded > 0).then(|| format!("{folded} skipped (O)"))
+    }
+
+    fn empty(&self) -> String {
+        match self.cycle {
+            Some(cycle) if cycle.nodes.order.is_empty() => "The cluster has no node.".into(),
+            Some(_) => "Filter did not run in this cycle: it ended before; 0 shows where.".into(),
+            None => "No cycle yet: n runs the next one.".into(),
+        }
+    }
+
+    fn detail(&self, row: usize, column: usize) -> Vec<DetailLine> {
+        let (Some(cycle), Some(node)) = (self.cycle, self.node(row)) else { return Vec::new() };
+        if let Some(group) = self.group(row) {
+            return self.group_lines(group, row);
+        }
+        let name = cycle.nodes.name(node);
+        let mut lines = Vec::new();
+        if let Some(plugin) = self.plugin(column) {
+            let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
+            lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));
+            lines.push(DetailLine::text(verdict::explain(cycle, id)));
+            lines.push(DetailLine::field("all nodes", filter_summary(cycle, plugin)));
+        }
+        if let Some((_, at)) = self.extender(column) {
+            let (verdict, extender) = (self.verdict(row, column), cycle.filter.extenders[at]);
+            lines.push(answered(&format!("{extender} on {name}"), verdict));
+        }
+        match (cycle.filter.by_extender(node), self.id(row, 1)) {
+            (Some(status), _) => lines.push(rejected_by_extender(status)),
+            (None, Some(id)) => lines.push(official(cycle, id)),
+            (None, None) => {}
+        }
+        let failures = all_failures(cycle, node);
+        if !failures.is_empty() {
+            lines.extend(failures);
+            lines.push(DetailLine::field("Enter", "exactly what blocks it: taint, label, amount"));
+        }
+        if !self.has_words(FIXED) && column < FIXED {
+            lines.push(legend());
+        }
+        lines
+    }
+
+    fn node_of(&self, row: usize, _column: usize) -> Option<Symbol> {
+        let node = self.node(row).filter(|_| self.group(row).is_none())?;
+        Some(self.cycle?.nodes.name(node))
+    }
+
+    fn map_cell(&self, row: usize, _map: usize) -> (&'static str, Scope) {
+        let verdict = self.verdict(row, 1);
+        (verdict.glyph(), verdict.scope())
+    }
+
+    fn map_legend(&self, _map: usize) -> Parts {
+        use VerdictSign::{NotEvaluated, Success, Unresolvable, Unschedulable};
+        let mut parts = vec![("verdict: ".to_owned(), Scope::TextDim)];
+        for (verdict, words) in [
+            (Success, "passes"),
+            (Unschedulable, "rejected"),
+            (Unresolvable, "preemption can't help"),
+            (NotEvaluated, "not evaluated"),
+        ] {
+            parts.push((verdict.glyph().to_owned(), verdict.scope()));
+            parts.push((format!(" {words}  "), Scope::TextDim));
+        }
+        parts
+    }
+
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
+        if let Some(group) = self.group(row) {
+            return OnEnter::Fold(group.key);
+        }
+        let node = self.cycle.zip(self.node(row)).map(|(c, node)| (c.cycle, c.nodes.name(node)));
+        node.map_or(OnEnter::Describe, |(cycle, node)| {
+            OnEnter::Run(Command::ExplainNode(cycle, node))
+        })
+    }
+
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let position = self.model.frame().filter(|f| f.point == Some(ExtensionPoint::Filter))?;
+        let cycle = self.cycle?;
+        let row = self.row_of(position.node?)?;
+        let plugin = cycle.filter.plugins.iter().position(|p| Some(p.plugin) == position.plugin);
+        Some((row, plugin.and_then(|place| self.column_of(place))))
+    }
+
+    fn moment(&self, row: usize, column: usize) -> Option<CyclePosition> {
+        if self.group(row).is_some() {
+            return None;
+        }
+        let plugin = self.plugin(column.max(FIXED))?.plugin;
+        self.model.at(Frame::new(ExtensionPoint::Filter, Some(plugin), Some(self.node(row)?)))
+    }
+}
+
+fn said(cycle: &CycleRecord, who: &str, id: VerdictId) -> DetailLine {
+    answered(who, verdict::of_id(cycle, id))
+}
+
+fn answered(who: &str, verdict: VerdictSign) -> DetailLine {
+    let (glyph, meaning) = (verdict.glyph(), verdict.meaning());
+    DetailLine::text(format!("{glyph} {who}: {meaning}")).scoped(verdict.scope())
+}
+
+/// What the signs in narrow columns stand for: the words that are there where they fit.
+fn legend() -> DetailLine {
+    use VerdictSign::{Skip, Success, Unresolvable, Unschedulable};
+    let signs = [Success, Unschedulable, Unresolvable, Skip];
+    let signs = signs.map(|verdict| format!("{} {}", verdict.glyph(), verdict.word()));
+    let unasked = VerdictSign::NotEvaluated.glyph();
+    DetailLine::field(
+        "signs",
+        format!("{}, {unasked} not evaluated; Ctrl-w shows words", signs.join(", ")),
+    )
+}
+
+/// The scheduler's own verdict with the plugin that gave it.
+fn official(cycle: &CycleRecord, id: VerdictId) -> DetailLine {
+    let by = cycle.verdicts.get(id).map(|s| format!(" by {}", s.plugin())).unwrap_or_default();
+    let verdict = verdict::of_id(cycle, id);
+    let explained = verdict::explain(cycle, id);
+    let text = match explained.starts_with(verdict.meaning()) {
+        true => explained,
+        false => format!("{}{by}: {explained}", verdict.meaning()),
+    };
+    DetailLine::field("verdict", text).scoped(verdict.scope())
+}
+
+/// The verdict on a node that passed the plugins, but not the extenders.
+fn rejected_by_extender(status: &Status) -> DetailLine {
+    let verdict = verdict::of_code(status.code());
+    let (meaning, reasons) = (verdict.meaning(), verdict::reasons(status));
+    DetailLine::field("verdict", format!("{meaning} by {}: {reasons}", status.plugin()))
+        .scoped(verdict.scope())
+}
+
+/// Every plugin that rejects the node, also those behind the first failure.
+fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<DetailLine> {
+    let failing = cycle.filter.plugins.iter().filter_map(|column| {
+        let id = column.verdicts.get(node).filter(|id| id.is_status())?;
+        Some((column.plugin, id))
+    });
+    let mut text = String::new();
+    for (plugin, id) in failing {
+        let separator = if text.is_empty() { "" } else { "; " };
+        let _ = write!(text, "{separator}{plugin}: {}", verdict::explain(cycle, id));
+    }
+    match text.is_empty() {
+        true => Vec::new(),
+        false => vec![DetailLine::field("all failures", text)],
+    }
+}
