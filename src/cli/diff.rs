@@ -133,8 +133,7 @@ impl Diff {
                 input.files.iter().map(|path| path.display().to_string()).collect();
             words.extend(input.demo.iter().map(|story| format!("demo: {story}")));
             words.extend(input.config.iter().map(|path| format!("--config {}", path.display())));
-            words
-                .extend(input.feature_gates.iter().map(|gates| format!("--feature-gates {gates}")));
+            words.extend(input.scheduler.words());
             words.extend(edits.iter().cloned());
             if words.is_empty() { "the cluster".to_owned() } else { words.join(", ") }
         };
@@ -156,7 +155,8 @@ impl SideB {
             input.demo = None;
         }
         input.config = self.config_b.clone().or(input.config);
-        input.feature_gates = self.feature_gates_b.clone().or(input.feature_gates);
+        let gates = &mut input.scheduler.feature_gates;
+        *gates = self.feature_gates_b.clone().or(gates.take());
         input
     }
 }

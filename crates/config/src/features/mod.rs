@@ -469,7 +469,10 @@ mod tests {
         let left_out: Vec<String> = left_out.iter().map(ToString::to_string).collect();
         assert_eq!((gates, left_out.len()), (of(34), 2), "{left_out:?}");
         let (gates, left_out) = of(35).adopted("OpportunisticBatching=false").unwrap();
-        assert_eq!((gates.to_string().as_str(), left_out.len()), ("OpportunisticBatching=false", 0));
+        assert_eq!(
+            (gates.to_string().as_str(), left_out.len()),
+            ("OpportunisticBatching=false", 0)
+        );
         assert!(of(34).adopted("Quux=true").is_err());
     }
 

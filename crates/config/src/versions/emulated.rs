@@ -3,6 +3,7 @@
 //! Upstream: `staging/src/k8s.io/component-base/compatibility` (parsing and range) and
 //! `apiserver/pkg/util/compatibility` (the oldest version that can be emulated).
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::served::number;
@@ -67,7 +68,8 @@ fn component_version(part: &str) -> Result<Emulated, EmulationError> {
     let (component, version) = part.split_once('=').unwrap_or(("kube", part));
     let version = version.trim();
     let malformed = || EmulationError::Malformed(version.to_owned());
-    let (major, rest) = number(version.strip_prefix('v').unwrap_or(version)).ok_or_else(malformed)?;
+    let (major, rest) =
+        number(version.strip_prefix('v').unwrap_or(version)).ok_or_else(malformed)?;
     let rest = rest.strip_prefix('.').ok_or_else(malformed)?;
     let (minor, rest) = number(rest).ok_or_else(malformed)?;
     // As upstream, what follows the numbers does not matter.
@@ -80,11 +82,17 @@ fn component_version(part: &str) -> Result<Emulated, EmulationError> {
     }
 }
 
+impl fmt::Display for Emulated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
 impl Emulated {
     /// The version, if a kube-scheduler of `version` can emulate it: since 1.33 the three versions
     /// before its own, but none before 1.31; earlier only the one before.
     fn by(&self, version: KubeVersion) -> Result<KubeVersion, EmulationError> {
-        let emulated = format!("{}.{}", self.major, self.minor);
+        let emulated = self.to_string();
         let back = if version.minor >= 33 { 3 } else { 1 };
         let floor = if version.minor >= 33 { KubeVersion::OLDEST.minor } else { 0 };
         let oldest = KubeVersion { minor: (version.minor - back).max(floor) };
@@ -134,11 +142,9 @@ mod tests {
     #[test]
     fn what_it_rejects_is_rejected() {
         let error = |version, text| emulates(version, text).unwrap_err();
-        assert_eq!(
-            error("1.36", "1.32"),
-            "kube-scheduler 1.36 emulates 1.33 to 1.36, not 1.32"
-        );
-        for (version, text) in [("1.35", "1.36"), ("1.33", "1.30"), ("1.32", "1.30"), ("1.36", "2.36")]
+        assert_eq!(error("1.36", "1.32"), "kube-scheduler 1.36 emulates 1.33 to 1.36, not 1.32");
+        for (version, text) in
+            [("1.35", "1.36"), ("1.33", "1.30"), ("1.32", "1.30"), ("1.36", "2.36")]
         {
             assert!(error(version, text).contains(" emulates "), "{version} {text}");
         }

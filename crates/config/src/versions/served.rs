@@ -179,7 +179,8 @@ mod tests {
 
     #[test]
     fn a_version_is_read_as_servers_and_people_write_it() {
-        for text in ["1.33", "v1.33.4", "1.33.13+k3s1", " v1.33.1-gke.100 ", "1.33+", "1.33.0-rc.1"] {
+        for text in ["1.33", "v1.33.4", "1.33.13+k3s1", " v1.33.1-gke.100 ", "1.33+", "1.33.0-rc.1"]
+        {
             assert_eq!(nearest(text), ("1.33".to_owned(), true), "{text}");
         }
         let nonsense = ["", "1", "one.33", "1.x", "1.33beta", "v.33", "1.33.x", "1.33.", "2.0"];
