@@ -163,7 +163,7 @@ impl Explain {
 }
 
 /// Searches for fixes. `start` is the cluster before the run.
-fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -> Fixes {
+pub(super) fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -> Fixes {
     let world = session.world();
     let start = if is_cheap(session) { start } else { world };
     let interrupt = steps.and_interrupt("stops");

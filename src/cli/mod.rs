@@ -28,6 +28,7 @@ mod recorded;
 mod registry;
 mod render;
 mod replay;
+mod report;
 mod run;
 mod schedule;
 mod stops;

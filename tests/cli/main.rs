@@ -23,6 +23,7 @@ mod packaging;
 mod recordings;
 mod redacted;
 mod render;
+mod report;
 mod run;
 mod schema;
 mod secrets;
