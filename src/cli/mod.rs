@@ -37,6 +37,7 @@ mod survive;
 mod test;
 mod trace_file;
 mod tries;
+mod version;
 mod waiting;
 
 use std::ffi::OsString;

@@ -88,6 +88,7 @@ impl Page {
                     strong.bad[!run.pending.is_empty()] { (run.pending.len()) " pending" }
                     " · " (count(run.after.nodes.len(), "node")) " · "
                     (count(run.cycles, "scheduling cycle"))
+                    " · kube-scheduler " (run.gates.version_words())
                 }
                 (self.queues())
                 @for notice in &run.notices { p.dim { (notice) } }
