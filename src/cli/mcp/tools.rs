@@ -105,6 +105,11 @@ const INPUT: &[Parameter] = &[
         Form::Text("--feature-gates"),
         "Feature gates as kube-scheduler takes them: A=true,B=false",
     ),
+    Parameter::new(
+        "kube_version",
+        Form::Text("--kube-version"),
+        "The version of kube-scheduler to decide as, such as 1.33; the input's own version without it",
+    ),
 ];
 
 const PODS: &[Parameter] = &[
