@@ -17,6 +17,7 @@ mod explain;
 mod extended;
 mod foreign;
 mod harness;
+mod kube_version;
 mod odd;
 mod options;
 mod packaging;
