@@ -17,6 +17,7 @@ mod explain;
 mod extended;
 mod foreign;
 mod harness;
+mod kube_version;
 mod mcp;
 mod odd;
 mod options;
