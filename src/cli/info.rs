@@ -9,14 +9,16 @@ use serde_json::{Value, json};
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
 use crate::cli::registry::Subcommand;
+use crate::cli::waiting::PROGRESS_VARIABLE;
 use crate::tui::settings::{self, CONFIG_DIR_VARIABLE};
 use crate::tui::theme::Library;
 use kubestep_config::KubeVersion;
 use kubestep_live::SCHEDULER;
 
 /// Environment variables that are read.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 10] = [
     CONFIG_DIR_VARIABLE,
+    PROGRESS_VARIABLE,
     "KUBECONFIG",
     "TERM",
     "COLORTERM",

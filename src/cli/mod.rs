@@ -19,6 +19,7 @@ mod foreign;
 mod format;
 mod info;
 mod man;
+mod mcp;
 mod open;
 mod options;
 mod plugins;
@@ -47,6 +48,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 pub use exit::{EXITS, Exit, Unreachable};
 use kubestep_output::clean::{clean_colored, clean_uncolored};
 use kubestep_output::cut::long_values;
+pub use mcp::tool_rows;
 use options::Cli;
 use registry::SUBCOMMANDS;
 

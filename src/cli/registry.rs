@@ -8,8 +8,8 @@ use clap::{ArgMatches, Args, Command};
 
 use crate::cli::exit::Exit;
 use crate::cli::{
-    bundle, capture, completions, config, demo, diff, explain, info, man, plugins, rbac, record,
-    render, replay, report, run, schedule, test,
+    bundle, capture, completions, config, demo, diff, explain, info, man, mcp, plugins, rbac,
+    record, render, replay, report, run, schedule, test,
 };
 
 /// A subcommand, implemented by the struct of its options. The doc comment of the struct is its
@@ -48,6 +48,7 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<rbac::Rbac>(),
     entry::<schedule::Schedule>(),
     entry::<render::Render>(),
+    entry::<mcp::Mcp>(),
     entry::<info::Info>(),
     entry::<completions::Completions>(),
     entry::<man::Man>(),

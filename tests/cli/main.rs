@@ -18,6 +18,7 @@ mod extended;
 mod foreign;
 mod harness;
 mod kube_version;
+mod mcp;
 mod odd;
 mod options;
 mod packaging;

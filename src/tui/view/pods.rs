@@ -11,6 +11,7 @@ use crate::tui::model::{CyclePosition, Model, PodPlace, PodRow};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Labels;
 use kubestep_api::Pod;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod::requests::requested;
@@ -120,8 +121,8 @@ impl GridSource for PodsView<'_> {
         true
     }
 
-    fn label(&self, row: usize, key: &str) -> Option<&str> {
-        self.pod(row)?.pod.metadata.labels.get_str(key).map(|v| v.as_str())
+    fn labels(&self, row: usize) -> Option<&Labels> {
+        Some(&self.pod(row)?.pod.metadata.labels)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, Parts};
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Labels;
 use kubestep_api::words::count;
 use kubestep_debug::trace::Entry;
 use kubestep_framework::record::QueueName;
@@ -157,8 +158,8 @@ impl GridSource for QueuesView<'_> {
         true
     }
 
-    fn label(&self, row: usize, key: &str) -> Option<&str> {
-        self.pod(row)?.info.pod.metadata.labels.get_str(key).map(|v| v.as_str())
+    fn labels(&self, row: usize) -> Option<&Labels> {
+        Some(&self.pod(row)?.info.pod.metadata.labels)
     }
 }
 

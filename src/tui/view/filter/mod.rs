@@ -27,6 +27,7 @@ use crate::tui::text::Cut;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::Parts;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
@@ -379,9 +380,9 @@ impl GridSource for FilterView<'_> {
         true
     }
 
-    fn label(&self, row: usize, key: &str) -> Option<&str> {
+    fn labels(&self, row: usize) -> Option<&Labels> {
         let name = self.cycle?.nodes.name(self.node(row)?);
-        shared::label_of(self.model, name, key)
+        shared::labels_of(self.model, name)
     }
 }
 
