@@ -12,6 +12,7 @@ use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::waiting::Steps;
 use crate::report::fixes as report_fixes;
+use crate::report::new_nodes as report_new_nodes;
 use crate::report::outcome;
 use crate::report::why::{self as report, Detail};
 use kubestep_api::intern::Symbol;
@@ -20,6 +21,7 @@ use kubestep_cluster::World;
 use kubestep_config::suggest;
 use kubestep_debug::Session;
 use kubestep_debug::fix::{self, Fixes, Limits};
+use kubestep_debug::new_node::{self, NewNodes};
 use kubestep_debug::why::{Why, ask};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
@@ -45,6 +47,10 @@ pub(super) struct Explain {
     /// Search for the smallest changes that make the pod fit; each is tried on a copy
     #[arg(long, conflicts_with_all = ["node", "why_not"])]
     fix: bool,
+    /// Try nodes that could be created, each on a copy: of NodePools, of cluster-autoscaler's node
+    /// groups, and copies of existing nodes
+    #[arg(long, conflicts_with_all = ["node", "why_not"])]
+    new_node: bool,
     /// Run at most this many scheduling cycles first, for the pods ahead in the queue
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     max_cycles: usize,
@@ -90,7 +96,8 @@ impl Subcommand for Explain {
             .with_context(|| format!("{pod} was evicted or deleted in the meantime"))?;
         self.not_reached(&why, ran).into_iter().for_each(kubestep_output::line);
         let fixes = self.fix.then(|| fixes(&session, &start, pod, &steps));
-        self.show(&why, fixes.as_ref())?;
+        let nodes = self.new_node.then(|| new_nodes(&session, pod, &steps)).flatten();
+        self.show(&why, fixes.as_ref(), nodes.as_ref())?;
         Ok(if why.is_schedulable() { Exit::Fine } else { Exit::Unschedulable })
     }
 }
@@ -130,17 +137,20 @@ impl Explain {
         ))
     }
 
-    fn show(&self, why: &Why, fixes: Option<&Fixes>) -> Result<()> {
+    fn show(&self, why: &Why, fixes: Option<&Fixes>, nodes: Option<&NewNodes>) -> Result<()> {
         let symbol = |name: &Option<String>| name.as_deref().map(Symbol::new);
         let wide = self.output == Output::Wide;
         let detail = Detail { wide, node: symbol(&self.node), why_not: symbol(&self.why_not) };
         kubestep_output::print(&match self.output {
             Output::Text | Output::Wide => {
                 let fixes = fixes.map(|fixes| format!("\n{}", report_fixes::text(fixes)));
-                report::text(why, &detail) + &fixes.unwrap_or_default()
+                let nodes = nodes.map(|nodes| format!("\n{}", report_new_nodes::text(nodes, wide)));
+                report::text(why, &detail)
+                    + &fixes.unwrap_or_default()
+                    + &nodes.unwrap_or_default()
             }
-            Output::Json => format::json(&value(why, fixes)),
-            Output::Yaml => format::yaml(&value(why, fixes)),
+            Output::Json => format::json(&value(why, fixes, nodes)),
+            Output::Yaml => format::yaml(&value(why, fixes, nodes)),
         })?;
         Ok(())
     }
@@ -180,6 +190,14 @@ fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -
     fixes
 }
 
+/// Tries the nodes that could be created.
+fn new_nodes(session: &Session, pod: NamespacedName, steps: &Steps) -> Option<NewNodes> {
+    let interrupt = steps.and_interrupt("stops");
+    let words = |tried, most| format!("{tried} of {most} new nodes tried{interrupt}");
+    let mut go_on = |tried, most| steps.go_on(tried, most);
+    steps.show(words, || new_node::new_nodes(session.world(), pod, &mut go_on))
+}
+
 /// Whether the run is cheap enough to repeat for each fix. Otherwise fixes are checked on the state
 /// after it.
 fn is_cheap(session: &Session) -> bool {
@@ -189,10 +207,12 @@ fn is_cheap(session: &Session) -> bool {
 }
 
 /// The answer as JSON.
-fn value(why: &Why, fixes: Option<&Fixes>) -> Value {
+fn value(why: &Why, fixes: Option<&Fixes>, nodes: Option<&NewNodes>) -> Value {
     let mut value = report::value(why);
-    if let (Some(fields), Some(fixes)) = (value.as_object_mut(), fixes) {
-        fields.insert("fixes".to_owned(), report_fixes::value(fixes));
+    if let Some(fields) = value.as_object_mut() {
+        let fixes = fixes.map(|fixes| ("fixes".to_owned(), report_fixes::value(fixes)));
+        let nodes = nodes.map(|nodes| ("newNodes".to_owned(), report_new_nodes::value(nodes)));
+        fields.extend(fixes.into_iter().chain(nodes));
     }
     value
 }

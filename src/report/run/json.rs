@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::RunReport;
 use crate::report::disruption;
+use crate::report::new_nodes;
 use crate::report::outcome::{Pending, Placed};
 use crate::report::usage::{NodeUsage, Usage, exact};
 use kubestep_api::intern::Symbol;
@@ -33,6 +34,9 @@ pub fn run(report: &RunReport) -> Value {
     });
     if let Some(disruption) = &report.disruption {
         value["disruption"] = disruption::json(disruption);
+    }
+    if let Some(supply) = &report.new_nodes {
+        value["newNodes"] = new_nodes::supply_value(supply);
     }
     value
 }

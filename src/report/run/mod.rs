@@ -11,6 +11,7 @@ use crate::report::outcome::{self, Evicted, Pending, Placed};
 use crate::report::usage::Usage;
 use kubestep_debug::Session;
 use kubestep_debug::capacity::Capacity;
+use kubestep_debug::new_node::Supply;
 
 /// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,6 +32,8 @@ pub struct RunReport {
     pub disruption: Option<DisruptionReport>,
     /// How many more pods would fit, if requested.
     pub capacity: Vec<Capacity>,
+    /// Which new nodes would take the pending pods, if requested.
+    pub new_nodes: Option<Supply>,
     /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
 }
@@ -47,6 +50,7 @@ impl RunReport {
             after: Usage::of(session.world()),
             disruption: DisruptionReport::new(session),
             capacity: Vec::new(),
+            new_nodes: None,
             notices: Vec::new(),
         }
     }
