@@ -145,9 +145,7 @@ impl Explain {
             Output::Text | Output::Wide => {
                 let fixes = fixes.map(|fixes| format!("\n{}", report_fixes::text(fixes)));
                 let nodes = nodes.map(|nodes| format!("\n{}", report_new_nodes::text(nodes, wide)));
-                report::text(why, &detail)
-                    + &fixes.unwrap_or_default()
-                    + &nodes.unwrap_or_default()
+                report::text(why, &detail) + &fixes.unwrap_or_default() + &nodes.unwrap_or_default()
             }
             Output::Json => format::json(&value(why, fixes, nodes)),
             Output::Yaml => format::yaml(&value(why, fixes, nodes)),

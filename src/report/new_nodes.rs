@@ -100,9 +100,11 @@ fn of_source(answer: &NewNodes, nodes: &[&NewNode]) -> Vec<String> {
         let Some(first) = offerings.first() else { continue };
         let mut parts = vec![title(&first.origin)];
         parts.extend(first.price.map(price));
-        parts.extend(first.takes.map(|takes| {
-            format!("takes {takes} of {}", count(answer.pending, "pending pod"))
-        }));
+        parts.extend(
+            first
+                .takes
+                .map(|takes| format!("takes {takes} of {}", count(answer.pending, "pending pod"))),
+        );
         parts.extend(match offerings.len() {
             1 => None,
             several => Some(format!("and {} of that type", count(several - 1, "other offering"))),
@@ -147,9 +149,8 @@ fn remarks(node: &NewNode) -> Vec<String> {
     let startup = (!taints.is_empty()).then(|| {
         format!("    its startup taint {} is removed once it is set up", taints.join(", "))
     });
-    let daemons = (!node.daemons.is_empty()).then(|| {
-        format!("    {} run on it", count(node.daemons.len(), "DaemonSet pod"))
-    });
+    let daemons = (!node.daemons.is_empty())
+        .then(|| format!("    {} run on it", count(node.daemons.len(), "DaemonSet pod")));
     startup.into_iter().chain(daemons).collect()
 }
 
@@ -191,7 +192,9 @@ fn causes(node: &NewNode) -> Vec<String> {
 fn near_miss(miss: &NearMiss) -> String {
     let NearMiss { pool, requirement, node, .. } = miss;
     let price = miss.price.map(|amount| format!(", {}", price(amount))).unwrap_or_default();
-    format!("  NodePool {pool} misses by its own requirement {requirement}: {node}{price} would fit")
+    format!(
+        "  NodePool {pool} misses by its own requirement {requirement}: {node}{price} would fit"
+    )
 }
 
 /// A node with its whole verdict.
@@ -228,7 +231,9 @@ pub fn supply(supply: &Supply) -> String {
         lines.push("Nodes of one kind alone:".to_owned());
         lines.extend(supply.offers.iter().take(OFFERS).map(|one| offer(one, pending)));
         let more = supply.offers.len().saturating_sub(OFFERS);
-        lines.extend((more > 0).then(|| format!("  and {} (-o json lists them)", count(more, "more kind"))));
+        lines.extend(
+            (more > 0).then(|| format!("  and {} (-o json lists them)", count(more, "more kind"))),
+        );
     }
     lines.extend(supply.unmet.iter().flat_map(unmet));
     if supply.tried < supply.of {
@@ -246,7 +251,10 @@ fn plan_heading(supply: &Supply) -> String {
     let verb = if nodes == "1 new node" { "takes" } else { "take" };
     match left {
         0 => format!("{nodes} {verb} all {pods}{price}:"),
-        _ => format!("{nodes} {verb} {met} of {}{price}:", count(supply.pending.len(), "pending pod")),
+        _ => format!(
+            "{nodes} {verb} {met} of {}{price}:",
+            count(supply.pending.len(), "pending pod")
+        ),
     }
 }
 

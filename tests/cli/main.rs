@@ -17,6 +17,7 @@ mod explain;
 mod extended;
 mod foreign;
 mod harness;
+mod new_node;
 mod odd;
 mod options;
 mod packaging;

@@ -417,8 +417,11 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
         }
         Outcome::Unread(kind) => *input.skipped.entry(kind).or_default() += 1,
         Outcome::Provisioning(kind, value) => {
-            *input.skipped.entry(kind).or_default() += 1;
-            input.warnings.extend(provisioning::take(&mut input.provisioning, kind, value));
+            let taken = provisioning::take(&mut input.provisioning, kind, value);
+            if !taken.as_ref().is_ok_and(|is_all| *is_all) {
+                *input.skipped.entry(kind).or_default() += 1;
+            }
+            input.warnings.extend(taken.err());
         }
         Outcome::SchedulerConfig(text) => match &input.scheduler_config {
             None => input.scheduler_config = Some(SchedulerConfigText { text, origin }),

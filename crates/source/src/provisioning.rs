@@ -24,8 +24,16 @@ pub(super) fn is_read(kind: &str, text: &str) -> bool {
     }
 }
 
-/// Adds an object. Returns a warning if it is not understood.
-pub(super) fn take(into: &mut Provisioning, kind: Symbol, mut value: Value) -> Option<String> {
+/// Adds an object. `false` if it also counts as skipped: it is none of these, or a DaemonSet, of
+/// which a scheduler only sees the pods.
+///
+/// # Errors
+/// It is not understood; the text is a warning.
+pub(super) fn take(
+    into: &mut Provisioning,
+    kind: Symbol,
+    mut value: Value,
+) -> Result<bool, String> {
     let group = value["apiVersion"].as_str().and_then(|version| version.split_once('/'));
     let is_of_karpenter = group.is_none_or(|(group, _)| group == "karpenter.sh");
     let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -38,12 +46,13 @@ pub(super) fn take(into: &mut Provisioning, kind: Symbol, mut value: Value) -> O
             value["apiVersion"] = "apps/v1".into();
             value["kind"] = "DaemonSet".into();
             into.daemon_sets.push(value);
-            Ok(())
+            return Ok(false);
         }
-        _ => Ok(()),
+        _ => return Ok(false),
     };
-    let error = taken.err()?;
-    Some(format!("{kind} {name} is not used for hypothetical nodes: {error}"))
+    taken
+        .map(|()| true)
+        .map_err(|error| format!("{kind} {name} is not used for new nodes: {error}"))
 }
 
 fn push<T: DeserializeOwned>(list: &mut Vec<T>, value: Value) -> Result<(), String> {
@@ -54,9 +63,8 @@ fn push<T: DeserializeOwned>(list: &mut Vec<T>, value: Value) -> Result<(), Stri
 /// The report is YAML in the field `status`; before cluster-autoscaler 1.30 it was plain text.
 fn autoscaler_status(into: &mut Provisioning, config_map: &Value) -> Result<(), String> {
     let text = config_map["data"]["status"].as_str().unwrap_or_default();
-    let status: AutoscalerStatus = kubestep_api::yaml::from_str(text).map_err(|_| {
-        "it is not in the format that cluster-autoscaler has since 1.30".to_owned()
-    })?;
+    let status: AutoscalerStatus = kubestep_api::yaml::from_str(text)
+        .map_err(|_| "it is not in the format that cluster-autoscaler has since 1.30".to_owned())?;
     into.autoscaler = Some(status);
     Ok(())
 }
@@ -107,7 +115,9 @@ metadata: {name: of-another-group}
         assert_eq!(found.node_claims[0].status.node_name, "n");
         assert_eq!(found.daemon_sets.len(), 1);
         assert!(found.autoscaler.is_none());
-        assert_eq!(input.skipped[&Symbol::new("NodePool")], 2);
+        let skipped = |kind: &str| input.skipped.get(&Symbol::new(kind)).copied();
+        assert_eq!([skipped("NodePool"), skipped("DaemonSet")], [Some(1), Some(1)]);
+        assert_eq!([skipped("NodeClaim"), skipped("ConfigMap")], [None, Some(1)]);
     }
 
     #[test]

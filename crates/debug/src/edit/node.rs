@@ -108,10 +108,13 @@ fn add(world: &mut World, template: &Template, count: u32) -> Result<Applied, Ed
         [first, .., last] => format!("{first} … {last}"),
         [] => String::new(),
     };
-    let mut notes = vec![format!("added {shown}")];
-    notes.extend(template.closed.as_ref().map(|why| {
-        format!("{} would not create it at present: {why}", template.origin.source())
-    }));
+    let price = template.price.map(|price| format!(", {price:.4} an hour each"));
+    let mut notes = vec![format!("added {shown}{}", price.unwrap_or_default())];
+    notes.extend(
+        template.closed.as_ref().map(|why| {
+            format!("{} would not create it at present: {why}", template.origin.source())
+        }),
+    );
     Ok(Applied { notes })
 }
 

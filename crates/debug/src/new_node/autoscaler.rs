@@ -40,7 +40,10 @@ fn closed(status: &NodeGroupStatus) -> Option<String> {
     }
     if room(status) == 0 {
         let max = health.max_size;
-        return Some(format!("at its maximum size: {} of {max} nodes", health.cloud_provider_target));
+        return Some(format!(
+            "at its maximum size: {} of {max} nodes",
+            health.cloud_provider_target
+        ));
     }
     (health.status == "Unhealthy").then(|| "unhealthy: too many of its nodes are not ready".into())
 }

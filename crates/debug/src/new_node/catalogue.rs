@@ -11,9 +11,7 @@ use std::collections::BTreeMap;
 
 use super::requirement::{Offered, allows, allows_some, values};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{
-    InstanceType, LabelRequirement, Labels, NodeOverlay, Quantity, ResourceList,
-};
+use kubestep_api::{InstanceType, LabelRequirement, Labels, NodeOverlay, Quantity, ResourceList};
 use kubestep_cluster::World;
 
 pub(super) const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";

@@ -1,13 +1,14 @@
 //! The DaemonSet pods of a new node.
 //!
 //! The template of a node group brings its own. Otherwise they are made from the DaemonSets of the
-//! input, and for DaemonSets that only show by their pods from one of those: the pod on a node of
-//! the same kind, or else any whose node selector and tolerations suit the new node.
+//! input, and for DaemonSets that only show by their pods from one of those: a pod on a node of the
+//! same pool, or without such a node any, if its node selector and tolerations suit the new node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::template::Template;
+use super::karpenter::NODE_POOL;
+use super::template::{Origin, Template};
 use kubestep_api::admission::made_up_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Object, Pod, PodStatus};
@@ -22,7 +23,7 @@ pub(super) fn create(world: &mut World, template: &Template, name: Symbol) {
         Some(pods) => pods.iter().map(|pod| bound(pod, &pod.metadata.name, name)).collect(),
         None => {
             let mut pods = of_manifests(world, &node);
-            pods.extend(of_pods(world, &node, template.like));
+            pods.extend(of_pods(world, &node, template));
             pods
         }
     };
@@ -48,13 +49,14 @@ fn on(mut spec: kubestep_api::PodSpec, node: Symbol) -> kubestep_api::PodSpec {
 }
 
 /// The pods of DaemonSets that the input does not have.
-fn of_pods(world: &World, node: &Node, like: Option<Symbol>) -> Vec<Pod> {
+fn of_pods(world: &World, node: &Node, template: &Template) -> Vec<Pod> {
     let known: Vec<NamespacedName> =
         world.provisioning().daemon_sets.iter().map(key_of_manifest).collect();
+    let siblings = siblings(world, node, template);
     let mut samples: BTreeMap<NamespacedName, &Pod> = BTreeMap::new();
     for pod in world.api().objects().pods.values() {
         let Some(set) = daemon_set(pod).filter(|set| !known.contains(set)) else { continue };
-        if like.is_some_and(|like| pod.spec.node_name != like) {
+        if !siblings.is_empty() && !siblings.contains(&pod.spec.node_name) {
             continue;
         }
         let sample = samples.entry(set).or_insert(pod);
@@ -63,9 +65,23 @@ fn of_pods(world: &World, node: &Node, like: Option<Symbol>) -> Vec<Pod> {
             *sample = pod;
         }
     }
-    let suits = |pod: &Pod| like.is_some() || workload::suits_daemon(pod, node);
-    let samples = samples.into_iter().filter(|(_, pod)| suits(pod));
+    let is_copy = matches!(template.origin, Origin::Like { .. });
+    let samples =
+        samples.into_iter().filter(|(_, pod)| is_copy || workload::suits_daemon(pod, node));
     samples.map(|(set, pod)| bound(pod, &set.name, node.metadata.name)).collect()
+}
+
+/// The nodes that run the same DaemonSets: the one that is copied, or those of the same pool.
+fn siblings(world: &World, node: &Node, template: &Template) -> Vec<Symbol> {
+    if let Origin::Like { node, .. } = template.origin {
+        return vec![node];
+    }
+    let Some(pool) = node.metadata.labels.get_str(NODE_POOL) else { return Vec::new() };
+    let is_sibling = |other: &&Arc<Node>| {
+        let of_pool = other.metadata.labels.get_str(NODE_POOL) == Some(pool);
+        of_pool && other.metadata.name != node.metadata.name
+    };
+    world.api().nodes().filter(is_sibling).map(|node| node.metadata.name).collect()
 }
 
 /// The DaemonSet that controls the pod.

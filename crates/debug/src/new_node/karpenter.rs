@@ -64,11 +64,17 @@ impl<'a> Pool<'a> {
     }
 
     /// A template for each type and offering, and for each value that a pod may choose. The
-    /// requirement `without` does not count.
-    pub fn templates(&self, pods: &[&Pod], without: Option<usize>) -> Vec<Template> {
-        let all = self.requirements().iter().enumerate();
-        let counted = all.filter(|(at, _)| Some(*at) != without);
-        let counted: Vec<&LabelRequirement> = counted.map(|(_, requirement)| requirement).collect();
+    /// requirement `relaxed` allows any value.
+    pub fn templates(&self, pods: &[&Pod], relaxed: Option<usize>) -> Vec<Template> {
+        let mut counted: Vec<&LabelRequirement> = self.requirements().iter().collect();
+        let any = relaxed.and_then(|at| counted.get(at)).map(|requirement| LabelRequirement {
+            operator: "Exists".into(),
+            values: Vec::new(),
+            ..(*requirement).clone()
+        });
+        if let (Some(at), Some(any)) = (relaxed, &any) {
+            counted[at] = any;
+        }
         let mut templates = Vec::new();
         for known in &self.types {
             let choices = self.choices(&counted, known, pods);
@@ -151,7 +157,9 @@ impl<'a> Pool<'a> {
                 labels.insert(*key, *value);
             }
         }
-        for (key, value) in MARKS.map(|key| (key.into(), "true".into())).into_iter().chain(choice.iter().copied()) {
+        for (key, value) in
+            MARKS.map(|key| (key.into(), "true".into())).into_iter().chain(choice.iter().copied())
+        {
             labels.insert(key, value);
         }
         for (key, old) in OLD_NAMES {
@@ -233,11 +241,12 @@ fn chosen(requirements: &[&LabelRequirement], pods: &[&Pod]) -> Vec<Symbol> {
 fn asked_for(pod: &Pod, key: Symbol) -> Vec<Symbol> {
     let selected = pod.spec.node_selector.iter().filter_map(|labels| labels.get(key).copied());
     let affinity = pod.spec.affinity.iter().filter_map(|one| one.node_affinity.as_ref());
-    let required = affinity
-        .filter_map(|one| one.required_during_scheduling_ignored_during_execution.as_ref());
+    let required =
+        affinity.filter_map(|one| one.required_during_scheduling_ignored_during_execution.as_ref());
     let expressions =
         required.flat_map(|one| &one.node_selector_terms).flat_map(|term| &term.match_expressions);
-    let named = expressions.filter(|one| one.key == key && one.operator == NodeSelectorOperator::In);
+    let named =
+        expressions.filter(|one| one.key == key && one.operator == NodeSelectorOperator::In);
     selected.chain(named.flat_map(|one| one.values.iter().copied())).collect()
 }
 

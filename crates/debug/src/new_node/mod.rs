@@ -19,8 +19,9 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
+use crate::edit::Edit;
 use crate::why::{self, NodeWhy};
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
@@ -35,6 +36,8 @@ pub use template::{Origin, Template};
 
 /// Templates whose pods are counted, the cheapest first.
 const COUNTED: usize = 60;
+/// Templates of one pool that are tried for `--fix`, the cheapest first.
+const OF_SOURCE: usize = 200;
 /// How long the queue runs after a node is added, in virtual microseconds: longer than any backoff.
 const WATCHED: i64 = 60 * 1_000_000;
 /// Cycles that run after a node is added.
@@ -91,9 +94,36 @@ pub fn new_nodes(world: &World, pod: NamespacedName, go_on: GoOn<'_>) -> Option<
     answer.tried = tried.len();
     tried.sort_by(|(_, a), (_, b)| a.order(b));
     count(world, &mut tried, go_on);
-    answer.near_misses = near_misses(world, object, &tried, go_on);
+    if !tried.iter().any(|(_, new)| new.is_available()) {
+        answer.near_misses = near_misses(world, object, &tried, go_on);
+    }
     answer.nodes = tried.into_iter().map(|(_, new)| new).collect();
     Some(answer)
+}
+
+/// The edits that add a node which the pod fits, for the cheapest such node of each pool and node
+/// group that can create one.
+pub(crate) fn edits(world: &World, pod: NamespacedName) -> Vec<Edit> {
+    let Some(object) = pod_of(world, pod) else { return Vec::new() };
+    let mut templates = supply::distinct(world, &[object], templates(world, &[object]));
+    templates.retain(|one| !matches!(one.origin, Origin::Like { .. }) && one.closed.is_none());
+    templates.sort_by(|a, b| price_order(a.price, b.price));
+    let mut tried: HashMap<String, usize> = HashMap::new();
+    let mut edits: HashMap<String, Edit> = HashMap::new();
+    for template in &templates {
+        let source = template.origin.source();
+        let tried = tried.entry(source.clone()).or_default();
+        *tried += 1;
+        if *tried > OF_SOURCE || edits.contains_key(&source) {
+            continue;
+        }
+        if verdict(world, pod, template).is_some_and(|tried| tried.verdict.fits()) {
+            edits.insert(source, template.origin.edit(1));
+        }
+    }
+    let mut edits: Vec<Edit> = edits.into_values().collect();
+    edits.sort_by_cached_key(Edit::line);
+    edits
 }
 
 /// Counts the pods that one node takes, for the cheapest template of each source and type.
@@ -112,7 +142,7 @@ fn count(world: &World, tried: &mut [(Template, NewNode)], go_on: GoOn<'_>) {
     }
 }
 
-/// Pools without a node that fits, of which one would fit without one of the pool's requirements.
+/// Pools of which a node would fit without one of the pool's requirements, if nothing else fits.
 fn near_misses(
     world: &World,
     pod: &Pod,
@@ -123,16 +153,18 @@ fn near_misses(
     let mut found = Vec::new();
     for pool in &world.provisioning().node_pools {
         let name = pool.metadata.name;
-        let is_of_pool = |new: &NewNode| {
-            matches!(new.origin, Origin::NodePool { pool, .. } if pool == name)
-        };
+        let is_of_pool =
+            |new: &NewNode| matches!(new.origin, Origin::NodePool { pool, .. } if pool == name);
         if tried.iter().any(|(_, new)| is_of_pool(new) && new.fits()) {
             continue;
         }
         let prepared = Pool::new(world, pool, &types);
         for (at, requirement) in prepared.requirements().iter().enumerate() {
-            let mut relaxed = prepared.templates(&[pod], Some(at));
-            relaxed.retain(|one| !tried.iter().any(|(other, _)| other.origin == one.origin));
+            let relaxed = prepared.templates(&[pod], Some(at));
+            let mut relaxed = supply::distinct(world, &[pod], relaxed);
+            let is_known =
+                |one: &Template| tried.iter().any(|(other, _)| other.origin == one.origin);
+            relaxed.retain(|one| one.closed.is_none() && !is_known(one));
             relaxed.sort_by(|a, b| price_order(a.price, b.price));
             let of = tried.len();
             let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);

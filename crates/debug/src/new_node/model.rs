@@ -29,7 +29,8 @@ pub struct NewNodes {
     /// The nodes: those that fit and can be created, cheapest first; those that fit and cannot be
     /// created at present; then by how much is missing.
     pub nodes: Vec<NewNode>,
-    /// Pools of which a node would fit without one of the pool's requirements.
+    /// If no node fits that can be created: pools of which one would fit without one of the pool's
+    /// requirements.
     pub near_misses: Vec<NearMiss>,
     /// Known differences between the provisioner and the scheduler, one sentence each.
     pub notes: Vec<String>,
@@ -156,8 +157,7 @@ impl NewNodes {
 
 /// The problems that no new node resolves.
 fn blocking(why: &Why) -> Vec<Problem> {
-    let is_of_pod =
-        |problem: &&Problem| problem.blocking && problem.kind != ProblemKind::NoNodes;
+    let is_of_pod = |problem: &&Problem| problem.blocking && problem.kind != ProblemKind::NoNodes;
     why.problems.iter().filter(is_of_pod).cloned().collect()
 }
 
@@ -172,6 +172,6 @@ fn default_spread(world: &World, why: &Why) -> Option<String> {
         "karpenter does not know the scheduler's default spread constraints unless its \
          --scheduler-config lists them: it may hold that the pod fits an existing node, and create \
          none"
-        .to_owned()
+            .to_owned()
     })
 }

@@ -79,7 +79,11 @@ mod tests {
             ("Like", &["a"], Some("a"), false),
         ] {
             let requirement = requirement(operator, values);
-            assert_eq!(allows(&requirement, value.map(Symbol::new)), allowed, "{operator} {value:?}");
+            assert_eq!(
+                allows(&requirement, value.map(Symbol::new)),
+                allowed,
+                "{operator} {value:?}"
+            );
         }
         assert_eq!(words(&requirement("In", &["a", "b"])), "k In [a, b]");
     }

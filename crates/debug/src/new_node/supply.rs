@@ -10,7 +10,9 @@ use serde::Serialize;
 
 use super::catalogue::{CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE};
 use super::template::{Origin, Template};
-use super::{GoOn, NearMiss, NewNodes, new_nodes, pending, pod_of, price_order, run, taken, templates};
+use super::{
+    GoOn, NearMiss, NewNodes, new_nodes, pending, pod_of, price_order, run, taken, templates,
+};
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
@@ -141,7 +143,8 @@ pub fn supply(world: &World, go_on: GoOn<'_>) -> Supply {
         }
     }
     candidates.sort_by(Candidate::order);
-    supply.offers = candidates.iter().map(|one| offer(world, one, &supply.pending, go_on)).collect();
+    supply.offers =
+        candidates.iter().map(|one| offer(world, one, &supply.pending, go_on)).collect();
     supply.offers.sort_by_key(|offer| offer.closed.is_some());
     candidates.retain(|one| one.template.closed.is_none());
     candidates.truncate(CANDIDATES);
@@ -155,14 +158,20 @@ fn add(candidates: &mut Vec<Candidate>, new: Candidate) {
     let same = |one: &&mut Candidate| kind(one) == kind(&new) && one.takes == new.takes;
     match candidates.iter_mut().find(same) {
         None => candidates.push(new),
-        Some(there) if price_order(new.template.price, there.template.price).is_lt() => *there = new,
+        Some(there) if price_order(new.template.price, there.template.price).is_lt() => {
+            *there = new
+        }
         Some(_) => {}
     }
 }
 
 /// Templates that differ in what somebody reads: of offerings that differ only in labels that no
 /// pod, DaemonSet or volume mentions, the cheapest.
-fn distinct(world: &World, pods: &[&Pod], mut templates: Vec<Template>) -> Vec<Template> {
+pub(super) fn distinct(
+    world: &World,
+    pods: &[&Pod],
+    mut templates: Vec<Template>,
+) -> Vec<Template> {
     let text = mentioned(world, pods);
     let volumes = pods.iter().any(|pod| !pod.spec.volumes.is_empty());
     let is_read = |key: &str| match key {
@@ -170,7 +179,8 @@ fn distinct(world: &World, pods: &[&Pod], mut templates: Vec<Template>) -> Vec<T
         ZONE => volumes || text.contains("zone"),
         _ => volumes || text.contains("region"),
     };
-    let read: Vec<&str> = [ZONE, REGION, CAPACITY_TYPE].into_iter().filter(|key| is_read(key)).collect();
+    let read: Vec<&str> =
+        [ZONE, REGION, CAPACITY_TYPE].into_iter().filter(|key| is_read(key)).collect();
     templates.sort_by(|a, b| price_order(a.price, b.price));
     let mut seen = HashSet::new();
     templates.retain(|template| match &template.origin {
@@ -221,7 +231,12 @@ fn trial(
 }
 
 /// How many nodes of the template take how many pods.
-fn offer(world: &World, candidate: &Candidate, pending: &[NamespacedName], go_on: GoOn<'_>) -> Offer {
+fn offer(
+    world: &World,
+    candidate: &Candidate,
+    pending: &[NamespacedName],
+    go_on: GoOn<'_>,
+) -> Offer {
     let Candidate { template, takes } = candidate;
     let most = template.room.unwrap_or(pending.len()).clamp(1, pending.len().max(1));
     let mut world = world.clone();
@@ -272,9 +287,10 @@ impl Supply {
         }
         let prices: Option<Vec<f64>> = self.plan.iter().map(|bought| bought.price).collect();
         self.price = prices.filter(|all| !all.is_empty()).map(|all| all.iter().sum());
-        let left = self.pending.iter().filter(|key| {
-            pod_of(&world, **key).is_some_and(|pod| pod.spec.node_name.is_empty())
-        });
+        let left = self
+            .pending
+            .iter()
+            .filter(|key| pod_of(&world, **key).is_some_and(|pod| pod.spec.node_name.is_empty()));
         for (at, pod) in left.enumerate() {
             let is_asked = at < EXPLAINED && go_on(1, 1);
             let answer = is_asked.then(|| new_nodes(&world, *pod, go_on)).flatten();

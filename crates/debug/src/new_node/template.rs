@@ -131,7 +131,7 @@ pub struct Template {
     pub origin: Origin,
     /// The node without its name.
     pub node: Node,
-    /// A node of the same kind, whose disks, devices and DaemonSet pods it gets.
+    /// A node of the same kind, whose disks and devices it gets.
     pub like: Option<Symbol>,
     /// The pods of DaemonSets on it, if the source of the template knows them.
     pub pods: Option<Vec<Pod>>,

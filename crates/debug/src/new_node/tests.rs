@@ -1,5 +1,7 @@
 //! Hypothetical nodes of each source, on small clusters.
 
+mod thirty;
+
 use super::*;
 use crate::edit::tests::{edit, world};
 use kubestep_api::{AutoscalerStatus, NodeGroup, Provisioning};

@@ -60,12 +60,7 @@ pub(super) fn examine_one(
 }
 
 /// The rejections by filters, or else by PreFilter.
-fn all_blockers(
-    probe: &Probe,
-    memo: &Memo,
-    node: &NodeInfo,
-    refusals: &[Refusal],
-) -> Vec<Blocker> {
+fn all_blockers(probe: &Probe, memo: &Memo, node: &NodeInfo, refusals: &[Refusal]) -> Vec<Blocker> {
     let mut blockers = blockers(probe, memo, node, refusals);
     if blockers.is_empty() {
         blockers.extend(narrowed_away(probe, node.name));
