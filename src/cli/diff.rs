@@ -14,6 +14,7 @@ use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::report;
+use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_debug::diff::{Pair, Side, compare};
 
@@ -77,6 +78,10 @@ fn side(session: &Session) -> Side<'_> {
     Side { history: session.history(), world: session.world() }
 }
 
+fn gates(session: &Session) -> FeatureGates {
+    *session.world().scheduler().features()
+}
+
 impl Diff {
     fn compare(&self) -> Result<Exit> {
         self.check()?;
@@ -100,9 +105,10 @@ impl Diff {
         }
         let difference = compare(side(&a), side(&b));
         let names = self.names();
+        let gates = Pair { a: gates(&a), b: gates(&b) };
         kubestep_output::print(&self.output.show(
             || report::diff::text::text(&difference, &names),
-            || report::diff::document(&difference, &names),
+            || report::diff::document(&difference, &names, &gates),
         ))?;
         Ok(if difference.is_empty() { Exit::Fine } else { Exit::Differs })
     }
@@ -133,8 +139,7 @@ impl Diff {
                 input.files.iter().map(|path| path.display().to_string()).collect();
             words.extend(input.demo.iter().map(|story| format!("demo: {story}")));
             words.extend(input.config.iter().map(|path| format!("--config {}", path.display())));
-            words
-                .extend(input.feature_gates.iter().map(|gates| format!("--feature-gates {gates}")));
+            words.extend(input.scheduler.words());
             words.extend(edits.iter().cloned());
             if words.is_empty() { "the cluster".to_owned() } else { words.join(", ") }
         };
@@ -156,7 +161,8 @@ impl SideB {
             input.demo = None;
         }
         input.config = self.config_b.clone().or(input.config);
-        input.feature_gates = self.feature_gates_b.clone().or(input.feature_gates);
+        let gates = &mut input.scheduler.feature_gates;
+        *gates = self.feature_gates_b.clone().or(gates.take());
         input
     }
 }

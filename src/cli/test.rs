@@ -13,9 +13,11 @@ use crate::cli::open::session;
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
+use crate::cli::version::Scheduler;
 use crate::cli::{edits, format};
 use crate::report::tested::{self, Outcome, TestReport, Tested};
 use kubestep_api::glob::glob;
+use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_debug::expect::{Failure, Test, check};
 
@@ -38,9 +40,8 @@ pub(super) struct TestCommand {
     /// The configuration of the scheduler for all tests, instead of their own
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Feature gates for all tests, instead of their own
-    #[arg(long, value_name = "GATES")]
-    feature_gates: Option<String>,
+    #[command(flatten)]
+    scheduler: Scheduler,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
@@ -56,6 +57,13 @@ enum Output {
     Json,
     /// JUnit XML, which CI systems show
     Junit,
+}
+
+/// A test that could be run.
+struct Ran {
+    failures: Vec<Failure>,
+    gates: FeatureGates,
+    notices: Vec<String>,
 }
 
 impl Subcommand for TestCommand {
@@ -96,20 +104,20 @@ impl TestCommand {
             Ok(test) => self.ran(case, test).map_err(|error| format!("{error:#}")),
             Err(problem) => Err(problem.clone()),
         };
-        let (outcome, notices) = match ran {
-            Err(problem) => (Outcome::Broken(problem), Vec::new()),
-            Ok((failures, notices)) if failures.is_empty() => (Outcome::Passed, notices),
-            Ok((failures, notices)) => (Outcome::Failed(failures), notices),
+        let (outcome, gates, notices) = match ran {
+            Err(problem) => (Outcome::Broken(problem), None, Vec::new()),
+            Ok(ran) if ran.failures.is_empty() => (Outcome::Passed, Some(ran.gates), ran.notices),
+            Ok(ran) => (Outcome::Failed(ran.failures), Some(ran.gates), ran.notices),
         };
-        Tested { file: case.file.clone(), name: case.name.clone(), outcome, notices }
+        Tested { file: case.file.clone(), name: case.name.clone(), outcome, gates, notices }
     }
 
-    fn ran(&self, case: &find::Case, test: &Test) -> Result<(Vec<Failure>, Vec<String>)> {
+    fn ran(&self, case: &find::Case, test: &Test) -> Result<Ran> {
         let beside = |path: &PathBuf| case.folder.join(path);
         let input = Input {
             files: test.input.iter().map(beside).collect(),
             config: self.config.clone().or_else(|| test.config.as_ref().map(beside)),
-            feature_gates: self.feature_gates.clone().or_else(|| test.feature_gates.clone()),
+            scheduler: self.scheduler.or_of_test(test)?,
             until: test.until.clone(),
             ..Input::default()
         };
@@ -121,7 +129,8 @@ impl TestCommand {
         session.only_forward();
         edits::apply(&mut session, "edits", &test.edits)?;
         self.run_to_end(&mut session, test.timers);
-        Ok((check(&session, &test.expect), opened.notices))
+        let gates = *session.world().scheduler().features();
+        Ok(Ran { failures: check(&session, &test.expect), gates, notices: opened.notices })
     }
 
     fn run_to_end(&self, session: &mut Session, timers: usize) {

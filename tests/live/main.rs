@@ -32,4 +32,5 @@ mod screens;
 mod standin;
 #[path = "../pty/terminal.rs"]
 mod terminal;
+mod versions;
 mod writes;

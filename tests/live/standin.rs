@@ -33,6 +33,8 @@ pub struct Faults {
     pub expire_pages: usize,
     /// The accepted token; `None`: any.
     pub token: Option<String>,
+    /// The version that it reports; `None`: 1.36.
+    pub version: Option<&'static str>,
     /// Connections are closed.
     pub down: bool,
     /// The number of requests that get 429.
@@ -65,6 +67,8 @@ pub(crate) struct State {
     connections: u64,
     /// The number of writes, for their faults.
     writes: u64,
+    /// Paths of the writes that were applied without a response.
+    pub(crate) unanswered: BTreeSet<String>,
 }
 
 /// The server. It stops when the test ends.
@@ -277,8 +281,11 @@ impl StandIn {
             _ => writes::answer(&mut state, request),
         };
         self.changed.notify_all();
-        // Applied, but without a response.
-        (luck > 5).then_some(answer)
+        if luck <= 5 {
+            state.unanswered.insert(request.path.clone());
+            return None;
+        }
+        Some(answer)
     }
 
     /// Reads the state.
@@ -292,7 +299,8 @@ impl StandIn {
             return refusal;
         }
         if request.path == "/version" {
-            return (200, json!({"gitVersion": "v1.36.2"}));
+            let version = state.faults.version.unwrap_or("v1.36.2");
+            return (200, json!({"gitVersion": version}));
         }
         if let Some(object) = writes::find(&state, &request.path) {
             return (200, object);

@@ -25,6 +25,7 @@ use crate::cli::exit::Exit;
 use crate::cli::open::{self, Built, Writes};
 use crate::cli::options::{Cluster, Input};
 use crate::cli::registry::Subcommand;
+use crate::cli::version::{Scheduler, VersionOptions};
 use kubestep_api::Kind;
 use kubestep_cluster::World;
 use kubestep_config as config;
@@ -76,7 +77,9 @@ pub(super) struct Schedule {
     /// Write the configuration with all defaults to this file, and exit
     #[arg(long, value_name = "FILE")]
     write_config_to: Option<PathBuf>,
-    /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false; may be repeated
+    #[command(flatten)]
+    version: VersionOptions,
+    /// Feature gates that differ from the version's defaults: Name=true,Name=false; may be repeated
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     /// How long a pod may stay unschedulable before it is requeued without an event
@@ -105,6 +108,9 @@ pub(super) struct Schedule {
     attendance: Attendance,
 }
 
+/// How long the API server's version is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 impl Subcommand for Schedule {
     const NAME: &'static str = "schedule";
 
@@ -118,8 +124,10 @@ impl Subcommand for Schedule {
         let (target, log) = (self.target()?, Log::new(self.verbosity));
         let link = cluster::runtime()?.block_on(Link::new(target.clone()));
         let link = link.map_err(cluster::explained)?;
-        // Errors in the configuration are reported before the API server is contacted.
-        let configured = self.build(kubestep_source::Input::default(), Reach::Nothing)?.world;
+        // Errors in the configuration are reported before anything is asked or served.
+        let mut nothing = kubestep_source::Input::default();
+        nothing.captured.server_version = self.server_version(&link)?;
+        let configured = self.build(nothing, Reach::Nothing)?.world;
         let election = match self.dry_run {
             true => None,
             false => self.election.settings(&configured.config().document.leader_election)?,
@@ -212,6 +220,18 @@ impl Schedule {
         Ok(Target { server: self.master.clone(), ..cluster::target(&options)? })
     }
 
+    /// The version of the API server, if the options leave the scheduler's to it. Empty as long as
+    /// it does not answer.
+    fn server_version(&self, link: &Link) -> Result<String> {
+        if self.version.kube_version.is_some() {
+            return Ok(String::new());
+        }
+        let asked = cluster::runtime()?.block_on(async {
+            tokio::time::timeout(PATIENCE, kubestep_live::server_version(link)).await
+        });
+        Ok(asked.ok().and_then(Result::ok).unwrap_or_default())
+    }
+
     fn gates(&self) -> Result<Gates> {
         gates::read(&self.feature_gates).context("--feature-gates")
     }
@@ -242,17 +262,22 @@ impl Schedule {
         let objects = snapshot.take_objects();
         let mut read = kubestep_source::of_objects(objects, name, &Filter::default());
         read.listed_at = Some(snapshot.taken_at);
+        read.captured.server_version.clone_from(&snapshot.server_version);
         read.warnings.retain(|warning| warning != kubestep_source::NOTHING_PENDING);
         read.warnings.extend(notices);
-        self.build(read, if self.dry_run { Reach::Reads } else { Reach::Everything })
+        let mut built =
+            self.build(read, if self.dry_run { Reach::Reads } else { Reach::Everything })?;
+        let gates = *built.world.scheduler().features();
+        built.notices.extend(self.version.beside_server(gates, &snapshot.server_version));
+        Ok(built)
     }
 
     /// The cluster with its scheduler.
     fn build(&self, read: kubestep_source::Input, reach: Reach) -> Result<Built> {
-        let gates = self.gates()?;
+        let (gates, version) = (self.gates()?, self.version.clone());
         let input = Input {
             config: self.config.clone(),
-            feature_gates: gates.scheduler,
+            scheduler: Scheduler { version, feature_gates: gates.scheduler, adopts_gates: false },
             tie_break: self.tie_break,
             ..Input::default()
         };

@@ -346,8 +346,8 @@ impl GridSource for NodesView<'_> {
         true
     }
 
-    fn label(&self, row: usize, key: &str) -> Option<&str> {
-        labels(self.node(row)?)?.get_str(key).map(|v| v.as_str())
+    fn labels(&self, row: usize) -> Option<&Labels> {
+        labels(self.node(row)?)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Preemption of one cycle: what the dry run found on each node, which pods it would evict on the
 //! candidates, and which was taken.
 
+use crate::report;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -152,7 +154,7 @@ fn others(cycle: &CycleRecord) -> Vec<NodeId> {
 fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
     let own = cycle.dry_run.as_ref().and_then(|statuses| statuses.own(node));
     if let Some(status) = own {
-        return (status.code(), verdict::reasons(status));
+        return (status.code(), report::verdict::reasons(status));
     }
     let official = cycle.filter.verdicts.get(node);
     let verdict =
@@ -163,7 +165,7 @@ fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
         }
         Some(status) => (
             Code::UnschedulableAndUnresolvable,
-            format!("not tried, preemption can't help: {}", verdict::reasons(status)),
+            format!("{} (not tried: preemption can't help)", report::verdict::reasons(status)),
         ),
         None => (
             Code::UnschedulableAndUnresolvable,
@@ -206,8 +208,8 @@ impl GridSource for PreemptionView<'_> {
         true
     }
 
-    fn label(&self, row: usize, key: &str) -> Option<&str> {
-        shared::label_of(self.model, self.node(row)?, key)
+    fn labels(&self, row: usize) -> Option<&Labels> {
+        shared::labels_of(self.model, self.node(row)?)
     }
 }
 
@@ -224,7 +226,8 @@ impl View for PreemptionView<'_> {
         if cycle.post_filter.is_empty() {
             return format!("Preemption did not run in this cycle.{}", self.elsewhere());
         }
-        let said = |a: &PluginStatus| format!("\n{}: {}", a.plugin, verdict::reasons(&a.status));
+        let said =
+            |a: &PluginStatus| format!("\n{}: {}", a.plugin, report::verdict::reasons(&a.status));
         let answers: String = cycle.post_filter.iter().map(said).collect();
         format!("No candidate node; gw explains each. PostFilter said:{answers}")
     }

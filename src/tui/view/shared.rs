@@ -47,7 +47,7 @@ pub fn queue_sign(queue: QueueName) -> (&'static str, Scope) {
 }
 
 /// Names that are measured for the width of a column: of more, longer ones are cut.
-const MEASURED: usize = 2_000;
+pub const MEASURED: usize = 2_000;
 
 /// Columns of the longest of some pods' names.
 pub fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
@@ -55,10 +55,10 @@ pub fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
     pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
 }
 
-/// The value of a label of the node called `name`.
-pub fn label_of<'a>(model: &'a Model, name: Symbol, key: &str) -> Option<&'a str> {
+/// The labels of the node called `name`.
+pub fn labels_of(model: &Model, name: Symbol) -> Option<&Labels> {
     let node = model.nodes.iter().find(|n| n.name == name)?;
-    node.node.as_ref()?.metadata.labels.get_str(key).map(|v| v.as_str())
+    Some(&node.node.as_ref()?.metadata.labels)
 }
 
 /// Time since the session's start.

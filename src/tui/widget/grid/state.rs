@@ -1,5 +1,6 @@
 //! What the interface remembers of a grid: selection, chosen column, scroll positions, filter, order.
 
+use kubestep_api::Labels;
 use std::collections::BTreeSet;
 
 use ratatui::layout::Rect;
@@ -110,8 +111,8 @@ impl Filterable for Row<'_> {
         *all = out.text;
     }
 
-    fn label(&self, key: &str) -> Option<&str> {
-        self.0.label(self.1, key)
+    fn labels(&self) -> Option<&Labels> {
+        self.0.labels(self.1)
     }
 }
 
