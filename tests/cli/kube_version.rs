@@ -42,7 +42,7 @@ fn the_version_is_that_of_the_input_unless_one_is_named() {
         ("run -f c.json --kube-version 1.34", NEW),
         ("run -f c.json --kube-version v1.32.11", OLD),
         ("explain web -f c.json", OLD),
-        ("render -f c.json --view filter --size 160x40", OLD),
+        ("render -f c.json --view filter --size 120x40", OLD),
     ] {
         let said = call.run(line);
         assert!(said.stdout.contains(words), "{line}: {}", said.stdout);
