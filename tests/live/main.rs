@@ -16,6 +16,7 @@ mod follow;
 mod mirror;
 mod misbehaving;
 mod objects;
+mod proxy;
 mod random;
 mod real;
 mod real_attended;

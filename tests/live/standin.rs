@@ -119,6 +119,11 @@ impl StandIn {
         std::fs::write(self.kubeconfig(), text).unwrap();
     }
 
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The path of the kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")

@@ -131,6 +131,11 @@ impl View for PodsView<'_> {
         Some(format!("pod:{}", name(&self.pod(row)?.pod)))
     }
 
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let row = (0..self.rows()).find(|row| self.is_current(*row));
+        row.map(|row| (row, None))
+    }
+
     fn title(&self) -> String {
         let pending = self.0.pods.iter().filter(|p| p.place.is_pending()).count();
         format!("Pods: {pending} pending")

@@ -38,7 +38,7 @@ pub(super) fn of(edits: &[Edit], world: &World, pod: NamespacedName) -> f64 {
 pub(super) fn of_one(edit: &Edit, world: &World, pod: NamespacedName) -> f64 {
     match edit {
         Edit::Delete(_) => EVICTED,
-        Edit::AddNodes { count, .. } => NODE * f64::from(*count),
+        Edit::AddNodes { count, .. } | Edit::AddNew { count, .. } => NODE * f64::from(*count),
         Edit::Node(node, NodeEdit::Resize(resource, amount)) => {
             let node = world.api().node(*node);
             let old = node.and_then(|node| node.status.allocatable.as_ref()?.get(*resource));
@@ -149,6 +149,7 @@ fn kind_of_one(edit: &Edit) -> String {
     match edit {
         Edit::Delete(key) => format!("delete {}", key.kind),
         Edit::AddNodes { .. } => "add nodes".into(),
+        Edit::AddNew { .. } => "add new nodes".into(),
         Edit::Node(_, NodeEdit::Resize(resource, _)) => format!("resize node {resource}"),
         Edit::Node(_, edit) => Edit::Node(any, edit.clone()).to_string(),
         Edit::Pod(_, PodEdit::Resize { resource, .. }) => format!("resize pod {resource}"),
