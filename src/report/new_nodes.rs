@@ -96,9 +96,12 @@ fn of_source(answer: &NewNodes, nodes: &[&NewNode]) -> Vec<String> {
         types.entry(type_of(&node.origin)).or_default().push(node);
     }
     let mut lines = Vec::new();
-    for offerings in types.values().take(TYPES) {
+    for (at, offerings) in types.values().take(TYPES).enumerate() {
         let Some(first) = offerings.first() else { continue };
-        let mut parts = vec![title(&first.origin)];
+        let mut parts = vec![match at {
+            0 => format!("  {}", title(&first.origin)),
+            _ => format!("    or {}", first.origin.details()),
+        }];
         parts.extend(first.price.map(price));
         parts.extend(
             first
@@ -107,14 +110,15 @@ fn of_source(answer: &NewNodes, nodes: &[&NewNode]) -> Vec<String> {
         );
         parts.extend(match offerings.len() {
             1 => None,
-            several => Some(format!("and {} of that type", count(several - 1, "other offering"))),
+            several => Some(format!("{} of that type", count(several - 1, "more offering"))),
         });
-        parts.extend(room(first.room));
-        lines.push(format!("  {}", parts.join("; ")));
-        lines.extend(remarks(first));
+        lines.push(parts.join("; "));
+        if at == 0 {
+            lines.extend(remarks(first));
+        }
     }
     if let Some(more) = types.len().checked_sub(TYPES).filter(|more| *more > 0) {
-        lines.push(format!("  and {} of the same pool", count(more, "instance type")));
+        lines.push(format!("    or {}", count(more, "more instance type")));
     }
     lines
 }
@@ -139,19 +143,18 @@ fn price(price: f64) -> String {
 }
 
 fn room(room: Option<usize>) -> Option<String> {
-    room.map(|room| format!("at most {room} more"))
+    room.map(|room| format!("room for {}", count(room, "such node")))
 }
 
-/// What is particular about a node.
-fn remarks(node: &NewNode) -> Vec<String> {
+/// What is particular about the nodes of a pool.
+fn remarks(node: &NewNode) -> Option<String> {
     let taints: Vec<String> =
         node.startup_taints.iter().map(|taint| format!("{}:{}", taint.key, taint.effect)).collect();
-    let startup = (!taints.is_empty()).then(|| {
-        format!("    its startup taint {} is removed once it is set up", taints.join(", "))
-    });
-    let daemons = (!node.daemons.is_empty())
-        .then(|| format!("    {} run on it", count(node.daemons.len(), "DaemonSet pod")));
-    startup.into_iter().chain(daemons).collect()
+    let startup = (!taints.is_empty())
+        .then(|| format!("startup taint {}, which does not count", taints.join(", ")));
+    let daemons = (!node.daemons.is_empty()).then(|| count(node.daemons.len(), "DaemonSet pod"));
+    let parts: Vec<String> = daemons.into_iter().chain(startup).chain(room(node.room)).collect();
+    (!parts.is_empty()).then(|| format!("    with {}", parts.join("; ")))
 }
 
 /// The first node of a pool that cannot be created, and why.
@@ -243,18 +246,15 @@ pub fn supply(supply: &Supply) -> String {
 }
 
 fn plan_heading(supply: &Supply) -> String {
-    let left = supply.unmet.len();
     let nodes: usize = supply.plan.iter().map(|bought| bought.count).sum();
-    let met = supply.pending.len() - left;
+    let verb = if nodes == 1 { "takes" } else { "take" };
     let price = supply.price.map(|amount| format!(", {}", price(amount))).unwrap_or_default();
-    let (nodes, pods) = (count(nodes, "new node"), count(met, "pending pod"));
-    let verb = if nodes == "1 new node" { "takes" } else { "take" };
-    match left {
-        0 => format!("{nodes} {verb} all {pods}{price}:"),
-        _ => format!(
-            "{nodes} {verb} {met} of {}{price}:",
-            count(supply.pending.len(), "pending pod")
-        ),
+    let nodes = count(nodes, "new node");
+    let pending = count(supply.pending.len(), "pending pod");
+    match (supply.pending.len(), supply.unmet.len()) {
+        (1, 0) => format!("{nodes} {verb} the pending pod{price}:"),
+        (_, 0) => format!("{nodes} {verb} all {pending}{price}:"),
+        (all, left) => format!("{nodes} {verb} {} of {pending}{price}:", all - left),
     }
 }
 
@@ -266,8 +266,7 @@ fn offer(offer: &Offer, pending: usize) -> String {
         let sum = offer.price.map(|price| format!(" for {:.4} an hour", price * nodes as f64));
         parts.push(format!("{nodes} take {pods}{}", sum.unwrap_or_default()));
     }
-    parts.extend(room(offer.room));
-    parts.extend(offer.closed.clone());
+    parts.extend(offer.closed.clone().or(room(offer.room)));
     format!("  {}", parts.join("; "))
 }
 

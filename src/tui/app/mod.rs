@@ -211,6 +211,9 @@ impl App {
         if let Some(view) = done.look_at {
             self.follow(view);
         }
+        if done.closes_windows {
+            self.windows.clear();
+        }
         if let Some(content) = done.window {
             self.open_window(content);
         }

@@ -66,9 +66,21 @@ pub fn templates(world: &World, pods: &[&Pod]) -> Vec<Template> {
 
 /// The template with that id, as edits name it.
 pub(crate) fn find(world: &World, id: &str) -> Option<Template> {
-    let pods: Vec<&Pod> = pending(world).filter_map(|key| pod_of(world, key)).collect();
-    let all = templates(world, &pods);
+    let all = templates(world, &[&asking_for(world, id)]);
     all.into_iter().find(|template| template.origin.id() == id)
+}
+
+/// A pod that asks for the labels in the id, so that pools choose the same ones.
+fn asking_for(world: &World, id: &str) -> Pod {
+    let pools = world.provisioning().node_pools.iter();
+    let keys = pools.flat_map(|pool| &pool.spec.template.spec.requirements).map(|one| one.key);
+    let value = |key: Symbol| {
+        let (_, rest) = id.split_once(&format!("/{key}="))?;
+        Some((key, Symbol::new(rest.split('/').next()?)))
+    };
+    let mut pod = Pod::default();
+    pod.spec.node_selector = Some(keys.filter_map(value).collect());
+    pod
 }
 
 /// The ids of all templates.
@@ -104,6 +116,10 @@ pub fn new_nodes(world: &World, pod: NamespacedName, go_on: GoOn<'_>) -> Option<
 /// The edits that add a node which the pod fits, for the cheapest such node of each pool and node
 /// group that can create one.
 pub(crate) fn edits(world: &World, pod: NamespacedName) -> Vec<Edit> {
+    let known = world.provisioning();
+    if known.node_pools.is_empty() && known.node_groups.is_empty() && known.node_claims.is_empty() {
+        return Vec::new();
+    }
     let Some(object) = pod_of(world, pod) else { return Vec::new() };
     let mut templates = supply::distinct(world, &[object], templates(world, &[object]));
     templates.retain(|one| !matches!(one.origin, Origin::Like { .. }) && one.closed.is_none());

@@ -115,7 +115,10 @@ impl NewNodes {
             ahead: Vec::new(),
             nodes: Vec::new(),
             near_misses: Vec::new(),
-            notes: why.and_then(|why| default_spread(world, &why)).into_iter().collect(),
+            notes: weights(world)
+                .into_iter()
+                .chain(why.and_then(|why| default_spread(world, &why)))
+                .collect(),
             tried: 0,
             of,
         }
@@ -159,6 +162,17 @@ impl NewNodes {
 fn blocking(why: &Why) -> Vec<Problem> {
     let is_of_pod = |problem: &&Problem| problem.blocking && problem.kind != ProblemKind::NoNodes;
     why.problems.iter().filter(is_of_pod).cloned().collect()
+}
+
+/// That karpenter prefers pools by weight, where pools have one.
+fn weights(world: &World) -> Option<String> {
+    let mut pools: Vec<_> = world.provisioning().node_pools.iter().collect();
+    pools.sort_by_key(|pool| std::cmp::Reverse(pool.spec.weight));
+    let weighted = pools.iter().filter(|pool| pool.spec.weight > 0);
+    let names: Vec<String> =
+        weighted.map(|pool| format!("{} ({})", pool.metadata.name, pool.spec.weight)).collect();
+    let text = "karpenter tries pools by weight before it compares prices";
+    (!names.is_empty()).then(|| format!("{text}: {}", names.join(", ")))
 }
 
 /// That karpenter is known to decide otherwise than the scheduler, where default spread constraints
