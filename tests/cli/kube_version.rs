@@ -41,6 +41,8 @@ fn the_version_is_that_of_the_input_unless_one_is_named() {
         ("run -f c.json", OLD),
         ("run -f c.json --kube-version 1.34", NEW),
         ("run -f c.json --kube-version v1.32.11", OLD),
+        ("explain web -f c.json", OLD),
+        ("render -f c.json --view filter --size 120x40", OLD),
     ] {
         let said = call.run(line);
         assert!(said.stdout.contains(words), "{line}: {}", said.stdout);
@@ -49,7 +51,7 @@ fn the_version_is_that_of_the_input_unless_one_is_named() {
     says("named", "run -f c.json --kube-version 1.36 -o json");
     says("junit", "run -f c.json -o junit");
     says("explain-json", "explain web -f c.json -o yaml");
-    says("header", "render -f c.json --size 100x12");
+    says("header", "render -f c.json --size 100x15");
 }
 
 #[test]
