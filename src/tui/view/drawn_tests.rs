@@ -157,7 +157,7 @@ fn on_wide_terminals_the_answer_stands_beside_the_rows() {
 
 #[test]
 fn on_narrow_terminals_the_details_of_a_queued_pod_begin_with_the_answer() {
-    let mut live = Live::demo("affinity-typo").keys("c2");
+    let mut live = Live::demo("affinity-typo").resized(120, 36).keys("c2");
     live.interface.answer();
     assert!(live.text().contains("you mean \"ssd\""), "{}", live.text());
     // Before the first cycle the details tell what one is looking at.
