@@ -168,12 +168,6 @@ fn near_misses(
     let types = catalogue::known_types(world);
     let mut found = Vec::new();
     for pool in &world.provisioning().node_pools {
-        let name = pool.metadata.name;
-        let is_of_pool =
-            |new: &NewNode| matches!(new.origin, Origin::NodePool { pool, .. } if pool == name);
-        if tried.iter().any(|(_, new)| is_of_pool(new) && new.fits()) {
-            continue;
-        }
         let prepared = Pool::new(world, pool, &types);
         for (at, requirement) in prepared.requirements().iter().enumerate() {
             let relaxed = prepared.templates(&[pod], Some(at));
@@ -188,7 +182,7 @@ fn near_misses(
                 go_on(of, of) && verdict(world, key, template).is_some_and(|it| it.verdict.fits())
             });
             found.extend(fits.map(|template| NearMiss {
-                pool: name,
+                pool: pool.metadata.name,
                 requirement: requirement::words(requirement),
                 node: template.origin.details(),
                 price: template.price,
