@@ -272,6 +272,18 @@ mod tests {
         assert_eq!(adopts.choose(&captured).unwrap().notices.len(), 1);
     }
 
+    /// A new version has to be named in the help.
+    #[test]
+    fn the_help_names_the_versions_that_are_served() {
+        let command = crate::cli::command();
+        let arg = command.get_arguments().find(|arg| arg.get_id().as_str() == "kube_version");
+        let help = arg.and_then(Arg::get_help).unwrap().to_string();
+        let all = format!("{} to {}", KubeVersion::OLDEST, KubeVersion::NEWEST);
+        let default = format!("else {}", KubeVersion::default());
+        assert!(help.contains(&all) && help.contains(&default), "{help}");
+        assert!(command.get_about().unwrap().to_string().contains(&all));
+    }
+
     #[test]
     fn a_recorded_emulation_belongs_to_the_recorded_version() {
         let emulated_version = Some("1.34".into());
