@@ -14,7 +14,6 @@ use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::report;
-use kubestep_debug::Session;
 use kubestep_debug::diff::{Pair, Side, compare};
 
 /// Compare two runs: what moved, which verdicts and scores differ, and from where
@@ -73,10 +72,6 @@ impl Subcommand for Diff {
     }
 }
 
-fn side(session: &Session) -> Side<'_> {
-    Side { history: session.history(), world: session.world() }
-}
-
 impl Diff {
     fn compare(&self) -> Result<Exit> {
         self.check()?;
@@ -98,7 +93,7 @@ impl Diff {
         for session in [&mut a, &mut b] {
             session.run_to_end(self.max_cycles, |_| false);
         }
-        let difference = compare(side(&a), side(&b));
+        let difference = compare(Side::of(&a), Side::of(&b));
         let names = self.names();
         kubestep_output::print(&self.output.show(
             || report::diff::text::text(&difference, &names),

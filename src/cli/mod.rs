@@ -35,6 +35,7 @@ mod survive;
 mod test;
 mod trace_file;
 mod tries;
+mod versions;
 mod waiting;
 
 use std::ffi::OsString;

@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args, Command};
 use crate::cli::exit::Exit;
 use crate::cli::{
     bundle, capture, completions, config, demo, diff, explain, info, man, plugins, rbac, record,
-    render, replay, run, schedule, test,
+    render, replay, run, schedule, test, versions,
 };
 
 /// A subcommand, implemented by the struct of its options. The doc comment of the struct is its
@@ -39,6 +39,7 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<diff::Diff>(),
     entry::<config::Config>(),
     entry::<plugins::Plugins>(),
+    entry::<versions::Versions>(),
     entry::<capture::Capture>(),
     entry::<record::Record>(),
     entry::<replay::Replay>(),

@@ -13,4 +13,5 @@ pub mod survive;
 pub mod tested;
 pub mod timings;
 pub mod usage;
+pub mod versions;
 pub mod why;

@@ -30,6 +30,7 @@ mod shapes;
 mod storage;
 mod tested;
 mod tries;
+mod versions;
 
 use harness::Call;
 use kubestep_source::fixtures::STORIES;

@@ -1,0 +1,73 @@
+//! `kubestep versions`: the versions that are served, and what changed between two of them.
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::cli::exit::Exit;
+use crate::cli::format::{Format, WIDTH};
+use crate::cli::registry::Subcommand;
+use crate::report;
+use kubestep_config::KubeVersion;
+use kubestep_config::versions::{self, Between};
+
+/// List the versions of kube-scheduler that are served, or what changed in scheduling between two
+///
+/// The list says how each version is proved. Between two versions: decisions, messages and
+/// configuration with the pull requests, feature gates with their defaults, stages and locks, and
+/// the default plugins. With one version: what is new in it.
+#[derive(Args, Debug)]
+pub(super) struct Versions {
+    /// A version: 1.33
+    #[arg(value_name = "A")]
+    from: Option<String>,
+    /// The version to compare it with: 1.36
+    #[arg(value_name = "B")]
+    to: Option<String>,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Format,
+}
+
+impl Subcommand for Versions {
+    const NAME: &'static str = "versions";
+
+    fn run(&self) -> Result<Exit> {
+        let between = self.between()?;
+        let text = || match &between {
+            Some(between) => versions::between_text(between, WIDTH),
+            None => versions::list_text(WIDTH),
+        };
+        kubestep_output::print(
+            &self.output.show(text, || report::versions::document(between.as_ref())),
+        )?;
+        Ok(Exit::Fine)
+    }
+}
+
+impl Versions {
+    fn between(&self) -> Result<Option<Between>> {
+        let Some(from) = &self.from else { return Ok(None) };
+        let (from, to) = match &self.to {
+            Some(to) => (served(from)?, served(to)?),
+            None => {
+                let version = served(from)?;
+                let Some(before) = version.before() else {
+                    bail!("{version} is the oldest version served: name a newer one, too");
+                };
+                (before, version)
+            }
+        };
+        let registry = kubestep_plugins::registry().descriptors();
+        Ok(Some(versions::between(from, to, &registry)))
+    }
+}
+
+/// The version of that name, with a notice if it is only the nearest one.
+fn served(text: &str) -> Result<KubeVersion> {
+    let served = KubeVersion::nearest(text)?;
+    if !served.exact {
+        let (version, asked) = (served.version, served.asked);
+        kubestep_output::line(format!("{asked} is not served; {version} is the nearest version"));
+    }
+    Ok(served.version)
+}
