@@ -12,6 +12,7 @@ pub mod run;
 pub mod survive;
 pub mod tested;
 pub mod timings;
+pub mod upgrade;
 pub mod usage;
 pub mod versions;
 pub mod why;

@@ -95,8 +95,8 @@ pub struct Upgrade {
     pub changes: Vec<Change>,
     /// The differences, by effect and pod.
     pub pods: Vec<PodDifference>,
-    /// How many pods have the same results and messages.
-    pub same: usize,
+    /// The pods with the same results and messages.
+    pub same: Vec<NamespacedName>,
     /// How many of these have other verdicts or scores.
     pub other_reasons: usize,
     /// How many runs were needed.
@@ -143,7 +143,7 @@ pub fn compare(
         differences(from, to).into_iter().filter(|change| change.is_decided()).collect();
     let mut pods = different(&outcomes);
     let differing: BTreeSet<NamespacedName> = pods.iter().map(|pod| pod.pod).collect();
-    let same = names(&outcomes).len() - differing.len();
+    let same = names(&outcomes).difference(&differing).copied().collect();
     let other_reasons = with_other_reasons(&a, &b, &differing);
     drop((a, b));
     let mut search = Search::new((from, to), run, limit, outcomes.b, &pods);
