@@ -33,6 +33,7 @@ pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)>
     let notices = snapshot.notices();
     let mut read = kubestep_source::of_objects(snapshot.take_objects(), &name, &filter);
     read.listed_at = Some(snapshot.taken_at);
+    read.captured.server_version.clone_from(&snapshot.server_version);
     read.warnings.extend(notices);
     let asked_for = scheduler_names(&read);
     let opened =

@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::cli::exit::Exit;
 use crate::cli::open::{build, read, read_config};
 use crate::cli::options::{Destination, Input, Redact};
-use crate::cli::plugins::gates;
 use crate::cli::recorded;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
@@ -79,8 +78,9 @@ impl Bundle {
     fn header(&self, read: &kubestep_source::Input, name: &str) -> Result<Header> {
         let captured = &read.captured;
         let of_recording = read.recording.as_ref().map(|recording| &recording.header);
-        let gates_text = self.input.feature_gates.as_ref().or(captured.feature_gates.as_ref());
-        let features = gates(gates_text.map(String::as_str))?;
+        let chosen = self.input.scheduler.choose(captured)?;
+        let (features, release) = (chosen.gates, chosen.release.asked);
+        let emulated = Some(features.emulated()).filter(|it| *it != features.version());
         let text = match (&self.input.config, &read.scheduler_config) {
             (Some(path), _) => Some((read_config(path)?, path.display().to_string())),
             (None, Some(found)) => Some((found.text.clone(), found.origin.file.to_string())),
@@ -102,7 +102,10 @@ impl Bundle {
             namespaces: self.input.namespaces.clone(),
             missing: captured.missing.clone(),
             scheduler_config,
-            feature_gates: gates_text.cloned(),
+            // Not the default of the kubestep that reads it.
+            kube_version: Some(release).filter(|release| *release != captured.server_version),
+            emulated_version: emulated.map(|version| version.to_string()),
+            feature_gates: chosen.set,
             redacted: of_recording.is_some_and(|header| header.redacted),
         })
     }

@@ -10,12 +10,13 @@ use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::open::read_config;
 use crate::cli::options::{Cluster, Destination, Redact};
-use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
+use crate::cli::version::Scheduler;
 use kubestep_live::Snapshot;
 use kubestep_live::capture::{self, Settings};
 use kubestep_live::record::{Output, missing_kinds};
 use kubestep_live::redact::Redactor;
+use kubestep_source::Captured;
 
 /// Write a snapshot of a cluster to a file that -f reads
 #[derive(Args, Debug)]
@@ -30,9 +31,8 @@ pub(super) struct Capture {
     /// The scheduler's configuration, to include in the capture
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The scheduler's feature gates, to include in the capture: Name=true,Name=false
-    #[arg(long, value_name = "GATES")]
-    feature_gates: Option<String>,
+    #[command(flatten)]
+    scheduler: Scheduler,
     #[command(flatten)]
     redact: Redact,
 }
@@ -42,11 +42,12 @@ impl Subcommand for Capture {
 
     /// Lists the cluster and writes the file.
     fn run(&self) -> Result<Exit> {
-        let mut settings = settings(self.config.as_deref(), self.feature_gates.as_deref())?;
+        let given = GivenSettings::read(self.config.as_deref(), &self.scheduler)?;
         let Destination { output: path, .. } = &self.destination;
         let (links, file) = (self.destination.links(), self.destination.name());
         Output::check(path, links).with_context(|| file.clone())?;
         let (mut snapshot, name) = cluster::snapshot(&self.cluster, &self.namespaces)?;
+        let mut settings = given.of_server(&snapshot.server_version)?;
         if self.redact.redact {
             redact(&mut snapshot, &mut settings);
         }
@@ -82,20 +83,46 @@ fn redact(snapshot: &mut Snapshot, settings: &mut Settings) {
     settings.missing = Some(redactor.missing(&missing_kinds(snapshot)));
 }
 
-/// The scheduler's settings, validated before the cluster is contacted.
-pub(super) fn settings(config: Option<&Path>, feature_gates: Option<&str>) -> Result<Settings> {
-    let features = gates(feature_gates)?;
-    let feature_gates = feature_gates.map(str::to_owned);
-    let mut settings = Settings { feature_gates, ..Settings::default() };
-    if let Some(path) = config {
-        let (text, from) = (read_config(path)?, path.display().to_string());
-        kubestep_config::resolve(
-            Some(&text),
-            &features,
-            &kubestep_plugins::registry().descriptors(),
-        )
-        .context(from.clone())?;
-        settings.scheduler_config = Some(kubestep_api::yaml::from_str(&text).context(from)?);
+/// The scheduler's settings for a file, which depend on the version of a cluster that may not have
+/// been contacted yet.
+pub(super) struct GivenSettings {
+    scheduler: Scheduler,
+    /// The text of the configuration, and the file that it is from.
+    config: Option<(String, String)>,
+}
+
+impl GivenSettings {
+    /// Reads them. They are validated at once if the options name the version.
+    pub fn read(config: Option<&Path>, scheduler: &Scheduler) -> Result<GivenSettings> {
+        let config = match config {
+            Some(path) => Some((read_config(path)?, path.display().to_string())),
+            None => None,
+        };
+        let given = GivenSettings { scheduler: scheduler.clone(), config };
+        if scheduler.version.kube_version.is_some() {
+            given.of_server("")?;
+        }
+        Ok(given)
     }
-    Ok(settings)
+
+    /// Validates them for the version that the options or the server name.
+    pub fn of_server(&self, server_version: &str) -> Result<Settings> {
+        let server_version = server_version.to_owned();
+        let captured = Captured { server_version, ..Captured::default() };
+        let gates = self.scheduler.choose(&captured)?.gates;
+        let options = &self.scheduler.version;
+        let mut settings = Settings {
+            kube_version: options.kube_version.as_ref().map(|served| served.asked.clone()),
+            emulated_version: options.emulated_version.as_ref().map(ToString::to_string),
+            feature_gates: self.scheduler.feature_gates.clone(),
+            ..Settings::default()
+        };
+        if let Some((text, from)) = &self.config {
+            let registry = kubestep_plugins::registry().descriptors();
+            kubestep_config::resolve(Some(text), &gates, &registry).context(from.clone())?;
+            let document = kubestep_api::yaml::from_str(text).context(from.clone())?;
+            settings.scheduler_config = Some(document);
+        }
+        Ok(settings)
+    }
 }

@@ -12,6 +12,7 @@ use crate::cli::format::{self, WIDTH};
 use crate::cli::open::read_config;
 use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
+use crate::cli::version::Scheduler;
 use crate::report;
 use kubestep_config as config;
 use kubestep_config::{ConfigError, ResolvedConfig, describe};
@@ -22,9 +23,8 @@ pub(super) struct Config {
     /// The configuration (v1, YAML or JSON), "-" for standard input; without it, the default one
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false
-    #[arg(long, value_name = "GATES")]
-    feature_gates: Option<String>,
+    #[command(flatten)]
+    scheduler: Scheduler,
     /// List the feature gates that this program knows, with their state and effect
     #[arg(long, conflicts_with = "file")]
     list_feature_gates: bool,
@@ -51,7 +51,7 @@ impl Subcommand for Config {
     const NAME: &'static str = "config";
 
     fn run(&self) -> Result<Exit> {
-        let gates = gates(self.feature_gates.as_deref())?;
+        let gates = gates(&self.scheduler)?;
         if self.list_feature_gates {
             kubestep_output::print(&describe::features(&gates, WIDTH))?;
             return Ok(Exit::Fine);

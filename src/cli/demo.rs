@@ -8,6 +8,7 @@ use crate::cli::open::{require_screen, session, show};
 use crate::cli::options::{Input, Memory, View};
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
+use crate::cli::version::Scheduler;
 use kubestep_config::suggest;
 use kubestep_source::{Filter, fixtures};
 
@@ -22,6 +23,8 @@ pub(super) struct Demo {
     list: bool,
     #[command(flatten)]
     view: View,
+    #[command(flatten)]
+    scheduler: Scheduler,
     #[command(flatten)]
     memory: Memory,
 }
@@ -39,7 +42,8 @@ impl Subcommand for Demo {
         let story = self.story.clone().unwrap_or_else(|| fixtures::TOUR.to_owned());
         find(&story)?;
         require_screen()?;
-        let input = Input { demo: Some(story), memory: self.memory.clone(), ..Input::default() };
+        let (scheduler, memory) = (self.scheduler.clone(), self.memory.clone());
+        let input = Input { demo: Some(story), scheduler, memory, ..Input::default() };
         show(session(&input, &Tries::default(), None)?, &self.view)
     }
 }

@@ -13,7 +13,9 @@ use crate::cli::open::session;
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
+use crate::cli::version::release;
 use crate::report;
+use kubestep_config::versions::Served;
 use kubestep_debug::diff::{Pair, Side, compare};
 
 /// Compare two runs: what moved, which verdicts and scores differ, and from where
@@ -50,6 +52,10 @@ struct SideB {
     /// Another configuration
     #[arg(long, value_name = "FILE", help_heading = SIDE_B)]
     config_b: Option<PathBuf>,
+    /// Another version of kube-scheduler; "kubestep upgrade" also names the causes
+    #[arg(long, value_name = "VERSION", help_heading = SIDE_B, hide_possible_values = true)]
+    #[arg(value_parser = release())]
+    kube_version_b: Option<Served>,
     /// Other feature gates
     #[arg(long, value_name = "GATES", help_heading = SIDE_B)]
     feature_gates_b: Option<String>,
@@ -108,7 +114,7 @@ impl Diff {
         if !b.reads() && b.edits.is_empty() {
             bail!(
                 "both sides are the same: say what is different on side b with --filename-b, \
-                 --config-b, --feature-gates-b or --edit"
+                 --config-b, --kube-version-b, --feature-gates-b or --edit"
             );
         }
         let live = self.input.files.is_empty() && self.input.demo.is_none();
@@ -128,8 +134,7 @@ impl Diff {
                 input.files.iter().map(|path| path.display().to_string()).collect();
             words.extend(input.demo.iter().map(|story| format!("demo: {story}")));
             words.extend(input.config.iter().map(|path| format!("--config {}", path.display())));
-            words
-                .extend(input.feature_gates.iter().map(|gates| format!("--feature-gates {gates}")));
+            words.extend(input.scheduler.words());
             words.extend(edits.iter().cloned());
             if words.is_empty() { "the cluster".to_owned() } else { words.join(", ") }
         };
@@ -140,7 +145,10 @@ impl Diff {
 impl SideB {
     /// Whether anything has to be read for it.
     fn reads(&self) -> bool {
-        !self.files_b.is_empty() || self.config_b.is_some() || self.feature_gates_b.is_some()
+        !self.files_b.is_empty()
+            || self.config_b.is_some()
+            || self.kube_version_b.is_some()
+            || self.feature_gates_b.is_some()
     }
 
     /// The input of side b.
@@ -151,7 +159,15 @@ impl SideB {
             input.demo = None;
         }
         input.config = self.config_b.clone().or(input.config);
-        input.feature_gates = self.feature_gates_b.clone().or(input.feature_gates);
+        let scheduler = &mut input.scheduler;
+        if self.kube_version_b.is_some() {
+            scheduler.version.kube_version.clone_from(&self.kube_version_b);
+            // An emulated version, and gates of side a, belong to the version of side a.
+            scheduler.version.emulated_version = None;
+            scheduler.adopts_gates = self.feature_gates_b.is_none();
+        }
+        let gates = &mut scheduler.feature_gates;
+        *gates = self.feature_gates_b.clone().or(gates.take());
         input
     }
 }

@@ -35,6 +35,8 @@ mod survive;
 mod test;
 mod trace_file;
 mod tries;
+mod upgrade;
+mod version;
 mod versions;
 mod waiting;
 

@@ -30,7 +30,7 @@ use kubestep_api::{Object, Time};
 use kubestep_cluster::schedulers::{PodReports, Schedulers};
 use kubestep_cluster::{World, workload};
 use kubestep_config as config;
-use kubestep_config::{FeatureGates, ResolvedConfig};
+use kubestep_config::ResolvedConfig;
 use kubestep_debug::Session;
 use kubestep_live::extender_client::{self, Reach};
 use kubestep_source::{Exclude, Filter, Progress};
@@ -298,10 +298,8 @@ pub(super) fn world(
     (reach, writes): (Reach, Writes),
     adapt: impl FnOnce(&mut ResolvedConfig) -> Vec<String>,
 ) -> Result<Built> {
-    let features = match input.feature_gates.as_ref().or(read.captured.feature_gates.as_ref()) {
-        Some(text) => FeatureGates::parse(text).context("--feature-gates")?,
-        None => FeatureGates::default(),
-    };
+    let chosen = input.scheduler.choose(&read.captured)?;
+    let features = chosen.gates;
     let registry = kubestep_plugins::registry();
     let (text, from) = config_text(input, &read)?;
     let mut resolved =
@@ -314,6 +312,7 @@ pub(super) fn world(
     world.scheduler_mut().set_tie_break(input.tie_break);
     let mut notices = foreign::notices(&read);
     notices.extend(read.warnings.iter().cloned());
+    notices.extend(chosen.notices);
     notices.extend(adapted);
     notices.extend(reach_extenders(&resolved, reach, &mut world)?);
     notices.extend(resolved.warnings.iter().map(ToString::to_string));
@@ -381,7 +380,10 @@ fn reach_extenders(
 }
 
 /// The text of the configuration and where it is from: `--config`, else the input.
-fn config_text(input: &Input, read: &kubestep_source::Input) -> Result<(Option<String>, String)> {
+pub(super) fn config_text(
+    input: &Input,
+    read: &kubestep_source::Input,
+) -> Result<(Option<String>, String)> {
     if let Some(path) = &input.config {
         return Ok((Some(read_config(path)?), path.display().to_string()));
     }

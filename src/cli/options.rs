@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser};
 
+use crate::cli::version::Scheduler;
 use crate::tui::color::ColorChoice;
 use crate::tui::speed::Speed;
 use kubestep_framework::tie_break::TieBreak;
 use kubestep_output::file::Links;
 
-/// The debugger for Kubernetes scheduling: kube-scheduler 1.36, step by step.
+/// The debugger for Kubernetes scheduling: kube-scheduler 1.31 to 1.37, step by step.
 #[derive(Parser, Debug)]
 #[command(name = "kubestep", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
@@ -52,9 +53,8 @@ pub struct Input {
     /// The scheduler's configuration (KubeSchedulerConfiguration, v1)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false
-    #[arg(long, value_name = "GATES")]
-    pub feature_gates: Option<String>,
+    #[command(flatten)]
+    pub scheduler: Scheduler,
     /// How ties between the best nodes are broken: upstream (as kube-scheduler's heap does), first
     /// (the first found) or seed:N (a repeatable pick that looks random; it also decides where
     /// preemption begins to search, and in which order one event moves several pods of the same

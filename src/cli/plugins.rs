@@ -1,13 +1,16 @@
 //! `kubestep plugins`: all plugins with their description and arguments.
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use serde_json::json;
 
 use crate::cli::exit::Exit;
 use crate::cli::format::{Format, WIDTH};
 use crate::cli::registry::Subcommand;
+use crate::cli::version::Scheduler;
+use kubestep_config::points::in_version;
 use kubestep_config::{FeatureGates, PluginDescriptor, describe, manual, suggest};
+use kubestep_source::Captured;
 
 /// List the scheduler's plugins, or describe some: extension points, weight, arguments, an example
 #[derive(Args, Debug)]
@@ -15,9 +18,8 @@ pub(super) struct Plugins {
     /// The plugins to describe; case does not matter
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false
-    #[arg(long, value_name = "GATES")]
-    feature_gates: Option<String>,
+    #[command(flatten)]
+    scheduler: Scheduler,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
@@ -27,10 +29,10 @@ impl Subcommand for Plugins {
     const NAME: &'static str = "plugins";
 
     fn run(&self) -> Result<Exit> {
-        let gates = gates(self.feature_gates.as_deref())?;
-        let all = kubestep_plugins::registry().descriptors();
+        let gates = gates(&self.scheduler)?;
+        let all = in_version(&kubestep_plugins::registry().descriptors(), &gates);
         let named: Vec<PluginDescriptor> =
-            self.names.iter().map(|name| find(&all, name)).collect::<Result<_>>()?;
+            self.names.iter().map(|name| find(&all, name, &gates)).collect::<Result<_>>()?;
         let plugins = if named.is_empty() { &all } else { &named };
         let text = || match named.as_slice() {
             [] => describe::plugins(&all, WIDTH),
@@ -48,15 +50,14 @@ impl Subcommand for Plugins {
     }
 }
 
-/// The feature gates of an option.
-pub(super) fn gates(text: Option<&str>) -> Result<FeatureGates> {
-    match text {
-        Some(text) => FeatureGates::parse(text).context("--feature-gates"),
-        None => Ok(FeatureGates::default()),
-    }
+/// The gates of the options, without an input; prints the notices about them.
+pub(super) fn gates(scheduler: &Scheduler) -> Result<FeatureGates> {
+    let chosen = scheduler.choose(&Captured::default())?;
+    chosen.notices.iter().for_each(kubestep_output::line);
+    Ok(chosen.gates)
 }
 
-fn find(all: &[PluginDescriptor], name: &str) -> Result<PluginDescriptor> {
+fn find(all: &[PluginDescriptor], name: &str, gates: &FeatureGates) -> Result<PluginDescriptor> {
     let found = all.iter().find(|plugin| plugin.name.eq_ignore_ascii_case(name));
     found.copied().ok_or_else(|| {
         if let Some(at) = at_point(all, name) {
@@ -64,7 +65,10 @@ fn find(all: &[PluginDescriptor], name: &str) -> Result<PluginDescriptor> {
         }
         let near = suggest::closest(name, all.iter().map(|plugin| plugin.name));
         let near = near.map(|near| format!(", did you mean {near:?}? ")).unwrap_or("; ".into());
-        anyhow!("there is no plugin {name:?}{near}\"kubestep plugins\" lists them all")
+        let version = gates.version();
+        anyhow!(
+            "Kubernetes {version} has no plugin {name:?}{near}\"kubestep plugins\" lists them all"
+        )
     })
 }
 

@@ -9,11 +9,12 @@ use anyhow::{Context, Result};
 use clap::Args;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use crate::cli::capture::settings;
+use crate::cli::capture::GivenSettings;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::options::{Cluster, Destination, Redact};
 use crate::cli::registry::Subcommand;
+use crate::cli::version::Scheduler;
 use crate::tui::signals::Signals;
 use kubestep_api::words::count;
 use kubestep_live::record::{Counts, Output, Recorder, header};
@@ -42,9 +43,8 @@ pub(super) struct Record {
     /// The scheduler's configuration, to include in the recording
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The scheduler's feature gates, to include in the recording: Name=true,Name=false
-    #[arg(long, value_name = "GATES")]
-    feature_gates: Option<String>,
+    #[command(flatten)]
+    scheduler: Scheduler,
     #[command(flatten)]
     redact: Redact,
 }
@@ -54,7 +54,7 @@ impl Subcommand for Record {
 
     /// Lists the cluster and records its changes until it is stopped.
     fn run(&self) -> Result<Exit> {
-        let settings = settings(self.config.as_deref(), self.feature_gates.as_deref())?;
+        let given = GivenSettings::read(self.config.as_deref(), &self.scheduler)?;
         let span = self.span.as_deref().map(parse_span).transpose()?;
         let target = cluster::target(&self.cluster)?;
         let (links, file) = (self.destination.links(), self.destination.name());
@@ -64,7 +64,10 @@ impl Subcommand for Record {
         let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
         snapshot.notices().iter().for_each(kubestep_output::line);
         let mut header = header(&snapshot, feed.link().name(), &self.namespaces);
+        let settings = given.of_server(&snapshot.server_version)?;
         header.scheduler_config = settings.scheduler_config;
+        header.kube_version = settings.kube_version;
+        header.emulated_version = settings.emulated_version;
         header.feature_gates = settings.feature_gates;
         let mut objects = snapshot.take_objects();
         let redactor = self.redact.redact.then(|| {

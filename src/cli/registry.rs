@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args, Command};
 use crate::cli::exit::Exit;
 use crate::cli::{
     bundle, capture, completions, config, demo, diff, explain, info, man, plugins, rbac, record,
-    render, replay, run, schedule, test, versions,
+    render, replay, run, schedule, test, upgrade, versions,
 };
 
 /// A subcommand, implemented by the struct of its options. The doc comment of the struct is its
@@ -37,6 +37,7 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<run::Run>(),
     entry::<explain::Explain>(),
     entry::<diff::Diff>(),
+    entry::<upgrade::UpgradeCommand>(),
     entry::<config::Config>(),
     entry::<plugins::Plugins>(),
     entry::<versions::Versions>(),

@@ -9,6 +9,7 @@ use crate::cli::exit::Exit;
 use crate::cli::open::read;
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
+use crate::cli::version::Scheduler;
 use crate::cli::waiting::with_progress;
 use crate::cli::{format, recorded};
 use crate::report::replay::ReplayReport;
@@ -30,9 +31,8 @@ pub(super) struct Replay {
     /// The scheduler's configuration, instead of the recording's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Feature gates, instead of the recording's: Name=true,Name=false
-    #[arg(long, value_name = "GATES")]
-    feature_gates: Option<String>,
+    #[command(flatten)]
+    scheduler: Scheduler,
     /// How ties between the best nodes are broken: upstream, first or seed:N. A tie that the
     /// recorded scheduler broke differently is always counted as a tie
     #[arg(long, value_name = "HOW", default_value = "upstream")]
@@ -65,7 +65,7 @@ impl Subcommand for Replay {
             until: self.until.clone(),
             namespaces: self.namespaces.clone(),
             config: self.config.clone(),
-            feature_gates: self.feature_gates.clone(),
+            scheduler: self.scheduler.clone(),
             tie_break: self.tie_break,
             ..Input::default()
         };

@@ -13,6 +13,7 @@ use crate::cli::open::session;
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
+use crate::cli::version::Scheduler;
 use crate::cli::{edits, format};
 use crate::report::tested::{self, Outcome, TestReport, Tested};
 use kubestep_api::glob::glob;
@@ -38,9 +39,8 @@ pub(super) struct TestCommand {
     /// The configuration of the scheduler for all tests, instead of their own
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Feature gates for all tests, instead of their own
-    #[arg(long, value_name = "GATES")]
-    feature_gates: Option<String>,
+    #[command(flatten)]
+    scheduler: Scheduler,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
@@ -109,7 +109,7 @@ impl TestCommand {
         let input = Input {
             files: test.input.iter().map(beside).collect(),
             config: self.config.clone().or_else(|| test.config.as_ref().map(beside)),
-            feature_gates: self.feature_gates.clone().or_else(|| test.feature_gates.clone()),
+            scheduler: self.scheduler.or_of_test(test)?,
             until: test.until.clone(),
             ..Input::default()
         };

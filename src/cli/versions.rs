@@ -65,9 +65,6 @@ impl Versions {
 /// The version of that name, with a notice if it is only the nearest one.
 fn served(text: &str) -> Result<KubeVersion> {
     let served = KubeVersion::nearest(text)?;
-    if !served.exact {
-        let (version, asked) = (served.version, served.asked);
-        kubestep_output::line(format!("{asked} is not served; {version} is the nearest version"));
-    }
+    served.notices().iter().for_each(kubestep_output::line);
     Ok(served.version)
 }

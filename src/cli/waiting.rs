@@ -23,7 +23,8 @@ pub(super) fn with_progress<T>(progress: &Progress, work: impl FnOnce() -> T) ->
     with_words(&words, work)
 }
 
-fn with_words<T>(words: &(dyn Fn() -> String + Sync), work: impl FnOnce() -> T) -> T {
+/// The same with a progress in words.
+pub(super) fn with_words<T>(words: &(dyn Fn() -> String + Sync), work: impl FnOnce() -> T) -> T {
     if !kubestep_output::stderr_is_terminal() {
         return work();
     }

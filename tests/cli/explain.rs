@@ -27,6 +27,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("gang-short", &["train-2", "lonely-0"]),
     ("cordoned", &["job"]),
     ("zone-loss", &["reports"]),
+    ("upgrade", &["train", "report"]),
 ];
 
 fn on(story: &str) -> Call {

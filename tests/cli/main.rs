@@ -30,6 +30,7 @@ mod shapes;
 mod storage;
 mod tested;
 mod tries;
+mod upgrade;
 mod versions;
 
 use harness::Call;

@@ -15,6 +15,10 @@ use kubestep_source::{MissingKind, SNAPSHOT_FIELDS};
 pub struct Settings {
     /// The scheduler's configuration, if one was named.
     pub scheduler_config: Option<Value>,
+    /// The version of the scheduler, if one was named.
+    pub kube_version: Option<String>,
+    /// The version that it emulates, if one was named.
+    pub emulated_version: Option<String>,
     /// The feature gates, if some were named.
     pub feature_gates: Option<String>,
     /// The missing kinds; `None`: those of the snapshot.
@@ -39,7 +43,13 @@ pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<Stri
         fields.push(("leases", serde_json::to_value(&leases.leases)?));
         fields.push(("leaseCandidates", serde_json::to_value(&leases.candidates)?));
     }
-    fields.extend(settings.feature_gates.clone().map(|gates| ("featureGates", gates.into())));
+    let named = [
+        ("kubeVersion", &settings.kube_version),
+        ("emulatedVersion", &settings.emulated_version),
+        ("featureGates", &settings.feature_gates),
+    ];
+    fields
+        .extend(named.into_iter().filter_map(|(name, value)| Some((name, value.clone()?.into()))));
     let mut parts: Vec<String> =
         fields.into_iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
     for (kind, name) in SNAPSHOT_FIELDS {
@@ -108,11 +118,15 @@ mod tests {
         let settings = Settings {
             feature_gates: Some("GangScheduling=true".into()),
             scheduler_config: Some(serde_json::json!({"parallelism": 3})),
+            kube_version: Some("1.34".into()),
+            emulated_version: Some("1.33".into()),
             missing: None,
         };
         let text = text(&snapshot, &settings).unwrap();
         let back = kubestep_source::read_text("c.json", text.into(), &Filter::default()).unwrap();
         assert_eq!(back.captured.server_version, "v1.36.2");
+        assert_eq!(back.captured.kube_version, settings.kube_version);
+        assert_eq!(back.captured.emulated_version, settings.emulated_version);
         assert_eq!(back.captured.feature_gates, settings.feature_gates);
         assert!(back.scheduler_config.unwrap().text.contains("parallelism: 3"));
         let said =

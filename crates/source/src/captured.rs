@@ -12,6 +12,10 @@ pub struct Captured {
     pub at: String,
     /// The version of the API server.
     pub server_version: String,
+    /// The version of the scheduler, where it was named when the capture was made.
+    pub kube_version: Option<String>,
+    /// The version that the scheduler emulates, in the format of `--emulated-version`.
+    pub emulated_version: Option<String>,
     /// The kinds that could not be captured.
     pub missing: Vec<MissingKind>,
     /// The feature gates of the scheduler, in the format of `--feature-gates`.
@@ -38,10 +42,13 @@ impl Captured {
     pub(super) fn take(&mut self, note: Note, text: &str) {
         let value: serde_json::Value = kubestep_api::yaml::from_str(text).unwrap_or_default();
         let words = || value.as_str().unwrap_or_default().to_owned();
+        let named = || Some(words()).filter(|words| !words.is_empty());
         match note {
             Note::CapturedAt => self.at = words(),
             Note::ServerVersion => self.server_version = words(),
-            Note::FeatureGates => self.feature_gates = Some(words()).filter(|w| !w.is_empty()),
+            Note::KubeVersion => self.kube_version = named(),
+            Note::EmulatedVersion => self.emulated_version = named(),
+            Note::FeatureGates => self.feature_gates = named(),
             Note::Leases => self.leases.leases = serde_json::from_value(value).unwrap_or_default(),
             Note::LeaseCandidates => {
                 self.leases.candidates = serde_json::from_value(value).unwrap_or_default();

@@ -50,6 +50,7 @@ stories! {
     "gang-short": "all or nothing, and not enough capacity for all",
     "cordoned": "every node is cordoned",
     "zone-loss": "which zone or node can be lost, and which budget delays a drain",
+    "upgrade": "what another version of Kubernetes decides otherwise",
 }
 
 /// The built-in cluster with that name.

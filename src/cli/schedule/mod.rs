@@ -25,6 +25,7 @@ use crate::cli::exit::Exit;
 use crate::cli::open::{self, Built, Writes};
 use crate::cli::options::{Cluster, Input};
 use crate::cli::registry::Subcommand;
+use crate::cli::version::{Scheduler, VersionOptions};
 use kubestep_api::Kind;
 use kubestep_cluster::World;
 use kubestep_config as config;
@@ -75,7 +76,9 @@ pub(super) struct Schedule {
     /// Write the configuration with all defaults to this file, and exit
     #[arg(long, value_name = "FILE")]
     write_config_to: Option<PathBuf>,
-    /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false; may be repeated
+    #[command(flatten)]
+    version: VersionOptions,
+    /// Feature gates that differ from the version's defaults: Name=true,Name=false; may be repeated
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     /// How long a pod may stay unschedulable before it is requeued without an event
@@ -239,6 +242,7 @@ impl Schedule {
         let objects = snapshot.take_objects();
         let mut read = kubestep_source::of_objects(objects, name, &Filter::default());
         read.listed_at = Some(snapshot.taken_at);
+        read.captured.server_version.clone_from(&snapshot.server_version);
         read.warnings.retain(|warning| warning != kubestep_source::NOTHING_PENDING);
         read.warnings.extend(notices);
         self.build(read, if self.dry_run { Reach::Reads } else { Reach::Everything })
@@ -246,10 +250,14 @@ impl Schedule {
 
     /// The cluster with its scheduler.
     fn build(&self, read: kubestep_source::Input, reach: Reach) -> Result<Built> {
-        let gates = self.gates()?;
+        let (gates, version) = (self.gates()?, self.version.clone());
         let input = Input {
             config: self.config.clone(),
-            feature_gates: gates.scheduler,
+            scheduler: Scheduler {
+                version,
+                feature_gates: gates.scheduler,
+                ..Scheduler::default()
+            },
             tie_break: self.tie_break,
             ..Input::default()
         };

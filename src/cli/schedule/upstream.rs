@@ -1,4 +1,4 @@
-//! Every flag of kube-scheduler 1.36, so that its command line can be used here: supported,
+//! Every flag of kube-scheduler, so that its command line can be used here: supported,
 //! ignored, or rejected with a reason.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const CERTIFICATES: &str = "client certificates are not supported: callers need 
 const LOGS: &str = "log lines are written unbuffered, as text, to standard error";
 const GO: &str = "kubestep is not a Go program, so there are no goroutines to profile";
 const HTTP2: &str = "only HTTP/1.1 is served";
-const VERSION: &str = "the embedded scheduler is 1.36 and emulates no older one";
+const COMPATIBILITY: &str = "no feature gate of the scheduler depends on it";
 const METRICS: &str = "metrics and their labels cannot be configured";
 const SHARING: &str = "the port is not shared with other programs";
 
@@ -77,9 +77,9 @@ pub(super) const TABLE: &[(&str, Use)] = &[
     ("leader-elect-resource-name", Taken),
     ("leader-elect-resource-namespace", Taken),
     ("leader-elect-retry-period", Taken),
-    ("emulated-version", Refused(VERSION)),
+    ("emulated-version", Taken),
     ("feature-gates", Taken),
-    ("min-compatibility-version", Refused(VERSION)),
+    ("min-compatibility-version", Idle(COMPATIBILITY)),
     ("allow-metric-labels", Refused(METRICS)),
     ("allow-metric-labels-manifest", Refused(METRICS)),
     ("disabled-metrics", Refused(METRICS)),
@@ -99,6 +99,7 @@ pub(super) const TABLE: &[(&str, Use)] = &[
 /// The values of supported flags that are not given and have no default here: those of
 /// kube-scheduler, as its `/flagz` shows them.
 const DEFAULTS: &[(&str, &str)] = &[
+    ("emulated-version", "[]"),
     ("kube-api-burst", "100"),
     ("kube-api-qps", "50"),
     ("leader-elect", "true"),

@@ -39,6 +39,12 @@ impl Feature {
         self.row().at(version)
     }
 
+    /// Whether the gate changed after version `1.after`, up to `version`.
+    pub(crate) fn changed_in(self, version: KubeVersion, after: u64) -> bool {
+        let within = |minor: u8| u64::from(minor) > after && minor <= version.minor();
+        self.row().history.iter().any(|(minor, _)| within(*minor))
+    }
+
     /// The gates that this one depends on.
     pub const fn needs(self) -> &'static [Feature] {
         self.row().needs
@@ -172,19 +178,31 @@ impl FeatureGates {
     /// Parses the value of `--feature-gates`: `Name=true,Name=false`. Names and values may be
     /// surrounded by spaces, empty parts are skipped, and the last value of a name counts.
     pub fn parsed(self, text: &str) -> Result<FeatureGates, FeatureGateError> {
-        let mut pairs = Vec::new();
-        for part in text.split(',').filter(|part| !part.is_empty()) {
-            let (name, value) = match part.split_once('=') {
-                Some((name, value)) => (name.trim(), value.trim()),
-                None => return Err(FeatureGateError::NoValue(part.trim().to_owned())),
+        self.with_pairs(pairs(text)?)
+    }
+
+    /// Like [`FeatureGates::parsed`] for gates that were set for another version: those that this
+    /// version does not have, or has locked to the other value, are left out and returned.
+    pub fn adopted(
+        self,
+        text: &str,
+    ) -> Result<(FeatureGates, Vec<FeatureGateError>), FeatureGateError> {
+        let mut left_out = Vec::new();
+        let mut kept = Vec::new();
+        for (name, on) in pairs(text)? {
+            let of_version = match name {
+                "AllAlpha" | "AllBeta" => Ok(self),
+                _ => self.lookup(name).and_then(|feature| self.set(feature, on)),
             };
-            let on = parse_bool(value).ok_or_else(|| FeatureGateError::BadValue {
-                name: name.to_owned(),
-                value: value.to_owned(),
-            })?;
-            pairs.push((name, on));
+            match of_version {
+                Ok(_) => kept.push((name, on)),
+                Err(
+                    error @ (FeatureGateError::Absent { .. } | FeatureGateError::Locked { .. }),
+                ) => left_out.push(error),
+                Err(error) => return Err(error),
+            }
         }
-        self.with_pairs(pairs)
+        Ok((self.with_pairs(kept)?, left_out))
     }
 
     /// Sets gates by name. `AllAlpha` and `AllBeta` set every gate of that stage that is not set by
@@ -268,6 +286,20 @@ impl fmt::Display for FeatureGates {
         }
         Ok(())
     }
+}
+
+/// The names and values of `Name=true,Name=false`.
+fn pairs(text: &str) -> Result<Vec<(&str, bool)>, FeatureGateError> {
+    text.split(',').filter(|part| !part.is_empty()).map(pair).collect()
+}
+
+fn pair(part: &str) -> Result<(&str, bool), FeatureGateError> {
+    let Some((name, value)) = part.split_once('=') else {
+        return Err(FeatureGateError::NoValue(part.trim().to_owned()));
+    };
+    let (name, value) = (name.trim(), value.trim());
+    let bad = || FeatureGateError::BadValue { name: name.to_owned(), value: value.to_owned() };
+    Ok((name, parse_bool(value).ok_or_else(bad)?))
 }
 
 /// Parses the spellings that Go's strconv.ParseBool accepts.
@@ -427,6 +459,21 @@ mod tests {
         assert_eq!(gates.behaviour(), FeatureGates::of(own).behaviour());
         assert!(gates.parsed("OpportunisticBatching=true").is_err());
         assert_eq!(gates.to_string(), "");
+    }
+
+    #[test]
+    fn gates_of_another_version_are_adopted_as_far_as_they_exist() {
+        let of = |minor| FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+        let text = "OpportunisticBatching=false,NodeInclusionPolicyInPodTopologySpread=false";
+        let (gates, left_out) = of(34).adopted(text).unwrap();
+        let left_out: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+        assert_eq!((gates, left_out.len()), (of(34), 2), "{left_out:?}");
+        let (gates, left_out) = of(35).adopted("OpportunisticBatching=false").unwrap();
+        assert_eq!(
+            (gates.to_string().as_str(), left_out.len()),
+            ("OpportunisticBatching=false", 0)
+        );
+        assert!(of(34).adopted("Quux=true").is_err());
     }
 
     #[test]

@@ -10,6 +10,8 @@
 
 mod between;
 mod change;
+mod emulated;
+mod served;
 mod switch;
 mod text;
 
@@ -18,6 +20,8 @@ use std::str::FromStr;
 
 pub use between::{Between, InProfile, PluginChange, between};
 pub use change::{Change, GateChange, changes, differences, gate_changes};
+pub use emulated::{Emulated, EmulationError};
+pub use served::{NotAVersion, Served};
 pub use switch::{Behaviour, Evidence, Part, Switch};
 pub use text::{between_text, list_text, spec_text};
 
@@ -72,38 +76,6 @@ impl KubeVersion {
     pub fn before(self) -> Option<KubeVersion> {
         KubeVersion::of_minor(self.minor - 1)
     }
-
-    /// The version served for what a server, file or flag names: `1.33`, `v1.33.4`,
-    /// `1.33.13+k3s1`. For a version that is not served it is the nearest one.
-    ///
-    /// # Errors
-    /// [`NotAVersion`].
-    pub fn nearest(text: &str) -> Result<Served, NotAVersion> {
-        let (major, minor) = numbers(text).ok_or_else(|| NotAVersion(text.to_owned()))?;
-        let (oldest, newest) = (u64::from(Self::OLDEST.minor), u64::from(Self::NEWEST.minor));
-        let wanted = match major {
-            0 => 0,
-            1 => minor,
-            _ => u64::MAX,
-        };
-        let served = u8::try_from(wanted.clamp(oldest, newest)).unwrap_or(Self::NEWEST.minor);
-        Ok(Served {
-            version: KubeVersion { minor: served },
-            asked: text.trim().to_owned(),
-            exact: u64::from(served) == wanted,
-        })
-    }
-}
-
-/// The major and minor number of `v1.33.4-gke.100`, `1.33+` and the like.
-fn numbers(text: &str) -> Option<(u64, u64)> {
-    let text = text.trim();
-    let text = text.strip_prefix('v').unwrap_or(text);
-    let (major, rest) = text.split_once('.')?;
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    let (minor, suffix) = rest.split_at(end);
-    let follows = suffix.is_empty() || suffix.starts_with(['.', '+', '-']);
-    follows.then_some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 impl Default for KubeVersion {
@@ -134,47 +106,9 @@ impl FromStr for KubeVersion {
     }
 }
 
-/// The version that serves a request.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Served {
-    /// The version that decides.
-    pub version: KubeVersion,
-    /// The version as it was asked for.
-    pub asked: String,
-    /// Whether the minor version is the one asked for, and not only the nearest.
-    pub exact: bool,
-}
-
-/// A text that is no version of Kubernetes.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0:?} is not a version of Kubernetes: write one like 1.36")]
-pub struct NotAVersion(pub String);
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn nearest(text: &str) -> (String, bool) {
-        let served = KubeVersion::nearest(text).unwrap();
-        (served.version.to_string(), served.exact)
-    }
-
-    #[test]
-    fn a_version_is_read_as_servers_and_people_write_it() {
-        for text in ["1.33", "v1.33.4", "1.33.13+k3s1", " v1.33.1-gke.100 ", "1.33+"] {
-            assert_eq!(nearest(text), ("1.33".to_owned(), true), "{text}");
-        }
-        for text in ["", "1", "one.33", "1.x", "1.33beta", "v.33"] {
-            assert!(KubeVersion::nearest(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_version_outside_is_served_by_the_nearest() {
-        assert_eq!(nearest("1.25.3"), ("1.31".to_owned(), false));
-        assert_eq!(nearest("v1.40.0"), ("1.37".to_owned(), false));
-        assert_eq!(nearest("2.0"), ("1.37".to_owned(), false));
-    }
 
     #[test]
     fn versions_are_in_order_and_the_default_is_proved() {

@@ -38,6 +38,12 @@ pub struct Test {
     /// The scheduler's configuration, relative to the same folder.
     #[serde(default)]
     pub config: Option<PathBuf>,
+    /// The version of kube-scheduler, as `--kube-version` takes it.
+    #[serde(default)]
+    pub kube_version: Option<String>,
+    /// The version whose gates it has, as `--emulated-version` takes it.
+    #[serde(default)]
+    pub emulated_version: Option<String>,
     /// Feature gates, as `--feature-gates` takes them.
     #[serde(default)]
     pub feature_gates: Option<String>,

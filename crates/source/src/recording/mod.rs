@@ -50,6 +50,12 @@ pub struct Header {
     /// The scheduler's configuration, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler_config: Option<Value>,
+    /// The version of the scheduler, if one was named; otherwise it is that of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kube_version: Option<String>,
+    /// The version that the scheduler emulates, if one was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub emulated_version: Option<String>,
     /// The feature gates in the format of `--feature-gates`, if any were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feature_gates: Option<String>,
@@ -219,6 +225,8 @@ impl Recording {
         let header = &self.header;
         input.captured.at = header.listed_at.map(|at| at.to_string()).unwrap_or_default();
         input.captured.server_version.clone_from(&header.server_version);
+        input.captured.kube_version.clone_from(&header.kube_version);
+        input.captured.emulated_version.clone_from(&header.emulated_version);
         input.captured.missing.clone_from(&header.missing);
         input.captured.feature_gates.clone_from(&header.feature_gates);
         if let (Some(config), None) = (&header.scheduler_config, &input.scheduler_config) {
