@@ -1,10 +1,15 @@
-//! Tells the tests in `tests/live` whether there is a real API server to test with: without
-//! `KUBEBUILDER_ASSETS` they are reported as ignored, never as passed.
+//! Tells tests whether there is what they need: those in `tests/live` a real API server
+//! (`KUBEBUILDER_ASSETS`), one in `tests/cli` a browser (`KUBESTEP_CHROMIUM`). Without it they are
+//! reported as ignored, never as passed.
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(with_api_server)");
-    println!("cargo::rerun-if-env-changed=KUBEBUILDER_ASSETS");
-    if std::env::var_os("KUBEBUILDER_ASSETS").is_some() {
-        println!("cargo::rustc-cfg=with_api_server");
+    for (variable, name) in
+        [("KUBEBUILDER_ASSETS", "with_api_server"), ("KUBESTEP_CHROMIUM", "with_browser")]
+    {
+        println!("cargo::rustc-check-cfg=cfg({name})");
+        println!("cargo::rerun-if-env-changed={variable}");
+        if std::env::var_os(variable).is_some() {
+            println!("cargo::rustc-cfg={name}");
+        }
     }
 }

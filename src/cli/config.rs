@@ -15,7 +15,7 @@ use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
 use crate::report;
 use kubestep_config as config;
-use kubestep_config::{ConfigError, ResolvedConfig, describe};
+use kubestep_config::{ConfigError, FeatureGates, ResolvedConfig, describe};
 
 /// Check a KubeSchedulerConfiguration as kube-scheduler would, and show what would run
 #[derive(Args, Debug)]
@@ -60,7 +60,7 @@ impl Subcommand for Config {
         let registry = kubestep_plugins::registry().descriptors();
         match config::resolve(text.as_deref(), &gates, &registry) {
             Ok(resolved) => self.show(&resolved),
-            Err(error) => self.refuse(error),
+            Err(error) => self.refuse(error, gates),
         }
     }
 }
@@ -79,8 +79,8 @@ impl Config {
         Ok(Exit::Fine)
     }
 
-    fn refuse(&self, error: ConfigError) -> Result<Exit> {
-        let value = report::config::refused(&error);
+    fn refuse(&self, error: ConfigError, gates: FeatureGates) -> Result<Exit> {
+        let value = report::config::refused(&error, gates);
         match self.output {
             Output::Json => kubestep_output::print(&format::json(&value))?,
             Output::Yaml => kubestep_output::print(&format::yaml(&value))?,

@@ -15,7 +15,9 @@ use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::release;
 use crate::report;
+use kubestep_config::FeatureGates;
 use kubestep_config::versions::Served;
+use kubestep_debug::Session;
 use kubestep_debug::diff::{Pair, Side, compare};
 
 /// Compare two runs: what moved, which verdicts and scores differ, and from where
@@ -78,6 +80,10 @@ impl Subcommand for Diff {
     }
 }
 
+fn gates(session: &Session) -> FeatureGates {
+    *session.world().scheduler().features()
+}
+
 impl Diff {
     fn compare(&self) -> Result<Exit> {
         self.check()?;
@@ -101,9 +107,10 @@ impl Diff {
         }
         let difference = compare(Side::of(&a), Side::of(&b));
         let names = self.names();
+        let gates = Pair { a: gates(&a), b: gates(&b) };
         kubestep_output::print(&self.output.show(
             || report::diff::text::text(&difference, &names),
-            || report::diff::document(&difference, &names),
+            || report::diff::document(&difference, &names, &gates),
         ))?;
         Ok(if difference.is_empty() { Exit::Fine } else { Exit::Differs })
     }

@@ -11,13 +11,14 @@ use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::waiting::Steps;
+use crate::report::add_version;
 use crate::report::fixes as report_fixes;
 use crate::report::outcome;
 use crate::report::why::{self as report, Detail};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
-use kubestep_config::suggest;
+use kubestep_config::{FeatureGates, suggest};
 use kubestep_debug::Session;
 use kubestep_debug::fix::{self, Fixes, Limits};
 use kubestep_debug::why::{Why, ask};
@@ -90,7 +91,8 @@ impl Subcommand for Explain {
             .with_context(|| format!("{pod} was evicted or deleted in the meantime"))?;
         self.not_reached(&why, ran).into_iter().for_each(kubestep_output::line);
         let fixes = self.fix.then(|| fixes(&session, &start, pod, &steps));
-        self.show(&why, fixes.as_ref())?;
+        let gates = *session.world().scheduler().features();
+        self.show(&why, fixes.as_ref(), gates)?;
         Ok(if why.is_schedulable() { Exit::Fine } else { Exit::Unschedulable })
     }
 }
@@ -130,7 +132,7 @@ impl Explain {
         ))
     }
 
-    fn show(&self, why: &Why, fixes: Option<&Fixes>) -> Result<()> {
+    fn show(&self, why: &Why, fixes: Option<&Fixes>, gates: FeatureGates) -> Result<()> {
         let symbol = |name: &Option<String>| name.as_deref().map(Symbol::new);
         let wide = self.output == Output::Wide;
         let detail = Detail { wide, node: symbol(&self.node), why_not: symbol(&self.why_not) };
@@ -139,8 +141,8 @@ impl Explain {
                 let fixes = fixes.map(|fixes| format!("\n{}", report_fixes::text(fixes)));
                 report::text(why, &detail) + &fixes.unwrap_or_default()
             }
-            Output::Json => format::json(&value(why, fixes)),
-            Output::Yaml => format::yaml(&value(why, fixes)),
+            Output::Json => format::json(&value(why, fixes, gates)),
+            Output::Yaml => format::yaml(&value(why, fixes, gates)),
         })?;
         Ok(())
     }
@@ -163,7 +165,7 @@ impl Explain {
 }
 
 /// Searches for fixes. `start` is the cluster before the run.
-fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -> Fixes {
+pub(super) fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -> Fixes {
     let world = session.world();
     let start = if is_cheap(session) { start } else { world };
     let interrupt = steps.and_interrupt("stops");
@@ -189,8 +191,9 @@ fn is_cheap(session: &Session) -> bool {
 }
 
 /// The answer as JSON.
-fn value(why: &Why, fixes: Option<&Fixes>) -> Value {
+fn value(why: &Why, fixes: Option<&Fixes>, gates: FeatureGates) -> Value {
     let mut value = report::value(why);
+    add_version(&mut value, gates);
     if let (Some(fields), Some(fixes)) = (value.as_object_mut(), fixes) {
         fields.insert("fixes".to_owned(), report_fixes::value(fixes));
     }

@@ -9,13 +9,16 @@ use serde_json::{Value, json};
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
 use crate::cli::registry::Subcommand;
+use crate::cli::waiting::PROGRESS_VARIABLE;
 use crate::tui::settings::{self, CONFIG_DIR_VARIABLE};
 use crate::tui::theme::Library;
+use kubestep_config::KubeVersion;
 use kubestep_live::SCHEDULER;
 
 /// Environment variables that are read.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 10] = [
     CONFIG_DIR_VARIABLE,
+    PROGRESS_VARIABLE,
     "KUBECONFIG",
     "TERM",
     "COLORTERM",
@@ -81,7 +84,7 @@ fn themes() -> Vec<String> {
 fn text() -> String {
     let mut lines = vec![
         format!("kubestep           {}", env!("CARGO_PKG_VERSION")),
-        format!("kube-scheduler     {SCHEDULER} (embedded)"),
+        format!("kube-scheduler     {} (embedded)", versions()),
         format!("platform           {} {}", std::env::consts::OS, std::env::consts::ARCH),
     ];
     for used in used() {
@@ -94,6 +97,11 @@ fn text() -> String {
         lines.push(format!("{name:<18} {}", value.unwrap_or_else(|| "not set".to_owned())));
     }
     lines.join("\n") + "\n"
+}
+
+fn versions() -> String {
+    let (oldest, newest) = (KubeVersion::OLDEST, KubeVersion::NEWEST);
+    format!("{oldest} to {newest}; {} if nothing names the version", KubeVersion::default())
 }
 
 fn variables() -> impl Iterator<Item = (&'static str, Option<String>)> {
@@ -111,6 +119,11 @@ fn value() -> Value {
         "schema": "kubestep/info/v1",
         "version": env!("CARGO_PKG_VERSION"),
         "scheduler": SCHEDULER,
+        "kubeVersions": KubeVersion::all().map(|version| json!({
+            "version": version.to_string(),
+            "proved": version.is_proved(),
+            "default": version == KubeVersion::default(),
+        })).collect::<Vec<_>>(),
         "os": std::env::consts::OS,
         "architecture": std::env::consts::ARCH,
         "paths": paths,

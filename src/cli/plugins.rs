@@ -8,6 +8,7 @@ use crate::cli::exit::Exit;
 use crate::cli::format::{Format, WIDTH};
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
+use crate::report::add_version;
 use kubestep_config::points::in_version;
 use kubestep_config::{FeatureGates, PluginDescriptor, describe, manual, suggest};
 use kubestep_source::Captured;
@@ -43,7 +44,9 @@ impl Subcommand for Plugins {
         };
         let value = || {
             let told: Vec<_> = plugins.iter().map(|plugin| manual::json(plugin, &gates)).collect();
-            json!({"schema": "kubestep/plugins/v1", "plugins": told})
+            let mut value = json!({"schema": "kubestep/plugins/v1", "plugins": told});
+            add_version(&mut value, gates);
+            value
         };
         kubestep_output::print(&self.output.show(text, value))?;
         Ok(Exit::Fine)

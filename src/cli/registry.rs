@@ -8,8 +8,8 @@ use clap::{ArgMatches, Args, Command};
 
 use crate::cli::exit::Exit;
 use crate::cli::{
-    bundle, capture, completions, config, demo, diff, explain, info, man, plugins, rbac, record,
-    render, replay, run, schedule, test, upgrade, versions,
+    bundle, capture, completions, config, demo, diff, explain, info, man, mcp, plugins, rbac,
+    record, render, replay, report, run, schedule, test, upgrade, versions,
 };
 
 /// A subcommand, implemented by the struct of its options. The doc comment of the struct is its
@@ -36,6 +36,7 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<demo::Demo>(),
     entry::<run::Run>(),
     entry::<explain::Explain>(),
+    entry::<report::Report>(),
     entry::<diff::Diff>(),
     entry::<upgrade::UpgradeCommand>(),
     entry::<config::Config>(),
@@ -49,6 +50,7 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<rbac::Rbac>(),
     entry::<schedule::Schedule>(),
     entry::<render::Render>(),
+    entry::<mcp::Mcp>(),
     entry::<info::Info>(),
     entry::<completions::Completions>(),
     entry::<man::Man>(),

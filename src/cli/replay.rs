@@ -85,6 +85,7 @@ impl Subcommand for Replay {
             until: played.until,
             changes: played.changes(),
             decisions: &played.decisions,
+            gates: *played.opened.session.world().scheduler().features(),
             notices: &played.opened.notices,
         };
         if matches!(self.output, Output::Text | Output::Wide) {

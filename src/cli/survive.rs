@@ -48,6 +48,7 @@ pub(super) fn survive(session: &mut Session, key: &str, limit: usize) -> Result<
         domains: tried,
         of: all.len(),
         pending_before: before,
+        gates: *world.scheduler().features(),
         notices: notice.into_iter().collect(),
     })
 }

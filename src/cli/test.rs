@@ -17,6 +17,7 @@ use crate::cli::version::Scheduler;
 use crate::cli::{edits, format};
 use crate::report::tested::{self, Outcome, TestReport, Tested};
 use kubestep_api::glob::glob;
+use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_debug::expect::{Failure, Test, check};
 
@@ -58,6 +59,13 @@ enum Output {
     Junit,
 }
 
+/// A test that could be run.
+struct Ran {
+    failures: Vec<Failure>,
+    gates: FeatureGates,
+    notices: Vec<String>,
+}
+
 impl Subcommand for TestCommand {
     const NAME: &'static str = "test";
 
@@ -96,15 +104,15 @@ impl TestCommand {
             Ok(test) => self.ran(case, test).map_err(|error| format!("{error:#}")),
             Err(problem) => Err(problem.clone()),
         };
-        let (outcome, notices) = match ran {
-            Err(problem) => (Outcome::Broken(problem), Vec::new()),
-            Ok((failures, notices)) if failures.is_empty() => (Outcome::Passed, notices),
-            Ok((failures, notices)) => (Outcome::Failed(failures), notices),
+        let (outcome, gates, notices) = match ran {
+            Err(problem) => (Outcome::Broken(problem), None, Vec::new()),
+            Ok(ran) if ran.failures.is_empty() => (Outcome::Passed, Some(ran.gates), ran.notices),
+            Ok(ran) => (Outcome::Failed(ran.failures), Some(ran.gates), ran.notices),
         };
-        Tested { file: case.file.clone(), name: case.name.clone(), outcome, notices }
+        Tested { file: case.file.clone(), name: case.name.clone(), outcome, gates, notices }
     }
 
-    fn ran(&self, case: &find::Case, test: &Test) -> Result<(Vec<Failure>, Vec<String>)> {
+    fn ran(&self, case: &find::Case, test: &Test) -> Result<Ran> {
         let beside = |path: &PathBuf| case.folder.join(path);
         let input = Input {
             files: test.input.iter().map(beside).collect(),
@@ -121,7 +129,8 @@ impl TestCommand {
         session.only_forward();
         edits::apply(&mut session, "edits", &test.edits)?;
         self.run_to_end(&mut session, test.timers);
-        Ok((check(&session, &test.expect), opened.notices))
+        let gates = *session.world().scheduler().features();
+        Ok(Ran { failures: check(&session, &test.expect), gates, notices: opened.notices })
     }
 
     fn run_to_end(&self, session: &mut Session, timers: usize) {

@@ -17,13 +17,15 @@ use crate::cli::tries::Tries;
 use crate::cli::version::{ChosenScheduler, release};
 use crate::cli::waiting::{with_progress, with_words};
 use crate::report::upgrade::{self as report, Refused, RefusedKind, UpgradeReport};
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_config as config;
 use kubestep_config::versions::{Served, differences};
 use kubestep_config::{FeatureGateError, FeatureGates};
 use kubestep_debug::Session;
 use kubestep_debug::diff::Pair;
 use kubestep_debug::upgrade::{Upgrade, compare};
-use kubestep_source::Progress;
+use kubestep_source::{Progress, api_versions};
 
 /// Show what an upgrade of Kubernetes changes for the pods, and which change of kube-scheduler
 /// causes it
@@ -130,6 +132,7 @@ impl UpgradeCommand {
         let problems = prepared.refused_configuration()?;
         let starts = problems.is_empty();
         refused.extend(problems);
+        refused.extend(prepared.gone_versions());
         let upgrade = starts.then(|| self.search(prepared)).transpose()?;
         Ok(UpgradeReport {
             releases: Pair { a: from.release.asked.clone(), b: to.release.asked.clone() },
@@ -198,6 +201,30 @@ impl Prepared {
         let mut notices = opened.notices;
         notices.extend(self.to.release.notices());
         Ok(notices)
+    }
+
+    /// The API versions of the input's objects that Kubernetes does not serve after the upgrade.
+    fn gone_versions(&self) -> Vec<Refused> {
+        let after = self.to.release.version;
+        let gone = |((api_version, kind), number): (&(Symbol, Symbol), &usize)| {
+            let served = api_versions::served(api_version, kind)?;
+            if served.contains(&after.minor()) {
+                return None;
+            }
+            let when = match *served.start() > after.minor() {
+                true => format!("it came with 1.{}", served.start()),
+                false => format!("1.{} was the last to serve it", served.end()),
+            };
+            Some(Refused {
+                kind: RefusedKind::ApiVersion,
+                subject: format!("{api_version} {kind}"),
+                reason: format!(
+                    "Kubernetes {after} does not serve it ({}): {when}",
+                    count(*number, "object")
+                ),
+            })
+        };
+        self.read.api_versions.iter().filter_map(gone).collect()
     }
 
     /// The problems for which the scheduler after the upgrade would not start.

@@ -58,6 +58,29 @@ pub struct ChosenScheduler {
     pub notices: Vec<String>,
 }
 
+impl VersionOptions {
+    /// What a scheduler reports about its version at the start, one sentence each; where it is the
+    /// server's, [`Scheduler::choose`] may have done so.
+    pub fn beside_server(&self, gates: FeatureGates, server_version: &str) -> Vec<String> {
+        let Ok(server) = KubeVersion::nearest(server_version) else { return Vec::new() };
+        let (version, mut lines) = (gates.version(), Vec::new());
+        if self.kube_version.is_some() || gates.other_version().is_none() {
+            let words = gates.version_words();
+            lines.push(format!("kube-scheduler {words}; the API server is {server_version}"));
+        }
+        if server.exact
+            && !(0..=1).contains(&(i16::from(server.version.minor()) - i16::from(version.minor())))
+        {
+            lines.push(format!(
+                "Kubernetes does not support kube-scheduler {version} with an API server of {}: only \
+                 the server's version and the one before",
+                server.version
+            ));
+        }
+        lines
+    }
+}
+
 impl Scheduler {
     /// The scheduler for an input: that of the options, or else what the input records about
     /// itself.
@@ -72,6 +95,12 @@ impl Scheduler {
         let mut notices = Vec::new();
         let recorded = recorded(captured, &mut notices);
         let release = self.version.kube_version.as_ref().unwrap_or(&recorded).clone();
+        if self.version.kube_version.is_none() && release.version != KubeVersion::default() {
+            notices.push(format!(
+                "decides as kube-scheduler {}, because that is the version of the cluster ({})",
+                release.version, release.asked
+            ));
+        }
         notices.extend(release.notices());
         let mut gates = self.defaults(&release, captured)?;
         let mut set = self.feature_gates.as_ref().or(captured.feature_gates.as_ref()).cloned();

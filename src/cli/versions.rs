@@ -6,9 +6,9 @@ use clap::Args;
 use crate::cli::exit::Exit;
 use crate::cli::format::{Format, WIDTH};
 use crate::cli::registry::Subcommand;
+use crate::cli::version::release;
 use crate::report;
-use kubestep_config::KubeVersion;
-use kubestep_config::versions::{self, Between};
+use kubestep_config::versions::{self, Between, Served};
 
 /// List the versions of kube-scheduler that are served, or what changed in scheduling between two
 ///
@@ -18,11 +18,11 @@ use kubestep_config::versions::{self, Between};
 #[derive(Args, Debug)]
 pub(super) struct Versions {
     /// A version: 1.33
-    #[arg(value_name = "A")]
-    from: Option<String>,
+    #[arg(value_name = "A", hide_possible_values = true, value_parser = release())]
+    from: Option<Served>,
     /// The version to compare it with: 1.36
-    #[arg(value_name = "B")]
-    to: Option<String>,
+    #[arg(value_name = "B", hide_possible_values = true, value_parser = release())]
+    to: Option<Served>,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
@@ -47,24 +47,16 @@ impl Subcommand for Versions {
 impl Versions {
     fn between(&self) -> Result<Option<Between>> {
         let Some(from) = &self.from else { return Ok(None) };
-        let (from, to) = match &self.to {
-            Some(to) => (served(from)?, served(to)?),
-            None => {
-                let version = served(from)?;
-                let Some(before) = version.before() else {
-                    bail!("{version} is the oldest version served: name a newer one, too");
-                };
-                (before, version)
+        let named = [Some(from), self.to.as_ref()].into_iter().flatten();
+        named.flat_map(Served::notices).for_each(kubestep_output::line);
+        let (from, to) = match (&self.to, from.version.before()) {
+            (Some(to), _) => (from.version, to.version),
+            (None, Some(before)) => (before, from.version),
+            (None, None) => {
+                bail!("{} is the oldest version served: name a newer one, too", from.version)
             }
         };
         let registry = kubestep_plugins::registry().descriptors();
         Ok(Some(versions::between(from, to, &registry)))
     }
-}
-
-/// The version of that name, with a notice if it is only the nearest one.
-fn served(text: &str) -> Result<KubeVersion> {
-    let served = KubeVersion::nearest(text)?;
-    served.notices().iter().for_each(kubestep_output::line);
-    Ok(served.version)
 }

@@ -8,6 +8,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+/// With the value `lines`, progress is printed in lines that begin with `progress: `, for programs
+/// that run this one.
+pub(super) const PROGRESS_VARIABLE: &str = "KUBESTEP_PROGRESS";
+
 /// How long no progress is shown.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The interval between two updates of the progress.
@@ -25,12 +29,13 @@ pub(super) fn with_progress<T>(progress: &Progress, work: impl FnOnce() -> T) ->
 
 /// The same with a progress in words.
 pub(super) fn with_words<T>(words: &(dyn Fn() -> String + Sync), work: impl FnOnce() -> T) -> T {
-    if !kubestep_output::stderr_is_terminal() {
+    let in_lines = std::env::var_os(PROGRESS_VARIABLE).is_some_and(|form| form == "lines");
+    if !in_lines && !kubestep_output::stderr_is_terminal() {
         return work();
     }
     thread::scope(|scope| {
         let (working, ended) = channel::<()>();
-        scope.spawn(move || tell(words, &ended));
+        scope.spawn(move || if in_lines { tell_lines(words, &ended) } else { tell(words, &ended) });
         let done = work();
         drop(working);
         done
@@ -44,6 +49,12 @@ fn tell(words: &(dyn Fn() -> String + Sync), ended: &Receiver<()>) {
         (shown, wait) = (kubestep_output::rewrite(&words(), shown), STEP);
     }
     kubestep_output::erase(shown);
+}
+
+fn tell_lines(words: &(dyn Fn() -> String + Sync), ended: &Receiver<()>) {
+    while ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        kubestep_output::line(format!("progress: {}", words().trim_start()));
+    }
 }
 
 /// The exit code of a program that was ended by Ctrl-C.

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::report::add_version;
 use kubestep_config as config;
 use kubestep_config::{
-    ConfigError, ExtensionPoint, Origin, Problem, ResolvedConfig, ResolvedPlugin, ResolvedProfile,
-    Stage,
+    ConfigError, ExtensionPoint, FeatureGates, Origin, Problem, ResolvedConfig, ResolvedPlugin,
+    ResolvedProfile, Stage,
 };
 
 /// The version of both documents below.
@@ -15,25 +16,29 @@ const SCHEMA: &str = "kubestep/config/v1";
 pub fn resolved(config: &ResolvedConfig) -> Value {
     let gates: Map<String, Value> =
         config.features.changed().map(|(gate, on)| (gate.name().into(), on.into())).collect();
-    json!({
+    let mut value = json!({
         "schema": SCHEMA,
         "valid": true,
         "profiles": config.profiles.iter().map(profile).collect::<Vec<_>>(),
         "featureGates": gates,
         "warnings": config.warnings.iter().map(problem).collect::<Vec<_>>(),
         "configuration": config::to_json(&config.completed()),
-    })
+    });
+    add_version(&mut value, config.features);
+    value
 }
 
 /// Why kube-scheduler would not start.
-pub fn refused(error: &ConfigError) -> Value {
+pub fn refused(error: &ConfigError, gates: FeatureGates) -> Value {
     let stage = match error.stage {
         Stage::Decode => "decode",
         Stage::Validate => "validate",
         Stage::Build => "build",
     };
     let problems: Vec<Value> = error.problems.iter().map(problem).collect();
-    json!({"schema": SCHEMA, "valid": false, "stage": stage, "problems": problems})
+    let mut value = json!({"schema": SCHEMA, "valid": false, "stage": stage, "problems": problems});
+    add_version(&mut value, gates);
+    value
 }
 
 fn profile(profile: &ResolvedProfile) -> Value {

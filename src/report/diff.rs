@@ -4,6 +4,7 @@ pub mod text;
 
 use serde_json::{Value, json};
 
+use kubestep_config::FeatureGates;
 use kubestep_debug::diff::{
     Change, Decision, Difference, End, Pair, PodDifference, ScoreDifference, VerdictDifference,
 };
@@ -15,8 +16,12 @@ const SCHEMA: &str = "kubestep/diff/v1";
 const KINDS: [Change; 6] =
     [Change::Placed, Change::Lost, Change::Moved, Change::Waits, Change::Presence, Change::Reasons];
 
-/// The whole difference. `sides` are short descriptions of both sides.
-pub fn document(difference: &Difference, sides: &Pair<String>) -> Value {
+/// The whole difference. `sides` are short descriptions of both sides, `gates` what decided there.
+pub fn document(
+    difference: &Difference,
+    sides: &Pair<String>,
+    gates: &Pair<FeatureGates>,
+) -> Value {
     let mut counts: serde_json::Map<String, Value> = KINDS
         .map(|kind| (kind.as_str().to_owned(), difference.count(kind).into()))
         .into_iter()
@@ -25,6 +30,7 @@ pub fn document(difference: &Difference, sides: &Pair<String>) -> Value {
     json!({
         "schema": SCHEMA,
         "sides": pair(sides.a.as_str(), sides.b.as_str()),
+        "kubeVersions": of(gates, |gates| gates.version_words()),
         "differs": !difference.is_empty(),
         "summary": counts,
         "pods": difference.pods.iter().map(pod).collect::<Vec<_>>(),

@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use crate::report::add_version;
 use kubestep_api::Time;
 use kubestep_api::words::count;
+use kubestep_config::FeatureGates;
 use kubestep_live::Verdict;
 use kubestep_live::replay::Compared;
 use kubestep_source::recording::Header;
@@ -31,6 +33,8 @@ pub struct ReplayReport<'a> {
     pub changes: usize,
     /// The decisions, oldest first.
     pub decisions: &'a [Compared],
+    /// The version and the feature gates that decided here.
+    pub gates: FeatureGates,
     /// Notices about the input, one sentence each.
     pub notices: &'a [String],
 }
@@ -49,10 +53,14 @@ impl ReplayReport<'_> {
     pub fn text(&self, all: bool) -> String {
         let seconds = (self.until.0 - self.listed_at.0) as f64 / 1e6;
         let mut text = format!(
-            "{seconds:.1} s of {}: {}, {} of the cluster's scheduler\n\n",
+            "{seconds:.1} s of {}: {}, {} of the cluster's scheduler{}\n\n",
             self.of(),
             count(self.changes, "change"),
-            count(self.decisions.len(), "decision")
+            count(self.decisions.len(), "decision"),
+            match self.gates.other_version() {
+                Some(version) => format!(", compared with kube-scheduler {version}"),
+                None => String::new(),
+            }
         );
         // Writing into a String cannot fail.
         for (verdict, _) in VERDICTS {
@@ -112,7 +120,7 @@ impl ReplayReport<'_> {
                 "reason": reason,
             })
         };
-        json!({
+        let mut value = json!({
             "schema": "kubestep/replay/v1",
             "context": self.header.context,
             "serverVersion": self.header.server_version,
@@ -122,7 +130,9 @@ impl ReplayReport<'_> {
             "counts": Value::Object(counts.into_iter().collect()),
             "decisions": self.decisions.iter().map(decision).collect::<Vec<_>>(),
             "notices": self.notices,
-        })
+        });
+        add_version(&mut value, self.gates);
+        value
     }
 }
 

@@ -4,8 +4,10 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use crate::report::add_version;
 use crate::report::run::junit::escape;
 use kubestep_api::words::count;
+use kubestep_config::FeatureGates;
 use kubestep_debug::expect::Failure;
 
 /// The results of several tests.
@@ -24,6 +26,8 @@ pub struct Tested {
     pub name: String,
     /// Its result.
     pub outcome: Outcome,
+    /// The version and the feature gates that decided, unless it could not be run.
+    pub gates: Option<FeatureGates>,
     /// Notices about its input, one sentence each.
     pub notices: Vec<String>,
 }
@@ -65,7 +69,9 @@ pub fn text(report: &TestReport) -> String {
             Outcome::Failed(_) => "FAILED",
             Outcome::Broken(_) => "ERROR",
         };
-        let _ = writeln!(text, "{word:6}  {}  ({})", test.name, test.file);
+        let version = test.gates.and_then(FeatureGates::other_version);
+        let version = version.map(|version| format!(", {version}")).unwrap_or_default();
+        let _ = writeln!(text, "{word:6}  {}  ({}{version})", test.name, test.file);
         match &test.outcome {
             Outcome::Passed => {}
             Outcome::Failed(failures) => {
@@ -120,14 +126,18 @@ fn test(test: &Tested) -> Value {
         Outcome::Failed(failures) => ("failed", &failures[..], None),
         Outcome::Broken(problem) => ("error", &[][..], Some(problem)),
     };
-    json!({
+    let mut value = json!({
         "name": test.name,
         "file": test.file,
         "result": result,
         "failures": failures,
         "error": error,
         "notices": test.notices,
-    })
+    });
+    if let Some(gates) = test.gates {
+        add_version(&mut value, gates);
+    }
+    value
 }
 
 /// The results as one test suite of JUnit, for CI systems.
@@ -140,7 +150,10 @@ pub fn junit(report: &TestReport) -> String {
     );
     // Writing into a String cannot fail.
     for test in &report.tests {
-        let (file, name) = (escape(&test.file), escape(&test.name));
+        // Tests of one suite may have different versions.
+        let version = test.gates.and_then(FeatureGates::other_version);
+        let version = version.map(|version| format!(" ({version})")).unwrap_or_default();
+        let (file, name) = (escape(&test.file), escape(&format!("{}{version}", test.name)));
         let _ = write!(xml, "    <testcase classname=\"{file}\" name=\"{name}\"");
         match &test.outcome {
             Outcome::Passed => xml.push_str("/>\n"),

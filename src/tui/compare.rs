@@ -1,6 +1,7 @@
 //! Two nodes side by side: what every filter and score of the cycle at the position said of each, what is
 //! free on them, and how their labels and taints differ.
 
+use crate::report;
 use std::sync::Arc;
 
 use super::glyph::{DIFFERS, VerdictSign};
@@ -93,7 +94,7 @@ fn filters(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
         Some(id) => {
             let verdict = verdict::of_id(cycle, id);
             let why = match id.is_status() {
-                true => format!(": {}", verdict::explain(cycle, id)),
+                true => format!(": {}", report::verdict::explain(cycle, id)),
                 false => String::new(),
             };
             (format!("{} {}{why}", verdict.glyph(), verdict.word()), verdict.scope())

@@ -29,6 +29,8 @@ pub struct Model {
     pub revision: u64,
     /// Where the input came from, as a short name.
     pub source: String,
+    /// The version of kube-scheduler that decides, if it is not the default one.
+    pub scheduler: Option<String>,
     /// What there is to know of the live cluster behind it.
     pub live: Option<LiveModel>,
     /// The virtual clock.
@@ -442,13 +444,16 @@ impl Model {
         self.followed()?.real.as_ref()
     }
 
-    /// What stands at the right of the breadcrumbs: input, branch, virtual time since the start.
+    /// What stands at the right of the breadcrumbs: input, version of kube-scheduler, branch, virtual
+    /// time since the start.
     pub fn clock(&self) -> String {
         let branch = match self.branch.as_str() {
             "" => String::new(),
             name => format!(" [{name}]"),
         };
-        format!("{}{branch} +{}", self.source, span(self.now.0 - self.start.0))
+        let version = self.scheduler.as_ref().map(|version| format!(" as {version}"));
+        let version = version.unwrap_or_default();
+        format!("{}{version}{branch} +{}", self.source, span(self.now.0 - self.start.0))
     }
 
     /// One of the outlines, if it was made.

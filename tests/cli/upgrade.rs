@@ -64,3 +64,30 @@ fn two_versions_are_compared() {
     let line = "diff --demo upgrade --kube-version 1.35 --kube-version-b 1.36";
     Call::new().says("diff/versions", line);
 }
+
+/// A claim as 1.32 has it; 1.34 serves it in newer versions only.
+const OLD_CLAIM: &str = "\
+apiVersion: resource.k8s.io/v1alpha3
+kind: ResourceClaim
+metadata: {name: gpu, namespace: default}
+spec: {devices: {requests: [{name: one, deviceClassName: gpu}]}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+status: {allocatable: {cpu: 4, memory: 8Gi, pods: 9}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: default}
+spec: {containers: [{name: c, image: i}]}
+";
+
+#[test]
+fn api_versions_that_are_no_longer_served_are_named() {
+    let call = Call::new().file("claim.yaml", OLD_CLAIM);
+    call.says("upgrade/api-version", "upgrade -f claim.yaml --from 1.32");
+    let json = call.run("upgrade -f claim.yaml --from 1.32 --to 1.33 -o json");
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["refused"], serde_json::json!([]));
+}

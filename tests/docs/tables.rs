@@ -36,6 +36,7 @@ pub const TABLES: &[Table] = &[
     ("key-presets", key_presets),
     ("keys", action::manual),
     ("kinds", kinds),
+    ("mcp-tools", mcp_tools),
     ("options", options),
     ("plugins", plugins),
     ("schemas", schemas),
@@ -110,6 +111,10 @@ fn exit_codes() -> String {
         ["exit code", "meaning"],
         EXITS.iter().map(|(exit, text)| [exit.code().to_string(), (*text).to_owned()]),
     )
+}
+
+fn mcp_tools() -> String {
+    rows(["tool", "question", "arguments"], kubestep::cli::tool_rows())
 }
 
 fn stories() -> String {

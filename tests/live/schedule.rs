@@ -1,6 +1,7 @@
 //! The embedded scheduler with a stand-in for an API server that loses, rejects and repeats
 //! requests.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use kubestep_api::Kind;
@@ -45,6 +46,23 @@ fn nodes_of(server: &StandIn) -> Vec<String> {
     server.look(|state| pods(state).iter().filter_map(of).collect())
 }
 
+/// Pods by node, without those whose binding was applied but got no response: the scheduler forgets
+/// such a pod, as kube-scheduler does, and may give its room away before the watch shows it.
+fn surely_bound(server: &StandIn) -> BTreeMap<String, usize> {
+    let mut pods_of = BTreeMap::new();
+    server.look(|state| {
+        for pod in pods(state) {
+            let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+            let binding = format!("/pods/{name}/binding");
+            let is_unsure = state.unanswered.iter().any(|path| path.ends_with(&binding));
+            if let Some(node) = pod["spec"]["nodeName"].as_str().filter(|_| !is_unsure) {
+                *pods_of.entry(node.to_owned()).or_default() += 1;
+            }
+        }
+    });
+    pods_of
+}
+
 /// How often a pod got a node in the server's log: the changes from none to one.
 fn times_bound(server: &StandIn, name: &str) -> usize {
     server.look(|state| {
@@ -82,10 +100,8 @@ fn whatever_becomes_of_writes_and_watches_every_pod_is_bound_once() {
         );
         let mut scheduler = Running::start_on(&server.kubeconfig(), &line);
         until("all pods are bound", || nodes_of(&server).len() == 40);
-        let mut nodes = nodes_of(&server);
-        nodes.sort();
-        for node in nodes.chunk_by(|a, b| a == b) {
-            assert!(node.len() <= 4, "seed {seed}: {} has {} pods", node[0], node.len());
+        for (node, pods) in surely_bound(&server) {
+            assert!(pods <= 4, "seed {seed}: {node} has {pods} pods");
         }
         for at in 0..40 {
             assert_eq!(times_bound(&server, &format!("pod-{at}")), 1, "seed {seed}: pod-{at}");

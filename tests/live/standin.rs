@@ -65,6 +65,8 @@ pub(crate) struct State {
     connections: u64,
     /// The number of writes, for their faults.
     writes: u64,
+    /// Paths of the writes that were applied without a response.
+    pub(crate) unanswered: BTreeSet<String>,
 }
 
 /// The server. It stops when the test ends.
@@ -272,8 +274,11 @@ impl StandIn {
             _ => writes::answer(&mut state, request),
         };
         self.changed.notify_all();
-        // Applied, but without a response.
-        (luck > 5).then_some(answer)
+        if luck <= 5 {
+            state.unanswered.insert(request.path.clone());
+            return None;
+        }
+        Some(answer)
     }
 
     /// Reads the state.

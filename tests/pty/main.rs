@@ -49,7 +49,7 @@ fn a_rendered_picture_is_what_a_terminal_shows() {
     }
     terminal.send("3");
     // The last line of the frame that changes.
-    terminal.wait_for("Ctrl-w shows words");
+    terminal.wait_for("exactly what blocks it");
     let lines = terminal.screen(|s| s.rows(0, 80).collect::<Vec<_>>());
     let seen: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
     let rendered = assert_cmd::Command::cargo_bin("kubestep")

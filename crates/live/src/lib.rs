@@ -66,4 +66,4 @@ pub use link::{Link, LinkError, Target};
 pub use outage::Outage;
 pub use scheduling::InteractiveScheduler;
 pub use shadow::Shadow;
-pub use snapshot::{Scope, Snapshot};
+pub use snapshot::{Scope, Snapshot, server_version};

@@ -146,8 +146,12 @@ impl Snapshot {
     }
 }
 
-/// A request without retries, which shows whether the server can be reached.
-async fn server_version(link: &Link) -> Result<String, LinkError> {
+/// The version of the server, `v1.36.2`; empty if it is hidden. A request without retries, which
+/// shows whether the server can be reached.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn server_version(link: &Link) -> Result<String, LinkError> {
     let unreachable =
         |failure| LinkError::Unreachable { server: link.server().to_owned(), failure };
     match link.get("/version").await {

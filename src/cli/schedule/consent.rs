@@ -58,8 +58,11 @@ impl Consent<'_> {
             true => "will send dry-run writes (dryRun=All, nothing changes)",
             false => "will write",
         };
+        let version = self.world.scheduler().features().version_words();
         let mut lines = vec![
-            format!("kubestep {how} to the cluster {context} ({server})"),
+            format!(
+                "kubestep {how} to the cluster {context} ({server}) as kube-scheduler {version}"
+            ),
             format!("for pods whose schedulerName is {}:", profiles.join(", ")),
         ];
         let writes = rights::lines(self.election.is_some());

@@ -107,6 +107,9 @@ pub(super) struct Schedule {
     attendance: Attendance,
 }
 
+/// How long the API server's version is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 impl Subcommand for Schedule {
     const NAME: &'static str = "schedule";
 
@@ -120,8 +123,10 @@ impl Subcommand for Schedule {
         let (target, log) = (self.target()?, Log::new(self.verbosity));
         let link = cluster::runtime()?.block_on(Link::new(target.clone()));
         let link = link.map_err(cluster::explained)?;
-        // Errors in the configuration are reported before the API server is contacted.
-        let configured = self.build(kubestep_source::Input::default(), Reach::Nothing)?.world;
+        // Errors in the configuration are reported before anything is asked or served.
+        let mut nothing = kubestep_source::Input::default();
+        nothing.captured.server_version = self.server_version(&link)?;
+        let configured = self.build(nothing, Reach::Nothing)?.world;
         let election = match self.dry_run {
             true => None,
             false => self.election.settings(&configured.config().document.leader_election)?,
@@ -212,6 +217,18 @@ impl Schedule {
         Ok(Target { server: self.master.clone(), ..cluster::target(&options)? })
     }
 
+    /// The version of the API server, if the options leave the scheduler's to it. Empty as long as
+    /// it does not answer.
+    fn server_version(&self, link: &Link) -> Result<String> {
+        if self.version.kube_version.is_some() {
+            return Ok(String::new());
+        }
+        let asked = cluster::runtime()?.block_on(async {
+            tokio::time::timeout(PATIENCE, kubestep_live::server_version(link)).await
+        });
+        Ok(asked.ok().and_then(Result::ok).unwrap_or_default())
+    }
+
     fn gates(&self) -> Result<Gates> {
         gates::read(&self.feature_gates).context("--feature-gates")
     }
@@ -245,7 +262,11 @@ impl Schedule {
         read.captured.server_version.clone_from(&snapshot.server_version);
         read.warnings.retain(|warning| warning != kubestep_source::NOTHING_PENDING);
         read.warnings.extend(notices);
-        self.build(read, if self.dry_run { Reach::Reads } else { Reach::Everything })
+        let mut built =
+            self.build(read, if self.dry_run { Reach::Reads } else { Reach::Everything })?;
+        let gates = *built.world.scheduler().features();
+        built.notices.extend(self.version.beside_server(gates, &snapshot.server_version));
+        Ok(built)
     }
 
     /// The cluster with its scheduler.

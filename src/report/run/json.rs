@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::RunReport;
-use crate::report::disruption;
 use crate::report::outcome::{Pending, Placed};
 use crate::report::usage::{NodeUsage, Usage, exact};
+use crate::report::{add_version, disruption};
 use kubestep_api::intern::Symbol;
 use kubestep_debug::capacity::Capacity;
 use kubestep_debug::trace;
@@ -31,6 +31,7 @@ pub fn run(report: &RunReport) -> Value {
         "capacity": report.capacity.iter().map(capacity).collect::<Vec<_>>(),
         "notices": report.notices,
     });
+    add_version(&mut value, report.gates);
     if let Some(disruption) = &report.disruption {
         value["disruption"] = disruption::json(disruption);
     }

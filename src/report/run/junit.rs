@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::RunReport;
+use crate::report::junit_version;
 use kubestep_framework::pod::NamespacedName;
 
 /// The run as one test suite.
@@ -14,6 +15,7 @@ pub fn run(report: &RunReport) -> String {
         xml,
         "<testsuites>\n  <testsuite name=\"kubestep run\" tests=\"{tests}\" failures=\"{failures}\">"
     );
+    xml += &junit_version(report.gates);
     for entry in &report.placed {
         let node = escape(&entry.node);
         let case = case(&entry.pod);

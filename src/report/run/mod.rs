@@ -9,6 +9,7 @@ pub mod text;
 use crate::report::disruption::DisruptionReport;
 use crate::report::outcome::{self, Evicted, Pending, Placed};
 use crate::report::usage::Usage;
+use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_debug::capacity::Capacity;
 
@@ -31,6 +32,8 @@ pub struct RunReport {
     pub disruption: Option<DisruptionReport>,
     /// How many more pods would fit, if requested.
     pub capacity: Vec<Capacity>,
+    /// The version and the feature gates that decided.
+    pub gates: FeatureGates,
     /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
 }
@@ -47,6 +50,7 @@ impl RunReport {
             after: Usage::of(session.world()),
             disruption: DisruptionReport::new(session),
             capacity: Vec::new(),
+            gates: *session.world().scheduler().features(),
             notices: Vec::new(),
         }
     }

@@ -66,7 +66,9 @@ fn pods(report: &RunReport) -> String {
         let _ = write!(text, "{} evicted, ", report.evicted.len());
     }
     let cycles = count(report.cycles, "scheduling cycle");
-    let _ = writeln!(text, "{} pending, {cycles}", report.pending.len());
+    let version = report.gates.other_version().map(|version| format!(", kube-scheduler {version}"));
+    let version = version.unwrap_or_default();
+    let _ = writeln!(text, "{} pending, {cycles}{version}", report.pending.len());
     text
 }
 

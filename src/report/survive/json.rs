@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{Domain, Homeless, SurviveReport};
+use crate::report::add_version;
 use crate::report::disruption::{breach_json, json as disruption};
 use crate::report::outcome::Pending;
 
 /// The whole report.
 pub fn json(report: &SurviveReport) -> Value {
-    json!({
+    let mut value = json!({
         "schema": "kubestep/survive/v1",
         "key": report.key.as_str(),
         "survives": report.survives(),
@@ -16,7 +17,9 @@ pub fn json(report: &SurviveReport) -> Value {
         "domains": report.domains.iter().map(domain).collect::<Vec<_>>(),
         "pendingBefore": report.pending_before.iter().map(pending).collect::<Vec<_>>(),
         "notices": report.notices,
-    })
+    });
+    add_version(&mut value, report.gates);
+    value
 }
 
 fn domain(domain: &Domain) -> Value {

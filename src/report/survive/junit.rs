@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::{Domain, SurviveReport};
+use crate::report::junit_version;
 use crate::report::run::junit::escape;
 use kubestep_api::words::count;
 
@@ -18,6 +19,7 @@ pub fn junit(report: &SurviveReport) -> String {
          failures=\"{failures}\">",
         report.domains.len()
     );
+    xml += &junit_version(report.gates);
     for domain in &report.domains {
         let (key, value) = (escape(&report.key), escape(&domain.value));
         let _ = writeln!(xml, "    <testcase classname=\"{key}\" name=\"{value}\">");

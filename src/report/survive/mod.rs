@@ -9,6 +9,7 @@ use crate::report::disruption::{DisruptionReport, End, Left};
 use crate::report::outcome::{self, Pending};
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::disruption::{Departure, NO_CONTROLLER};
+use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_framework::pod::NamespacedName;
 
@@ -23,6 +24,8 @@ pub struct SurviveReport {
     pub of: usize,
     /// The pods that have no node with all domains there.
     pub pending_before: Vec<Pending>,
+    /// The version and the feature gates that decided.
+    pub gates: FeatureGates,
     /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
 }

@@ -39,6 +39,7 @@ fn pods(upgrade: &Upgrade) -> Value {
         "summary": summary,
         "causes": causes.collect::<Vec<_>>(),
         "changes": upgrade.changes.len(),
+        "drawn": upgrade.drawn,
         "runs": upgrade.runs,
     })
 }

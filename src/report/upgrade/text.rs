@@ -13,6 +13,8 @@ use kubestep_debug::upgrade::{Cause, Effect, PodDifference, Upgrade};
 
 /// Pods that are listed for each effect and cause.
 const PODS: usize = 10;
+/// Changes of one cause that are described; of more, only the names are listed.
+const CHANGES: usize = 8;
 
 /// The whole report. `gates` are those of both sides.
 pub fn text(report: &UpgradeReport, gates: Pair<FeatureGates>) -> String {
@@ -35,7 +37,7 @@ pub fn text(report: &UpgradeReport, gates: Pair<FeatureGates>) -> String {
         out.push('\n');
         out.push_str(&group(cause, &pods, gates));
     }
-    out.push_str(&not_compared(&report.listed));
+    out.push_str(&not_compared(report));
     out
 }
 
@@ -81,16 +83,26 @@ fn verb(effect: Effect, one: bool) -> &'static str {
 
 /// A cause and its pods.
 fn group(cause: &Cause, pods: &[&PodDifference], gates: Pair<FeatureGates>) -> String {
-    let together = if cause.changes.len() > 1 { ", together" } else { "" };
-    let mut out = match cause.changes.is_empty() {
-        true => "For a cause that was not found\n".to_owned(),
-        false => format!("Because of {}{together}\n", cause_words(cause)),
+    let mut out = match cause.changes.as_slice() {
+        [] => "For a cause that was not found\n".to_owned(),
+        [change] => {
+            format!("Because of {}\n  {}\n", titled(*change, gates), change.sentence())
+        }
+        changes => format!("Because of {} together\n", count(changes.len(), "change")),
     };
+    match cause.changes.len() {
+        0 | 1 => {}
+        2..=CHANGES => {
+            for change in &cause.changes {
+                let _ = writeln!(out, "  {}: {}", titled(*change, gates), change.sentence());
+            }
+        }
+        _ => {
+            let _ = writeln!(out, "  {}", cause_words(cause));
+        }
+    }
     if !cause.smallest {
         out.push_str("  (the search ended at its limit: fewer changes may be enough)\n");
-    }
-    for change in &cause.changes {
-        let _ = writeln!(out, "  {}", about(*change, gates));
     }
     // Pods with the same effect and the same messages are one entry.
     let mut entries: IndexMap<(Effect, String), Vec<&PodDifference>> = IndexMap::new();
@@ -155,32 +167,37 @@ pub fn cause_words(cause: &Cause) -> String {
     }
 }
 
-/// The change in one line: what it belongs to, since when, and what it does.
-fn about(change: Change, gates: Pair<FeatureGates>) -> String {
+/// The change with what it belongs to and since when.
+fn titled(change: Change, gates: Pair<FeatureGates>) -> String {
     match change {
         Change::Switch(switch) => {
-            let requests: Vec<String> =
-                switch.pull_requests().iter().map(|number| format!(", #{number}")).collect();
-            let (name, part, since) = (switch.name(), switch.part(), switch.since());
-            format!("{name} ({part}, {since}{}): {}", requests.concat(), switch.sentence())
+            let requests = switch.pull_requests().iter();
+            let requests: String = requests.map(|number| format!(", #{number}")).collect();
+            format!("{switch} ({}, {}{requests})", switch.part(), switch.since())
         }
         Change::Gate(gate) => {
             let state = |gates: FeatureGates| if gates.enabled(gate) { "on" } else { "off" };
-            let states = format!("{} → {}", state(gates.a), state(gates.b));
-            format!("{gate} (feature gate, {states}): {}", gate.effect())
+            format!("{gate} (feature gate, {} → {})", state(gates.a), state(gates.b))
         }
     }
 }
 
 /// What kubestep cannot show.
-fn not_compared(listed: &[Switch]) -> String {
-    if listed.is_empty() {
+fn not_compared(report: &UpgradeReport) -> String {
+    if report.listed.is_empty() {
         return String::new();
     }
     let mut out = "\nNot compared: kubestep decides alike on both sides\n".to_owned();
-    for switch in listed {
-        let (name, part, since) = (switch.name(), switch.part(), switch.since());
-        let _ = writeln!(out, "  {name} ({part}, {since}): {}", switch.sentence());
+    for switch in &report.listed {
+        let drawn = report.upgrade.as_ref().filter(|_| *switch == Switch::FirstOfEqualTotals);
+        let concerned = drawn.map(|upgrade| match upgrade.drawn {
+            0 => " No pod had such nodes.".to_owned(),
+            1 => " 1 pod had such nodes.".to_owned(),
+            number => format!(" {number} pods had such nodes."),
+        });
+        let (part, since, about) = (switch.part(), switch.since(), switch.sentence());
+        let concerned = concerned.unwrap_or_default();
+        let _ = writeln!(out, "  {switch} ({part}, {since}): {about}{concerned}");
     }
     out
 }

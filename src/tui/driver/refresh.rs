@@ -216,6 +216,7 @@ impl Driver {
     /// Takes over what was done to the cluster, and where the debugger is now.
     pub(super) fn world_changed(&mut self) {
         self.changes += 1;
+        self.model.scheduler = self.session.world().scheduler().features().other_version();
         let (history, freshness) = (self.session.history(), &mut self.freshness);
         let (entries, events) = (history.entries(), &mut self.model.events);
         events.drain(..events.partition_point(|(at, _)| (*at as usize) < entries.start()));

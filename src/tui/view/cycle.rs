@@ -8,6 +8,7 @@
 //!     NodeResourcesFit           2/5 pass  Insufficient cpu (2), …
 //! ```
 
+use crate::report;
 use std::fmt::Write as _;
 
 use super::{OnEnter, Shape, View, ViewId, funnel, shared, verdict};
@@ -249,7 +250,7 @@ fn filter_row(
 fn reasons_counted(cycle: &CycleRecord, reasons: &IndexMap<VerdictId, usize>) -> String {
     let mut by_text: IndexMap<String, (usize, usize)> = IndexMap::new();
     for (id, count) in reasons {
-        let (all, fixed) = by_text.entry(verdict::explain(cycle, *id)).or_default();
+        let (all, fixed) = by_text.entry(report::verdict::explain(cycle, *id)).or_default();
         *all += count;
         if verdict::of_id(cycle, *id) == VerdictSign::Unresolvable {
             *fixed += count;

@@ -8,12 +8,16 @@ use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::Tier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, PodPlace, PodRow};
+use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::Pod;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod::requests::requested;
 use kubestep_framework::resource::amount;
+
+/// Columns of the sign before a place.
+const SIGN: usize = 2;
 
 /// The rows of the pods.
 pub struct PodsView<'a>(pub &'a Model);
@@ -60,11 +64,11 @@ impl GridSource for PodsView<'_> {
                 let pods = self.0.pods.iter().map(|row| name(&row.pod));
                 GridColumn::fitted("pod", 22, shared::widest(pods))
             }
-            1 => GridColumn::fitted(
-                "place",
-                22,
-                usize::from(self.0.node_names.widest()).clamp(22, 40),
-            ),
+            1 => {
+                let places = self.0.pods.iter().take(shared::MEASURED).map(|row| row.place.words());
+                let widest = places.map(|place| SIGN + width(&place)).max().unwrap_or(0);
+                GridColumn::fitted("place", 16, widest)
+            }
             2 => GridColumn::number("prio", 8),
             3 => GridColumn::prose("requests", 20),
             _ => GridColumn::prose("labels", 16).from_tier(Tier::Standard),

@@ -1,6 +1,7 @@
 //! Preemption of one cycle: what the dry run found on each node, which pods it would evict on the
 //! candidates, and which was taken.
 
+use crate::report;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -152,7 +153,7 @@ fn others(cycle: &CycleRecord) -> Vec<NodeId> {
 fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
     let own = cycle.dry_run.as_ref().and_then(|statuses| statuses.own(node));
     if let Some(status) = own {
-        return (status.code(), verdict::reasons(status));
+        return (status.code(), report::verdict::reasons(status));
     }
     let official = cycle.filter.verdicts.get(node);
     let verdict =
@@ -163,7 +164,7 @@ fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
         }
         Some(status) => (
             Code::UnschedulableAndUnresolvable,
-            format!("not tried, preemption can't help: {}", verdict::reasons(status)),
+            format!("{} (not tried: preemption can't help)", report::verdict::reasons(status)),
         ),
         None => (
             Code::UnschedulableAndUnresolvable,
@@ -224,7 +225,8 @@ impl View for PreemptionView<'_> {
         if cycle.post_filter.is_empty() {
             return format!("Preemption did not run in this cycle.{}", self.elsewhere());
         }
-        let said = |a: &PluginStatus| format!("\n{}: {}", a.plugin, verdict::reasons(&a.status));
+        let said =
+            |a: &PluginStatus| format!("\n{}: {}", a.plugin, report::verdict::reasons(&a.status));
         let answers: String = cycle.post_filter.iter().map(said).collect();
         format!("No candidate node; gw explains each. PostFilter said:{answers}")
     }

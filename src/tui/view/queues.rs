@@ -1,9 +1,10 @@
 //! The scheduling queues: which pod is where, since when, why, and when it leaves by itself.
 
+use crate::report;
 use std::fmt::Write as _;
 
 use super::shared::outcome_lines;
-use super::{OnEnter, RunTarget, View, ViewId, shared, verdict};
+use super::{OnEnter, RunTarget, View, ViewId, shared};
 use crate::tui::layout::Tier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
@@ -120,7 +121,7 @@ impl GridSource for QueuesView<'_> {
             5 => out.write_str(&self.left(pod).unwrap_or_default()),
             6 => out.write_str(&first_name(pod)),
             _ => {
-                out.set(&verdict::brief(&pod.reason), Scope::TextDim);
+                out.set(&report::verdict::brief(&pod.reason), Scope::TextDim);
                 Ok(())
             }
         };

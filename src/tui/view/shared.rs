@@ -47,7 +47,7 @@ pub fn queue_sign(queue: QueueName) -> (&'static str, Scope) {
 }
 
 /// Names that are measured for the width of a column: of more, longer ones are cut.
-const MEASURED: usize = 2_000;
+pub const MEASURED: usize = 2_000;
 
 /// Columns of the longest of some pods' names.
 pub fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {

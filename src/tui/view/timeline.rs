@@ -1,11 +1,12 @@
 //! All recorded cycles, oldest first.
 
+use crate::report;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shared::{outcome_lines, since_start};
-use super::{OnEnter, View, ViewId, funnel, shared, verdict};
+use super::{OnEnter, View, ViewId, funnel, shared};
 use crate::tui::glyph::{CURSOR, MORE_LEFT, MORE_RIGHT, VerdictSign};
 use crate::tui::layout::Tier;
 use crate::tui::lines::DetailLine;
@@ -150,7 +151,10 @@ impl GridSource for TimelineView<'_> {
             _ => {
                 let words = funnel::preempting(cycle);
                 let scope = if words.is_some() { Scope::VerdictPending } else { Scope::TextDim };
-                out.set(&words.map_or_else(|| verdict::brief(&cycle.message), Cow::Owned), scope);
+                out.set(
+                    &words.map_or_else(|| report::verdict::brief(&cycle.message), Cow::Owned),
+                    scope,
+                );
                 Ok(())
             }
         };

@@ -110,6 +110,21 @@ impl FeatureGates {
         self.emulated
     }
 
+    /// The version in words: `1.33`, or `1.36 emulating 1.34`.
+    pub fn version_words(self) -> String {
+        match self.version == self.emulated {
+            true => self.version.to_string(),
+            false => format!("{} emulating {}", self.version, self.emulated),
+        }
+    }
+
+    /// [`FeatureGates::version_words`] where it is not the default version.
+    pub fn other_version(self) -> Option<String> {
+        let default = KubeVersion::default();
+        let is_default = self.version == default && self.emulated == default;
+        (!is_default).then(|| self.version_words())
+    }
+
     /// Whether `feature` is on.
     pub const fn enabled(self, feature: Feature) -> bool {
         self.on & (1 << feature as u8) != 0

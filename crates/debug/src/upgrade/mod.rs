@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Session;
 use crate::diff::{self, End, Pair, Side};
 use kubestep_config::FeatureGates;
-use kubestep_config::versions::{Change, differences};
+use kubestep_config::versions::{Change, Switch, differences};
 use kubestep_framework::pod::NamespacedName;
 
 pub use outcome::{Attempt, PodOutcome};
@@ -99,6 +99,9 @@ pub struct Upgrade {
     pub same: Vec<NamespacedName>,
     /// How many of these have other verdicts or scores.
     pub other_reasons: usize,
+    /// How many pods had several nodes with the same total score on a side of which upstream draws
+    /// one of them at random.
+    pub drawn: usize,
     /// How many runs were needed.
     pub runs: usize,
 }
@@ -145,12 +148,20 @@ pub fn compare(
     let differing: BTreeSet<NamespacedName> = pods.iter().map(|pod| pod.pod).collect();
     let same = names(&outcomes).difference(&differing).copied().collect();
     let other_reasons = with_other_reasons(&a, &b, &differing);
+    let drawn = drawn(&a, from).union(&drawn(&b, to)).count();
     drop((a, b));
     let mut search = Search::new((from, to), run, limit, outcomes.b, &pods);
     for (pod, cause) in pods.iter_mut().zip(search.causes(&changes)) {
         pod.cause = cause;
     }
-    Ok(Upgrade { changes, pods, same, other_reasons, runs: search.runs() + 2 })
+    Ok(Upgrade { changes, pods, same, other_reasons, drawn, runs: search.runs() + 2 })
+}
+
+/// The pods for which upstream draws one of several nodes with the same total score.
+fn drawn(session: &Session, gates: FeatureGates) -> BTreeSet<NamespacedName> {
+    let draws = !gates.has(Switch::FirstOfEqualTotals);
+    let cycles = session.history().cycles().filter(|record| draws && record.tie.len() > 1);
+    cycles.map(|record| record.pod).collect()
 }
 
 /// The pods of both sides.

@@ -79,7 +79,7 @@ fn every_set_of_changes_runs_once() {
     let upgrade = compare(gates(31), gates(36), &counted, 500).unwrap();
     let all = seen.into_inner();
     assert_eq!(all.len(), upgrade.runs);
-    let different: std::collections::HashSet<_> = all.iter().collect();
+    let different: hashbrown::HashSet<_> = all.iter().collect();
     assert_eq!(all.len(), different.len());
 }
 

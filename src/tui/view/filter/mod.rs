@@ -6,18 +6,18 @@
 //! Where words for all plugins do not fit, each gets a narrower column: a sign in every cell, and its
 //! name over it, cut by one rule, word under word.
 
-mod groups;
 mod header;
 
+use crate::report;
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use self::groups::{Group, groups_of};
 use self::header::{Note, WORDS, headers, notes};
 use super::cycle::filter_summary;
 use super::shared::NAMES;
 use super::{OnEnter, Shape, View, shared, verdict};
+use crate::report::verdict_groups::{Group, groups_of};
 use crate::tui::command::Command;
 use crate::tui::glyph::{FOLDS, VerdictSign};
 use crate::tui::layout::Tier;
@@ -207,9 +207,9 @@ impl<'a> FilterView<'a> {
     fn reason(&self, row: usize) -> String {
         let Some((cycle, node)) = self.cycle.zip(self.node(row)) else { return String::new() };
         match (cycle.filter.by_extender(node), self.id(row, 1)) {
-            (Some(status), _) => verdict::reasons(status),
+            (Some(status), _) => report::verdict::reasons(status),
             (None, Some(VerdictId::PASS)) | (None, None) => String::new(),
-            (None, Some(id)) => verdict::explain(cycle, id),
+            (None, Some(id)) => report::verdict::explain(cycle, id),
         }
     }
 
@@ -430,7 +430,7 @@ impl View for FilterView<'_> {
         if let Some(plugin) = self.plugin(column) {
             let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
             lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));
-            lines.push(DetailLine::text(verdict::explain(cycle, id)));
+            lines.push(DetailLine::text(report::verdict::explain(cycle, id)));
             lines.push(DetailLine::field("all nodes", filter_summary(cycle, plugin)));
         }
         if let Some((_, at)) = self.extender(column) {
@@ -530,7 +530,7 @@ fn legend() -> DetailLine {
 fn official(cycle: &CycleRecord, id: VerdictId) -> DetailLine {
     let by = cycle.verdicts.get(id).map(|s| format!(" by {}", s.plugin())).unwrap_or_default();
     let verdict = verdict::of_id(cycle, id);
-    let explained = verdict::explain(cycle, id);
+    let explained = report::verdict::explain(cycle, id);
     let text = match explained.starts_with(verdict.meaning()) {
         true => explained,
         false => format!("{}{by}: {explained}", verdict.meaning()),
@@ -541,7 +541,7 @@ fn official(cycle: &CycleRecord, id: VerdictId) -> DetailLine {
 /// The verdict on a node that passed the plugins, but not the extenders.
 fn rejected_by_extender(status: &Status) -> DetailLine {
     let verdict = verdict::of_code(status.code());
-    let (meaning, reasons) = (verdict.meaning(), verdict::reasons(status));
+    let (meaning, reasons) = (verdict.meaning(), report::verdict::reasons(status));
     DetailLine::field("verdict", format!("{meaning} by {}: {reasons}", status.plugin()))
         .scoped(verdict.scope())
 }
@@ -555,7 +555,7 @@ fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<DetailLine> {
     let mut text = String::new();
     for (plugin, id) in failing {
         let separator = if text.is_empty() { "" } else { "; " };
-        let _ = write!(text, "{separator}{plugin}: {}", verdict::explain(cycle, id));
+        let _ = write!(text, "{separator}{plugin}: {}", report::verdict::explain(cycle, id));
     }
     match text.is_empty() {
         true => Vec::new(),

@@ -1,0 +1,142 @@
+//! `kubestep report`: a run as one HTML file.
+
+use std::collections::HashMap;
+use std::io::{ErrorKind, Write as _};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::cli::edits;
+use crate::cli::exit::Exit;
+use crate::cli::explain;
+use crate::cli::open::{exit_of, session};
+use crate::cli::options::Input;
+use crate::cli::registry::Subcommand;
+use crate::cli::tries::Tries;
+use crate::cli::waiting::Steps;
+use crate::report::outcome::Pending;
+use crate::report::page::{Explained, Page};
+use crate::report::run::RunReport;
+use crate::report::usage::Usage;
+use crate::report::{fixes, why};
+use kubestep_api::words::count;
+use kubestep_cluster::World;
+use kubestep_debug::Session;
+use kubestep_debug::why::ask;
+use kubestep_live::record::Output;
+use kubestep_output::file::Links;
+
+/// Write a run as one HTML page for a ticket: pending pods with causes and fixes, cycles, nodes
+#[derive(Args, Debug)]
+pub(super) struct Report {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    tries: Tries,
+    /// The file to write, "-" for standard output. Only you can read it, and it appears whole or
+    /// not at all
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// If FILE is a symbolic link, replace its target instead of failing
+    #[arg(long)]
+    follow_symlinks: bool,
+    /// Edit the cluster first: "cordon node a"; may be repeated, applied in order
+    #[arg(long = "edit", value_name = "EDIT")]
+    edits: Vec<String>,
+    /// Stop after this many scheduling cycles
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    max_cycles: usize,
+    /// Explain this many pending pods; of pods with the same message, the first few
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    explain: usize,
+    /// Search fixes for this many of them, for one of those with the same message
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    fixes: usize,
+}
+
+/// Pods with the same message that are explained.
+const ALIKE: usize = 5;
+
+impl Subcommand for Report {
+    const NAME: &'static str = "report";
+
+    fn run(&self) -> Result<Exit> {
+        let links = if self.follow_symlinks { Links::Follow } else { Links::Refuse };
+        let file = self.output.display().to_string();
+        Output::check(&self.output, links).with_context(|| file.clone())?;
+        let opened = session(&self.input, &self.tries, None)?;
+        let mut session = opened.session;
+        edits::apply(&mut session, "--edit", &self.edits)?;
+        let page = self.page(&mut session, opened.name, opened.notices);
+        let mut output = Output::create(&self.output, links).with_context(|| file.clone())?;
+        let written = output.write_all(page.html().as_bytes()).and_then(|()| output.finish());
+        match written {
+            // The reader closed the pipe early.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            written => written.with_context(|| file.clone())?,
+        }
+        Ok(exit_of(&page.run))
+    }
+}
+
+impl Report {
+    /// Runs the session to its end and explains what is pending.
+    fn page(&self, session: &mut Session, name: String, notices: Vec<String>) -> Page {
+        let (begin, before) = (session.world().clone(), Usage::of(session.world()));
+        let steps = Steps::watch();
+        let start = session.world().now();
+        self.run_all(session, &steps);
+        let mut run = RunReport::new(session, before);
+        run.notices = notices;
+        run.notices.extend(session.livelock().map(|livelock| livelock.to_string()));
+        let cycles = session.history().cycles().cloned().collect();
+        let pending = self.explained(session, &begin, &run.pending, &steps);
+        Page { name, run, pending, cycles, start }
+    }
+
+    fn run_all(&self, session: &mut Session, steps: &Steps) {
+        let most = self.max_cycles;
+        let mut cycles = 0;
+        steps.show(
+            |done, most| format!("cycle {done} of at most {most}"),
+            || {
+                session.run_until_idle(most, |_| {
+                    cycles += 1;
+                    !steps.go_on(cycles, most)
+                })
+            },
+        );
+    }
+
+    /// Explains pods with different messages first of all, and searches fixes for one of each.
+    fn explained(
+        &self,
+        session: &mut Session,
+        begin: &World,
+        pending: &[Pending],
+        steps: &Steps,
+    ) -> Vec<Explained> {
+        let mut alike: HashMap<&str, usize> = HashMap::new();
+        let (mut explained, mut searched) = (Vec::new(), 0);
+        for pod in pending {
+            let seen = alike.entry(&pod.reason).or_default();
+            *seen += 1;
+            if *seen > ALIKE || explained.len() >= self.explain {
+                continue;
+            }
+            let Some(answer) = ask(session, pod.pod, &[]) else { continue };
+            let search = *seen == 1 && searched < self.fixes && !steps.is_stopped();
+            let fixes = search.then(|| {
+                searched += 1;
+                fixes::lines(&explain::fixes(session, begin, pod.pod, steps))
+            });
+            explained.push(Explained { pod: pod.pod, why: why::outline(&answer), fixes });
+        }
+        if pending.len() > explained.len() {
+            let more = count(pending.len() - explained.len(), "more pending pod");
+            kubestep_output::line(format!("{more} with the scheduler's message only"));
+        }
+        explained
+    }
+}
