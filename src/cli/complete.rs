@@ -197,6 +197,7 @@ fn of_input(input: &kubestep_source::Input, kind: Kind) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kubestep_config::KubeVersion;
 
     fn line(text: &str) -> Line {
         Line::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>())
@@ -222,6 +223,18 @@ mod tests {
         let parsed = line("-n shop -f a.yaml --filename=b.yaml --context lab");
         assert_eq!((parsed.files.len(), parsed.namespace.as_deref()), (2, Some("shop")));
         assert_eq!(parsed.context.as_deref(), Some("lab"));
+    }
+
+    #[test]
+    fn versions_are_completed() {
+        for option in ["--kube-version", "--emulated-version"] {
+            let words = ["kubestep", "run", option, "1.3"].map(Into::into).to_vec();
+            let mut command = with_names(crate::cli::command());
+            let found = clap_complete::engine::complete(&mut command, words, 3, None).unwrap();
+            let found: Vec<_> = found.iter().map(|value| value.get_value().to_owned()).collect();
+            let all = KubeVersion::all().map(|version| version.to_string().into());
+            assert_eq!(found, all.collect::<Vec<std::ffi::OsString>>(), "{option}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -75,6 +75,11 @@ impl Subcommand for Report {
             // The reader closed the pipe early.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             written => written.with_context(|| file.clone())?,
+        }
+        if self.output != Path::new("-") {
+            let run = &page.run;
+            let (placed, pending) = (run.placed.len(), run.pending.len());
+            kubestep_output::line(format!("{file}: {placed} placed, {pending} pending"));
         }
         Ok(exit_of(&page.run))
     }

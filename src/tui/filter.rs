@@ -4,6 +4,9 @@
 //! word; a leading `!` keeps the others; `-l` takes a label selector as kubectl does.
 //! Several words must all hold.
 
+use kubestep_api::Labels;
+use kubestep_api::selector::Selector;
+
 /// A parsed filter. The empty filter keeps everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowFilter {
@@ -14,34 +17,17 @@ pub struct RowFilter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Term {
     /// Contains the pieces in order within one word; one piece is a plain substring.
-    Text {
-        pieces: Vec<String>,
-        keep: bool,
-    },
-    Label(LabelTerm),
-}
-
-/// One requirement of a label selector.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct LabelTerm {
-    key: String,
-    test: LabelTest,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum LabelTest {
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Exists,
-    Absent,
+    Text { pieces: Vec<String>, keep: bool },
+    /// The labels match.
+    Labels(Selector),
 }
 
 /// What a filter can ask of a row.
 pub trait Filterable {
     /// Appends the row's text.
     fn text(&self, out: &mut String);
-    /// The value of one of its labels.
-    fn label(&self, key: &str) -> Option<&str>;
+    /// Its labels, if it stands for an object.
+    fn labels(&self) -> Option<&Labels>;
 }
 
 /// A filter that cannot be understood; the message is for people.
@@ -58,7 +44,7 @@ impl RowFilter {
         let (text, selector) = split_selector(typed);
         let mut terms: Vec<Term> = text.split_whitespace().filter_map(text_term).collect();
         if let Some(selector) = selector {
-            terms.extend(parse_selector(selector)?.into_iter().map(Term::Label));
+            terms.push(Term::Labels(parse_selector(selector)?));
         }
         Ok(RowFilter { text: typed.trim().to_owned(), terms })
     }
@@ -70,7 +56,7 @@ impl RowFilter {
 
     /// Whether it asks for labels.
     pub fn has_labels(&self) -> bool {
-        self.terms.iter().any(|term| matches!(term, Term::Label(_)))
+        self.terms.iter().any(|term| matches!(term, Term::Labels(_)))
     }
 
     /// Whether it keeps everything.
@@ -97,21 +83,8 @@ impl RowFilter {
         let text = room.as_str();
         self.terms.iter().all(|term| match term {
             Term::Text { pieces, keep } => contains(text, pieces) == *keep,
-            Term::Label(label) => label.holds(row.label(&label.key)),
+            Term::Labels(selector) => row.labels().is_some_and(|labels| selector.matches(labels)),
         })
-    }
-}
-
-impl LabelTerm {
-    fn holds(&self, value: Option<&str>) -> bool {
-        let listed = |values: &[String]| value.is_some_and(|v| values.iter().any(|x| x == v));
-        match &self.test {
-            LabelTest::In(values) => listed(values),
-            // As in Kubernetes, a missing label is not in any list.
-            LabelTest::NotIn(values) => !listed(values),
-            LabelTest::Exists => value.is_some(),
-            LabelTest::Absent => value.is_none(),
-        }
     }
 }
 
@@ -165,64 +138,25 @@ fn contains_in_order(word: &str, pieces: &[String]) -> bool {
     })
 }
 
-fn parse_selector(text: &str) -> Result<Vec<LabelTerm>, FilterError> {
+fn parse_selector(text: &str) -> Result<Selector, FilterError> {
     if text.trim().is_empty() {
         return Err(FilterError::Selector("nothing follows -l".into()));
     }
-    split_outside_parentheses(text).map(|term| parse_term(term.trim())).collect()
-}
-
-fn split_outside_parentheses(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_u32;
-    text.split(move |c| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ',' && depth == 0
-    })
-}
-
-fn parse_term(term: &str) -> Result<LabelTerm, FilterError> {
-    let (key, test) = if let Some((key, list)) = term.split_once(" notin ") {
-        (key, LabelTest::NotIn(value_list(list)?))
-    } else if let Some((key, list)) = term.split_once(" in ") {
-        (key, LabelTest::In(value_list(list)?))
-    } else if let Some((key, value)) = term.split_once("!=") {
-        (key, LabelTest::NotIn(vec![value.trim().to_owned()]))
-    } else if let Some((key, value)) = term.split_once('=') {
-        (key, LabelTest::In(vec![value.trim_start_matches('=').trim().to_owned()]))
-    } else if let Some(key) = term.strip_prefix('!') {
-        (key, LabelTest::Absent)
-    } else {
-        (term, LabelTest::Exists)
-    };
-    let key = key.trim();
-    if key.is_empty() || key.contains(char::is_whitespace) {
-        return Err(FilterError::Selector(format!("{term:?} has no key")));
-    }
-    Ok(LabelTerm { key: key.to_owned(), test })
-}
-
-fn value_list(text: &str) -> Result<Vec<String>, FilterError> {
-    let inner = text.trim().strip_prefix('(').and_then(|t| t.strip_suffix(')'));
-    let inner = inner.ok_or_else(|| FilterError::Selector("values stand in parentheses".into()))?;
-    Ok(inner.split(',').map(|v| v.trim().to_owned()).collect())
+    Selector::parse(text).map_err(FilterError::Selector)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    struct Row(&'static str, &'static [(&'static str, &'static str)]);
+    struct Row(&'static str, Labels);
 
     impl Filterable for Row {
         fn text(&self, out: &mut String) {
             out.push_str(self.0);
         }
-        fn label(&self, key: &str) -> Option<&str> {
-            self.1.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
+        fn labels(&self) -> Option<&Labels> {
+            Some(&self.1)
         }
     }
 
@@ -230,50 +164,53 @@ mod tests {
         RowFilter::parse(filter).unwrap().keeps(row, &mut String::new())
     }
 
-    const GPU: Row = Row("gpu-node-7 NodeResourcesFit", &[("zone", "a"), ("gpu", "")]);
+    fn gpu() -> Row {
+        let labels = [("zone", "a"), ("gpu", "")].map(|(key, value)| (key.into(), value.into()));
+        Row("gpu-node-7 NodeResourcesFit", labels.into_iter().collect())
+    }
 
     #[test]
     fn text_is_a_substring_without_case() {
-        assert!(keeps("NODE-7", &GPU));
-        assert!(keeps("noderes", &GPU));
-        assert!(!keeps("node-8", &GPU));
-        assert!(keeps("", &GPU) && keeps("  ", &GPU));
+        assert!(keeps("NODE-7", &gpu()));
+        assert!(keeps("noderes", &gpu()));
+        assert!(!keeps("node-8", &gpu()));
+        assert!(keeps("", &gpu()) && keeps("  ", &gpu()));
     }
 
     #[test]
     fn words_must_all_hold_and_a_mark_inverts_one() {
-        assert!(keeps("gpu fit", &GPU));
-        assert!(!keeps("gpu taint", &GPU));
-        assert!(!keeps("!gpu", &GPU));
-        assert!(keeps("gpu !taint", &GPU));
+        assert!(keeps("gpu fit", &gpu()));
+        assert!(!keeps("gpu taint", &gpu()));
+        assert!(!keeps("!gpu", &gpu()));
+        assert!(keeps("gpu !taint", &gpu()));
     }
 
     #[test]
     fn stars_stand_for_anything_in_between() {
-        assert!(keeps("gpu-*-7", &GPU));
-        assert!(keeps("node*fit", &GPU));
-        assert!(!keeps("fit*node", &GPU));
-        assert!(!keeps("gpu*fit", &GPU));
-        assert!(keeps("*", &GPU));
+        assert!(keeps("gpu-*-7", &gpu()));
+        assert!(keeps("node*fit", &gpu()));
+        assert!(!keeps("fit*node", &gpu()));
+        assert!(!keeps("gpu*fit", &gpu()));
+        assert!(keeps("*", &gpu()));
     }
 
     #[test]
     fn selectors_work_as_in_kubectl() {
         for kept in ["-l zone=a", "-l zone==a", "-l gpu", "-l !disk", "-l zone!=b", "-l disk!=x"] {
-            assert!(keeps(kept, &GPU), "{kept}");
+            assert!(keeps(kept, &gpu()), "{kept}");
         }
         for dropped in ["-l zone=b", "-l !gpu", "-l disk", "-l zone!=a"] {
-            assert!(!keeps(dropped, &GPU), "{dropped}");
+            assert!(!keeps(dropped, &gpu()), "{dropped}");
         }
-        assert!(keeps("-l zone in (a, b),gpu", &GPU));
-        assert!(!keeps("-l zone notin (a,b)", &GPU));
-        assert!(keeps("node -l zone=a", &GPU));
-        assert!(!keeps("nope -l zone=a", &GPU));
+        assert!(keeps("-l zone in (a, b),gpu", &gpu()));
+        assert!(!keeps("-l zone notin (a,b)", &gpu()));
+        assert!(keeps("node -l zone=a", &gpu()));
+        assert!(!keeps("nope -l zone=a", &gpu()));
     }
 
     #[test]
     fn a_dash_l_inside_a_word_is_text() {
-        assert!(keeps("a-lab", &Row("data-lab", &[])));
+        assert!(keeps("a-lab", &Row("data-lab", Labels::default())));
     }
 
     #[test]

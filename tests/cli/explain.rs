@@ -26,6 +26,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("device-taken", &["train"]),
     ("gang-short", &["train-2", "lonely-0"]),
     ("cordoned", &["job"]),
+    ("node-pools", &["checkout"]),
     ("zone-loss", &["reports"]),
     ("upgrade", &["train", "report"]),
 ];

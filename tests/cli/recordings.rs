@@ -91,6 +91,15 @@ fn the_recording_is_as_its_schema_says() {
     schema::check_lines("kubestep/recording/v1", &lab());
 }
 
+/// The decisions are those of the cluster's version, unless another one is named.
+#[test]
+fn a_recording_is_compared_as_its_version() {
+    let of_133 = lab().replace("v1.36.2", "v1.33.5-gke.1");
+    let call = Call::new().bytes("lab.jsonl", of_133.as_bytes());
+    call.says("recordings/replay-133", "replay lab.jsonl");
+    call.says("recordings/replay-as-134", "replay lab.jsonl --kube-version 1.34 -o json");
+}
+
 #[test]
 fn help() {
     Call::new().says("help-record", "record --help");

@@ -220,6 +220,8 @@ fn a_capture_is_what_its_schema_says() {
         let snapshot = Snapshot::of_objects(objects);
         let settings = Settings {
             scheduler_config: Some(serde_json::json!({"parallelism": 3})),
+            kube_version: Some("1.36".into()),
+            emulated_version: Some("1.35".into()),
             feature_gates: Some("GangScheduling=true".into()),
             ..Settings::default()
         };

@@ -16,6 +16,7 @@ mod follow;
 mod mirror;
 mod misbehaving;
 mod objects;
+mod proxy;
 mod random;
 mod real;
 mod real_attended;
@@ -31,4 +32,5 @@ mod screens;
 mod standin;
 #[path = "../pty/terminal.rs"]
 mod terminal;
+mod versions;
 mod writes;

@@ -57,9 +57,19 @@ impl Running {
 
     /// Sends SIGTERM and returns its exit code.
     pub fn stop(&mut self) -> Option<i32> {
+        self.terminate();
+        self.end()
+    }
+
+    /// Sends SIGTERM.
+    pub fn terminate(&self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        self.end()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Waits for its end, reads its remaining output and returns its exit code.

@@ -343,3 +343,21 @@ fn credentials_that_are_not_accepted_are_an_error_at_once() {
     assert!(told.contains("the credentials are not accepted"), "{told}");
     assert!(!told.contains("waiting"), "{told}");
 }
+
+#[test]
+fn a_signal_between_the_lists_and_the_first_cycle_ends_it() {
+    let server = StandIn::start();
+    // So many that building the cluster from the lists takes a while.
+    let pods = 5000;
+    cluster(&server, 500, pods);
+    let mut scheduler =
+        Running::start_on(&server.kubeconfig(), "--yes-write --leader-elect=false --v 2");
+    let pages = pods / 500;
+    let asked = |server: &StandIn| {
+        server.requests().iter().filter(|line| *line == "GET /api/v1/pods").count()
+    };
+    until("pods are watched", || asked(&server) > pages);
+    scheduler.terminate();
+    until("it ends", || scheduler.has_ended());
+    assert_eq!(scheduler.end(), Some(0), "{}", scheduler.told());
+}

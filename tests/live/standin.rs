@@ -33,6 +33,8 @@ pub struct Faults {
     pub expire_pages: usize,
     /// The accepted token; `None`: any.
     pub token: Option<String>,
+    /// The version that it reports; `None`: 1.36.
+    pub version: Option<&'static str>,
     /// Connections are closed.
     pub down: bool,
     /// The number of requests that get 429.
@@ -115,6 +117,11 @@ impl StandIn {
             self.port
         );
         std::fs::write(self.kubeconfig(), text).unwrap();
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// The path of the kubeconfig.
@@ -292,7 +299,8 @@ impl StandIn {
             return refusal;
         }
         if request.path == "/version" {
-            return (200, json!({"gitVersion": "v1.36.2"}));
+            let version = state.faults.version.unwrap_or("v1.36.2");
+            return (200, json!({"gitVersion": version}));
         }
         if let Some(object) = writes::find(&state, &request.path) {
             return (200, object);

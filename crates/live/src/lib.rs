@@ -38,6 +38,7 @@ pub mod list;
 pub mod metrics;
 pub mod minimal;
 pub mod outage;
+mod proxy;
 pub mod record;
 pub mod redact;
 pub mod replay;

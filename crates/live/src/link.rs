@@ -21,6 +21,7 @@ use crate::clock;
 use crate::credentials::{Plugin, kubeconfig_problem};
 use crate::failure::{Failure, root_cause};
 use crate::lines::Lines;
+use crate::proxy;
 use crate::traffic;
 use kubestep_api::Time;
 
@@ -164,7 +165,10 @@ impl Target {
         };
         let name = self.context.clone().or_else(|| read.current_context.clone());
         let options = KubeConfigOptions { context: self.context.clone(), ..Default::default() };
-        let config = Config::from_custom_kubeconfig(read, &options).await.map_err(wrong)?;
+        let proxy = proxy::of_kubeconfig(&read, self.context.as_deref())
+            .map_err(|problem| LinkError::Config { from: self.from(), problem })?;
+        let mut config = Config::from_custom_kubeconfig(read, &options).await.map_err(wrong)?;
+        config.proxy_url = proxy;
         Ok((config, name.unwrap_or_default()))
     }
 
@@ -176,6 +180,7 @@ impl Target {
                 LinkError::Config { from: "--master".into(), problem: error.to_string() }
             })?;
         }
+        config.proxy_url = config.proxy_url.or_else(|| proxy::of_environment(&config.cluster_url));
         // The client must not hide outages by retrying by itself.
         config.default_retry = false;
         let agent = concat!("kubestep/", env!("CARGO_PKG_VERSION"));

@@ -19,6 +19,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
@@ -44,6 +45,7 @@ use consent::Consent;
 use flags::{Client, LeaderElection};
 use gates::Gates;
 use log::Log;
+use opening::Ending;
 use port::{Ports, Watched};
 use screen::{Attendance, Beside};
 use upstream::Upstream;
@@ -121,11 +123,10 @@ impl Subcommand for Schedule {
             open::require_screen()?;
         }
         let (target, log) = (self.target()?, Log::new(self.verbosity));
-        let link = cluster::runtime()?.block_on(Link::new(target.clone()));
-        let link = link.map_err(cluster::explained)?;
+        let (link, server_version) = self.link(&target)?;
         // Errors in the configuration are reported before anything is asked or served.
         let mut nothing = kubestep_source::Input::default();
-        nothing.captured.server_version = self.server_version(&link)?;
+        nothing.captured.server_version = server_version;
         let configured = self.build(nothing, Reach::Nothing)?.world;
         let election = match self.dry_run {
             true => None,
@@ -141,16 +142,17 @@ impl Subcommand for Schedule {
         if !consent.given(self.yes_write)? {
             return Ok(Exit::Fine);
         }
+        let ending = Ending::listen()?;
         let (watched, unserved) = self.serve(election.as_ref(), &configured)?;
         unserved.iter().for_each(|notice| log.line(1, notice));
-        let opened = opening::open(&target, |missing| self.reads(missing), &log)?;
+        let opened = opening::open(&target, |missing| self.reads(missing), &log, &ending)?;
         let Some((mut snapshot, feed)) = opened else { return ended(End::Stopped, &log) };
         require_reading(&snapshot)?;
         let mut built = self.world(&mut snapshot, feed.link().name())?;
         if self.attendance.tui {
             built.notices.extend(unserved);
         }
-        let schedulable = Schedulable { target, built, feed, election, watched };
+        let schedulable = Schedulable { target, built, feed, election, watched, ending };
         self.schedule(schedulable, &log)
     }
 }
@@ -162,6 +164,7 @@ struct Schedulable {
     feed: Feed,
     election: Option<Settings>,
     watched: Watched,
+    ending: Ending,
 }
 
 impl Schedule {
@@ -179,7 +182,7 @@ impl Schedule {
 
     /// Schedules until the end.
     fn schedule(&self, schedulable: Schedulable, log: &Log) -> Result<Exit> {
-        let Schedulable { target, built, feed, election, watched } = schedulable;
+        let Schedulable { target, built, feed, election, watched, ending } = schedulable;
         let options = self.client.write_options(&built.world.config().document.client_connection);
         let options = WriteOptions { dry_run: self.dry_run, ..options };
         let writer = Writer::start(target.clone(), options).map_err(cluster::explained)?;
@@ -195,11 +198,11 @@ impl Schedule {
             .map_err(cluster::explained)?;
         let context = feed.link().name().to_owned();
         let wire = Wire::new(feed, writer, election);
-        if self.attendance.tui {
+        if self.attendance.tui && !ending.has_come() {
             let beside = Beside { context, dry_run: self.dry_run, notices: built.notices };
             return self.attendance.run(built.world, wire, watched, beside);
         }
-        ended(run(built.world, wire, watched, log.clone())?, log)
+        ended(run(built.world, wire, watched, log.clone(), &ending)?, log)
     }
 
     /// The cluster that the flags select, or otherwise the configuration.
@@ -217,16 +220,17 @@ impl Schedule {
         Ok(Target { server: self.master.clone(), ..cluster::target(&options)? })
     }
 
-    /// The version of the API server, if the options leave the scheduler's to it. Empty as long as
-    /// it does not answer.
-    fn server_version(&self, link: &Link) -> Result<String> {
-        if self.version.kube_version.is_some() {
-            return Ok(String::new());
-        }
-        let asked = cluster::runtime()?.block_on(async {
-            tokio::time::timeout(PATIENCE, kubestep_live::server_version(link)).await
-        });
-        Ok(asked.ok().and_then(Result::ok).unwrap_or_default())
+    /// The link to the API server, and its version if the options leave the scheduler's to it. That
+    /// is empty as long as the server does not answer.
+    fn link(&self, target: &Target) -> Result<(Link, String)> {
+        cluster::runtime()?.block_on(async {
+            let link = Link::new(target.clone()).await.map_err(cluster::explained)?;
+            if self.version.kube_version.is_some() {
+                return Ok((link, String::new()));
+            }
+            let version = timeout(PATIENCE, kubestep_live::server_version(&link)).await;
+            Ok((link, version.ok().and_then(Result::ok).unwrap_or_default()))
+        })
     }
 
     fn gates(&self) -> Result<Gates> {
@@ -309,7 +313,7 @@ fn require_reading(snapshot: &Snapshot) -> Result<()> {
 }
 
 /// Schedules until a signal or the loss of the lease.
-fn run(world: World, wire: Wire, mut watched: Watched, log: Log) -> Result<End> {
+fn run(world: World, wire: Wire, mut watched: Watched, log: Log, ending: &Ending) -> Result<End> {
     let (stop, stopped) = watch::channel(false);
     let health = watched.health();
     let reporter = Box::new(move |world: &World, report| {
@@ -318,7 +322,7 @@ fn run(world: World, wire: Wire, mut watched: Watched, log: Log) -> Result<End> 
     });
     let mut scheduling = Scheduling::new(world, Box::new(wire), reporter);
     cluster::runtime()?.block_on(async {
-        let ended = opening::asked_to_end()?;
+        let ended = ending.asked()?;
         let asked = async move {
             ended.await;
             health.ending.store(true, Ordering::Relaxed);

@@ -1,9 +1,13 @@
 //! Opens a cluster whose API server may not be reachable yet: as with kube-scheduler, the process
 //! keeps running, reports that it is not ready, and retries.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
@@ -26,10 +30,11 @@ pub(super) fn open(
     target: &Target,
     reads: impl Fn(&Missing) -> bool,
     log: &Log,
+    ending: &Ending,
 ) -> Result<Option<(Snapshot, Feed)>> {
     let runtime = cluster::runtime()?;
     let opened = runtime.block_on(async {
-        let ended = asked_to_end()?;
+        let ended = ending.asked()?;
         tokio::select! {
             opened = wait_for(target, reads, log) => opened.map(Some),
             () = ended => Ok(None),
@@ -40,19 +45,47 @@ pub(super) fn open(
     opened
 }
 
-/// Waits for SIGTERM or SIGINT.
-///
-/// # Errors
-/// The signal handlers cannot be installed.
-pub(super) fn asked_to_end() -> Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+/// SIGTERM and SIGINT. One that arrives while nothing waits for it, such as between the lists and
+/// the first cycle, ends the next wait.
+pub(super) struct Ending(Arc<AtomicBool>);
+
+impl Ending {
+    /// Begins to listen: from now on, these signals no longer end the process by themselves.
+    ///
+    /// # Errors
+    /// The signal handlers cannot be installed.
+    pub fn listen() -> Result<Ending> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGTERM, SIGINT] {
+            flag::register(signal, asked.clone()).context("SIGTERM and SIGINT")?;
         }
-    })
+        Ok(Ending(asked))
+    }
+
+    /// Whether one has arrived.
+    pub fn has_come(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Waits for one of them. Needs a runtime.
+    ///
+    /// # Errors
+    /// The signal handlers cannot be installed.
+    pub fn asked(&self) -> Result<impl Future<Output = ()> + use<>> {
+        let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
+        // Read after the handlers are installed, so that no signal is missed in between.
+        let has_come = self.has_come();
+        Ok(async move {
+            if has_come {
+                return;
+            }
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        })
+    }
 }
 
 async fn wait_for(

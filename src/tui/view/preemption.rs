@@ -12,6 +12,7 @@ use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -207,8 +208,8 @@ impl GridSource for PreemptionView<'_> {
         true
     }
 
-    fn label(&self, row: usize, key: &str) -> Option<&str> {
-        shared::label_of(self.model, self.node(row)?, key)
+    fn labels(&self, row: usize) -> Option<&Labels> {
+        shared::labels_of(self.model, self.node(row)?)
     }
 }
 

@@ -11,13 +11,17 @@ use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, Parts};
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Labels;
 use kubestep_api::words::count;
 use kubestep_debug::trace::Entry;
-use kubestep_framework::record::QueueName;
+use kubestep_framework::record::{Outcome, QueueName};
 
 /// Pods that columns are measured by, and moves that are drawn: no frame waits for more.
 const MEASURED: usize = 2_000;
 const MOVES: usize = 20_000;
+
+/// Blanks behind each sparkline.
+const GAP: &str = "   ";
 
 /// The rows of the queues.
 pub struct QueuesView<'a>(pub &'a Model);
@@ -157,8 +161,8 @@ impl GridSource for QueuesView<'_> {
         true
     }
 
-    fn label(&self, row: usize, key: &str) -> Option<&str> {
-        self.pod(row)?.info.pod.metadata.labels.get_str(key).map(|v| v.as_str())
+    fn labels(&self, row: usize) -> Option<&Labels> {
+        Some(&self.pod(row)?.info.pod.metadata.labels)
     }
 }
 
@@ -206,19 +210,34 @@ impl View for QueuesView<'_> {
         if lengths[0].len() < 2 {
             return Vec::new();
         }
-        let cells = usize::from(width).saturating_sub(40) / DRAWN.len();
+        let now = |queue| self.0.queued.iter().filter(|pod| pod.queue == queue).count();
+        let words = DRAWN.map(|queue| (format!("{} ", queue.as_str()), format!(" {}", now(queue))));
+        let used: usize = words.iter().map(|(name, now)| name.len() + now.len() + GAP.len()).sum();
+        let cells = usize::from(width).saturating_sub(used) / DRAWN.len();
         let mut parts = Parts::new();
-        for (queue, lengths) in DRAWN.iter().zip(&lengths) {
-            parts.push((format!("{} ", queue.as_str()), Scope::TextDim));
+        for ((queue, lengths), (name, now)) in DRAWN.iter().zip(&lengths).zip(words) {
+            parts.push((name, Scope::TextDim));
             parts.push((bar::sparkline(lengths, cells.min(WIDEST)), shared::queue_sign(*queue).1));
-            let now = self.0.queued.iter().filter(|pod| pod.queue == *queue).count();
-            parts.push((format!(" {now}   "), Scope::Text));
+            parts.push((now + GAP, Scope::Text));
         }
         vec![parts]
     }
 
     fn empty(&self) -> String {
-        "No pod waits to be scheduled; 6 shows all pods.".into()
+        let cycles = &self.0.cycles;
+        let placed = cycles.iter().filter(|c| c.outcome == Outcome::Scheduled).count();
+        let victims = cycles.iter().filter_map(|c| Some(c.preemption.as_ref()?.victims.len()));
+        let evicted = match victims.sum() {
+            0_usize => String::new(),
+            pods => format!(", {} evicted", count(pods, "pod")),
+        };
+        match placed {
+            0 => "No pod waits to be scheduled; 6 shows all pods.".into(),
+            _ => format!(
+                "No pod waits to be scheduled: {} placed{evicted}; 1 shows the cycles, 6 all pods.",
+                count(placed, "pod")
+            ),
+        }
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
@@ -263,9 +282,15 @@ impl View for QueuesView<'_> {
         }
     }
 
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let row = (0..self.rows()).find(|row| self.is_current(*row));
+        row.map(|row| (row, None))
+    }
+
     fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.last_cycle(row)
     }
+
     fn run_to(&self, row: usize, _column: usize) -> Option<RunTarget> {
         self.pod(row).map(|pod| RunTarget::NextCycleOf(pod.info.key()))
     }

@@ -16,6 +16,7 @@ use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, Parts, Segment};
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -383,8 +384,8 @@ impl GridSource for ScoresView<'_> {
         true
     }
 
-    fn label(&self, row: usize, key: &str) -> Option<&str> {
-        shared::label_of(self.model, self.node_name(row)?, key)
+    fn labels(&self, row: usize) -> Option<&Labels> {
+        shared::labels_of(self.model, self.node_name(row)?)
     }
 }
 

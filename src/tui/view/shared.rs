@@ -55,10 +55,10 @@ pub fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
     pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
 }
 
-/// The value of a label of the node called `name`.
-pub fn label_of<'a>(model: &'a Model, name: Symbol, key: &str) -> Option<&'a str> {
+/// The labels of the node called `name`.
+pub fn labels_of(model: &Model, name: Symbol) -> Option<&Labels> {
     let node = model.nodes.iter().find(|n| n.name == name)?;
-    node.node.as_ref()?.metadata.labels.get_str(key).map(|v| v.as_str())
+    Some(&node.node.as_ref()?.metadata.labels)
 }
 
 /// Time since the session's start.

@@ -8,6 +8,7 @@ use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, WaitingPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Labels;
 use kubestep_api::Time;
 use kubestep_framework::record::intervention::HOLD;
 use kubestep_framework::resource::amount;
@@ -89,9 +90,8 @@ impl GridSource for WaitingView<'_> {
         true
     }
 
-    fn label(&self, row: usize, key: &str) -> Option<&str> {
-        let labels = &self.pod(row)?.info.pod.metadata.labels;
-        labels.get_str(key).map(|value| value.as_str())
+    fn labels(&self, row: usize) -> Option<&Labels> {
+        Some(&self.pod(row)?.info.pod.metadata.labels)
     }
 
     fn key(&self, row: usize) -> u64 {

@@ -3,10 +3,11 @@
 use kube::config::{Config, Kubeconfig};
 use serde_json::{Value, json};
 
+use crate::proxy;
 use kubestep_config::types::{Extender, ExtenderTlsConfig};
 
-/// The client's settings: no credentials except the configured client certificate, no proxy, no
-/// retries.
+/// The client's settings: no credentials except the configured client certificate, no retries. As
+/// upstream, a proxy of the environment is used.
 ///
 /// # Errors
 /// The settings contradict each other, a file cannot be read, or its data is not a certificate.
@@ -21,7 +22,7 @@ pub(crate) fn client_config(extender: &Extender) -> Result<Config, String> {
     let cluster = kubeconfig(extender, &tls, insecure);
     let cluster: Kubeconfig = serde_json::from_value(cluster).map_err(|err| err.to_string())?;
     let mut config = Config::try_from(cluster).map_err(|err| root_cause(err.into()))?;
-    config.proxy_url = None;
+    config.proxy_url = proxy::of_environment(&config.cluster_url);
     config.default_retry = false;
     // The system's certificate authorities are needed only to verify HTTPS, and need not exist
     // otherwise.

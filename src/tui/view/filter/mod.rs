@@ -27,6 +27,7 @@ use crate::tui::text::Cut;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::Parts;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
@@ -379,9 +380,9 @@ impl GridSource for FilterView<'_> {
         true
     }
 
-    fn label(&self, row: usize, key: &str) -> Option<&str> {
+    fn labels(&self, row: usize) -> Option<&Labels> {
         let name = self.cycle?.nodes.name(self.node(row)?);
-        shared::label_of(self.model, name, key)
+        shared::labels_of(self.model, name)
     }
 }
 
@@ -427,6 +428,9 @@ impl View for FilterView<'_> {
         }
         let name = cycle.nodes.name(node);
         let mut lines = Vec::new();
+        if column < FIXED {
+            lines.push(DetailLine::heading(name));
+        }
         if let Some(plugin) = self.plugin(column) {
             let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
             lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));

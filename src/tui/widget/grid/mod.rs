@@ -10,6 +10,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use kubestep_api::Labels;
 use std::fmt;
 
 pub use draw::draw;
@@ -66,8 +67,8 @@ pub trait GridSource: Sync {
         false
     }
 
-    /// The value of a label of the row's object, for `-l` filters.
-    fn label(&self, _row: usize, _key: &str) -> Option<&str> {
+    /// The labels of the row's object, for `-l` filters.
+    fn labels(&self, _row: usize) -> Option<&Labels> {
         None
     }
 

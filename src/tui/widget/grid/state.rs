@@ -1,5 +1,6 @@
 //! What the interface remembers of a grid: selection, chosen column, scroll positions, filter, order.
 
+use kubestep_api::Labels;
 use std::collections::BTreeSet;
 
 use ratatui::layout::Rect;
@@ -110,8 +111,8 @@ impl Filterable for Row<'_> {
         *all = out.text;
     }
 
-    fn label(&self, key: &str) -> Option<&str> {
-        self.0.label(self.1, key)
+    fn labels(&self) -> Option<&Labels> {
+        self.0.labels(self.1)
     }
 }
 
@@ -200,6 +201,17 @@ impl GridState {
     /// Moves the selection by `lines`, stopping at both ends.
     pub fn move_by(&mut self, source: &dyn GridSource, lines: isize) {
         self.select(source, self.selected.saturating_add_signed(lines));
+    }
+
+    /// Moves what is on screen by `lines`, for text of which no line is chosen: the selection goes on
+    /// from the edge of the last frame.
+    pub fn scroll_by(&mut self, source: &dyn GridSource, lines: isize) {
+        let (first, height) = (self.geometry.top, usize::from(self.geometry.lines.height));
+        let edge = match lines < 0 {
+            true => first.min(self.selected),
+            false => (first + height).saturating_sub(1).max(self.selected),
+        };
+        self.select(source, edge.saturating_add_signed(lines));
     }
 
     /// Selects the row with this key; says whether it is shown at all.
