@@ -13,8 +13,10 @@ use crate::cli::open::session;
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
+use crate::cli::version::release;
 use crate::report;
 use kubestep_config::FeatureGates;
+use kubestep_config::versions::Served;
 use kubestep_debug::Session;
 use kubestep_debug::diff::{Pair, Side, compare};
 
@@ -52,6 +54,10 @@ struct SideB {
     /// Another configuration
     #[arg(long, value_name = "FILE", help_heading = SIDE_B)]
     config_b: Option<PathBuf>,
+    /// Another version of kube-scheduler; "kubestep upgrade" also names the causes
+    #[arg(long, value_name = "VERSION", help_heading = SIDE_B, hide_possible_values = true)]
+    #[arg(value_parser = release())]
+    kube_version_b: Option<Served>,
     /// Other feature gates
     #[arg(long, value_name = "GATES", help_heading = SIDE_B)]
     feature_gates_b: Option<String>,
@@ -72,10 +78,6 @@ impl Subcommand for Diff {
         }
         named.compare()
     }
-}
-
-fn side(session: &Session) -> Side<'_> {
-    Side { history: session.history(), world: session.world() }
 }
 
 fn gates(session: &Session) -> FeatureGates {
@@ -103,7 +105,7 @@ impl Diff {
         for session in [&mut a, &mut b] {
             session.run_to_end(self.max_cycles, |_| false);
         }
-        let difference = compare(side(&a), side(&b));
+        let difference = compare(Side::of(&a), Side::of(&b));
         let names = self.names();
         let gates = Pair { a: gates(&a), b: gates(&b) };
         kubestep_output::print(&self.output.show(
@@ -119,7 +121,7 @@ impl Diff {
         if !b.reads() && b.edits.is_empty() {
             bail!(
                 "both sides are the same: say what is different on side b with --filename-b, \
-                 --config-b, --feature-gates-b or --edit"
+                 --config-b, --kube-version-b, --feature-gates-b or --edit"
             );
         }
         let live = self.input.files.is_empty() && self.input.demo.is_none();
@@ -150,7 +152,10 @@ impl Diff {
 impl SideB {
     /// Whether anything has to be read for it.
     fn reads(&self) -> bool {
-        !self.files_b.is_empty() || self.config_b.is_some() || self.feature_gates_b.is_some()
+        !self.files_b.is_empty()
+            || self.config_b.is_some()
+            || self.kube_version_b.is_some()
+            || self.feature_gates_b.is_some()
     }
 
     /// The input of side b.
@@ -161,7 +166,14 @@ impl SideB {
             input.demo = None;
         }
         input.config = self.config_b.clone().or(input.config);
-        let gates = &mut input.scheduler.feature_gates;
+        let scheduler = &mut input.scheduler;
+        if self.kube_version_b.is_some() {
+            scheduler.version.kube_version.clone_from(&self.kube_version_b);
+            // An emulated version, and gates of side a, belong to the version of side a.
+            scheduler.version.emulated_version = None;
+            scheduler.adopts_gates = self.feature_gates_b.is_none();
+        }
+        let gates = &mut scheduler.feature_gates;
         *gates = self.feature_gates_b.clone().or(gates.take());
         input
     }

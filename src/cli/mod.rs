@@ -37,7 +37,9 @@ mod survive;
 mod test;
 mod trace_file;
 mod tries;
+mod upgrade;
 mod version;
+mod versions;
 mod waiting;
 
 use std::ffi::OsString;

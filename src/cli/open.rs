@@ -392,7 +392,10 @@ fn reach_extenders(
 }
 
 /// The text of the configuration and where it is from: `--config`, else the input.
-fn config_text(input: &Input, read: &kubestep_source::Input) -> Result<(Option<String>, String)> {
+pub(super) fn config_text(
+    input: &Input,
+    read: &kubestep_source::Input,
+) -> Result<(Option<String>, String)> {
     if let Some(path) = &input.config {
         return Ok((Some(read_config(path)?), path.display().to_string()));
     }

@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args, Command};
 use crate::cli::exit::Exit;
 use crate::cli::{
     bundle, capture, completions, config, demo, diff, explain, info, man, mcp, plugins, rbac,
-    record, render, replay, report, run, schedule, test,
+    record, render, replay, report, run, schedule, test, upgrade, versions,
 };
 
 /// A subcommand, implemented by the struct of its options. The doc comment of the struct is its
@@ -38,8 +38,10 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<explain::Explain>(),
     entry::<report::Report>(),
     entry::<diff::Diff>(),
+    entry::<upgrade::UpgradeCommand>(),
     entry::<config::Config>(),
     entry::<plugins::Plugins>(),
+    entry::<versions::Versions>(),
     entry::<capture::Capture>(),
     entry::<record::Record>(),
     entry::<replay::Replay>(),

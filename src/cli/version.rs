@@ -39,6 +39,10 @@ pub struct Scheduler {
     /// set for another one.
     #[arg(skip)]
     pub adopts_gates: bool,
+    /// Gates that are already decided, whatever the options and the input say: one part of the
+    /// changes between two versions.
+    #[arg(skip)]
+    pub decided: Option<FeatureGates>,
 }
 
 /// The scheduler that was chosen, and what the reader should know about it.
@@ -84,6 +88,10 @@ impl Scheduler {
     /// # Errors
     /// The version cannot emulate the other one, or a feature gate cannot be set.
     pub fn choose(&self, captured: &Captured) -> Result<ChosenScheduler> {
+        if let Some(gates) = self.decided {
+            let release = gates.version().into();
+            return Ok(ChosenScheduler { gates, release, set: None, notices: Vec::new() });
+        }
         let mut notices = Vec::new();
         let recorded = recorded(captured, &mut notices);
         let release = self.version.kube_version.as_ref().unwrap_or(&recorded).clone();
@@ -188,6 +196,11 @@ fn recorded(captured: &Captured, notices: &mut Vec<String>) -> Served {
         ));
         served
     })
+}
+
+/// Parses the version of a release, for options like `--kube-version`.
+pub(super) fn release() -> impl TypedValueParser<Value = Served> {
+    VersionParser(kube_version)
 }
 
 /// Parses a version; completion offers all that are served.

@@ -27,7 +27,8 @@ pub(super) fn with_progress<T>(progress: &Progress, work: impl FnOnce() -> T) ->
     with_words(&words, work)
 }
 
-fn with_words<T>(words: &(dyn Fn() -> String + Sync), work: impl FnOnce() -> T) -> T {
+/// The same with a progress in words.
+pub(super) fn with_words<T>(words: &(dyn Fn() -> String + Sync), work: impl FnOnce() -> T) -> T {
     let in_lines = std::env::var_os(PROGRESS_VARIABLE).is_some_and(|form| form == "lines");
     if !in_lines && !kubestep_output::stderr_is_terminal() {
         return work();

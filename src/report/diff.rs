@@ -41,7 +41,7 @@ fn pair(a: impl Into<Value>, b: impl Into<Value>) -> Value {
     json!({"a": a.into(), "b": b.into()})
 }
 
-fn of<T, V: Into<Value>>(both: &Pair<T>, value: impl Fn(&T) -> V) -> Value {
+pub(super) fn of<T, V: Into<Value>>(both: &Pair<T>, value: impl Fn(&T) -> V) -> Value {
     pair(value(&both.a), value(&both.b))
 }
 
@@ -55,7 +55,7 @@ fn pod(pod: &PodDifference) -> Value {
     })
 }
 
-fn end(end: &End) -> Value {
+pub(super) fn end(end: &End) -> Value {
     let names = |plugins: &[kubestep_api::intern::Symbol]| {
         plugins.iter().map(|name| name.as_str()).collect::<Vec<_>>()
     };

@@ -14,9 +14,11 @@ pub mod run;
 pub mod survive;
 pub mod tested;
 pub mod timings;
+pub mod upgrade;
 pub mod usage;
 pub mod verdict;
 pub mod verdict_groups;
+pub mod versions;
 pub mod why;
 
 use serde_json::Value;

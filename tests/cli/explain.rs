@@ -28,6 +28,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("cordoned", &["job"]),
     ("node-pools", &["checkout"]),
     ("zone-loss", &["reports"]),
+    ("upgrade", &["train", "report"]),
 ];
 
 fn on(story: &str) -> Call {

@@ -34,6 +34,8 @@ mod shapes;
 mod storage;
 mod tested;
 mod tries;
+mod upgrade;
+mod versions;
 
 use harness::Call;
 use kubestep_source::fixtures::STORIES;

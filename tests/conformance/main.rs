@@ -16,6 +16,7 @@ mod extender;
 #[path = "../why/rendered.rs"]
 mod rendered;
 mod scenario;
+mod upgrade;
 
 use std::any::Any;
 use std::collections::BTreeSet;

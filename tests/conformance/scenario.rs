@@ -1,6 +1,7 @@
 //! Runs a recorded scenario in the simulated cluster and compares the result of every step.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kubestep_api::decode::{Decoded, Text, decode};
@@ -8,7 +9,9 @@ use kubestep_api::{Kind, Object};
 use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
+use kubestep_debug::edit::EditError;
 use kubestep_debug::trace::{State, json};
+use kubestep_debug::{Change, Ran, Session};
 use kubestep_framework::host::ExtenderCall;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
@@ -108,6 +111,55 @@ pub fn explain(scenario: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Runs one line under other gates, as a session.
+pub fn played(scenario: &Value, features: FeatureGates) -> Result<Session, String> {
+    let scenario = Scenario::deserialize(scenario).map_err(|error| error.to_string())?;
+    let mut run = Run::new(&scenario, features)?;
+    for object in &scenario.objects {
+        run.create(object)?;
+    }
+    let Run { world, labels } = run;
+    let mut session = Session::new(world);
+    for step in scenario.steps {
+        match step {
+            // A session's own run ends at a livelock.
+            Step::Run(cycles) => {
+                let _ = (0..cycles).take_while(|_| session.run_cycle() == Ran::NewCycle).count();
+            }
+            step => {
+                let change = ScenarioStep { step, labels: labels.clone() };
+                session.change(Arc::new(change)).map_err(|error| error.to_string())?;
+            }
+        }
+    }
+    Ok(session)
+}
+
+/// A step that is no run, as an input of a session.
+struct ScenarioStep {
+    step: Step,
+    labels: Arc<Mutex<NodeLabels>>,
+}
+
+impl fmt::Debug for ScenarioStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a step of the scenario")
+    }
+}
+
+impl Change for ScenarioStep {
+    fn words(&self) -> String {
+        format!("{self:?}")
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
+        let mut run = Run { world: world.clone(), labels: self.labels.clone() };
+        run.step(&self.step).map_err(EditError)?;
+        *world = run.world;
+        Ok(())
+    }
 }
 
 struct Run {

@@ -8,7 +8,8 @@ use clap::{Arg, Command};
 use kubestep::cli::EXITS;
 use kubestep::tui::action::presets::PRESETS;
 use kubestep::tui::{action, key};
-use kubestep_config::{Feature, FeatureGates, GateSpec};
+use kubestep_config::versions::{Evidence, GateChange, Switch, between, spec_text};
+use kubestep_config::{Feature, FeatureGates, GateSpec, KubeVersion};
 use kubestep_debug::breakpoint::variables::{Reach, VARIABLES};
 use kubestep_debug::breakpoint::{Event, location};
 use kubestep_debug::edit::FORMS;
@@ -41,6 +42,8 @@ pub const TABLES: &[Table] = &[
     ("schemas", schemas),
     ("stories", stories),
     ("themes", themes),
+    ("version-changes", version_changes),
+    ("versions", versions),
 ];
 
 /// Rows of a table under a header; a bar in a cell is escaped.
@@ -146,6 +149,61 @@ fn feature_gates() -> String {
         [code(gate.name()), default.to_owned(), stage, gate.effect().to_owned()]
     };
     rows(["gate", "default", "stage", "effect"], FeatureGates::default().known().map(row))
+}
+
+fn versions() -> String {
+    let row = |version: KubeVersion| {
+        let since = |evidence| {
+            let new = Switch::all().filter(|switch| switch.since() == version);
+            new.filter(|switch| switch.evidence() == evidence).count().to_string()
+        };
+        let [recorded, read, listed, announced] = Evidence::ALL.map(since);
+        let proof = version.proved_by().unwrap_or("not proved").to_owned();
+        let heading = version.to_string().replace('.', "");
+        let name = match version.before() {
+            Some(_) => format!("[{version}](#new-in-{heading})"),
+            None => version.to_string(),
+        };
+        [name, proof, recorded, read, listed, announced]
+    };
+    let header = ["version", "compared with", "recorded", "read", "listed", "announced"];
+    rows(header, KubeVersion::all().map(row))
+}
+
+/// What is new in each version, the newest first.
+fn version_changes() -> String {
+    let registry = kubestep_plugins::registry().descriptors();
+    let mut text = String::new();
+    for version in KubeVersion::all().rev() {
+        let Some(before) = version.before() else { continue };
+        let between = between(before, version, &registry);
+        let _ = writeln!(text, "\n## New in {version}\n");
+        let header = ["change", "part", "what it changes", "pull requests", "known as"];
+        text.push_str(&rows(header, between.switches.iter().map(|switch| switch_row(*switch))));
+        let _ = writeln!(text);
+        let header = ["gate", &before.to_string(), &version.to_string(), "effect"];
+        text.push_str(&rows(header, between.gates.iter().map(gate_row)));
+    }
+    text
+}
+
+fn switch_row(switch: Switch) -> [String; 5] {
+    let requests = switch.pull_requests().iter().map(|number| {
+        format!("[{number}](https://github.com/kubernetes/kubernetes/pull/{number})")
+    });
+    let patch = switch.first_patch().map(|patch| format!(" (also since {patch})"));
+    [
+        code(switch.name()),
+        switch.part().to_string(),
+        switch.sentence().to_owned() + &patch.unwrap_or_default(),
+        requests.collect::<Vec<_>>().join(", "),
+        switch.evidence().name().to_owned(),
+    ]
+}
+
+fn gate_row(change: &GateChange) -> [String; 4] {
+    let name = code(change.gate.name());
+    [name, spec_text(change.from), spec_text(change.to), change.gate.effect().to_owned()]
 }
 
 fn plugins() -> String {

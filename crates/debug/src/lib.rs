@@ -100,6 +100,7 @@ pub mod timeline;
 pub mod timer;
 pub mod times;
 pub mod trace;
+pub mod upgrade;
 pub mod why;
 
 pub use frames::{Depth, Position};

@@ -1,7 +1,7 @@
 //! The text of one object within a file, and its decoding.
 
 use super::fields::OddField;
-use super::{LIMITS, fields, provisioning};
+use super::{LIMITS, api_versions, fields, provisioning};
 use kubestep_api::decode::{
     DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error,
 };
@@ -244,6 +244,18 @@ impl Item<'_> {
             Content::Yaml { text, indent } => dedent(text, *indent),
             Content::Value(value) => value.to_string(),
         }
+    }
+
+    /// The API version and kind of an object whose kind had several versions.
+    pub fn api_version(&self, outcome: &Outcome) -> Option<(Symbol, Symbol)> {
+        let Outcome::Object(object, _) = outcome else { return None };
+        let kind = object.kind();
+        if !api_versions::has_history(kind) {
+            return None;
+        }
+        let text = self.text();
+        let header: serde_json::Value = kubestep_api::yaml::from_str(&text).ok()?;
+        Some((Symbol::new(header.get("apiVersion")?.as_str()?), Symbol::new(kind.as_str())))
     }
 
     fn scheduler_config(&self) -> Outcome {

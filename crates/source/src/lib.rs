@@ -11,6 +11,7 @@
 //! the result is in the order of appearance. Large JSON is never held as a whole: it is read, split
 //! and decoded in chunks (`stream`).
 
+pub mod api_versions;
 mod captured;
 mod check;
 mod error;
@@ -115,6 +116,9 @@ pub struct Input {
     pub filtered: usize,
     /// The first scheduler configuration among the objects.
     pub scheduler_config: Option<SchedulerConfigText>,
+    /// How many objects in YAML have which API version and kind, of kinds whose versions came and
+    /// went ([`api_versions::served`]).
+    pub api_versions: BTreeMap<(Symbol, Symbol), usize>,
     /// Workloads whose pods are not in the input, as traces contain them.
     pub manifests: Vec<Manifest>,
     /// Files that other tools wrote.
@@ -298,6 +302,8 @@ impl<'a> Reading<'a> {
         let outcomes = decode(&file.piece(), items, checked, self.progress)?;
         let name = Symbol::new(&file.name);
         for (item, outcome) in items.iter().zip(outcomes) {
+            let version = item.api_version(&outcome).into_iter();
+            version.for_each(|key| *self.input.api_versions.entry(key).or_default() += 1);
             self.take(Origin { file: name, document: item.document, line: item.line }, outcome);
         }
         Ok(())

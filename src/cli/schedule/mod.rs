@@ -278,7 +278,11 @@ impl Schedule {
         let (gates, version) = (self.gates()?, self.version.clone());
         let input = Input {
             config: self.config.clone(),
-            scheduler: Scheduler { version, feature_gates: gates.scheduler, adopts_gates: false },
+            scheduler: Scheduler {
+                version,
+                feature_gates: gates.scheduler,
+                ..Scheduler::default()
+            },
             tie_break: self.tie_break,
             ..Input::default()
         };

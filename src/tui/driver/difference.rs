@@ -135,13 +135,9 @@ fn lines(
         count => format!("{name}, {count} cycles"),
     };
     let sides = Pair { a: side(&names.a, &other), b: side(&names.b, session) };
-    let text =
-        goes_on.then(|| report::diff::text::text(&compare(of(&other), of(session)), &sides))?;
+    let text = goes_on
+        .then(|| report::diff::text::text(&compare(Side::of(&other), Side::of(session)), &sides))?;
     Some(text.lines().map(str::to_owned).collect())
-}
-
-fn of(session: &Session) -> Side<'_> {
-    Side { history: session.history(), world: session.world() }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{KubeVersion, Switch};
-use crate::features::{Feature, FeatureGates};
+use crate::features::{Feature, FeatureGates, GateSpec};
 
 /// One difference between two versions: a row of the table of switches, or the new default of a
 /// gate. Default plugins, extension points, weights and arguments follow from these.
@@ -32,6 +32,14 @@ impl Change {
         }
     }
 
+    /// Whether kubestep decides otherwise with the difference than without it.
+    pub fn is_decided(self) -> bool {
+        match self {
+            Change::Switch(switch) => switch.is_decided(),
+            Change::Gate(_) => true,
+        }
+    }
+
     /// `gates` with this difference as it is in `other`, and all others left alone.
     pub fn applied(self, gates: FeatureGates, other: FeatureGates) -> FeatureGates {
         match self {
@@ -39,6 +47,32 @@ impl Change {
             Change::Gate(gate) => gates.with(gate, other.enabled(gate)),
         }
     }
+}
+
+/// A gate whose stage, default or lock differs between two versions. `None`: that version does not
+/// have the gate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GateChange {
+    /// The gate.
+    pub gate: Feature,
+    /// The gate in the first version.
+    pub from: Option<GateSpec>,
+    /// The gate in the second version.
+    pub to: Option<GateSpec>,
+}
+
+impl GateChange {
+    /// Whether another value is the default; a version without the gate counts as off.
+    pub fn changes_default(&self) -> bool {
+        let on = |spec: Option<GateSpec>| spec.is_some_and(|spec| spec.default);
+        on(self.from) != on(self.to)
+    }
+}
+
+/// The gates that differ between two versions, in the order of the table.
+pub fn gate_changes(from: KubeVersion, to: KubeVersion) -> Vec<GateChange> {
+    let pair = |gate: Feature| GateChange { gate, from: gate.spec(from), to: gate.spec(to) };
+    Feature::all().map(pair).filter(|change| change.from != change.to).collect()
 }
 
 impl fmt::Display for Change {
@@ -75,6 +109,20 @@ mod tests {
                 assert_eq!(differences(end, goal), [], "{from} to {to}");
             }
         }
+    }
+
+    #[test]
+    fn gates_change_in_stage_default_or_lock() {
+        let version = |minor| KubeVersion::of_minor(minor).unwrap();
+        let of = |gate: Feature, from, to| {
+            let changes = gate_changes(version(from), version(to));
+            changes.into_iter().find(|change| change.gate == gate)
+        };
+        let locked = of(Feature::DynamicResourceAllocation, 34, 35).unwrap();
+        assert!(!locked.changes_default() && locked.to.unwrap().locked);
+        assert!(of(Feature::DynamicResourceAllocation, 33, 34).unwrap().changes_default());
+        assert!(of(Feature::GangScheduling, 36, 37).unwrap().to.is_none());
+        assert_eq!(of(Feature::PodSchedulingReadiness, 31, 37), None);
     }
 
     #[test]

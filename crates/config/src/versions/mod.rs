@@ -8,18 +8,25 @@
 //!
 //! [`changes`] lists the differences between two versions, each of which can be applied on its own.
 
+mod between;
 mod change;
 mod emulated;
 mod served;
 mod switch;
+mod text;
 
 use std::fmt;
 use std::str::FromStr;
 
-pub use change::{Change, changes, differences};
+pub use between::{Between, InProfile, PluginChange, between};
+pub use change::{Change, GateChange, changes, differences, gate_changes};
 pub use emulated::{Emulated, EmulationError};
 pub use served::{NotAVersion, Served};
 pub use switch::{Behaviour, Evidence, Part, Switch};
+pub use text::{between_text, list_text, spec_text};
+
+/// The releases whose decisions were recorded, of each version from the oldest one.
+const RELEASES: [&str; 6] = ["1.31.14", "1.32.13", "1.33.13", "1.34.9", "1.35.6", "1.36.2"];
 
 /// A minor version of kube-scheduler that is served.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +64,17 @@ impl KubeVersion {
     /// Whether recorded decisions of that version prove that kubestep decides alike.
     pub fn is_proved(self) -> bool {
         self <= Self::NEWEST_PROVED
+    }
+
+    /// The release whose recorded decisions prove this version; `None` if nothing proves it.
+    pub fn proved_by(self) -> Option<&'static str> {
+        let index = usize::from(self.minor - Self::OLDEST.minor);
+        RELEASES.get(index).copied()
+    }
+
+    /// The version before; `None` for the oldest one served.
+    pub fn before(self) -> Option<KubeVersion> {
+        KubeVersion::of_minor(self.minor - 1)
     }
 }
 
@@ -98,5 +116,9 @@ mod tests {
         assert!(all.is_sorted() && all.len() == 7);
         assert!(KubeVersion::default().is_proved() && !KubeVersion::NEWEST.is_proved());
         assert_eq!(KubeVersion::of_minor(30), None);
+        for version in all {
+            let release = version.proved_by().unwrap_or_default();
+            assert_eq!(release.starts_with(&format!("{version}.")), version.is_proved());
+        }
     }
 }

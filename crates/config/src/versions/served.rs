@@ -143,10 +143,7 @@ fn unproved_notice(version: KubeVersion) -> Option<String> {
         return None;
     }
     let proved = KubeVersion::NEWEST_PROVED;
-    let is_decided = |change: &Change| match change {
-        Change::Switch(switch) => switch.is_decided(),
-        Change::Gate(_) => true,
-    };
+    let is_decided = |change: &Change| change.is_decided();
     let (decided, other): (Vec<_>, Vec<_>) =
         changes(proved, version).into_iter().partition(is_decided);
     let names = |changes: &[Change]| {

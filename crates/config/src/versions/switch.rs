@@ -22,6 +22,20 @@ pub enum Evidence {
 }
 
 impl Evidence {
+    /// All kinds, the best proved first.
+    pub const ALL: [Evidence; 4] =
+        [Evidence::Recorded, Evidence::Read, Evidence::Listed, Evidence::Announced];
+
+    /// What is known, and what not, in one sentence.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Evidence::Recorded => "Recorded decisions of both versions show it.",
+            Evidence::Read => "Read in the source of both versions; no recorded decision shows it.",
+            Evidence::Listed => "For information: kubestep decides as the newer version in both.",
+            Evidence::Announced => "Announced; kubestep decides as the version before.",
+        }
+    }
+
     /// The word in lists and JSON.
     pub const fn name(self) -> &'static str {
         match self {

@@ -26,7 +26,7 @@ pub enum End {
 
 impl End {
     /// Where a pod is at the end of that side.
-    pub(super) fn of(side: Side<'_>, key: NamespacedName) -> End {
+    pub(crate) fn of(side: Side<'_>, key: NamespacedName) -> End {
         let Some(pod) = side.world.api().objects().pod(key) else { return End::Absent };
         if pod.is_terminal() {
             return End::Ended;

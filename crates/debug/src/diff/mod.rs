@@ -12,6 +12,7 @@ mod score;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::Session;
 use crate::trace::History;
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
@@ -44,6 +45,13 @@ pub struct Side<'a> {
     pub history: &'a History,
     /// The cluster at its end.
     pub world: &'a World,
+}
+
+impl Side<'_> {
+    /// A session at its end.
+    pub fn of(session: &Session) -> Side<'_> {
+        Side { history: session.history(), world: session.world() }
+    }
 }
 
 /// The kind of a pod's difference; the first that applies counts.

@@ -23,11 +23,7 @@ fn sides(pods: &str, edits: &[&str]) -> (Session, Session) {
 
 fn difference(pods: &str, edits: &[&str]) -> Difference {
     let (a, b) = sides(pods, edits);
-    compare(side(&a), side(&b))
-}
-
-fn side(session: &Session) -> Side<'_> {
-    Side { history: session.history(), world: session.world() }
+    compare(Side::of(&a), Side::of(&b))
 }
 
 fn pod(name: &str, more: &str) -> String {
@@ -110,7 +106,7 @@ fn pods_are_lost_wait_elsewhere_and_vanish() {
     assert_eq!(found.to_string(), text);
     // With the sides swapped, they are gained.
     let (a, b) = sides(&three, &edits);
-    let back = compare(side(&b), side(&a));
+    let back = compare(Side::of(&b), Side::of(&a));
     assert_eq!(back.count(Change::Placed), 2);
     let waits = difference(&pod("p", "resources: {requests: {cpu: 9}}"), &["gate pod p wait"]);
     assert_eq!(waits.pods[0].change, Change::Waits);

@@ -1,0 +1,105 @@
+//! Everything that differs in scheduling between two versions at their defaults.
+
+use std::collections::BTreeMap;
+
+use super::{GateChange, KubeVersion, Switch, gate_changes};
+use crate::features::FeatureGates;
+use crate::points::{ExtensionPoint, PluginDescriptor};
+use crate::resolve::resolve;
+
+/// What differs between two versions.
+#[derive(Clone, Debug)]
+pub struct Between {
+    /// The first version.
+    pub from: KubeVersion,
+    /// The second version; it may be the older one.
+    pub to: KubeVersion,
+    /// The changes that no gate governs, the oldest version first.
+    pub switches: Vec<Switch>,
+    /// The gates with another stage, default or lock.
+    pub gates: Vec<GateChange>,
+    /// The plugins that differ in the default profile, in the order of the registry.
+    pub plugins: Vec<PluginChange>,
+}
+
+/// A plugin that differs in the default profile. `None`: the profile does not have it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PluginChange {
+    /// The name of the plugin.
+    pub plugin: &'static str,
+    /// The plugin in the first version.
+    pub from: Option<InProfile>,
+    /// The plugin in the second version.
+    pub to: Option<InProfile>,
+}
+
+/// How a profile runs a plugin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InProfile {
+    /// The extension points at which it runs.
+    pub points: Vec<ExtensionPoint>,
+    /// The weight of its scores; `None` if it does not score.
+    pub weight: Option<i32>,
+}
+
+/// What differs between two versions. `registry` has the plugins of all versions.
+pub fn between(from: KubeVersion, to: KubeVersion, registry: &[PluginDescriptor]) -> Between {
+    let (oldest, newest) = (from.min(to), from.max(to));
+    let in_between = |switch: &Switch| oldest < switch.since() && switch.since() <= newest;
+    let mut switches: Vec<Switch> = Switch::all().filter(in_between).collect();
+    switches.sort_by_key(|switch| switch.since());
+    let gates = gate_changes(from, to);
+    Between { from, to, switches, gates, plugins: plugin_changes(from, to, registry) }
+}
+
+fn plugin_changes(
+    from: KubeVersion,
+    to: KubeVersion,
+    registry: &[PluginDescriptor],
+) -> Vec<PluginChange> {
+    let (a, b) = (default_profile(from, registry), default_profile(to, registry));
+    let change = |plugin: &PluginDescriptor| {
+        let (from, to) = (a.get(plugin.name).cloned(), b.get(plugin.name).cloned());
+        (from != to).then_some(PluginChange { plugin: plugin.name, from, to })
+    };
+    registry.iter().filter_map(change).collect()
+}
+
+/// The plugins of a version's default profile, by name.
+fn default_profile(
+    version: KubeVersion,
+    registry: &[PluginDescriptor],
+) -> BTreeMap<&'static str, InProfile> {
+    // The default configuration of a version is valid.
+    let resolved = resolve(None, &FeatureGates::of(version), registry);
+    let mut plugins = BTreeMap::new();
+    for profile in resolved.iter().flat_map(|resolved| resolved.profiles.first()) {
+        for point in ExtensionPoint::ALL {
+            for entry in profile.at(point) {
+                let known = InProfile { points: Vec::new(), weight: None };
+                let plugin: &mut InProfile = plugins.entry(entry.name.as_str()).or_insert(known);
+                plugin.points.push(point);
+                plugin.weight = plugin.weight.or(Some(entry.weight).filter(|weight| *weight > 0));
+            }
+        }
+    }
+    plugins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_listed_in_both_directions() {
+        let version = |minor| KubeVersion::of_minor(minor).unwrap();
+        let (up, down) =
+            (between(version(34), version(36), &[]), between(version(36), version(34), &[]));
+        assert_eq!(up.switches, down.switches);
+        assert!(up.switches.contains(&Switch::BalancedAllocationGain));
+        assert!(up.switches.iter().all(|switch| switch.since() > version(34)));
+        assert!(up.switches.is_sorted_by_key(|switch| switch.since()));
+        assert_eq!(up.gates.len(), down.gates.len());
+        assert!(between(version(36), version(36), &[]).gates.is_empty());
+    }
+}

@@ -1,0 +1,93 @@
+//! The outcome of a run for each pod, as far as an upgrade's report compares it.
+
+use std::collections::BTreeMap;
+
+use super::Aspect;
+use crate::Session;
+use crate::diff::{End, Side};
+use kubestep_api::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{CycleRecord, Outcome};
+
+/// The outcome of a run for one pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodOutcome {
+    /// Where it ends.
+    pub end: End,
+    /// The node that it is nominated to; empty if it is not.
+    pub nominated: Symbol,
+    /// Its attempts, in order.
+    pub attempts: Vec<Attempt>,
+}
+
+/// An attempt to schedule a pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attempt {
+    /// The outcome of the cycle.
+    pub outcome: Outcome,
+    /// The selected node.
+    pub node: Option<Symbol>,
+    /// The message; empty if it succeeded.
+    pub message: String,
+}
+
+/// The outcome for each pod that exists or had an attempt.
+pub(super) type Outcomes = BTreeMap<NamespacedName, PodOutcome>;
+
+/// The outcomes at the end of a session.
+pub(super) fn outcomes(session: &Session) -> Outcomes {
+    let side = Side::of(session);
+    let objects = session.world().api().objects();
+    let existing = objects.pods.keys().map(|pod| (*pod, Vec::new()));
+    let mut attempts: BTreeMap<NamespacedName, Vec<Attempt>> = existing.collect();
+    for record in side.history.cycles() {
+        attempts.entry(record.pod).or_default().push(Attempt::of(record));
+    }
+    let outcome = |(pod, attempts)| {
+        let object = objects.pod(pod);
+        let nominated = object.map(|object| object.status.nominated_node_name);
+        let end = End::of(side, pod);
+        (pod, PodOutcome { end, nominated: nominated.unwrap_or_default(), attempts })
+    };
+    attempts.into_iter().map(outcome).collect()
+}
+
+impl Attempt {
+    fn of(record: &CycleRecord) -> Attempt {
+        let (outcome, node) = (record.outcome, record.node);
+        Attempt { outcome, node, message: record.message.clone() }
+    }
+}
+
+impl Default for PodOutcome {
+    /// That of a pod that does not exist.
+    fn default() -> PodOutcome {
+        PodOutcome { end: End::Absent, nominated: Symbol::default(), attempts: Vec::new() }
+    }
+}
+
+impl PodOutcome {
+    /// The message of the last attempt; empty if there is none.
+    pub fn message(&self) -> &str {
+        self.attempts.last().map_or("", |attempt| &attempt.message)
+    }
+
+    /// Whether another outcome is the same in this respect.
+    pub fn is_same(&self, other: &PodOutcome, aspect: Aspect) -> bool {
+        match aspect {
+            Aspect::End => {
+                is_same_place(&self.end, &other.end) && self.nominated == other.nominated
+            }
+            Aspect::Message => self.message() == other.message(),
+            Aspect::Attempts => self.end == other.end && self.attempts == other.attempts,
+        }
+    }
+}
+
+/// Whether a pod is at the same place, whichever plugins rejected it.
+fn is_same_place(a: &End, b: &End) -> bool {
+    match (a, b) {
+        (End::Queue(a, _), End::Queue(b, _)) => a == b,
+        (a, b) => a == b,
+    }
+}

@@ -1,0 +1,145 @@
+//! The search for the changes that cause the differences.
+
+use std::collections::BTreeMap;
+
+use super::outcome::{Outcomes, PodOutcome, outcomes};
+use super::{Aspect, Cause, PodDifference, Run};
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::Change;
+use kubestep_framework::pod::NamespacedName;
+
+/// The largest size of which all sets are tried. Larger causes are found by leaving out changes.
+const TRIED_SIZE: usize = 2;
+
+/// Runs with a part of the changes; each part runs once.
+pub(super) struct Search<'a> {
+    from: FeatureGates,
+    to: FeatureGates,
+    run: &'a Run<'a>,
+    /// The outcomes under the second version.
+    goal: Outcomes,
+    differences: Vec<(NamespacedName, Aspect)>,
+    /// What is known of each set of changes that was applied.
+    known: BTreeMap<Vec<Change>, Comparison>,
+    limit: usize,
+}
+
+/// How a run compares with the second version.
+#[derive(Clone, Default)]
+struct Comparison {
+    /// Whether every outcome is the same.
+    all: bool,
+    /// For each difference, whether it is the same there.
+    each: Vec<bool>,
+}
+
+impl<'a> Search<'a> {
+    /// A search for the causes of `differences`, in about `limit` runs. `goal` are the outcomes
+    /// under `to`.
+    pub(super) fn new(
+        (from, to): (FeatureGates, FeatureGates),
+        run: &'a Run<'a>,
+        limit: usize,
+        goal: Outcomes,
+        differences: &[PodDifference],
+    ) -> Search<'a> {
+        let differences = differences.iter().map(|one| (one.pod, one.aspect)).collect();
+        Search { from, to, run, goal, differences, known: BTreeMap::new(), limit }
+    }
+
+    /// How many runs were made.
+    pub(super) fn runs(&self) -> usize {
+        self.known.len()
+    }
+
+    /// The cause of each difference, in their order, from the changes between the versions.
+    pub(super) fn causes(&mut self, changes: &[Change]) -> Vec<Cause> {
+        let mut causes: Vec<Option<Cause>> = vec![None; self.differences.len()];
+        if causes.is_empty() {
+            return Vec::new();
+        }
+        let needed = self.minimized(changes.to_vec(), |run| run.all);
+        let sizes = 1..=TRIED_SIZE.min(needed.len());
+        for set in sizes.flat_map(|size| combinations(&needed, size)) {
+            if causes.iter().all(Option::is_some) || self.runs() >= self.limit {
+                break;
+            }
+            self.assign(&set, true, &mut causes);
+        }
+        while let Some(at) = causes.iter().position(Option::is_none) {
+            let set = self.minimized(needed.clone(), |run| run.each.get(at) == Some(&true));
+            let smallest = set.len() <= TRIED_SIZE + 1 && self.runs() < self.limit;
+            self.assign(&set, smallest, &mut causes);
+            causes[at].get_or_insert(Cause { changes: set, smallest: false });
+        }
+        causes.into_iter().flatten().collect()
+    }
+
+    /// Makes a set the cause of the differences that it explains and that have none yet.
+    fn assign(&mut self, set: &[Change], smallest: bool, causes: &mut [Option<Cause>]) {
+        let run = self.compared(set);
+        for (cause, _) in causes.iter_mut().zip(run.each).filter(|(_, same)| *same) {
+            cause.get_or_insert_with(|| Cause { changes: set.to_vec(), smallest });
+        }
+    }
+
+    /// As few of `changes` as keep `holds` true, so that none can be left out alone. Past the limit
+    /// of runs, what is left.
+    fn minimized(
+        &mut self,
+        mut set: Vec<Change>,
+        holds: impl Fn(&Comparison) -> bool,
+    ) -> Vec<Change> {
+        let mut size = set.len().div_ceil(2).max(1);
+        loop {
+            let (before, mut at) = (set.len(), 0);
+            while at < set.len() && self.runs() < self.limit {
+                let end = (at + size).min(set.len());
+                let rest = [&set[..at], &set[end..]].concat();
+                match holds(&self.compared(&rest)) {
+                    true => set = rest,
+                    false => at = end,
+                }
+            }
+            if self.runs() >= self.limit || (size == 1 && set.len() == before) {
+                return set;
+            }
+            size = size.div_ceil(2);
+        }
+    }
+
+    /// How a run with these changes applied to the first version compares with the second one. If
+    /// the input cannot be opened so, nothing is the same.
+    fn compared(&mut self, changes: &[Change]) -> Comparison {
+        if let Some(known) = self.known.get(changes) {
+            return known.clone();
+        }
+        let apply = |gates, change: &Change| change.applied(gates, self.to);
+        let run = (self.run)(changes.iter().fold(self.from, apply));
+        let compared = run.map(|session| self.compare(&outcomes(&session))).unwrap_or_default();
+        self.known.insert(changes.to_vec(), compared.clone());
+        compared
+    }
+
+    fn compare(&self, outcomes: &Outcomes) -> Comparison {
+        let absent = PodOutcome::default();
+        let is_same = |(pod, aspect): &(NamespacedName, Aspect)| {
+            let of = |side: &'_ Outcomes| side.get(pod).unwrap_or(&absent).clone();
+            of(outcomes).is_same(&of(&self.goal), *aspect)
+        };
+        let each = self.differences.iter().map(is_same).collect();
+        Comparison { all: *outcomes == self.goal, each }
+    }
+}
+
+/// All sets of `size` items, in order.
+fn combinations(items: &[Change], size: usize) -> Vec<Vec<Change>> {
+    if size == 0 {
+        return vec![Vec::new()];
+    }
+    let with = |(at, item): (usize, &Change)| {
+        let rest = combinations(&items[at + 1..], size - 1);
+        rest.into_iter().map(|rest| [&[*item], &rest[..]].concat()).collect::<Vec<_>>()
+    };
+    items.iter().enumerate().flat_map(with).collect()
+}

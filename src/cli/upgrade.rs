@@ -1,0 +1,244 @@
+//! `kubestep upgrade`: the input under two versions of kube-scheduler, and which changes between
+//! them cause each difference.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, ValueEnum};
+
+use crate::cli::exit::Exit;
+use crate::cli::format;
+use crate::cli::open;
+use crate::cli::options::Input;
+use crate::cli::recorded;
+use crate::cli::registry::Subcommand;
+use crate::cli::tries::Tries;
+use crate::cli::version::{ChosenScheduler, release};
+use crate::cli::waiting::{with_progress, with_words};
+use crate::report::upgrade::{self as report, Refused, RefusedKind, UpgradeReport};
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
+use kubestep_config as config;
+use kubestep_config::versions::{Served, differences};
+use kubestep_config::{FeatureGateError, FeatureGates};
+use kubestep_debug::Session;
+use kubestep_debug::diff::Pair;
+use kubestep_debug::upgrade::{Upgrade, compare};
+use kubestep_source::{Progress, api_versions};
+
+/// Show what an upgrade of Kubernetes changes for the pods, and which change of kube-scheduler
+/// causes it
+///
+/// The cluster is scheduled as by both versions. Each difference gets its cause: the changes
+/// between the versions that, applied alone to the first one, lead to the result of the second.
+/// "kubestep versions A B" lists all changes. Exit code 3 if something differs or is refused.
+#[derive(Args, Debug)]
+pub(super) struct UpgradeCommand {
+    #[command(flatten)]
+    input: Input,
+    /// The version after the upgrade; an older one shows a downgrade [default: 1.36]
+    #[arg(long, value_name = "VERSION", hide_possible_values = true, value_parser = release())]
+    to: Option<Served>,
+    /// The version before the upgrade, as --kube-version
+    #[arg(long, value_name = "VERSION", hide_possible_values = true, value_parser = release())]
+    #[arg(conflicts_with = "kube_version")]
+    from: Option<Served>,
+    /// Stop each run after this many scheduling cycles
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    max_cycles: usize,
+    /// End the search for causes after about this many runs; what was not found by then is marked
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    max_runs: usize,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Output,
+}
+
+/// How the report is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people
+    #[default]
+    Text,
+    /// For programs, as described in schema/ of the repository
+    Json,
+    /// The same as YAML
+    Yaml,
+    /// For CI systems: each pod is a test, and one that differs a failure
+    Junit,
+}
+
+impl Subcommand for UpgradeCommand {
+    const NAME: &'static str = "upgrade";
+
+    fn run(&self) -> Result<Exit> {
+        let mut input = self.input.clone();
+        if self.from.is_some() {
+            input.scheduler.version.kube_version.clone_from(&self.from);
+        }
+        let prepared = self.prepared(input)?;
+        prepared.notices()?.iter().for_each(kubestep_output::line);
+        let report = self.report(&prepared)?;
+        let gates = Pair { a: prepared.from.gates, b: prepared.to.gates };
+        kubestep_output::print(&match self.output {
+            Output::Text => report::text::text(&report, gates),
+            Output::Json => format::json(&report::json::document(&report)),
+            Output::Yaml => format::yaml(&report::json::document(&report)),
+            Output::Junit => report::junit::document(&report),
+        })?;
+        Ok(if report.is_empty() { Exit::Fine } else { Exit::Differs })
+    }
+}
+
+/// The input, read once, and both schedulers.
+struct Prepared {
+    input: Input,
+    read: kubestep_source::Input,
+    name: String,
+    from: ChosenScheduler,
+    to: ToScheduler,
+}
+
+/// The scheduler after the upgrade.
+struct ToScheduler {
+    release: Served,
+    gates: FeatureGates,
+    /// The gates of the input that it refuses.
+    refused: Vec<FeatureGateError>,
+}
+
+impl UpgradeCommand {
+    fn prepared(&self, input: Input) -> Result<Prepared> {
+        let progress = Progress::with_limit(input.input_limit);
+        let (mut read, name) = with_progress(&progress, || open::read(&input, &progress))?;
+        let until = recorded::until(&input, read.recording.as_ref())?;
+        read.wind(until);
+        let from = input.scheduler.choose(&read.captured)?;
+        let to = after(&from, self.to.clone().unwrap_or_default())?;
+        if differences(from.gates, to.gates).is_empty() {
+            bail!(
+                "nothing differs between {} and {}: name other versions with --from and --to",
+                from.release.asked,
+                to.release.asked
+            );
+        }
+        Ok(Prepared { input, read, name, from, to })
+    }
+
+    fn report(&self, prepared: &Prepared) -> Result<UpgradeReport> {
+        let Prepared { from, to, .. } = prepared;
+        let mut refused: Vec<Refused> = to.refused.iter().map(refused_gate).collect();
+        let problems = prepared.refused_configuration()?;
+        let starts = problems.is_empty();
+        refused.extend(problems);
+        refused.extend(prepared.gone_versions());
+        let upgrade = starts.then(|| self.search(prepared)).transpose()?;
+        Ok(UpgradeReport {
+            releases: Pair { a: from.release.asked.clone(), b: to.release.asked.clone() },
+            refused,
+            upgrade,
+            listed: report::listed(from.gates, to.gates),
+        })
+    }
+
+    fn search(&self, prepared: &Prepared) -> Result<Upgrade> {
+        let runs = AtomicUsize::new(0);
+        let words = || format!("{} runs", runs.load(Ordering::Relaxed));
+        let started = Cell::new(false);
+        let run = |gates| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            let session = prepared.open(gates).map_err(|error| format!("{error:#}"));
+            let mut session = session?;
+            started.set(true);
+            session.run_to_end(self.max_cycles, |_| false);
+            Ok(session)
+        };
+        let (from, to) = (prepared.from.gates, prepared.to.gates);
+        let found = with_words(&words, || compare(from, to, &run, self.max_runs));
+        // The first run is that of the version before the upgrade.
+        let release = if started.get() { &prepared.to.release } else { &prepared.from.release };
+        found.map_err(|error| anyhow!("kube-scheduler {}: {error}", release.asked))
+    }
+}
+
+/// The scheduler after the upgrade: with the gates that were set before it, as far as it takes
+/// them.
+fn after(from: &ChosenScheduler, release: Served) -> Result<ToScheduler> {
+    let gates = release.gates();
+    let set = from.set.as_deref().unwrap_or_default();
+    let (gates, refused) = gates.adopted(set).context("--feature-gates after the upgrade")?;
+    Ok(ToScheduler { release, gates, refused })
+}
+
+fn refused_gate(error: &FeatureGateError) -> Refused {
+    let subject = match error {
+        FeatureGateError::Absent { feature, .. }
+        | FeatureGateError::Locked { feature, .. }
+        | FeatureGateError::Dependency { feature, .. } => feature.name().to_owned(),
+        FeatureGateError::NoValue(name)
+        | FeatureGateError::BadValue { name, .. }
+        | FeatureGateError::Unknown { name, .. } => name.clone(),
+    };
+    Refused { kind: RefusedKind::FeatureGate, subject, reason: error.to_string() }
+}
+
+impl Prepared {
+    /// A session under these gates, before its first cycle.
+    fn open(&self, gates: FeatureGates) -> Result<Session> {
+        let mut input = self.input.clone();
+        input.scheduler.decided = Some(gates);
+        let (read, name) = (self.read.clone(), self.name.clone());
+        let mut session = open::build(read, &input, &Tries::default(), None, name)?.session;
+        session.only_forward();
+        Ok(session)
+    }
+
+    /// What the reader should know about the input and both versions.
+    fn notices(&self) -> Result<Vec<String>> {
+        let (read, name) = (self.read.clone(), self.name.clone());
+        let opened = open::build(read, &self.input, &Tries::default(), None, name)?;
+        let mut notices = opened.notices;
+        notices.extend(self.to.release.notices());
+        Ok(notices)
+    }
+
+    /// The API versions of the input's objects that Kubernetes does not serve after the upgrade.
+    fn gone_versions(&self) -> Vec<Refused> {
+        let after = self.to.release.version;
+        let gone = |((api_version, kind), number): (&(Symbol, Symbol), &usize)| {
+            let served = api_versions::served(api_version, kind)?;
+            if served.contains(&after.minor()) {
+                return None;
+            }
+            let when = match *served.start() > after.minor() {
+                true => format!("it came with 1.{}", served.start()),
+                false => format!("1.{} was the last to serve it", served.end()),
+            };
+            Some(Refused {
+                kind: RefusedKind::ApiVersion,
+                subject: format!("{api_version} {kind}"),
+                reason: format!(
+                    "Kubernetes {after} does not serve it ({}): {when}",
+                    count(*number, "object")
+                ),
+            })
+        };
+        self.read.api_versions.iter().filter_map(gone).collect()
+    }
+
+    /// The problems for which the scheduler after the upgrade would not start.
+    fn refused_configuration(&self) -> Result<Vec<Refused>> {
+        let (text, _) = open::config_text(&self.input, &self.read)?;
+        let registry = kubestep_plugins::registry().descriptors();
+        let Err(error) = config::resolve(text.as_deref(), &self.to.gates, &registry) else {
+            return Ok(Vec::new());
+        };
+        let refused = |problem: &config::Problem| {
+            let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+            let (subject, reason) = (problem.path.to_string(), problem.message.clone() + &help);
+            Refused { kind: RefusedKind::Configuration, subject, reason }
+        };
+        Ok(error.problems.iter().map(refused).collect())
+    }
+}

@@ -1,0 +1,76 @@
+//! The report on an upgrade as JSON, by `schema/upgrade.v1.json`.
+
+use serde_json::{Map, Value, json};
+
+use super::{Refused, UpgradeReport};
+use crate::report::diff::{end, of};
+use crate::report::versions;
+use kubestep_config::versions::Change;
+use kubestep_debug::upgrade::{Cause, Effect, PodDifference, Upgrade};
+
+/// The whole report.
+pub fn document(report: &UpgradeReport) -> Value {
+    json!({
+        "schema": "kubestep/upgrade/v1",
+        "from": report.releases.a,
+        "to": report.releases.b,
+        "differs": !report.is_empty(),
+        "refused": report.refused.iter().map(refused).collect::<Vec<_>>(),
+        "pods": report.upgrade.as_ref().map(pods),
+        "notCompared": report.listed.iter().map(|one| versions::switch(*one)).collect::<Vec<_>>(),
+    })
+}
+
+fn refused(refused: &Refused) -> Value {
+    json!({
+        "kind": refused.kind.as_str(),
+        "subject": refused.subject,
+        "reason": refused.reason,
+    })
+}
+
+fn pods(upgrade: &Upgrade) -> Value {
+    let count = |effect: Effect| (effect.as_str().to_owned(), upgrade.count(effect).into());
+    let mut summary: Map<String, Value> = Effect::ALL.map(count).into_iter().collect();
+    summary.insert("same".into(), upgrade.same.len().into());
+    summary.insert("otherReasons".into(), upgrade.other_reasons.into());
+    let causes = upgrade.by_cause().into_iter().map(|(cause, pods)| group(cause, &pods));
+    json!({
+        "summary": summary,
+        "causes": causes.collect::<Vec<_>>(),
+        "changes": upgrade.changes.len(),
+        "drawn": upgrade.drawn,
+        "runs": upgrade.runs,
+    })
+}
+
+fn group(cause: &Cause, pods: &[&PodDifference]) -> Value {
+    json!({
+        "changes": cause.changes.iter().map(|one| change(*one)).collect::<Vec<_>>(),
+        "smallest": cause.smallest,
+        "pods": pods.iter().map(|one| pod(one)).collect::<Vec<_>>(),
+    })
+}
+
+fn change(change: Change) -> Value {
+    match change {
+        Change::Switch(switch) => {
+            let mut value = versions::switch(switch);
+            value["kind"] = "change".into();
+            value
+        }
+        Change::Gate(gate) => {
+            json!({"kind": "featureGate", "name": gate.name(), "about": gate.effect()})
+        }
+    }
+}
+
+fn pod(pod: &PodDifference) -> Value {
+    json!({
+        "pod": pod.pod.to_string(),
+        "effect": pod.effect.as_str(),
+        "end": of(&pod.end, end),
+        "message": of(&pod.message, Clone::clone),
+        "attempts": of(&pod.attempts, |count| *count),
+    })
+}

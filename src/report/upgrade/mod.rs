@@ -1,0 +1,82 @@
+//! What an upgrade of Kubernetes changes for the pods of a cluster, and what of the input the newer
+//! scheduler refuses. One type, and one file per output format.
+
+pub mod json;
+pub mod junit;
+pub mod text;
+
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::{Evidence, Switch};
+use kubestep_debug::diff::Pair;
+use kubestep_debug::upgrade::Upgrade;
+
+/// The report on an upgrade.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UpgradeReport {
+    /// The releases, as they were named: `1.33`, `v1.36.1`.
+    pub releases: Pair<String>,
+    /// What of the input the second version refuses or no longer has.
+    pub refused: Vec<Refused>,
+    /// What changes for the pods; `None` if the second version does not start with the
+    /// configuration.
+    pub upgrade: Option<Upgrade>,
+    /// Changes that kubestep lists only: it decides as the newer version in both.
+    pub listed: Vec<Switch>,
+}
+
+/// Something in the input that the second version refuses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    /// What it is.
+    pub kind: RefusedKind,
+    /// Which: a gate, a field of the configuration, an API version with its kind.
+    pub subject: String,
+    /// Why, and what to do, in a sentence.
+    pub reason: String,
+}
+
+/// What is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RefusedKind {
+    /// A feature gate: kube-scheduler does not start with it.
+    FeatureGate,
+    /// A field of the configuration: kube-scheduler does not start with it.
+    Configuration,
+    /// An API version of objects, which the API server does not serve.
+    ApiVersion,
+}
+
+impl RefusedKind {
+    /// The identifier in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RefusedKind::FeatureGate => "featureGate",
+            RefusedKind::Configuration => "configuration",
+            RefusedKind::ApiVersion => "apiVersion",
+        }
+    }
+
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            RefusedKind::FeatureGate => "feature gate",
+            RefusedKind::Configuration => "configuration",
+            RefusedKind::ApiVersion => "API version",
+        }
+    }
+}
+
+impl UpgradeReport {
+    /// Whether the upgrade changes nothing for the pods, and nothing is refused.
+    pub fn is_empty(&self) -> bool {
+        self.refused.is_empty() && self.upgrade.as_ref().is_some_and(Upgrade::is_empty)
+    }
+}
+
+/// The changes between two schedulers that kubestep does not decide by.
+pub fn listed(from: FeatureGates, to: FeatureGates) -> Vec<Switch> {
+    let differs = |switch: &Switch| from.has(*switch) != to.has(*switch);
+    let not_decided =
+        |switch: &Switch| matches!(switch.evidence(), Evidence::Listed | Evidence::Announced);
+    Switch::all().filter(differs).filter(not_decided).collect()
+}

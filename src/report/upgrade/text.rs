@@ -1,0 +1,203 @@
+//! The report on an upgrade as text: the answer, what is refused, then each cause with its pods.
+
+use std::fmt::Write;
+
+use indexmap::IndexMap;
+
+use super::UpgradeReport;
+use kubestep_api::words::count;
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::{Change, Switch};
+use kubestep_debug::diff::Pair;
+use kubestep_debug::upgrade::{Cause, Effect, PodDifference, Upgrade};
+
+/// Pods that are listed for each effect and cause.
+const PODS: usize = 10;
+/// Changes of one cause that are described; of more, only the names are listed.
+const CHANGES: usize = 8;
+
+/// The whole report. `gates` are those of both sides.
+pub fn text(report: &UpgradeReport, gates: Pair<FeatureGates>) -> String {
+    let mut out = format!("kube-scheduler {} → {}: ", report.releases.a, report.releases.b);
+    // Writing into a String cannot fail.
+    match &report.upgrade {
+        Some(upgrade) => out.push_str(&summary(upgrade)),
+        None => {
+            let _ = writeln!(out, "{} does not start with this configuration", report.releases.b);
+        }
+    }
+    if !report.refused.is_empty() {
+        let _ = writeln!(out, "\nRefused by {}", report.releases.b);
+        for refused in &report.refused {
+            let (kind, subject) = (refused.kind.words(), &refused.subject);
+            let _ = writeln!(out, "  {kind} {subject}: {}", refused.reason);
+        }
+    }
+    for (cause, pods) in report.upgrade.iter().flat_map(Upgrade::by_cause) {
+        out.push('\n');
+        out.push_str(&group(cause, &pods, gates));
+    }
+    out.push_str(&not_compared(report));
+    out
+}
+
+/// `2 pods move, 1 becomes pending; 34 are the same`.
+fn summary(upgrade: &Upgrade) -> String {
+    let counted = Effect::ALL.map(|effect| (upgrade.count(effect), effect));
+    let words: Vec<String> = counted
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, effect)| format!("{} {}", count(number, "pod"), verb(effect, number == 1)))
+        .collect();
+    let same = count(upgrade.same.len(), "pod");
+    let is = if upgrade.same.len() == 1 { "ends" } else { "end" };
+    let start = match words.is_empty() {
+        true => "nothing changes for the pods".to_owned(),
+        false => words.join(", "),
+    };
+    let reasons = match upgrade.other_reasons {
+        0 => String::new(),
+        others => format!(" ({others} with other verdicts or scores)"),
+    };
+    format!("{start}; {same} {is} the same{reasons}\n")
+}
+
+fn verb(effect: Effect, one: bool) -> &'static str {
+    match (effect, one) {
+        (Effect::Schedulable, true) => "becomes schedulable",
+        (Effect::Schedulable, false) => "become schedulable",
+        (Effect::Pending, true) => "becomes pending",
+        (Effect::Pending, false) => "become pending",
+        (Effect::Moved, true) => "moves",
+        (Effect::Moved, false) => "move",
+        (Effect::Presence, true) => "is evicted on one side only",
+        (Effect::Presence, false) => "are evicted on one side only",
+        (Effect::Waits, true) => "is pending in another state",
+        (Effect::Waits, false) => "are pending in another state",
+        (Effect::Message, true) => "gets another message",
+        (Effect::Message, false) => "get another message",
+        (Effect::Attempts, true) => "ends the same after other attempts",
+        (Effect::Attempts, false) => "end the same after other attempts",
+    }
+}
+
+/// A cause and its pods.
+fn group(cause: &Cause, pods: &[&PodDifference], gates: Pair<FeatureGates>) -> String {
+    let mut out = match cause.changes.as_slice() {
+        [] => "For a cause that was not found\n".to_owned(),
+        [change] => {
+            format!("Because of {}\n  {}\n", titled(*change, gates), change.sentence())
+        }
+        changes => format!("Because of {} together\n", count(changes.len(), "change")),
+    };
+    match cause.changes.len() {
+        0 | 1 => {}
+        2..=CHANGES => {
+            for change in &cause.changes {
+                let _ = writeln!(out, "  {}: {}", titled(*change, gates), change.sentence());
+            }
+        }
+        _ => {
+            let _ = writeln!(out, "  {}", cause_words(cause));
+        }
+    }
+    if !cause.smallest {
+        out.push_str("  (the search ended at its limit: fewer changes may be enough)\n");
+    }
+    // Pods with the same effect and the same messages are one entry.
+    let mut entries: IndexMap<(Effect, String), Vec<&PodDifference>> = IndexMap::new();
+    for pod in pods {
+        let shared = match pod.effect {
+            Effect::Message => message_words(pod),
+            _ => String::new(),
+        };
+        entries.entry((pod.effect, shared)).or_default().push(pod);
+    }
+    for ((effect, shared), pods) in &entries {
+        out.push_str(&entry(*effect, shared, pods));
+    }
+    out
+}
+
+fn entry(effect: Effect, shared: &str, pods: &[&PodDifference]) -> String {
+    let number = pods.len();
+    let mut out = format!("  {} {}\n", count(number, "pod"), verb(effect, number == 1));
+    if shared.is_empty() {
+        for pod in pods.iter().take(PODS) {
+            let _ = writeln!(out, "    {}", pod_words(pod));
+        }
+    } else {
+        let names: Vec<String> = pods.iter().take(PODS).map(|one| one.pod.to_string()).collect();
+        let _ = writeln!(out, "    {}", names.join(", "));
+    }
+    if number > PODS {
+        let _ = writeln!(out, "    and {} more (-o json lists all)", number - PODS);
+    }
+    if !shared.is_empty() {
+        let _ = writeln!(out, "{shared}");
+    }
+    out
+}
+
+/// `default/web-0: on a → on b`.
+pub fn pod_words(pod: &PodDifference) -> String {
+    let PodDifference { pod: name, end, attempts, .. } = pod;
+    match pod.effect {
+        Effect::Message => format!("{name}: {:?} → {:?}", pod.message.a, pod.message.b),
+        Effect::Attempts if attempts.differs() => {
+            format!("{name}: {} → {}", count(attempts.a, "attempt"), count(attempts.b, "attempt"))
+        }
+        Effect::Attempts => format!("{name}: {}", end.b),
+        _ => format!("{name}: {} → {}", end.a, end.b),
+    }
+}
+
+fn message_words(pod: &PodDifference) -> String {
+    let side = |text: &str| if text.is_empty() { "no message".to_owned() } else { text.to_owned() };
+    format!("    before: {}\n    after:  {}", side(&pod.message.a), side(&pod.message.b))
+}
+
+/// `TaintMessageFixed and DynamicResourceAllocation`.
+pub fn cause_words(cause: &Cause) -> String {
+    let names: Vec<&str> = cause.changes.iter().map(|change| change.name()).collect();
+    match names.split_last() {
+        None => "a cause that was not found".to_owned(),
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, names)) => format!("{} and {last}", names.join(", ")),
+    }
+}
+
+/// The change with what it belongs to and since when.
+fn titled(change: Change, gates: Pair<FeatureGates>) -> String {
+    match change {
+        Change::Switch(switch) => {
+            let requests = switch.pull_requests().iter();
+            let requests: String = requests.map(|number| format!(", #{number}")).collect();
+            format!("{switch} ({}, {}{requests})", switch.part(), switch.since())
+        }
+        Change::Gate(gate) => {
+            let state = |gates: FeatureGates| if gates.enabled(gate) { "on" } else { "off" };
+            format!("{gate} (feature gate, {} → {})", state(gates.a), state(gates.b))
+        }
+    }
+}
+
+/// What kubestep cannot show.
+fn not_compared(report: &UpgradeReport) -> String {
+    if report.listed.is_empty() {
+        return String::new();
+    }
+    let mut out = "\nNot compared: kubestep decides alike on both sides\n".to_owned();
+    for switch in &report.listed {
+        let drawn = report.upgrade.as_ref().filter(|_| *switch == Switch::FirstOfEqualTotals);
+        let concerned = drawn.map(|upgrade| match upgrade.drawn {
+            0 => " No pod had such nodes.".to_owned(),
+            1 => " 1 pod had such nodes.".to_owned(),
+            number => format!(" {number} pods had such nodes."),
+        });
+        let (part, since, about) = (switch.part(), switch.since(), switch.sentence());
+        let concerned = concerned.unwrap_or_default();
+        let _ = writeln!(out, "  {switch} ({part}, {since}): {about}{concerned}");
+    }
+    out
+}
