@@ -89,7 +89,8 @@ fn verdict(why: &Why) -> String {
     let refused = why.ahead.iter().any(Ahead::refuses);
     match (&why.place, why.basis) {
         (Place::Bound { node } | Place::Waiting { node, .. }, Basis::Cycle { cycle }) => {
-            format!("In cycle {cycle} it fit {}; {node} was selected.", of(fits, all))
+            let scored = scored(why, fits).unwrap_or_default();
+            format!("In cycle {cycle} it fit {}{scored}; {node} was selected.", of(fits, all))
         }
         (Place::Bound { .. } | Place::Ended { .. }, Basis::Now) => {
             let margin = margin(why, true);
@@ -107,6 +108,12 @@ fn verdict(why: &Why) -> String {
         _ if all == 1 => "It does not fit the only node.".to_owned(),
         _ => format!("It fits none of the {}.", count(all, "node")),
     }
+}
+
+/// How many nodes were scored, if the cycle stopped before it found all that fit.
+fn scored(why: &Why, fits: usize) -> Option<String> {
+    let scored = why.placement.as_ref()?.ranking.len();
+    (1 < scored && scored < fits).then(|| format!(" ({scored} scored)"))
 }
 
 fn of(fits: usize, all: usize) -> String {
