@@ -22,9 +22,9 @@ pub(super) struct Demo {
     #[arg(long)]
     list: bool,
     #[command(flatten)]
-    view: View,
-    #[command(flatten)]
     scheduler: Scheduler,
+    #[command(flatten)]
+    view: View,
     #[command(flatten)]
     memory: Memory,
 }

@@ -13,6 +13,7 @@ use crate::cli::tries::Tries;
 use crate::cli::waiting::Steps;
 use crate::report::add_version;
 use crate::report::fixes as report_fixes;
+use crate::report::new_nodes as report_new_nodes;
 use crate::report::outcome;
 use crate::report::why::{self as report, Detail};
 use kubestep_api::intern::Symbol;
@@ -21,6 +22,7 @@ use kubestep_cluster::World;
 use kubestep_config::{FeatureGates, suggest};
 use kubestep_debug::Session;
 use kubestep_debug::fix::{self, Fixes, Limits};
+use kubestep_debug::new_node::{self, NewNodes};
 use kubestep_debug::why::{Why, ask};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
@@ -46,6 +48,10 @@ pub(super) struct Explain {
     /// Search for the smallest changes that make the pod fit; each is tried on a copy
     #[arg(long, conflicts_with_all = ["node", "why_not"])]
     fix: bool,
+    /// Try nodes that could be created, each on a copy: of NodePools, of cluster-autoscaler's node
+    /// groups, and copies of existing nodes
+    #[arg(long, conflicts_with_all = ["node", "why_not"])]
+    new_node: bool,
     /// Run at most this many scheduling cycles first, for the pods ahead in the queue
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     max_cycles: usize,
@@ -75,6 +81,17 @@ enum Output {
     Yaml,
 }
 
+/// What is printed.
+struct Answer<'a> {
+    why: &'a Why,
+    /// What would help, if it was searched.
+    fixes: Option<Fixes>,
+    /// Which new nodes would take the pod, if that was asked.
+    nodes: Option<NewNodes>,
+    /// The version and the feature gates that decided.
+    gates: FeatureGates,
+}
+
 impl Subcommand for Explain {
     const NAME: &'static str = "explain";
 
@@ -91,8 +108,9 @@ impl Subcommand for Explain {
             .with_context(|| format!("{pod} was evicted or deleted in the meantime"))?;
         self.not_reached(&why, ran).into_iter().for_each(kubestep_output::line);
         let fixes = self.fix.then(|| fixes(&session, &start, pod, &steps));
+        let nodes = self.new_node.then(|| new_nodes(&session, pod, &steps)).flatten();
         let gates = *session.world().scheduler().features();
-        self.show(&why, fixes.as_ref(), gates)?;
+        self.show(&Answer { why: &why, fixes, nodes, gates })?;
         Ok(if why.is_schedulable() { Exit::Fine } else { Exit::Unschedulable })
     }
 }
@@ -132,17 +150,14 @@ impl Explain {
         ))
     }
 
-    fn show(&self, why: &Why, fixes: Option<&Fixes>, gates: FeatureGates) -> Result<()> {
+    fn show(&self, answer: &Answer) -> Result<()> {
         let symbol = |name: &Option<String>| name.as_deref().map(Symbol::new);
         let wide = self.output == Output::Wide;
         let detail = Detail { wide, node: symbol(&self.node), why_not: symbol(&self.why_not) };
         kubestep_output::print(&match self.output {
-            Output::Text | Output::Wide => {
-                let fixes = fixes.map(|fixes| format!("\n{}", report_fixes::text(fixes)));
-                report::text(why, &detail) + &fixes.unwrap_or_default()
-            }
-            Output::Json => format::json(&value(why, fixes, gates)),
-            Output::Yaml => format::yaml(&value(why, fixes, gates)),
+            Output::Text | Output::Wide => answer.text(&detail),
+            Output::Json => format::json(&answer.value()),
+            Output::Yaml => format::yaml(&answer.value()),
         })?;
         Ok(())
     }
@@ -182,6 +197,14 @@ pub(super) fn fixes(session: &Session, start: &World, pod: NamespacedName, steps
     fixes
 }
 
+/// Tries the nodes that could be created.
+fn new_nodes(session: &Session, pod: NamespacedName, steps: &Steps) -> Option<NewNodes> {
+    let interrupt = steps.and_interrupt("stops");
+    let words = |tried, most| format!("{tried} of {most} new nodes tried{interrupt}");
+    let mut go_on = |tried, most| steps.go_on(tried, most);
+    steps.show(words, || new_node::new_nodes(session.world(), pod, &mut go_on))
+}
+
 /// Whether the run is cheap enough to repeat for each fix. Otherwise fixes are checked on the state
 /// after it.
 fn is_cheap(session: &Session) -> bool {
@@ -190,14 +213,26 @@ fn is_cheap(session: &Session) -> bool {
     cost.sum::<usize>() <= CHEAP
 }
 
-/// The answer as JSON.
-fn value(why: &Why, fixes: Option<&Fixes>, gates: FeatureGates) -> Value {
-    let mut value = report::value(why);
-    add_version(&mut value, gates);
-    if let (Some(fields), Some(fixes)) = (value.as_object_mut(), fixes) {
-        fields.insert("fixes".to_owned(), report_fixes::value(fixes));
+impl Answer<'_> {
+    fn text(&self, detail: &Detail) -> String {
+        let fixes = self.fixes.as_ref().map(|fixes| format!("\n{}", report_fixes::text(fixes)));
+        let nodes = |nodes| format!("\n{}", report_new_nodes::text(nodes, detail.wide));
+        let nodes = self.nodes.as_ref().map(nodes);
+        report::text(self.why, detail) + &fixes.unwrap_or_default() + &nodes.unwrap_or_default()
     }
-    value
+
+    fn value(&self) -> Value {
+        let mut value = report::value(self.why);
+        add_version(&mut value, self.gates);
+        if let Some(fields) = value.as_object_mut() {
+            let fixes = self.fixes.as_ref().map(|fixes| ("fixes", report_fixes::value(fixes)));
+            let nodes =
+                self.nodes.as_ref().map(|nodes| ("newNodes", report_new_nodes::value(nodes)));
+            let more = fixes.into_iter().chain(nodes);
+            fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
+        }
+        value
+    }
 }
 
 /// The pending pod, if there is only one.

@@ -26,7 +26,7 @@ use crate::tui::loading::Waited;
 use crate::tui::settings::{self, InterfaceOptions, InterfaceSettings};
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
-use kubestep_api::{Object, Time};
+use kubestep_api::{Object, Provisioning, Time};
 use kubestep_cluster::schedulers::{PodReports, Schedulers};
 use kubestep_cluster::{World, workload};
 use kubestep_config as config;
@@ -293,7 +293,7 @@ pub(super) struct Built {
 
 /// Loads what was read into a new cluster.
 pub(super) fn world(
-    read: kubestep_source::Input,
+    mut read: kubestep_source::Input,
     input: &Input,
     (reach, writes): (Reach, Writes),
     adapt: impl FnOnce(&mut ResolvedConfig) -> Vec<String>,
@@ -332,6 +332,7 @@ pub(super) fn world(
         world.write_elsewhere();
     }
     world.set_schedulers(schedulers(&read));
+    world.set_provisioning(provisioning(&mut read, input)?);
     let objects = read.objects.into_iter().map(|loaded| loaded.object);
     if let Some(now) = read.listed_at {
         world.begin_at(now, objects.len());
@@ -341,6 +342,17 @@ pub(super) fn world(
         notices.extend(kubestep_cluster::load(&mut world, objects));
     }
     Ok(Built { world, notices, idle_workload })
+}
+
+/// Where new nodes come from, by the input and by the files beside it.
+fn provisioning(read: &mut kubestep_source::Input, input: &Input) -> Result<Provisioning> {
+    let mut known = std::mem::take(&mut read.provisioning);
+    if !input.instance_types.is_empty() {
+        let progress = Progress::with_limit(input.input_limit);
+        let more = kubestep_source::read(&input.instance_types, &Filter::default(), &progress);
+        known.merge(more.context("--instance-types")?.provisioning);
+    }
+    Ok(known)
 }
 
 /// What the input shows of the cluster's own schedulers, if it says when it was read.

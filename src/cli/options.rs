@@ -36,6 +36,12 @@ pub struct Input {
     pub until: Option<String>,
     #[command(flatten)]
     pub cluster: Cluster,
+    /// Also read where new nodes come from: a catalogue of instance types with prices, as
+    /// karpenter's kwok provider has it, NodePools, NodeClaims, NodeOverlays, DaemonSets, a
+    /// snapshot or the status of cluster-autoscaler; may be repeated. They serve --new-node and
+    /// --fix; -f reads them too
+    #[arg(long, value_name = "FILE")]
+    pub instance_types: Vec<PathBuf>,
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     pub namespaces: Vec<String>,

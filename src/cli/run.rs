@@ -16,11 +16,13 @@ use crate::cli::stops;
 use crate::cli::survive;
 use crate::cli::trace_file::TraceFile;
 use crate::cli::tries::{Added, HEADING, Tries};
+use crate::cli::waiting::Steps;
 use crate::report;
 use crate::report::run::{self, RunReport};
 use crate::report::timings::Timings;
 use crate::report::usage::Usage;
 use kubestep_debug::capacity::{Capacity, capacity};
+use kubestep_debug::new_node::{self, Supply};
 use kubestep_debug::{Ran, Session};
 use kubestep_output::clean::clean;
 use kubestep_output::document::json_line;
@@ -76,6 +78,10 @@ pub(super) struct Run {
     /// print what becomes of the pods; exit code 1 if some then have no node
     #[arg(long, value_name = "KEY", conflicts_with_all = ["capacity", "timings", "trace", "breaks"])]
     survive: Option<String>,
+    /// Also report which new nodes would take the pods that stay pending, and how many: of
+    /// NodePools, of cluster-autoscaler's node groups, and copies of existing nodes
+    #[arg(long, conflicts_with_all = ["survive", "timings"])]
+    new_node: bool,
     #[command(flatten)]
     tries: Tries,
     /// Report how many more pods of each workload in --pod would fit after the run, and what stops
@@ -108,6 +114,9 @@ impl Subcommand for Run {
     /// Schedules the whole queue and prints the result, or the times taken.
     fn run(&self) -> Result<Exit> {
         let started = Instant::now();
+        if self.new_node && !matches!(self.output, Output::Text | Output::Json | Output::Yaml) {
+            bail!("--new-node prints text, json or yaml");
+        }
         let opened = session(&self.input, &self.tries, self.percentage_of_nodes_to_score)?;
         let load_s = started.elapsed().as_secs_f64();
         self.tell(&opened.notices);
@@ -133,6 +142,7 @@ impl Subcommand for Run {
         let mut report = RunReport::new(&session, before);
         report.notices = [opened.notices, notices].concat();
         report.capacity = self.capacity(&session, &opened.added)?;
+        report.new_nodes = self.new_node.then(|| new_nodes(&session));
         match self.timings {
             true => kubestep_output::print(&json_line(
                 &Timings::new(&session, load_s, cycle_s).to_json(),
@@ -141,6 +151,15 @@ impl Subcommand for Run {
         }
         Ok(exit_of(&report))
     }
+}
+
+/// Tries the nodes that could be created for the pending pods.
+fn new_nodes(session: &Session) -> Supply {
+    let steps = Steps::watch();
+    let interrupt = steps.and_interrupt("stops");
+    let words = |tried, most| format!("{tried} of {most} new nodes tried{interrupt}");
+    let mut go_on = |tried, most| steps.go_on(tried, most);
+    steps.show(words, || new_node::supply(session.world(), &mut go_on))
 }
 
 impl Run {

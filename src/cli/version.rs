@@ -88,10 +88,14 @@ impl Scheduler {
         let recorded = recorded(captured, &mut notices);
         let release = self.version.kube_version.as_ref().unwrap_or(&recorded).clone();
         if self.version.kube_version.is_none() && release.version != KubeVersion::default() {
-            notices.push(format!(
-                "decides as kube-scheduler {}, because that is the version of the cluster ({})",
-                release.version, release.asked
-            ));
+            let (version, asked) = (release.version, &release.asked);
+            notices.push(match captured.kube_version {
+                Some(_) => format!("decides as kube-scheduler {version}, which the input names"),
+                None => format!(
+                    "decides as kube-scheduler {version}, because that is the version of the \
+                     cluster ({asked})"
+                ),
+            });
         }
         notices.extend(release.notices());
         let mut gates = self.defaults(&release, captured)?;

@@ -5,6 +5,7 @@ pub mod diff;
 pub mod disruption;
 pub mod fixes;
 pub mod groups;
+pub mod new_nodes;
 pub mod outcome;
 pub mod outline;
 pub mod page;

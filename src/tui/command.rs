@@ -86,6 +86,8 @@ pub enum Command {
     WhyView(NamespacedName),
     /// Searches the smallest changes that would make a pod fit.
     Fixes(NamespacedName),
+    /// Which new nodes would take a pod.
+    NewNodes(NamespacedName),
     /// Explains what a cycle found on a node, with causes and formulas.
     ExplainNode(u64, Symbol),
     /// Folds or unfolds a line of an outline.

@@ -21,6 +21,8 @@ pub struct CommandResult {
     pub stopped: bool,
     /// The view that shows the new position best, after a step into or within a cycle.
     pub look_at: Option<ViewId>,
+    /// Windows show what was before: another branch is on screen.
+    pub closes_windows: bool,
     /// A window to open.
     pub window: Option<WindowContent>,
     /// An object to open in the editor.

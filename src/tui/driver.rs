@@ -171,6 +171,7 @@ impl Driver {
             Command::Why(pod) => self.why(*pod),
             Command::ExplainNode(cycle, node) => self.why_node(*cycle, *node),
             Command::Fixes(pod) => self.fixes(*pod),
+            Command::NewNodes(pod) => self.new_nodes(*pod),
             Command::WhyView(pod) => self.why_view(*pod),
             Command::Fold(outline, key) => self.fold(*outline, *key),
         }

@@ -123,9 +123,11 @@ fn leading_name(text: &str) -> (&str, &str) {
 /// `lines` in `columns` terminal columns.
 pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
     let mut out = Vec::new();
+    let widest = lines.iter().map(|line| width(&line.label)).max().unwrap_or(0);
+    let labels = widest.clamp(LABEL, (columns / 3).max(LABEL));
     for line in lines {
         let label =
-            if line.label.is_empty() { String::new() } else { format!("{:<LABEL$} ", line.label) };
+            if line.label.is_empty() { String::new() } else { format!("{:<labels$} ", line.label) };
         let rest = columns.saturating_sub(width(&label)).max(10);
         let rows = match line.label.is_empty() && is_table_row(&line.text) {
             true => vec![whole_cells(&clean(&line.text), rest).to_owned()],

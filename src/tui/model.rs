@@ -383,7 +383,7 @@ pub struct PodRow {
 pub enum PodPlace {
     /// Bound to a node.
     Node(Symbol),
-    /// HoldReason at Permit, with room kept on a node.
+    /// Held at Permit, with room reserved on a node.
     Waiting(Symbol),
     /// In a queue.
     Queue(QueueName),

@@ -1,5 +1,6 @@
 //! One frame: the lines around the view, the view's two panes, windows and the prompt over it.
 
+use kubestep_config::ExtensionPoint;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -124,11 +125,26 @@ fn as_of(view: ViewId, model: &Model) -> Option<String> {
     if let Some((done, all)) = model.going_back {
         return Some(format!("going back: {done} of {all} steps"));
     }
+    if is_ahead(view, model) {
+        return Some("after this step".into());
+    }
     let past = view.spec().part.shows_cluster() && !model.at_end;
     past.then(|| match model.cycle() {
         Some(cycle) => format!("as of cycle {}", cycle.cycle),
         None => "as loaded".into(),
     })
+}
+
+/// Whether the view shows what the cycle does only after the step in which the debugger stands.
+fn is_ahead(view: ViewId, model: &Model) -> bool {
+    let of_view = match view {
+        ViewId::Filter => ExtensionPoint::Filter,
+        ViewId::Scores => ExtensionPoint::Score,
+        ViewId::Preemption => ExtensionPoint::PostFilter,
+        _ => return false,
+    };
+    let stands = model.stepped_frame().filter(|_| model.is_under_way());
+    stands.is_some_and(|frame| frame.point.is_none_or(|at| at.index() < of_view.index()))
 }
 
 /// `─ Filter of default/web ─ 38/5000 ─ /gpu ─ failures ───`

@@ -32,7 +32,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// Most that is copied: base64 makes it 100,000 bytes, where several terminals stop.
 const CLIPBOARD_BYTES: usize = 74_994;
 
-/// Whether the terminal is in our hands. HoldReason while writing, so that giving it back waits for the write.
+/// Whether the terminal is in our hands. Held while writing, so that giving it back waits for the write.
 static OWNED: Mutex<bool> = Mutex::new(false);
 static PANIC_HOOK: Once = Once::new();
 

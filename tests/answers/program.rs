@@ -68,6 +68,7 @@ pub fn explain(input: Input<'_>, pod: &str) -> Result<Value, String> {
     let (world, limits) = (session.world(), Limits::default());
     let fixes = fix::fixes(world, &start, key(pod), limits, &mut |_, _| true);
     let mut answer = report::why::value(&why);
+    report::add_version(&mut answer, *session.world().scheduler().features());
     answer["fixes"] = report::fixes::value(&fixes);
     Ok(answer)
 }

@@ -19,6 +19,7 @@ mod foreign;
 mod harness;
 mod kube_version;
 mod mcp;
+mod new_node;
 mod odd;
 mod options;
 mod packaging;

@@ -109,6 +109,8 @@ fn calls() -> Vec<(&'static str, Value, &'static str)> {
         ("explain", json!({"story": "tainted"}), "is pending"),
         ("why_not", json!({"story": "tour", "pod": "web-1", "node": "b-0"}), "b-0"),
         ("fix", json!({"story": "tour", "pod": "default/database"}), "disktype=ssd"),
+        ("new_node", json!({"story": "node-pools", "pod": "checkout"}), "NodePool spare"),
+        ("new_nodes", json!({"story": "node-pools"}), "1 new node takes the pending pod"),
         ("what_if", json!({"story": "tour", "edits": ["uncordon node b-1"]}), "b-1"),
         ("diff", json!({"story": "tour", "feature_gates_b": "PodTopologySpread=false"}), ""),
         ("capacity", json!({"story": "tour", "manifest": manifest}), "tried"),

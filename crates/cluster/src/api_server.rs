@@ -13,7 +13,7 @@ use crate::remote::{Answer, Outgoing, Question, Remote, Written};
 use crate::schedulers::Schedulers;
 use kubestep_api::admission::identify;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Node, Object, ObjectKey, Pod, Time, defaults};
+use kubestep_api::{Kind, Node, Object, ObjectKey, Pod, Provisioning, Time, defaults};
 use kubestep_framework::host::{ApiEvent, ExtenderCall};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
@@ -55,6 +55,8 @@ pub struct ApiServer {
     pub(super) disruptions: Option<Arc<Disruptions>>,
     /// What is known of the schedulers of the real cluster.
     pub(super) schedulers: Arc<Schedulers>,
+    /// Where new nodes come from.
+    pub(super) provisioning: Arc<Provisioning>,
 }
 
 impl ApiServer {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, Time, defaults};
+use kubestep_api::{Kind, Object, Provisioning, Time, defaults};
 use kubestep_config::{FeatureGates, ResolvedConfig};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
@@ -95,6 +95,16 @@ impl World {
     /// The API server, for draining what it recorded or setting the function that calls extenders.
     pub fn api_mut(&mut self) -> &mut ApiServer {
         &mut self.api
+    }
+
+    /// Where new nodes come from.
+    pub fn provisioning(&self) -> &Arc<Provisioning> {
+        &self.api.provisioning
+    }
+
+    /// Takes over what is known about where new nodes come from.
+    pub fn set_provisioning(&mut self, provisioning: Provisioning) {
+        self.api.provisioning = provisioning.into();
     }
 
     /// Creates an object, with the API's defaults. The clock advances by one millisecond before

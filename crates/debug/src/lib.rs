@@ -93,6 +93,7 @@ pub mod frames;
 pub mod input;
 pub mod ledger;
 pub mod margin;
+pub mod new_node;
 pub mod preview;
 pub mod session;
 pub mod timeline;

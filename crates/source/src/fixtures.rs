@@ -49,6 +49,7 @@ stories! {
     "device-taken": "the GPU that is large enough is allocated to another claim",
     "gang-short": "all or nothing, and not enough capacity for all",
     "cordoned": "every node is cordoned",
+    "node-pools": "every node is full, and one of karpenter's pools can create one that fits",
     "zone-loss": "which zone or node can be lost, and which budget delays a drain",
 }
 

@@ -1,7 +1,7 @@
 //! The text of one object within a file, and its decoding.
 
 use super::fields::OddField;
-use super::{LIMITS, fields};
+use super::{LIMITS, fields, provisioning};
 use kubestep_api::decode::{
     DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error,
 };
@@ -95,6 +95,8 @@ pub(super) enum Outcome {
     Object(Object, Vec<((usize, usize), OddField)>),
     /// Of a kind that the scheduler does not read.
     Unread(Symbol),
+    /// The same, of a kind that says where new nodes come from.
+    Provisioning(Symbol, serde_json::Value),
     /// The text of a scheduler configuration.
     SchedulerConfig(String),
     /// A field that describes the capture, as written.
@@ -166,7 +168,7 @@ impl Expected {
 impl Item<'_> {
     pub fn decode(&self, is_checked: bool) -> Result<Outcome, DecodeError> {
         let kind = match self.expected {
-            Expected::Unread(kind) => return Ok(Outcome::Unread(kind)),
+            Expected::Unread(kind) => return Ok(self.unread(kind)),
             Expected::SchedulerConfig => return Ok(self.scheduler_config()),
             Expected::Note(note) => return Ok(Outcome::Note(note, self.text())),
             Expected::Anything => None,
@@ -194,7 +196,20 @@ impl Item<'_> {
             }
             Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => self.scheduler_config(),
             Decoded::Unread(kind) if is_list(&kind) => Outcome::Nothing,
-            Decoded::Unread(kind) => Outcome::Unread(kind),
+            Decoded::Unread(kind) => self.unread(kind),
+        }
+    }
+
+    fn unread(&self, kind: Symbol) -> Outcome {
+        let is_read = match &self.content {
+            Content::Json { text, .. } | Content::Yaml { text, .. } => {
+                provisioning::is_read(&kind, text)
+            }
+            Content::Value(value) => provisioning::is_read(&kind, &value.to_string()),
+        };
+        match is_read.then(|| self.value()) {
+            Some(Ok(value)) => Outcome::Provisioning(kind, value),
+            _ => Outcome::Unread(kind),
         }
     }
 

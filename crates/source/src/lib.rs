@@ -24,6 +24,7 @@ mod json;
 mod manifests;
 mod piece;
 mod progress;
+mod provisioning;
 mod reader;
 pub mod recording;
 mod shapes;
@@ -54,7 +55,7 @@ pub use recording::Recording;
 use files::File;
 use item::{Item, Outcome};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, ObjectKey, Time, admission};
+use kubestep_api::{Object, ObjectKey, Provisioning, Time, admission};
 use piece::Piece;
 use reader::Reader;
 
@@ -118,6 +119,8 @@ pub struct Input {
     pub manifests: Vec<Manifest>,
     /// Files that other tools wrote.
     pub foreign: Vec<Foreign>,
+    /// Where new nodes come from.
+    pub provisioning: Provisioning,
     /// A capture's own description.
     pub captured: Captured,
     /// The changes after the lists, if the input is a recording.
@@ -276,6 +279,7 @@ impl<'a> Reading<'a> {
             self.items(&file, &contents.items, 0)?;
             let manifest = |value| Manifest { file: file.name.clone(), value };
             self.input.manifests.extend(contents.manifests.into_iter().map(manifest));
+            self.input.provisioning.merge(contents.provisioning);
             self.input.foreign.push(format.about(&file.name, contents.notes));
             self.files.push(file);
             return Ok(());
@@ -412,6 +416,13 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
             }
         }
         Outcome::Unread(kind) => *input.skipped.entry(kind).or_default() += 1,
+        Outcome::Provisioning(kind, value) => {
+            let taken = provisioning::take(&mut input.provisioning, kind, value);
+            if !taken.as_ref().is_ok_and(|is_all| *is_all) {
+                *input.skipped.entry(kind).or_default() += 1;
+            }
+            input.warnings.extend(taken.err());
+        }
         Outcome::SchedulerConfig(text) => match &input.scheduler_config {
             None => input.scheduler_config = Some(SchedulerConfigText { text, origin }),
             Some(first) => input.warnings.push(format!(

@@ -149,6 +149,12 @@ const POD: &[Parameter] = &[Parameter::new(
 const NODE: &[Parameter] =
     &[Parameter::required("node", Form::Text("--why-not"), "The node that the pod is not on")];
 
+const INSTANCE_TYPES: &[Parameter] = &[Parameter::new(
+    "instance_types",
+    Form::Texts("--instance-types"),
+    "Files that say where new nodes come from: a catalogue of instance types with prices, NodePools, NodeClaims, DaemonSets, a snapshot of cluster-autoscaler",
+)];
+
 const EXPLAIN: &str = include_str!("../../../schema/explain.v1.json");
 const RUN: &str = include_str!("../../../schema/run.v1.json");
 
@@ -183,8 +189,24 @@ pub(super) const TOOLS: &[Tool] = &[
         title: "What is the smallest change that makes a pod fit?",
         description: "Searches the smallest changes to pod, nodes, volumes or budgets that make a pending pod fit, and tries each on a copy of the cluster. Explains the pod as well. May take long on large clusters.",
         command: &["explain", "--fix"],
-        arguments: &[POD, INPUT, PODS, CYCLES],
+        arguments: &[POD, INPUT, INSTANCE_TYPES, PODS, CYCLES],
         schema: EXPLAIN,
+    },
+    Tool {
+        name: "new_node",
+        title: "Which new node would take a pod?",
+        description: "Tries nodes that could be created, of karpenter's NodePools, of cluster-autoscaler's groups and copies of existing nodes, each on a copy of the cluster: which fit, at which price, and what rejects the others. Explains the pod as well.",
+        command: &["explain", "--new-node"],
+        arguments: &[POD, INPUT, INSTANCE_TYPES, PODS, CYCLES],
+        schema: EXPLAIN,
+    },
+    Tool {
+        name: "new_nodes",
+        title: "How many new nodes do all pending pods need?",
+        description: "Schedules everything, then tries nodes that could be created for the pods that stay pending: how many pods one takes, how many such nodes are needed, a mix of nodes with its price, and why the others stay pending.",
+        command: &["run", "--new-node"],
+        arguments: &[INPUT, INSTANCE_TYPES, PODS, MAYBE_EDITS, CYCLES],
+        schema: RUN,
     },
     Tool {
         name: "what_if",

@@ -5,7 +5,8 @@
 use kubestep_config::features::parse_bool;
 use kubestep_config::{Feature, FeatureGateError};
 
-/// The feature gates of kube-scheduler 1.36, one per line.
+/// The feature gates of kube-scheduler 1.31 to 1.36, one per line; those that concern decisions may be
+/// missing.
 const KNOWN: &str = include_str!("gates.txt");
 /// The gate for CBOR at the serving port, and the one for its stage.
 const CBOR: [&str; 2] = ["CBORServingAndStorage", "AllAlpha"];
@@ -72,6 +73,8 @@ mod tests {
         let gates = read(&["kube:MemoryQoS=true,GangScheduling=true", "Typo=true"]).unwrap();
         assert_eq!(gates.scheduler.as_deref(), Some("GangScheduling=true,Typo=true"));
         assert_eq!(gates.idle, ["MemoryQoS"]);
+        let of_older_versions = read(&["CPUManager=true"]).unwrap();
+        assert_eq!(of_older_versions.idle, ["CPUManager"]);
         let of_the_server = read(&["AllowUnsafeMalformedObjectDeletion=true"]).unwrap();
         assert_eq!(of_the_server.idle, ["AllowUnsafeMalformedObjectDeletion"]);
         assert_eq!(read(&[]).unwrap().scheduler, None);

@@ -19,6 +19,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
@@ -122,11 +123,10 @@ impl Subcommand for Schedule {
             open::require_screen()?;
         }
         let (target, log) = (self.target()?, Log::new(self.verbosity));
-        let link = cluster::runtime()?.block_on(Link::new(target.clone()));
-        let link = link.map_err(cluster::explained)?;
+        let (link, server_version) = self.link(&target)?;
         // Errors in the configuration are reported before anything is asked or served.
         let mut nothing = kubestep_source::Input::default();
-        nothing.captured.server_version = self.server_version(&link)?;
+        nothing.captured.server_version = server_version;
         let configured = self.build(nothing, Reach::Nothing)?.world;
         let election = match self.dry_run {
             true => None,
@@ -220,16 +220,17 @@ impl Schedule {
         Ok(Target { server: self.master.clone(), ..cluster::target(&options)? })
     }
 
-    /// The version of the API server, if the options leave the scheduler's to it. Empty as long as
-    /// it does not answer.
-    fn server_version(&self, link: &Link) -> Result<String> {
-        if self.version.kube_version.is_some() {
-            return Ok(String::new());
-        }
-        let asked = cluster::runtime()?.block_on(async {
-            tokio::time::timeout(PATIENCE, kubestep_live::server_version(link)).await
-        });
-        Ok(asked.ok().and_then(Result::ok).unwrap_or_default())
+    /// The link to the API server, and its version if the options leave the scheduler's to it. That
+    /// is empty as long as the server does not answer.
+    fn link(&self, target: &Target) -> Result<(Link, String)> {
+        cluster::runtime()?.block_on(async {
+            let link = Link::new(target.clone()).await.map_err(cluster::explained)?;
+            if self.version.kube_version.is_some() {
+                return Ok((link, String::new()));
+            }
+            let version = timeout(PATIENCE, kubestep_live::server_version(&link)).await;
+            Ok((link, version.ok().and_then(Result::ok).unwrap_or_default()))
+        })
     }
 
     fn gates(&self) -> Result<Gates> {

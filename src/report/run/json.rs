@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::RunReport;
+use crate::report::new_nodes;
 use crate::report::outcome::{Pending, Placed};
 use crate::report::usage::{NodeUsage, Usage, exact};
 use crate::report::{add_version, disruption};
@@ -34,6 +35,9 @@ pub fn run(report: &RunReport) -> Value {
     add_version(&mut value, report.gates);
     if let Some(disruption) = &report.disruption {
         value["disruption"] = disruption::json(disruption);
+    }
+    if let Some(supply) = &report.new_nodes {
+        value["newNodes"] = new_nodes::supply_value(supply);
     }
     value
 }

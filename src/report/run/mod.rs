@@ -12,6 +12,7 @@ use crate::report::usage::Usage;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_debug::capacity::Capacity;
+use kubestep_debug::new_node::Supply;
 
 /// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,6 +35,8 @@ pub struct RunReport {
     pub capacity: Vec<Capacity>,
     /// The version and the feature gates that decided.
     pub gates: FeatureGates,
+    /// Which new nodes would take the pending pods, if requested.
+    pub new_nodes: Option<Supply>,
     /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
 }
@@ -51,6 +54,7 @@ impl RunReport {
             disruption: DisruptionReport::new(session),
             capacity: Vec::new(),
             gates: *session.world().scheduler().features(),
+            new_nodes: None,
             notices: Vec::new(),
         }
     }

@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::RunReport;
 use crate::report::disruption;
+use crate::report::new_nodes;
 use crate::report::usage::Usage;
 use kubestep_api::words::count;
 use kubestep_debug::capacity::Capacity;
@@ -30,6 +31,10 @@ pub fn run(report: &RunReport) -> String {
     for entry in &report.capacity {
         text.push('\n');
         text.push_str(&capacity(entry));
+    }
+    if let Some(supply) = &report.new_nodes {
+        text.push('\n');
+        text.push_str(&new_nodes::supply(supply));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use super::{names, placement};
 use kubestep_api::words::count;
-use kubestep_debug::why::{Ahead, Basis, Place, Problem, ProblemKind, Why};
+use kubestep_debug::why::{Ahead, Basis, NodeWhy, Place, Problem, ProblemKind, Why};
 use kubestep_framework::record::QueueName;
 
 /// The head of the answer.
@@ -80,6 +80,22 @@ fn ahead(ahead: &Ahead) -> Vec<String> {
     vec![format!("  {} narrows the search to {nodes}", ahead.plugin)]
 }
 
+/// On how many nodes it fit, of those that were evaluated; the others were looked at afterwards.
+fn of_evaluated(why: &Why) -> String {
+    let is_other = |node: &&NodeWhy| node.seen.why_not().is_some();
+    let (fits, all) = (why.fitting().count(), why.nodes.len());
+    let others = why.nodes.iter().filter(is_other).count();
+    let other_fits = why.fitting().filter(is_other).count();
+    match (others, other_fits) {
+        (0, _) => of(fits, all),
+        (_, 0) => format!("{} evaluated", of(fits, all - others)),
+        _ => format!(
+            "{} evaluated, and would fit {other_fits} of the others",
+            of(fits - other_fits, all - others)
+        ),
+    }
+}
+
 fn verdict(why: &Why) -> String {
     let (fits, all) = (why.fitting().count(), why.nodes.len());
     if why.profile.is_none() {
@@ -89,8 +105,7 @@ fn verdict(why: &Why) -> String {
     let refused = why.ahead.iter().any(Ahead::refuses);
     match (&why.place, why.basis) {
         (Place::Bound { node } | Place::Waiting { node, .. }, Basis::Cycle { cycle }) => {
-            let scored = scored(why, fits).unwrap_or_default();
-            format!("In cycle {cycle} it fit {}{scored}; {node} was selected.", of(fits, all))
+            format!("In cycle {cycle} it fit {}; {node} was selected.", of_evaluated(why))
         }
         (Place::Bound { .. } | Place::Ended { .. }, Basis::Now) => {
             let margin = margin(why, true);
@@ -108,12 +123,6 @@ fn verdict(why: &Why) -> String {
         _ if all == 1 => "It does not fit the only node.".to_owned(),
         _ => format!("It fits none of the {}.", count(all, "node")),
     }
-}
-
-/// How many nodes were scored, if the cycle stopped before it found all that fit.
-fn scored(why: &Why, fits: usize) -> Option<String> {
-    let scored = why.placement.as_ref()?.ranking.len();
-    (1 < scored && scored < fits).then(|| format!(" ({scored} scored)"))
 }
 
 fn of(fits: usize, all: usize) -> String {

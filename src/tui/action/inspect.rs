@@ -19,6 +19,9 @@ pub const ACTIONS: &[Action] = &[
     Action::new("fix", &["X"], "The smallest changes that would make the pod fit, each tried on a copy",
         |app, model, _| of_pod(app, model, Command::Fixes)).hint("fix")
         .search("remedy solve suggest unschedulable pending"),
+    Action::new("new-nodes", &[], "Which new node would take the pod: of pools and node groups, or a copy",
+        |app, model, _| of_pod(app, model, Command::NewNodes))
+        .search("karpenter autoscaler nodepool scale up price"),
     Action::new("describe", &["d"], "Everything about the selected row, in one window",
         |app, model, _| app.describe(model)).hint("describe").search("details yaml spec"),
     Action::new("copy", &["y"], "Copy the details of the selected row, as text",

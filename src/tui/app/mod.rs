@@ -111,6 +111,8 @@ pub struct App {
     speed: Speed,
     running: bool,
     searching: bool,
+    /// Windows that were open when the search was asked for.
+    windows_at_search: usize,
     size: (u16, u16),
     status: Option<(Severity, String)>,
     messages: Messages,
@@ -144,6 +146,7 @@ impl App {
             speed: Speed::default(),
             running: false,
             searching: false,
+            windows_at_search: 0,
             size: (80, 24),
             status: None,
             messages: Messages::default(),
@@ -194,7 +197,9 @@ impl App {
     /// Takes over what a request led to.
     pub fn done(&mut self, done: CommandResult) {
         self.running = done.running || self.running && !done.stopped;
-        self.searching |= done.searching;
+        if done.searching {
+            (self.searching, self.windows_at_search) = (true, self.windows.len());
+        }
         self.playing &= !done.stopped;
         if done.decided {
             self.grid(ViewId::Waiting).clear_marks();
@@ -206,6 +211,9 @@ impl App {
         if let Some(view) = done.look_at {
             self.follow(view);
         }
+        if done.closes_windows {
+            self.windows.clear();
+        }
         if let Some(content) = done.window {
             self.open_window(content);
         }
@@ -214,7 +222,8 @@ impl App {
     /// Takes over what a search came to: its window opens, unless somebody reads another one.
     pub fn done_searching(&mut self, done: CommandResult) {
         self.searching = false;
-        let reads = !self.windows.is_empty() || self.prompt.is_some();
+        // A window that was open when the search was asked for is read no more.
+        let reads = self.windows.len() > self.windows_at_search || self.prompt.is_some();
         match done.window {
             Some(WindowContent::Differences(..)) if reads => {
                 self.say(Severity::Info, "the comparison is over; D shows it");

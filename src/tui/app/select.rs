@@ -26,7 +26,7 @@ impl App {
         let revision = self.revision(model);
         let grid = self.grid(view);
         grid.refresh(&*source, revision);
-        if let Some((row, column)) = source.current().filter(|_| follows) {
+        if let Some((row, column)) = follows.then(|| source.current()).flatten() {
             grid.select_key(&*source, source.key(row));
             grid.column = column.unwrap_or(grid.column);
             self.detail_scroll = 0;

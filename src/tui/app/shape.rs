@@ -24,9 +24,12 @@ impl App {
 
     /// The pod that the answer beside the rows is about.
     pub(in crate::tui) fn answered_pod(&self, model: &Model) -> Option<NamespacedName> {
-        let wide = Tier::of(self.size.0) == Tier::Wide;
-        let shown = matches!(self.view, ViewId::Queues | ViewId::Pods | ViewId::Cycle);
-        if !wide || !shown || model.inspected.is_some() {
+        let shown = match Tier::of(self.size.0) {
+            Tier::Wide => matches!(self.view, ViewId::Queues | ViewId::Pods | ViewId::Cycle),
+            // Before the first cycle the few lines tell what one is looking at.
+            _ => self.view == ViewId::Queues && !model.cycles.is_empty(),
+        };
+        if !shown || model.inspected.is_some() {
             return None;
         }
         let key = action::subject(self, model).filter(|key| key.kind == Kind::Pod)?;

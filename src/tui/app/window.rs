@@ -373,7 +373,10 @@ impl App {
         let Some(window) = self.windows.last_mut() else { return false };
         let width = window.size(size).0.saturating_sub(4);
         let source = window.source(width);
-        window.grid.move_by(&*source, lines);
+        match window.content {
+            Content::Lines(_) => window.grid.scroll_by(&*source, lines),
+            _ => window.grid.move_by(&*source, lines),
+        }
         true
     }
 

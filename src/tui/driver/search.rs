@@ -10,12 +10,13 @@ use std::time::Duration;
 use super::Driver;
 use super::difference::RunningComparison;
 use super::task::{BackgroundTask, TaskState};
-use crate::report::fixes;
+use crate::report::{fixes, new_nodes};
 use crate::tui::command::WhatIfCommand;
 use crate::tui::command_result::{CommandResult, WindowContent};
 use kubestep_debug::Position as Frame;
 use kubestep_debug::edit::EditError;
 use kubestep_debug::fix::{self, Fixes, Limits};
+use kubestep_debug::new_node::{self, NewNodes};
 use kubestep_framework::pod::NamespacedName;
 
 /// Without waiting.
@@ -46,6 +47,8 @@ pub(super) struct Tasks {
 pub(super) enum RunningTask {
     /// What would make a pod fit.
     Fixes(FixQuery, BackgroundTask<Fixes>),
+    /// Which new nodes would take a pod.
+    NewNodes(NamespacedName, BackgroundTask<Option<NewNodes>>),
     /// What differs between two branches.
     Difference(RunningComparison),
 }
@@ -96,6 +99,24 @@ impl Driver {
         Ok(RunningTask::Fixes(question, work))
     }
 
+    /// Which new nodes would take the pod at the position.
+    pub(super) fn new_nodes(&mut self, pod: NamespacedName) -> CommandResult {
+        let mut world = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
+        if world.api().objects().pod(pod).is_none() {
+            return super::why::gone(pod);
+        }
+        world.write_here();
+        self.stop_search();
+        let work = BackgroundTask::begin("new nodes", move |progress| {
+            new_node::new_nodes(&world, pod, &mut |tried, of| progress.go_on(tried, of))
+        });
+        match work {
+            Ok(work) => self.tasks.running = Some(RunningTask::NewNodes(pod, work)),
+            Err(error) => return CommandResult::error(format!("cannot search: {error}")),
+        }
+        CommandResult { searching: true, ..CommandResult::default() }
+    }
+
     /// Whether a search is under way: call `search_tick` now and then.
     pub fn is_searching(&self) -> bool {
         self.tasks.running.is_some()
@@ -105,6 +126,7 @@ impl Driver {
     pub fn stop_search(&mut self) {
         match &self.tasks.running {
             Some(RunningTask::Fixes(_, work)) => work.stop(),
+            Some(RunningTask::NewNodes(_, work)) => work.stop(),
             Some(RunningTask::Difference(comparing)) => comparing.stop(),
             None => {}
         }
@@ -118,6 +140,15 @@ impl Driver {
                 TaskState::Running => RunningTask::Fixes(question, work),
                 came => return Some(self.take_found(question, came)),
             },
+            RunningTask::NewNodes(pod, work) => match work.result(NOW) {
+                TaskState::Running => RunningTask::NewNodes(pod, work),
+                TaskState::Done(Some(answer)) => {
+                    let title = format!("Which new node would take {pod}?");
+                    let lines = new_nodes::lines(&answer, false);
+                    return Some(CommandResult::window(WindowContent::Lines(title, lines)));
+                }
+                _ => return Some(without_result()),
+            },
             RunningTask::Difference(comparing) => match self.take_compared(comparing, NOW) {
                 Err(comparing) => RunningTask::Difference(comparing),
                 Ok(done) => return Some(done),
@@ -129,10 +160,7 @@ impl Driver {
     }
 
     fn take_found(&mut self, question: FixQuery, came: TaskState<Fixes>) -> CommandResult {
-        let TaskState::Done(fixes) = came else {
-            let text = "the search ended without a result".to_owned();
-            return CommandResult::error(text);
-        };
+        let TaskState::Done(fixes) = came else { return without_result() };
         let answer = FoundFixes { question, fixes };
         let window = window(&answer);
         self.tasks.fixes = Some(answer);
@@ -163,17 +191,25 @@ impl Driver {
 
 impl RunningTask {
     fn words(&self) -> String {
-        let (question, work) = match self {
-            RunningTask::Fixes(question, work) => (question, work),
+        let (pod, what, is_stopping, progress) = match self {
+            RunningTask::Fixes(question, work) => {
+                (question.pod, "changes", work.is_stopping(), work.progress())
+            }
+            RunningTask::NewNodes(pod, work) => {
+                (*pod, "new nodes", work.is_stopping(), work.progress())
+            }
             RunningTask::Difference(comparing) => return comparing.words(),
         };
-        let pod = question.pod;
-        match (work.is_stopping(), work.progress()) {
+        match (is_stopping, progress) {
             (true, _) => format!("stopping the search for {pod}"),
-            (_, (_, 0)) => format!("searching changes for {pod}; Esc stops"),
-            (_, (tried, of)) => format!("{tried} of {of} changes tried for {pod}; Esc stops"),
+            (_, (_, 0)) => format!("searching {what} for {pod}; Esc stops"),
+            (_, (tried, of)) => format!("{tried} of {of} {what} tried for {pod}; Esc stops"),
         }
     }
+}
+
+fn without_result() -> CommandResult {
+    CommandResult::error("the search ended without a result".to_owned())
 }
 
 fn window(answer: &FoundFixes) -> WindowContent {

@@ -41,7 +41,9 @@ impl Driver {
             }
             WhatIfCommand::Branch(Some(name)) => {
                 let switched = self.branches.switch(&mut self.session, name);
-                switched.map(|()| CommandResult::info(format!("on branch {name}")))
+                let words = format!("on branch {name}");
+                switched
+                    .map(|()| CommandResult { closes_windows: true, ..CommandResult::info(words) })
             }
             WhatIfCommand::Branch(None) => Ok(self.list_branches()),
             WhatIfCommand::Compare(name) => self.compare(name.as_deref()),
@@ -178,7 +180,7 @@ impl Driver {
         let best = best.map(|id| record.nodes.name(*id)).unwrap_or_default();
         let how = match (weight == real, weight) {
             (true, _) => "as configured".to_owned(),
-            (false, _) => "Enter runs with it".to_owned(),
+            (false, _) => "Enter keeps it for the cycles that follow".to_owned(),
         };
         Ok(CommandResult::info(format!("{plugin} weight {weight}: the best is {best}; {how}")))
     }

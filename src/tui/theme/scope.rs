@@ -92,7 +92,7 @@ scopes! {
     VerdictNever = "verdict.never",
     /// Plugin error.
     VerdictError = "verdict.error",
-    /// HoldReason at Permit.
+    /// Held at Permit.
     VerdictWait = "verdict.wait",
     /// A plugin that had nothing to check.
     VerdictSkip = "verdict.skip",

@@ -185,17 +185,21 @@ fn worst(verdicts: impl Iterator<Item = VerdictSign>) -> VerdictSign {
 fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
     let point = ExtensionPoint::Filter;
     let total = cycle.nodes.order.len();
+    let evaluated = cycle.evaluated_nodes;
+    let nodes = match total.saturating_sub(evaluated) {
+        0 => format!("{total} nodes"),
+        _ => format!("{evaluated} evaluated nodes"),
+    };
     let (verdict, words) = match (cycle.filter.plugins.is_empty(), cycle.feasible.len()) {
         (true, _) => (VerdictSign::NotEvaluated, "did not run".to_owned()),
-        (false, 0) => (VerdictSign::Unschedulable, format!("no node of {total} passes")),
-        (false, n) => (VerdictSign::Success, format!("{n} of {total} nodes pass")),
+        (false, 0) => (VerdictSign::Unschedulable, format!("none of {nodes} passes")),
+        (false, n) => (VerdictSign::Success, format!("{n} of {nodes} pass")),
     };
     let words = match cycle.filter.extender.len() {
         0 => words,
         n => format!("{words}, extenders rejected {n}"),
     };
-    let share =
-        (!cycle.filter.plugins.is_empty()).then(|| (cycle.feasible.len(), evaluated(cycle)));
+    let share = (!cycle.filter.plugins.is_empty()).then(|| (cycle.feasible.len(), evaluated));
     rows.push(Row { share, ..Row::new((point, None), verdict, words) });
     for column in &cycle.filter.plugins {
         let (verdict, share, words) = filter_row(cycle, column);
@@ -203,12 +207,8 @@ fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
     }
 }
 
-/// The nodes whose turn came.
-fn evaluated(cycle: &CycleRecord) -> usize {
-    cycle.filter.evaluated.len()
-}
-
-/// What one filter plugin said over all nodes: how many pass, and its reasons.
+/// What one filter plugin said over the evaluated nodes: how many pass, and its reasons. What it
+/// would have said of the others is in the matrix.
 pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> String {
     match filter_row(cycle, column) {
         (_, Some((pass, of)), reasons) => format!("{pass}/{of} pass: {reasons}"),
@@ -224,7 +224,11 @@ fn filter_row(
     let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
     let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
     for node in &cycle.nodes.order {
+        let official = cycle.filter.verdicts.get(*node);
         let Some(id) = column.verdicts.get(*node) else { continue };
+        if official.is_some_and(VerdictId::is_not_evaluated) {
+            continue;
+        }
         asked += usize::from(!id.is_not_evaluated());
         skipped += usize::from(id == VerdictId::SKIPPED);
         if id.is_status() {

@@ -152,7 +152,17 @@ fn on_wide_terminals_the_answer_stands_beside_the_rows() {
     let text = live.text();
     assert!(text.contains("is pending:") && text.contains("you mean \"ssd\""), "{text}");
     assert_eq!(wanted(&live), None, "it is worked out once");
-    assert_eq!(wanted(&Live::demo("affinity-typo").keys("c2")), None, "the terminal is narrow");
+    assert_eq!(wanted(&Live::demo("affinity-typo").keys("c6")), None, "the terminal is narrow");
+}
+
+#[test]
+fn on_narrow_terminals_the_details_of_a_queued_pod_begin_with_the_answer() {
+    let mut live = Live::demo("affinity-typo").resized(120, 36).keys("c2");
+    live.interface.answer();
+    assert!(live.text().contains("you mean \"ssd\""), "{}", live.text());
+    // Before the first cycle the details tell what one is looking at.
+    let start = Live::demo("affinity-typo").keys("2");
+    assert_eq!(start.interface.app.wanted_answer(start.interface.model()), None);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::tui::glyph::{BLOCK, VerdictSign};
 use crate::tui::model::Model;
+use crate::tui::names::CommonNameParts;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::Parts;
 use kubestep_api::words::count;
@@ -45,7 +46,7 @@ pub fn draw(cycle: &CycleRecord, model: &Model, width: usize) -> Parts {
         add(format!("scored {scored}"), scored);
     }
     if reached.is_none() && !model.is_under_way() {
-        stage(&mut parts, end(cycle), None);
+        stage(&mut parts, end(cycle, &model.node_names), None);
     }
     parts
 }
@@ -63,15 +64,18 @@ fn stage(parts: &mut Parts, words: (String, Scope), share: Option<(usize, usize)
 }
 
 /// How a cycle ended, in a few words: the node, or what happens next.
-pub fn end(cycle: &CycleRecord) -> (String, Scope) {
+fn end(cycle: &CycleRecord, names: &CommonNameParts) -> (String, Scope) {
     if let Some(words) = preempting(cycle) {
         return (words, Scope::VerdictPending);
     }
     let verdict = super::timeline::of_outcome(cycle.outcome);
     match (cycle.outcome, cycle.node) {
-        (Outcome::Scheduled, Some(node)) => (format!("★ {node}"), Scope::ScoreWinner),
+        (Outcome::Scheduled, Some(node)) => {
+            (format!("★ {}", names.short(&node)), Scope::ScoreWinner)
+        }
         (Outcome::Waiting, Some(node)) => {
-            (format!("{} waits at Permit for {node}", VerdictSign::Wait.glyph()), verdict.scope())
+            let (sign, node) = (VerdictSign::Wait.glyph(), names.short(&node));
+            (format!("{sign} waits at Permit for {node}"), verdict.scope())
         }
         (outcome, _) => (format!("{} {}", verdict.glyph(), outcome.as_str()), verdict.scope()),
     }

@@ -401,8 +401,10 @@ impl View for NodesView<'_> {
     fn map_legend(&self, map: usize) -> Parts {
         let name = DRAWN.get(map).copied().unwrap_or_default();
         let mut parts = vec![(format!("{name} requested: "), Scope::TextDim)];
-        for (at, label) in ["<20%", "<40%", "<60%", "<80%", "more"].into_iter().enumerate() {
-            let (sign, scope) = shade(at as i64 * 200 + 100);
+        for (label, within) in
+            [("<20%", 0), ("<40%", 200), ("<67%", 400), ("<90%", 700), ("more", 900)]
+        {
+            let (sign, scope) = shade(within);
             parts.extend([(sign.to_owned(), scope), (format!(" {label}  "), Scope::TextDim)]);
         }
         parts
@@ -418,9 +420,12 @@ impl View for NodesView<'_> {
     }
 }
 
+/// Where a fuller shade begins, in thousandths; the upper ones are where bars change their color.
+const EDGES: [i64; SHADES.len() - 1] = [200, 400, 667, 900];
+
 /// A cell of a map for something that is so full, in thousandths.
 fn shade(thousandths: i64) -> (&'static str, Scope) {
-    let step = usize::try_from(thousandths / 200).unwrap_or(0).min(SHADES.len() - 1);
+    let step = EDGES.iter().take_while(|edge| thousandths >= **edge).count();
     (SHADES[step], Scope::of_load(thousandths))
 }
 

@@ -11,8 +11,8 @@ use crate::tui::model::{CyclePosition, Model, PodPlace, PodRow};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
-use kubestep_api::Labels;
-use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Labels, Pod};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod::requests::requested;
 use kubestep_framework::resource::amount;
@@ -44,6 +44,16 @@ impl PodsView<'_> {
         self.0.pods.get(row)
     }
 
+    /// Where the pod is; what the names of all nodes share is in the title.
+    fn place_words(&self, row: &PodRow) -> String {
+        let short = |node: Symbol| self.0.node_names.short(&node).to_owned();
+        match row.place {
+            PodPlace::Node(node) => format!("on {}", short(node)),
+            PodPlace::Waiting(node) => format!("waits for {}", short(node)),
+            place => place.words(),
+        }
+    }
+
     /// What the pod counts for on a node.
     fn requests(&self, pod: &Pod) -> String {
         amount::resources(&requested(pod, &self.0.configuration.gates))
@@ -66,7 +76,8 @@ impl GridSource for PodsView<'_> {
                 GridColumn::fitted("pod", 22, shared::widest(pods))
             }
             1 => {
-                let places = self.0.pods.iter().take(shared::MEASURED).map(|row| row.place.words());
+                let places =
+                    self.0.pods.iter().take(shared::MEASURED).map(|row| self.place_words(row));
                 let widest = places.map(|place| SIGN + width(&place)).max().unwrap_or(0);
                 GridColumn::fitted("place", 16, widest)
             }
@@ -84,7 +95,7 @@ impl GridSource for PodsView<'_> {
             0 => write!(out, "{}", name(&row.pod)),
             1 => {
                 out.scope = scope;
-                write!(out, "{sign} {}", row.place.words())
+                write!(out, "{sign} {}", self.place_words(row))
             }
             2 => write!(out, "{}", row.pod.spec.priority.unwrap_or_default()),
             3 => out.write_str(&self.requests(&row.pod)),
@@ -131,9 +142,14 @@ impl View for PodsView<'_> {
         Some(format!("pod:{}", name(&self.pod(row)?.pod)))
     }
 
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let row = (0..self.rows()).find(|row| self.is_current(*row));
+        row.map(|row| (row, None))
+    }
+
     fn title(&self) -> String {
         let pending = self.0.pods.iter().filter(|p| p.place.is_pending()).count();
-        format!("Pods: {pending} pending")
+        format!("Pods: {pending} pending{}", self.0.node_names.note())
     }
 
     fn empty(&self) -> String {

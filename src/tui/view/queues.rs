@@ -282,9 +282,15 @@ impl View for QueuesView<'_> {
         }
     }
 
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let row = (0..self.rows()).find(|row| self.is_current(*row));
+        row.map(|row| (row, None))
+    }
+
     fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
         self.last_cycle(row)
     }
+
     fn run_to(&self, row: usize, _column: usize) -> Option<RunTarget> {
         self.pod(row).map(|pod| RunTarget::NextCycleOf(pod.info.key()))
     }

@@ -361,7 +361,7 @@ fn nodes_that_an_extender_rejects_are_rejected_and_counted() {
     };
     let mut story = with_cycle(extended).keys("3");
     let text = screen(&mut story);
-    let row = |name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default();
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     assert!(text.contains("✗ 2"), "one by a plugin, one by the extender\n{text}");
     assert_eq!(row("  node-a").matches("✗ no").count(), 2, "{text}");
     assert_eq!(row("  node-b").matches("✗ no").count(), 0, "{text}");

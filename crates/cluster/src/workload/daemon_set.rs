@@ -84,6 +84,14 @@ fn tolerate(pod: &mut Pod) {
     });
 }
 
+/// Whether the controller would create a pod like this one, which runs on another node, for the
+/// node. The node affinity of the DaemonSet itself is not known from its pods.
+pub fn suits_daemon(pod: &Pod, node: &Node) -> bool {
+    let mut pod = pod.clone();
+    pod.spec.affinity = None;
+    suits(&pod, node)
+}
+
 /// Whether the controller creates a pod for the node. An invalid selector matches no node.
 fn suits(pod: &Pod, node: &Node) -> bool {
     let affinity = RequiredNodeAffinity::of(pod);

@@ -22,6 +22,8 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Node, Object, Pod};
 use manifest::Manifest;
 
+pub use daemon_set::suits_daemon;
+
 /// What the controller of a manifest would create.
 pub struct Workload {
     /// `Deployment shop/web`.

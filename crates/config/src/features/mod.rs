@@ -96,7 +96,7 @@ impl FeatureGates {
     pub fn emulating(version: KubeVersion, emulated: KubeVersion) -> FeatureGates {
         let behaviour = Behaviour::of(version);
         let none = FeatureGates { on: 0, behaviour, version, emulated };
-        let defaults = Feature::all().filter_map(|gate| Some((gate, gate.spec(emulated)?.default)));
+        let defaults = Feature::all().filter_map(|gate| Some((gate, none.spec(gate)?.default)));
         defaults.fold(none, |gates, (feature, on)| gates.with(feature, on))
     }
 
@@ -151,7 +151,7 @@ impl FeatureGates {
 
     /// Whether the version no longer has the gate.
     fn is_merged(self, gate: Feature) -> bool {
-        self.spec(gate).is_none() && gate.versions().all(|version| version < self.emulated)
+        self.spec(gate).is_none() && gate.versions().all(|version| version < self.version)
     }
 
     /// A copy with one change of behaviour present or absent.
@@ -159,9 +159,13 @@ impl FeatureGates {
         FeatureGates { behaviour: self.behaviour.with(switch, on), ..self }
     }
 
-    /// Stage, default and lock of a gate; `None` if the version does not have it.
+    /// Stage, default and lock of a gate; `None` if the version does not have it, or the emulated one
+    /// did not have it yet.
     pub const fn spec(self, feature: Feature) -> Option<GateSpec> {
-        feature.spec(self.emulated)
+        match feature.spec(self.version) {
+            Some(_) => feature.spec(self.emulated),
+            None => None,
+        }
     }
 
     /// The gates that the version has, in the order of the enum.
@@ -259,6 +263,9 @@ impl FeatureGates {
         let version = self.emulated;
         match Feature::from_name(name) {
             Some(feature) if self.spec(feature).is_some() => Ok(feature),
+            Some(feature) if feature.spec(self.version).is_none() => {
+                Err(FeatureGateError::Absent { feature, version: self.version })
+            }
             Some(feature) => Err(FeatureGateError::Absent { feature, version }),
             None => {
                 let names = self.known().map(|(feature, _)| feature.name());
@@ -473,6 +480,10 @@ mod tests {
         assert!(!gates.enabled(Feature::DynamicResourceAllocation));
         assert_eq!(gates.behaviour(), FeatureGates::of(own).behaviour());
         assert!(gates.parsed("OpportunisticBatching=true").is_err());
+        // A gate that the scheduler itself no longer has is not one, whatever it emulates.
+        assert!(FeatureGates::of(old).parsed("CSIMigrationPortworx=false").is_ok());
+        let error = gates.parsed("CSIMigrationPortworx=false").unwrap_err().to_string();
+        assert!(error.starts_with("Kubernetes 1.36 has no feature gate CSIMigration"), "{error}");
         assert_eq!(gates.to_string(), "");
     }
 

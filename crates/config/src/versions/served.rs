@@ -103,11 +103,8 @@ impl Served {
     pub fn notices(&self) -> Vec<String> {
         let mut notices: Vec<String> = self.nearest_notice().into_iter().collect();
         notices.extend(self.later().map(|(switch, first)| {
-            format!(
-                "{} is older than {first} and decides without {switch}: {}",
-                self.asked,
-                switch.sentence()
-            )
+            let (asked, sentence) = (&self.asked, switch.sentence());
+            format!("{asked} does not have {switch} yet, which came with {first}: {sentence}")
         }));
         notices.extend(unproved_notice(self.version));
         notices
@@ -120,19 +117,22 @@ impl Served {
         }
         if self.minor > u64::from(version.minor) {
             return Some(format!(
-                "Kubernetes {asked} is newer than {version}, the newest version that kubestep \
-                 knows: it decides as {version}, and what changed since is unknown"
+                "Kubernetes {asked} is newer than {version}, the newest version that kubestep knows, \
+                 and is decided as {version}: later changes are unknown"
             ));
         }
         let gates = Feature::all().filter(|gate| gate.changed_in(version, self.minor));
         let gates: Vec<&str> = gates.map(Feature::name).collect();
         let known = match gates.as_slice() {
-            [] => "no change up to then".to_owned(),
-            gates => format!("a change up to then only of feature gates: {}", gates.join(", ")),
+            [] => "all changes in between are unknown".to_owned(),
+            gates => format!(
+                "in between, these feature gates changed, and all else is unknown: {}",
+                gates.join(", ")
+            ),
         };
         Some(format!(
-            "Kubernetes {asked} is older than {version}, the oldest version that kubestep knows: it \
-             decides as {version}, and knows {known}"
+            "Kubernetes {asked} is older than {version}, the oldest version that kubestep knows, and \
+             is decided as {version}: {known}"
         ))
     }
 }
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(nearest("1.25.3"), ("1.31".to_owned(), false));
         assert_eq!(nearest("v1.40.0"), ("1.37".to_owned(), false));
         let [notice] = notices("1.30").try_into().unwrap();
-        assert!(notice.contains("it decides as 1.31"), "{notice}");
+        assert!(notice.contains("is decided as 1.31"), "{notice}");
         assert!(notice.contains("MatchLabelKeysInPodAffinity"), "{notice}");
         let [notice, unproved] = notices("v1.40.0").try_into().unwrap();
         assert!(notice.starts_with("Kubernetes v1.40.0 is newer than 1.37"), "{notice}");
@@ -211,6 +211,6 @@ mod tests {
         assert!(!of("v1.33.3-gke.7").gates().has(Switch::SidecarHostPorts));
         assert_eq!(of("1.34").gates(), FeatureGates::of(of("1.34").version));
         let [notice] = notices("v1.34.1").try_into().unwrap();
-        assert!(notice.starts_with("v1.34.1 is older than 1.34.2"), "{notice}");
+        assert!(notice.starts_with("v1.34.1 does not have TaintMessageFixed"), "{notice}");
     }
 }

@@ -10,6 +10,7 @@ use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::{ExtensionPoint, FeatureGates};
 use kubestep_framework::record::{CycleRecord, QueueName, VerdictId};
+use kubestep_framework::resource::amount;
 use kubestep_framework::status::{Code, Status};
 use kubestep_source::Filter;
 use kubestep_source::fixtures;
@@ -326,7 +327,7 @@ fn watches_follow_the_cluster() {
             for (name, id) in nodes.iter().zip(&free) {
                 let info = world.scheduler().cache().nodes().find(|n| n.name == *name).unwrap();
                 let milli = info.allocatable.milli_cpu - info.requested.milli_cpu;
-                let quantity = values::AmountValue::of("cpu".into(), milli).0.to_string();
+                let quantity = amount::cpu(milli);
                 assert_eq!(value(*id), quantity, "{} {step} {name}", of);
             }
             for (key, id) in names.iter().zip(&pods) {

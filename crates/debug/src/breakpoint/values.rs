@@ -14,7 +14,6 @@ use kubestep_api::{Labels, Quantity, QuantityFormat};
 use kubestep_cel::val::{Keys, string};
 use kubestep_cel::val_methods;
 use kubestep_framework::resource::Resource;
-use kubestep_framework::resource::amount::cpu;
 
 static AMOUNT: Type = Type::new_unspecified_type("Amount");
 static FIELDS: Type = Type::new_unspecified_type("Object");
@@ -27,9 +26,7 @@ impl AmountValue {
     /// An amount in the scheduler's unit: CPU in millicores, everything else in whole units.
     pub fn of(resource: Symbol, amount: i64) -> AmountValue {
         AmountValue(match resource.as_str() {
-            // Written as everywhere: 3.75, not 3750m.
-            "cpu" => Quantity::parse(&cpu(amount))
-                .unwrap_or_else(|_| Quantity::new_milli(amount, QuantityFormat::DecimalSi)),
+            "cpu" => Quantity::new_milli(amount, QuantityFormat::DecimalSi),
             "memory" | "ephemeral-storage" => Quantity::new(amount, QuantityFormat::BinarySi),
             _ => Quantity::new(amount, QuantityFormat::DecimalSi),
         })

@@ -13,6 +13,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
+use kubestep_framework::resource::amount::cpu;
 
 /// What is watched.
 #[derive(Clone, PartialEq, Debug)]
@@ -206,7 +207,7 @@ fn free(amounts: &NodeAmounts, resource: Option<Symbol>) -> Watched {
         Some(resource) => Watched::Amount(of(resource)),
         None => {
             let shown =
-                ["cpu", "memory", "pods"].map(|name| format!("{name} {}", of(name.into()).0));
+                ["cpu", "memory", "pods"].map(|name| format!("{name} {}", shown(&of(name.into()))));
             Watched::Text(shown.join(", "))
         }
     }
@@ -273,11 +274,17 @@ impl Course {
 impl fmt::Display for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Watched::Amount(amount) => write!(f, "{}", amount.0),
+            Watched::Amount(amount) => f.write_str(&shown(amount)),
             Watched::Number(number) => write!(f, "{number}"),
             Watched::Text(words) => f.write_str(words),
         }
     }
+}
+
+/// As everywhere: 3.75 CPUs, not 3750m.
+fn shown(amount: &AmountValue) -> String {
+    let written = amount.0.to_string();
+    if written.ends_with('m') { cpu(amount.0.milli_value()) } else { written }
 }
 
 impl fmt::Display for Subject {
@@ -288,5 +295,22 @@ impl fmt::Display for Subject {
             Subject::Queue(queue) => write!(f, "queue:{}", location::queue_name(*queue)),
             Subject::Pod(pod) => write!(f, "pod:{pod}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watched_amounts_are_written_as_in_reports() {
+        let text = |resource: &str, amount| {
+            Watched::Amount(AmountValue::of(resource.into(), amount)).to_string()
+        };
+        assert_eq!(
+            [text("cpu", 3_750), text("cpu", 500), text("cpu", 4_000)],
+            ["3.75", "500m", "4"]
+        );
+        assert_eq!(text("memory", 1 << 30), "1Gi");
     }
 }

@@ -13,7 +13,7 @@ use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
 /// Creates for the node `name` copies of what the node `like` has.
-pub(super) fn create(world: &mut World, like: Symbol, name: Symbol) {
+pub(crate) fn create(world: &mut World, like: Symbol, name: Symbol) {
     let objects = world.api().objects();
     let csi_node = objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, like));
     let csi_node = csi_node.map(|original| Object::from(csi_node_of(original, name)));

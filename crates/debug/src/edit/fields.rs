@@ -82,7 +82,9 @@ fn targets(edit: &Edit, world: &World) -> Vec<ObjectKey> {
         Edit::Delete(object) | Edit::Set { object, .. } => vec![*object],
         Edit::Node(name, _) => vec![node(*name)],
         Edit::Pod(key, _) => vec![pod_key(*key)],
-        Edit::AddNodes { .. } => object::names(world, Kind::Node).into_iter().map(node).collect(),
+        Edit::AddNodes { .. } | Edit::AddNew { .. } => {
+            object::names(world, Kind::Node).into_iter().map(node).collect()
+        }
         // Edits of the scheduler or of a single attempt change no object.
         _ => Vec::new(),
     }

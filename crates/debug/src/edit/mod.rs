@@ -6,7 +6,7 @@
 //! simulation. As inputs of a session they are replayed with it, with the same effect on the same
 //! state.
 
-mod companions;
+pub(crate) mod companions;
 pub mod configuration;
 mod disrupt;
 mod fields;
@@ -72,6 +72,13 @@ pub enum Edit {
         count: u32,
         /// The node to copy.
         like: Symbol,
+    },
+    /// Adds nodes of a template: of a pool, a node group or an instance type.
+    AddNew {
+        /// How many, at least 1.
+        count: u32,
+        /// The template's id, such as `nodepool/general/m5.large/zone-a/spot`.
+        template: Symbol,
     },
     /// Changes a node.
     Node(Symbol, NodeEdit),
@@ -260,6 +267,7 @@ impl Edit {
             Edit::Delete(key) => object::delete(world, *key),
             Edit::Set { object, path, value } => object::set(world, *object, path, value.as_ref()),
             Edit::AddNodes { count, like } => node::add_like(world, *like, *count),
+            Edit::AddNew { count, template } => node::add_new(world, *template, *count),
             Edit::Node(name, edit) => node::apply(world, *name, edit),
             Edit::Pod(key, edit) => pod::apply(world, *key, edit),
             Edit::Policy(edit) => configuration::apply(world, edit),

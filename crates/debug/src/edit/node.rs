@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::edit::{Applied, EditError, NodeEdit, companions};
-use crate::why::cause::is_kept_by_controller;
+use crate::edit::{Applied, EditError, NodeEdit};
+use crate::new_node::{self, Template};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Node, Object, ObjectKey, Taint, TaintEffect};
+use kubestep_api::{Kind, Node, ObjectKey, Taint, TaintEffect};
 use kubestep_cluster::World;
 
-/// The label with a node's hostname.
-const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The taint of cordoned nodes.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 /// An upper bound: larger than any supported cluster.
@@ -85,40 +83,39 @@ fn add_taint(node: &mut Node, taint: &Taint) {
 
 /// Adds copies of a node.
 pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Applied, EditError> {
+    let original = find(world, like)?.clone();
+    add(world, &Template::like(&original, Vec::new(), 1), count)
+}
+
+/// Adds nodes of a template.
+pub(super) fn add_new(world: &mut World, id: Symbol, count: u32) -> Result<Applied, EditError> {
+    let template = new_node::find(world, &id).ok_or_else(|| {
+        let ids = new_node::ids(world);
+        let near = kubestep_config::suggest::closest(&id, ids.iter().map(|id| id.as_str()));
+        let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
+        EditError(format!("no new node is known as {id:?}{near}"))
+    })?;
+    add(world, &template, count)
+}
+
+fn add(world: &mut World, template: &Template, count: u32) -> Result<Applied, EditError> {
     if !(1..=MOST_NODES).contains(&count) {
         return Err(EditError(format!("{count} nodes cannot be added: the limit is {MOST_NODES}")));
     }
-    let original = find(world, like)?.clone();
-    let free = (1..).map(|number| Symbol::new(&format!("{like}-copy-{number}")));
-    let names: Vec<Symbol> =
-        free.filter(|name| world.api().node(*name).is_none()).take(count as usize).collect();
-    for name in &names {
-        world.create(copy(&original, *name));
-        companions::create(world, like, *name);
-    }
+    let names = template.add(world, count);
     let shown = match names.as_slice() {
         [only] => only.to_string(),
         [first, .., last] => format!("{first} … {last}"),
         [] => String::new(),
     };
-    Ok(Applied { notes: vec![format!("added {shown}")] })
-}
-
-/// A schedulable node of the same kind: cordons and conditions are not copied.
-fn copy(original: &Node, name: Symbol) -> Object {
-    let mut node = original.clone();
-    node.metadata.name = name;
-    node.metadata.uid = Symbol::EMPTY;
-    node.spec.unschedulable = false;
-    node.spec.taints.retain(|taint| !is_kept_by_controller(taint.key));
-    node.status.conditions.clear();
-    let hostname = Symbol::new(HOSTNAME);
-    if node.metadata.labels.contains_key(hostname) {
-        node.metadata.labels.insert(hostname, name);
-    }
-    let mut object = Object::from(node);
-    kubestep_api::admission::identify(&mut object);
-    object
+    let price = template.price.map(|price| format!(", {price:.4} an hour each"));
+    let mut notes = vec![format!("added {shown}{}", price.unwrap_or_default())];
+    notes.extend(
+        template.closed.as_ref().map(|why| {
+            format!("{} would not create it at present: {why}", template.origin.source())
+        }),
+    );
+    Ok(Applied { notes })
 }
 
 fn find(world: &World, name: Symbol) -> Result<&Arc<Node>, EditError> {

@@ -42,6 +42,7 @@ forms! {
     "resize node NAME RESOURCE=AMOUNT": "set how much of a resource a node offers",
     "resize pod NAME [CONTAINER] RESOURCE=AMOUNT": "set what a pod, or one container, requests",
     "add N nodes like NAME": "add copies of a node",
+    "add N nodes of TEMPLATE": "add nodes of a pool or node group, named as --new-node does",
     "tolerate pod NAME KEY[=VALUE][:EFFECT]|all": "add a toleration",
     "untolerate pod NAME KEY[=VALUE][:EFFECT]|all": "remove a toleration",
     "select pod NAME KEY=VALUE": "require a label of the node (nodeSelector)",
@@ -266,8 +267,13 @@ fn add(words: &mut Words<'_>) -> Parsed<Edit> {
     if !["node", "nodes"].contains(&words.need("the word nodes")?) {
         return Err("only nodes can be added like this".into());
     }
-    if words.need("the word like")? != "like" {
-        return Err("the word like is missing".into());
+    match words.need("the word like or of")? {
+        "like" => {}
+        "of" => {
+            let template = words.need("the template")?.into();
+            return Ok(Edit::AddNew { count, template });
+        }
+        _ => return Err("the word like or of is missing".into()),
     }
     let name = words.need("the node's name")?;
     let like = if name == "node" { words.next().unwrap_or(name) } else { name };

@@ -338,6 +338,7 @@ fn words_are_read_as_they_are_written() {
         "resize pod default/p main cpu=500m",
         "add 1 node like a",
         "add 3 nodes like a",
+        "add 3 nodes of group/a",
         "tolerate pod default/p all",
         "tolerate pod default/p k:NoSchedule",
         "tolerate pod default/p k=v:NoExecute",

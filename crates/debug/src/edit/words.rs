@@ -30,6 +30,8 @@ impl fmt::Display for Edit {
                 write!(f, "set {} {path}={value}", Key(*object))
             }
             Edit::Set { object, path, value: None } => write!(f, "unset {} {path}", Key(*object)),
+            Edit::AddNew { count: 1, template } => write!(f, "add 1 node of {template}"),
+            Edit::AddNew { count, template } => write!(f, "add {count} nodes of {template}"),
             Edit::AddNodes { count: 1, like } => write!(f, "add 1 node like {like}"),
             Edit::AddNodes { count, like } => write!(f, "add {count} nodes like {like}"),
             Edit::Node(name, edit) => node(f, *name, edit),

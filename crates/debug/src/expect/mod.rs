@@ -10,7 +10,8 @@ mod tests;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_yaml::Value;
 
 use kubestep_api::yaml;
@@ -39,10 +40,10 @@ pub struct Test {
     #[serde(default)]
     pub config: Option<PathBuf>,
     /// The version of kube-scheduler, as `--kube-version` takes it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "version")]
     pub kube_version: Option<String>,
     /// The version whose gates it has, as `--emulated-version` takes it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "version")]
     pub emulated_version: Option<String>,
     /// Feature gates, as `--feature-gates` takes them.
     #[serde(default)]
@@ -59,6 +60,18 @@ pub struct Test {
     pub timers: usize,
     /// The expected result.
     pub expect: Expect,
+}
+
+/// A version, which YAML takes for a number unless it is quoted.
+fn version<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        other => {
+            Err(D::Error::custom(format!("a version such as 1.36 is expected, not {other:?}")))
+        }
+    }
 }
 
 /// The expected result.

@@ -24,6 +24,9 @@ fn implies(edit: &Edit, part: &Edit) -> bool {
         (Edit::AddNodes { count, like }, Edit::AddNodes { count: fewer, like: same }) => {
             like == same && count >= fewer
         }
+        (Edit::AddNew { count, template }, Edit::AddNew { count: fewer, template: same }) => {
+            template == same && count >= fewer
+        }
         (
             Edit::Node(node, NodeEdit::Resize(resource, amount)),
             Edit::Node(same, NodeEdit::Resize(of_same, less)),

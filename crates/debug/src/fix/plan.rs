@@ -3,6 +3,7 @@
 use crate::edit::{Edit, owner};
 use crate::fix::remedy::{Need, Remedies, priority};
 use crate::fix::{remedy, size};
+use crate::new_node;
 use crate::trace::History;
 use crate::why;
 use crate::why::cause::{Cause, Detail, DeviceCause, Shortage};
@@ -71,7 +72,8 @@ fn after(world: &World, pod: NamespacedName, first: Vec<Edit>) -> Vec<Vec<Edit>>
         return vec![first];
     }
     let with_first = |rest: Vec<Edit>| first.iter().cloned().chain(rest).collect();
-    planned(&world, &why).into_iter().map(with_first).collect()
+    let new_nodes = new_node::edits(&world, pod).into_iter().map(|edit| vec![edit]);
+    planned(&world, &why).into_iter().chain(new_nodes).map(with_first).collect()
 }
 
 /// The edits that the nodes need.

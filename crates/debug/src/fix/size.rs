@@ -18,6 +18,8 @@ use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 pub(super) const EVICTED: f64 = 1.5;
 /// A node that is added: needs hardware.
 const NODE: f64 = 3.0;
+/// A node that an autoscaler creates.
+const NEW_NODE: f64 = 1.4;
 /// A node that is made larger.
 const LARGER_NODE: f64 = 2.0;
 /// A typo that is corrected.
@@ -39,6 +41,7 @@ pub(super) fn of_one(edit: &Edit, world: &World, pod: NamespacedName) -> f64 {
     match edit {
         Edit::Delete(_) => EVICTED,
         Edit::AddNodes { count, .. } => NODE * f64::from(*count),
+        Edit::AddNew { count, .. } => NEW_NODE * f64::from(*count),
         Edit::Node(node, NodeEdit::Resize(resource, amount)) => {
             let node = world.api().node(*node);
             let old = node.and_then(|node| node.status.allocatable.as_ref()?.get(*resource));
@@ -149,6 +152,7 @@ fn kind_of_one(edit: &Edit) -> String {
     match edit {
         Edit::Delete(key) => format!("delete {}", key.kind),
         Edit::AddNodes { .. } => "add nodes".into(),
+        Edit::AddNew { .. } => "add new nodes".into(),
         Edit::Node(_, NodeEdit::Resize(resource, _)) => format!("resize node {resource}"),
         Edit::Node(_, edit) => Edit::Node(any, edit.clone()).to_string(),
         Edit::Pod(_, PodEdit::Resize { resource, .. }) => format!("resize pod {resource}"),

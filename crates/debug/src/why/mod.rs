@@ -65,6 +65,18 @@ pub fn why(world: &World, history: &History, pod: NamespacedName) -> Option<Why>
     Question { world, history, pod, before: None, preempting: None, nodes: &[] }.answer()
 }
 
+/// What PreFilter and the filters say of one node, for a pending pod. `None` if there is no such pod
+/// or node, or no profile serves the pod.
+pub(crate) fn of_one_node(
+    world: &World,
+    pod: NamespacedName,
+    node: Symbol,
+) -> Option<(Vec<Ahead>, NodeWhy)> {
+    let object = unbound(world.api().objects().pod(pod)?);
+    let probe = Probe::new(world.scheduler(), &info(world, pod, &object), world.now())?;
+    nodes::examine_one(&probe, node, placed(world, &History::default()))
+}
+
 impl Question<'_> {
     /// The answer; `None` if there is no such pod.
     pub fn answer(&self) -> Option<Why> {

@@ -29,9 +29,8 @@ pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, placed: Placed)
     let earlier = last.map(Earlier::new);
     let refusals = probe.refusals();
     let each = probe.snapshot().iter().zip(refusals).map(|(node, refusals)| {
-        let mut blockers = blockers(probe, &memo, node, &refusals);
+        let mut blockers = all_blockers(probe, &memo, node, &refusals);
         if blockers.is_empty() {
-            blockers.extend(narrowed_away(probe, node.name));
             blockers.extend(earlier.as_ref().and_then(|earlier| earlier.extender(node.name)));
         }
         let seen = earlier.as_ref().map_or(Seen::NoCycle, |earlier| earlier.seen(node.name));
@@ -45,6 +44,28 @@ pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, placed: Placed)
     });
     let groups = groups(&nodes);
     Examined { ahead: ahead(probe), everywhere: everywhere(&groups), groups, nodes }
+}
+
+/// Evaluates one node, which no cycle has seen. `None` if there is no such node.
+pub(super) fn examine_one(
+    probe: &Probe,
+    node: Symbol,
+    placed: Placed,
+) -> Option<(Vec<Ahead>, NodeWhy)> {
+    let memo = Memo::default();
+    memo.one(|| placed);
+    let node = probe.snapshot().by_name(node)?;
+    let blockers = all_blockers(probe, &memo, node, &probe.refusals_of(node));
+    Some((ahead(probe), node_why(node.name, blockers, Seen::NewNode)))
+}
+
+/// The rejections by filters, or else by PreFilter.
+fn all_blockers(probe: &Probe, memo: &Memo, node: &NodeInfo, refusals: &[Refusal]) -> Vec<Blocker> {
+    let mut blockers = blockers(probe, memo, node, refusals);
+    if blockers.is_empty() {
+        blockers.extend(narrowed_away(probe, node.name));
+    }
+    blockers
 }
 
 fn node_why(node: Symbol, blockers: Vec<Blocker>, seen: Seen) -> NodeWhy {

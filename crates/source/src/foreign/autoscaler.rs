@@ -1,20 +1,21 @@
 //! cluster-autoscaler's debugging snapshot (`/snapshotz`): the nodes with their pods, and pending
 //! pods that it expects to fit. Pods that it expects to fit nowhere, and all other kinds of
-//! objects, are not part of it. Its template nodes, one for each node group, are skipped.
+//! objects, are not part of it. Its template nodes, one for each node group, are not part of the
+//! cluster: they are the nodes that it could get.
 //!
 //! Upstream: `cluster-autoscaler/debuggingsnapshot/debugging_snapshot.go` of kubernetes/autoscaler;
 //! before 1.31 each pod of a node was nested in a field `Pod`.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::{Contents, Format, as_is, first_field, items};
 use crate::error::SourceError;
 use crate::files::File;
 use crate::item::Expected;
-use kubestep_api::Kind;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, NodeGroup, Provisioning};
 
 pub(super) const FORMAT: Format = Format {
     name: "a debugging snapshot of cluster-autoscaler",
@@ -46,7 +47,8 @@ struct Snapshot<'a> {
     start_timestamp: String,
     #[serde(rename = "EndTimestamp")]
     _end_timestamp: String,
-    template_nodes: Option<IndexMap<String, IgnoredAny>>,
+    #[serde(borrow)]
+    template_nodes: Option<IndexMap<String, &'a RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -68,7 +70,8 @@ struct PodInfo<'a> {
 
 fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
     let Ok(snapshot) = serde_json::from_str::<Snapshot<'_>>(&file.text) else { return Ok(None) };
-    let notes = notes(&snapshot);
+    let mut notes = notes(&snapshot);
+    let node_groups = node_groups(&snapshot, &mut notes);
     let mut parts = Vec::new();
     for cluster_node in snapshot.node_list.unwrap_or_default() {
         parts.push((cluster_node.node.get(), Kind::Node));
@@ -78,7 +81,20 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
     let pending = snapshot.unscheduled_pods_can_be_scheduled.unwrap_or_default();
     parts.extend(pending.into_iter().map(|pod| (pod.get(), Kind::Pod)));
     let parts = parts.into_iter().map(|(text, kind)| (text, 1, Expected::Kind(kind)));
-    Ok(Some(Contents { items: items(file, parts), notes, ..Contents::default() }))
+    let provisioning = Provisioning { node_groups, ..Provisioning::default() };
+    Ok(Some(Contents { items: items(file, parts), provisioning, notes, ..Contents::default() }))
+}
+
+/// The node groups with their templates; one that is not understood is noted.
+fn node_groups(snapshot: &Snapshot<'_>, notes: &mut Vec<String>) -> Vec<NodeGroup> {
+    let mut groups = Vec::new();
+    for (name, template) in snapshot.template_nodes.iter().flatten() {
+        match serde_json::from_str::<NodeGroup>(template.get()) {
+            Ok(group) => groups.push(NodeGroup { name: Symbol::new(name), ..group }),
+            Err(error) => notes.push(format!("the template node of {name} is not used: {error}")),
+        }
+    }
+    groups
 }
 
 fn of_node(pod: &RawValue) -> &str {
@@ -100,7 +116,7 @@ fn notes(snapshot: &Snapshot<'_>) -> Vec<String> {
         snapshot.template_nodes.iter().flatten().map(|(name, _)| name.as_str()).collect();
     if !groups.is_empty() {
         let groups = groups.join(", ");
-        notes.push(format!("its template nodes are omitted, one for each of: {groups}"));
+        notes.push(format!("its template nodes serve --new-node, one for each of: {groups}"));
     }
     notes
 }

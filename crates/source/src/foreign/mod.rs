@@ -7,6 +7,7 @@
 //! same format.
 
 mod autoscaler;
+mod instance_types;
 mod kai;
 mod kwok;
 mod patch;
@@ -21,7 +22,7 @@ use super::error::SourceError;
 use super::files::File;
 use super::item::{Expected, Item};
 use super::json::Counter;
-use kubestep_api::Kind;
+use kubestep_api::{Kind, Provisioning};
 
 /// The format of a file that another tool writes.
 pub(super) struct Format {
@@ -34,14 +35,20 @@ pub(super) struct Format {
     pub prepare: fn(&mut String),
     /// Splits the text into objects; `None` if it does not have the format after all.
     pub read: for<'a> fn(&'a File) -> Result<Option<Contents<'a>>, Box<SourceError>>,
-    /// The kinds that it can contain.
+    /// The kinds that it can contain; none for a file that only accompanies a cluster.
     holds: &'static [Kind],
     /// Whether the tool is itself a scheduler, which pods request by name.
     pub is_scheduler: bool,
 }
 
-const FORMATS: &[Format] =
-    &[simulator::FORMAT, autoscaler::FORMAT, kai::FORMAT, simkube::FORMAT, kwok::FORMAT];
+const FORMATS: &[Format] = &[
+    simulator::FORMAT,
+    autoscaler::FORMAT,
+    kai::FORMAT,
+    simkube::FORMAT,
+    kwok::FORMAT,
+    instance_types::FORMAT,
+];
 
 /// The contents of a file of another tool.
 #[derive(Default)]
@@ -50,6 +57,8 @@ pub(super) struct Contents<'a> {
     pub items: Vec<Item<'a>>,
     /// Workloads whose pods are not in the file.
     pub manifests: Vec<Value>,
+    /// Where new nodes come from.
+    pub provisioning: Provisioning,
     /// Notes for the user, one sentence each.
     pub notes: Vec<String>,
 }
@@ -77,7 +86,7 @@ pub(super) fn candidates(text: &str) -> Vec<&'static Format> {
 impl Format {
     /// The description of a file of this format.
     pub fn about(&self, file: &str, notes: Vec<String>) -> Foreign {
-        let is_lacking = |kind: &Kind| !self.holds.contains(kind);
+        let is_lacking = |kind: &Kind| !self.holds.is_empty() && !self.holds.contains(kind);
         Foreign {
             file: file.to_owned(),
             format: self.name,

@@ -45,3 +45,13 @@ fn a_search_is_stopped_and_keys_are_answered_meanwhile() {
     live = live.keys("<Esc>2X");
     assert!(live.text().contains("What would make default/report fit?"), "{}", live.text());
 }
+
+#[test]
+fn nodes_that_could_be_created_are_tried_and_proposed() {
+    let mut live = Live::wide("node-pools").keys("c2:new-nodes<Enter>");
+    let text = live.text();
+    assert!(text.contains("Which new node would take default/checkout?"), "{text}");
+    assert!(text.contains("NodePool spare: m.large"), "{text}");
+    let mut live = live.keys("<Esc>X");
+    assert!(live.text().contains("add 1 node of nodepool/spare/"), "{}", live.text());
+}

@@ -103,7 +103,7 @@ fn scored() -> Live {
 fn another_weight_moves_the_ranking_at_once() {
     let mut live = scored().keys("llllll*****");
     assert!(status(&mut live).contains("the best is"), "{}", live.text());
-    assert!(status(&mut live).contains("runs with it"), "{}", live.text());
+    assert!(status(&mut live).contains("Enter keeps it"), "{}", live.text());
     assert!(live.text().contains('→'));
     let mut live = live.keys("%%%%%");
     assert!(status(&mut live).contains("as configured"), "{}", live.text());

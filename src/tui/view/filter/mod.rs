@@ -428,6 +428,9 @@ impl View for FilterView<'_> {
         }
         let name = cycle.nodes.name(node);
         let mut lines = Vec::new();
+        if column < FIXED {
+            lines.push(DetailLine::heading(name));
+        }
         if let Some(plugin) = self.plugin(column) {
             let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
             lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));

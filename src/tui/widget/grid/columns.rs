@@ -70,15 +70,33 @@ fn least_width(column: &GridColumn) -> u16 {
     }
 }
 
-/// Gives spare room to the columns that can use it, the first ones first.
-fn grow(columns: &mut [PlacedColumn], mut spare: u16) {
-    let mut shift = 0;
+/// Gives spare room to the columns that can use it: first to those with an end, so that a name is
+/// whole before a sentence is, and in equal parts, so that one long name takes no other's room.
+fn grow(columns: &mut [PlacedColumn], spare: u16) {
+    let spare = share(columns, spare, |most| most < u16::MAX);
+    share(columns, spare, |most| most == u16::MAX);
+    let mut x = 0;
     for placed in columns {
-        placed.x += shift;
-        if let Width::Between(_, most) = placed.column.width {
-            let more = most.saturating_sub(placed.width).min(spare);
+        placed.x = x;
+        x += placed.width + GAP;
+    }
+}
+
+/// Shares room between the columns whose most width is wanted; gives what is left.
+fn share(columns: &mut [PlacedColumn], mut spare: u16, wanted: impl Fn(u16) -> bool) -> u16 {
+    let lacks = |placed: &PlacedColumn| match placed.column.width {
+        Width::Between(_, most) if wanted(most) => most.saturating_sub(placed.width),
+        _ => 0,
+    };
+    loop {
+        let growing = columns.iter().filter(|placed| lacks(placed) > 0).count();
+        if growing == 0 || spare == 0 {
+            return spare;
+        }
+        let part = (spare / u16::try_from(growing).unwrap_or(u16::MAX)).max(1);
+        for placed in columns.iter_mut() {
+            let more = lacks(placed).min(part).min(spare);
             placed.width += more;
-            shift += more;
             spare -= more;
         }
     }

@@ -203,6 +203,17 @@ impl GridState {
         self.select(source, self.selected.saturating_add_signed(lines));
     }
 
+    /// Moves what is on screen by `lines`, for text of which no line is chosen: the selection goes on
+    /// from the edge of the last frame.
+    pub fn scroll_by(&mut self, source: &dyn GridSource, lines: isize) {
+        let (first, height) = (self.geometry.top, usize::from(self.geometry.lines.height));
+        let edge = match lines < 0 {
+            true => first.min(self.selected),
+            false => (first + height).saturating_sub(1).max(self.selected),
+        };
+        self.select(source, edge.saturating_add_signed(lines));
+    }
+
     /// Selects the row with this key; says whether it is shown at all.
     pub fn select_key(&mut self, source: &dyn GridSource, key: u64) -> bool {
         let line = self.line_of(source, key);

@@ -158,16 +158,16 @@ impl Probe {
 
     /// For every node, in node order, the rejections by filters, in the order of the filters.
     pub fn refusals(&self) -> Vec<Vec<Refusal>> {
-        let filters = self.framework.at(ExtensionPoint::Filter);
-        let asked: Vec<usize> =
-            (0..filters.len()).filter(|at| self.filters(filters[*at].name())).collect();
         let nodes: Vec<&Arc<NodeInfo>> = self.snapshot.iter().collect();
-        let refusals = |node: &&Arc<NodeInfo>| {
-            let filled = self.filled(node);
-            let ask = |at: &usize| self.ask(*at, node, filled.as_ref());
-            asked.iter().filter_map(ask).collect()
-        };
-        nodes.par_iter().with_min_len(CHUNK).map(refusals).collect()
+        nodes.par_iter().with_min_len(CHUNK).map(|node| self.refusals_of(node)).collect()
+    }
+
+    /// The rejections of one node.
+    pub fn refusals_of(&self, node: &NodeInfo) -> Vec<Refusal> {
+        let filters = self.framework.at(ExtensionPoint::Filter);
+        let asked = (0..filters.len()).filter(|at| self.filters(filters[*at].name()));
+        let filled = self.filled(node);
+        asked.filter_map(|at| self.ask(at, node, filled.as_ref())).collect()
     }
 
     fn ask(&self, filter: usize, node: &NodeInfo, filled: Option<&Filled>) -> Option<Refusal> {
