@@ -251,3 +251,54 @@ fn the_winner_of_a_tie_stands_first() {
         assert!(first.trim_start().starts_with(&format!("{chosen} ")), "{}", said.stdout);
     }
 }
+
+/// Nodes `n1`, `n2` … with 4 CPUs, and a pod `web` with these fields.
+fn uniform(nodes: usize, spec: &str) -> Call {
+    let amounts = "{cpu: \"4\", memory: 8Gi, pods: \"10\"}";
+    let node = |at: usize| {
+        format!(
+            "apiVersion: v1\nkind: Node\nmetadata: {{name: n{at}}}\nstatus: {{allocatable: \
+             {amounts}, capacity: {amounts}}}\n---\n"
+        )
+    };
+    let nodes: String = (1..=nodes).map(node).collect();
+    let pod = format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec: {{{spec} containers: \
+         [{{name: c, resources: {{requests: {{cpu: \"1\"}}}}}}]}}\n"
+    );
+    Call::new().bytes("cluster.yaml", (nodes + &pod).as_bytes())
+}
+
+#[test]
+fn a_margin_that_no_cycle_decided_is_hypothetical() {
+    let bigger = "apiVersion: v1\nkind: Node\nmetadata: {name: big}\nstatus: {allocatable: \
+                  {cpu: \"8\", memory: 8Gi, pods: \"10\"}}\n---\n";
+    let call = uniform(1, "nodeName: big,").bytes("big.yaml", bigger.as_bytes());
+    let text = call.run("explain web -f cluster.yaml -f big.yaml").stdout;
+    assert!(text.contains("default/web is on big (bound when loaded)\nRescheduled now"), "{text}");
+    assert!(text.contains(" big would win by ") && !text.contains(" won by "), "{text}");
+}
+
+#[test]
+fn formulas_of_the_best_nodes_say_how_to_see_the_others() {
+    let call = uniform(5, "");
+    let text = call.run("explain web -f cluster.yaml -o wide").stdout;
+    let heading = "Formulas of 3 of the 5 nodes (--node NODE: of another):";
+    assert!(text.contains(heading), "{text}");
+    let of = |node: &str| format!("NodeResourcesFit on {node}:");
+    let shown = |text: &str| (1..=5).filter(|at| text.contains(&of(&format!("n{at}")))).count();
+    assert_eq!(shown(&text), 3, "{text}");
+    let absent = (1..=5).map(|at| format!("n{at}")).find(|node| !text.contains(&of(node)));
+    let node = absent.unwrap();
+    let other = call.run(&format!("explain web -f cluster.yaml -o wide --node {node}")).stdout;
+    assert!(other.contains(&of(&node)), "{other}");
+}
+
+#[test]
+fn a_cycle_that_stopped_early_says_how_many_nodes_were_evaluated() {
+    let text = uniform(200, "").run("explain web -f cluster.yaml").stdout;
+    let evaluated = "it fit 100 of 100 nodes evaluated, and would fit 100 of the others; ";
+    assert!(text.contains(evaluated), "{text}");
+    let text = uniform(20, "").run("explain web -f cluster.yaml").stdout;
+    assert!(text.contains("it fit 20 of 20 nodes; "), "{text}");
+}

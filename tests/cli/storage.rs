@@ -450,3 +450,17 @@ fn devices_for_an_extended_resource_are_called_by_its_name() {
     let edit = "1. resize pod default/web example.com/gpu=2";
     assert!(said.stdout.contains(edit), "{}{}", said.stdout, said.stderr);
 }
+
+#[test]
+fn a_volume_that_is_too_small_can_be_made_larger() {
+    let call = on(&[
+        node("n1", N1),
+        class("local", LOCAL, "WaitForFirstConsumer"),
+        local_volume("v5", "5Gi"),
+        claim("data", "local", "10Gi"),
+        claiming("web", &["data"], ""),
+    ]);
+    let edit = "set persistentvolume v5 spec.capacity.storage=\"10Gi\"";
+    says(&call, &["no existing volume matches: v5 has only 5Gi", edit]);
+    places(&call, &[edit]);
+}

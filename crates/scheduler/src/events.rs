@@ -307,7 +307,7 @@ impl Scheduler {
 }
 
 /// The event resource of a kind. `None` for kinds that are only listed.
-fn resource_of(kind: Kind) -> Option<EventResource> {
+pub(crate) fn resource_of(kind: Kind) -> Option<EventResource> {
     Some(match kind {
         Kind::PersistentVolume => EventResource::PersistentVolume,
         Kind::PersistentVolumeClaim => EventResource::PersistentVolumeClaim,

@@ -2,6 +2,7 @@
 //! activate, how far the search goes.
 
 mod batching;
+mod event_labels;
 mod proportion;
 mod recorded;
 mod replay;

@@ -333,7 +333,11 @@ impl Batch {
         let (kind, key) = delta.place();
         let there = state.world().api().get(kind, key);
         let known = latest(&self.updates, kind, key).unwrap_or(there.as_ref());
-        self.handled.push(event_name(&delta, known));
+        let new = match &delta {
+            Delta::Put(new) => Some(new),
+            Delta::Delete { .. } => None,
+        };
+        self.handled.extend(state.world().scheduler().event_labels(known, new));
         match delta {
             Delta::Put(new) if state.is_irrelevant(&self.updates, there.as_ref(), &new) => {}
             Delta::Put(new) => self.updates.push(ClusterUpdate::Accept(new)),
@@ -352,23 +356,6 @@ fn latest(updates: &[ClusterUpdate], kind: Kind, key: NamespacedName) -> Option<
         ClusterUpdate::Forget(of, name) => ((*of, *name) == (kind, key)).then_some(None),
         _ => None,
     })
-}
-
-/// The event for a change of an object whose last version is `known`, as upstream names it:
-/// `NodeAdd`, `AssignedPodUpdate`.
-fn event_name(delta: &Delta, known: Option<&Object>) -> String {
-    let (kind, _) = delta.place();
-    let (action, object) = match delta {
-        Delta::Put(object) if known.is_some() => ("Update", Some(object)),
-        Delta::Put(object) => ("Add", Some(object)),
-        Delta::Delete { .. } => ("Delete", known),
-    };
-    let which = match object {
-        Some(Object::Pod(pod)) if pod.spec.node_name.is_empty() => "Unschedulable",
-        Some(Object::Pod(_)) => "Assigned",
-        _ => "",
-    };
-    format!("{which}{kind}{action}")
 }
 
 /// The result of a cycle, in one line.
