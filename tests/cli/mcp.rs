@@ -115,6 +115,7 @@ fn calls() -> Vec<(&'static str, Value, &'static str)> {
         ("diff", json!({"story": "tour", "feature_gates_b": "PodTopologySpread=false"}), ""),
         ("capacity", json!({"story": "tour", "manifest": manifest}), "tried"),
         ("survive", json!({"story": "zone-loss", "key": "zone"}), "zone"),
+        ("upgrade", json!({"story": "upgrade", "kube_version": "1.33", "to": "1.36"}), "1.36"),
         ("check_config", json!({}), "default-scheduler"),
     ]
 }

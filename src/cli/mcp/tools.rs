@@ -269,6 +269,22 @@ pub(super) const TOOLS: &[Tool] = &[
         schema: include_str!("../../../schema/survive.v1.json"),
     },
     Tool {
+        name: "upgrade",
+        title: "What does an upgrade of Kubernetes change?",
+        description: "Schedules the cluster as by two versions of kube-scheduler: which pods move, become pending or get a node, whose message changes, what of the configuration is refused, and which change of the scheduler causes each difference.",
+        command: &["upgrade"],
+        arguments: &[
+            &[Parameter::new(
+                "to",
+                Form::Text("--to"),
+                "The version after the upgrade, such as 1.36; kube_version names the one before it",
+            )],
+            INPUT,
+            CYCLES,
+        ],
+        schema: include_str!("../../../schema/upgrade.v1.json"),
+    },
+    Tool {
         name: "check_config",
         title: "Would kube-scheduler start with this configuration?",
         description: "Checks a KubeSchedulerConfiguration and prints it with all defaults and the plugins of each profile. Without a file, the default configuration.",
