@@ -7,8 +7,8 @@ use super::model::{Place, Problem, ProblemKind};
 use super::references::{self, Field, Reference};
 use crate::edit::owner;
 use kubestep_api::intern::Symbol;
-use kubestep_api::words::count;
-use kubestep_api::{Kind, Pod};
+use kubestep_api::words::{count, span};
+use kubestep_api::{Kind, Pod, Time};
 use kubestep_cluster::World;
 use kubestep_config::suggest;
 use kubestep_framework::objects::Objects;
@@ -35,7 +35,7 @@ pub(super) fn of(world: &World, pod: &Pod, place: &Place, was_tried: bool) -> Ve
     problems.extend(no_profile(world, pod));
     problems.extend(terminating(pod));
     problems.extend(gated(world, pod));
-    problems.extend(held(place));
+    problems.extend(held(place, world.now()));
     if problems.is_empty() {
         problems.extend(Tried::in_vain(world, pod).map(Tried::problem));
     }
@@ -195,10 +195,10 @@ fn quorum(world: &World, pod: &Pod) -> Option<Problem> {
     Some(Problem { kind: ProblemKind::Quorum, blocking: true, text, advice })
 }
 
-fn held(place: &Place) -> Option<Problem> {
+fn held(place: &Place, now: Time) -> Option<Problem> {
     let Place::Waiting { node, holds, in_pre_bind, .. } = place else { return None };
     let stage = if *in_pre_bind { "in PreBind" } else { "at Permit" };
-    let until = holds.iter().map(|held| held.deadline).min()?;
+    let left = span(holds.iter().map(|held| held.deadline).min()?.0.saturating_sub(now.0));
     let plugins: Vec<&str> = holds.iter().map(|held| held.plugin.as_str()).collect();
     Some(Problem {
         kind: ProblemKind::Held,
@@ -208,8 +208,8 @@ fn held(place: &Place) -> Option<Problem> {
             plugins.join(", ")
         ),
         advice: match in_pre_bind {
-            true => format!("the plugin checks again at {until}"),
-            false => format!("it continues when the plugin allows it; at {until} it is rejected"),
+            true => format!("the plugin checks again in {left}"),
+            false => format!("it continues when the plugin allows it; in {left} it is rejected"),
         },
     })
 }
