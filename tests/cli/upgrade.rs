@@ -91,3 +91,13 @@ fn api_versions_that_are_no_longer_served_are_named() {
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(json["refused"], serde_json::json!([]));
 }
+
+#[test]
+fn every_version_can_be_compared() {
+    for version in ["1.31", "1.32", "1.33", "1.34", "1.35", "1.37"] {
+        let line = format!("diff --demo cordoned --kube-version-b {version}");
+        Call::new().says(&format!("diff/version-{version}"), &line);
+        let line = format!("upgrade --demo cordoned --from 1.36 --to {version}");
+        Call::new().says(&format!("upgrade/to-{version}"), &line);
+    }
+}
