@@ -106,8 +106,7 @@ fn wanted(command: &Command) -> Vec<String> {
     for arg in arguments(command) {
         let id = arg.get_id();
         wanted.push(id.to_string());
-        // Values that the help does not list are for completion; others are accepted as well.
-        if arg.get_action().takes_values() && !arg.is_hide_possible_values_set() {
+        if arg.get_action().takes_values() {
             let values = arg.get_possible_values();
             wanted.extend(values.iter().map(|value| format!("{id}={}", value.get_name())));
         }
