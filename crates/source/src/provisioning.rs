@@ -63,8 +63,13 @@ fn push<T: DeserializeOwned>(list: &mut Vec<T>, value: Value) -> Result<(), Stri
 /// The report is YAML in the field `status`; before cluster-autoscaler 1.30 it was plain text.
 fn autoscaler_status(into: &mut Provisioning, config_map: &Value) -> Result<(), String> {
     let text = config_map["data"]["status"].as_str().unwrap_or_default();
-    let status: AutoscalerStatus = kubestep_api::yaml::from_str(text)
-        .map_err(|_| "it is not in the format that cluster-autoscaler has since 1.30".to_owned())?;
+    let other = || "it is not in the format that cluster-autoscaler has since 1.30".to_owned();
+    let report: Value = kubestep_api::yaml::from_str(text).map_err(|_| other())?;
+    // The older text can be read as YAML, too.
+    if report.get("autoscalerStatus").is_none() {
+        return Err(other());
+    }
+    let status: AutoscalerStatus = serde_json::from_value(report).map_err(|_| other())?;
     into.autoscaler = Some(status);
     Ok(())
 }
