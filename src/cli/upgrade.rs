@@ -167,7 +167,12 @@ impl UpgradeCommand {
 fn after(from: &ChosenScheduler, release: Served) -> Result<ToScheduler> {
     let gates = release.gates();
     let set = from.set.as_deref().unwrap_or_default();
-    let (gates, refused) = gates.adopted(set).context("--feature-gates after the upgrade")?;
+    let (gates, refused) = match gates.adopted(set) {
+        Ok(adopted) => adopted,
+        // A gate that is on by default needs one that is set to false.
+        Err(error @ FeatureGateError::Dependency { .. }) => (gates, vec![error]),
+        Err(error) => return Err(error).context("--feature-gates after the upgrade"),
+    };
     Ok(ToScheduler { release, gates, refused })
 }
 

@@ -61,8 +61,11 @@ pub struct ChosenScheduler {
 impl VersionOptions {
     /// What a scheduler reports about its version at the start, one sentence each; where it is the
     /// server's, [`Scheduler::choose`] may have done so.
-    pub fn beside_server(&self, gates: FeatureGates, server_version: &str) -> Vec<String> {
-        let Ok(server) = KubeVersion::nearest(server_version) else { return Vec::new() };
+    pub fn server_notices(&self, gates: FeatureGates, server_version: &str) -> Vec<String> {
+        let Ok(server) = KubeVersion::nearest(server_version) else {
+            let words = gates.version_words();
+            return vec![format!("kube-scheduler {words}; the API server's version is unknown")];
+        };
         let (version, mut lines) = (gates.version(), Vec::new());
         if self.kube_version.is_some() || gates.other_version().is_none() {
             let words = gates.version_words();
@@ -175,7 +178,12 @@ impl Scheduler {
             (None, None) => None,
         };
         match emulated {
-            Some(emulated) => served.emulating(&emulated).context("--emulated-version"),
+            Some(emulated) => {
+                let is_given = options.emulated_version.is_some();
+                let source =
+                    if is_given { "--emulated-version" } else { "emulatedVersion of the input" };
+                served.emulating(&emulated).context(source)
+            }
             None => Ok(served.gates()),
         }
     }

@@ -238,7 +238,14 @@ pub fn supply(supply: &Supply) -> String {
             (more > 0).then(|| format!("  and {} (-o json lists them)", count(more, "more kind"))),
         );
     }
-    lines.extend(supply.unmet.iter().flat_map(unmet));
+    let is_explained = |one: &&Unmet| {
+        !one.reasons.is_empty() || one.nearest.is_some() || !one.near_misses.is_empty()
+    };
+    lines.extend(supply.unmet.iter().filter(is_explained).flat_map(unmet));
+    let more = supply.unmet.iter().filter(|one| !is_explained(one)).count();
+    lines.extend((more > 0).then(|| {
+        format!("{} without a new node, not explained (-o json lists all)", count(more, "pod"))
+    }));
     if supply.tried < supply.of {
         lines.push(format!("Stopped after {} of {}.", supply.tried, count(supply.of, "node")));
     }

@@ -8,7 +8,7 @@ use kubestep_framework::record::column::Column as Verdicts;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::status::Status;
 
-/// Nodes of which every plugin said the same.
+/// Nodes with the same verdict of every plugin.
 pub struct Group {
     /// The same for the same verdicts.
     pub key: u64,

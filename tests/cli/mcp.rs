@@ -170,6 +170,19 @@ fn its_help_and_a_wrong_option() {
     Call::new().says("mcp/unknown", "mcp --file cluster.yaml");
 }
 
+#[test]
+fn a_configuration_that_is_refused_is_an_answer() {
+    let mut client = Client::start();
+    let config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                  parallelism: -1\n";
+    std::fs::write(client.folder.path().join("scheduler.yaml"), config).unwrap();
+    let result = client.call("check_config", &json!({"config": "scheduler.yaml"}));
+    assert_eq!(result["isError"], false, "{result}");
+    assert_eq!(result["structuredContent"]["valid"], false, "{result}");
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("parallelism"), "{result}");
+    client.end();
+}
+
 /// A value that looks like an option that writes stays a value.
 #[test]
 fn nothing_that_is_called_writes() {

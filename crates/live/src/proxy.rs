@@ -89,10 +89,10 @@ fn exempts(rule: &str, host: &str, port: u16) -> bool {
 
 /// Host and port of a rule; an IPv6 address with a port is in brackets.
 fn split_port(rule: &str) -> (&str, Option<&str>) {
-    let unbracketed =
+    let is_bracketed =
         |host: &'_ str| host.len() >= 2 && host.starts_with('[') && host.ends_with(']');
     match rule.rsplit_once(':') {
-        Some((host, port)) if unbracketed(host) => (&host[1..host.len() - 1], Some(port)),
+        Some((host, port)) if is_bracketed(host) => (&host[1..host.len() - 1], Some(port)),
         Some((host, port)) if !host.contains(':') => (host, Some(port)),
         _ => (rule, None),
     }

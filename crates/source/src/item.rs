@@ -208,7 +208,7 @@ impl Item<'_> {
             Content::Value(value) => provisioning::is_read(&kind, &value.to_string()),
         };
         match is_read.then(|| self.value()) {
-            Some(Ok(value)) => Outcome::Provisioning(kind, value),
+            Some(Ok(value)) if value.is_object() => Outcome::Provisioning(kind, value),
             _ => Outcome::Unread(kind),
         }
     }

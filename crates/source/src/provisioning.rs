@@ -138,6 +138,12 @@ metadata: {name: of-another-group}
     }
 
     #[test]
+    fn items_that_are_no_objects_are_warnings() {
+        let list = r#"{"kind": "DaemonSetList", "apiVersion": "apps/v1", "items": ["template"]}"#;
+        assert!(read(list).0.daemon_sets.is_empty());
+    }
+
+    #[test]
     fn the_report_of_cluster_autoscaler_is_decoded() {
         let map = |status: &str| {
             json!({"kind": "ConfigMap", "apiVersion": "v1", "data": {"status": status},

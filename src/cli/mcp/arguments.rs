@@ -65,8 +65,7 @@ fn check_names(tool: &Tool, arguments: &Object) -> Result<(), String> {
     ))
 }
 
-/// Adds an argument. Values cannot be taken for options: each is joined to its option or stands
-/// behind all of them.
+/// Adds an argument. A value cannot become an option: it follows `=`, or comes after `--`.
 fn add(call: &mut Call, parameter: &Parameter, value: &Value) -> Result<(), String> {
     let wrong = |kind: &str| format!("{}: {kind} is needed, not {value}", parameter.name);
     let text = || value.as_str().ok_or_else(|| wrong("a text"));

@@ -29,7 +29,7 @@ use tools::{TOOLS, Tool};
 #[derive(Args, Debug)]
 pub(super) struct Mcp {}
 
-/// What the server tells a client about itself.
+/// Instructions for the model, sent with the server's capabilities.
 const INSTRUCTIONS: &str = "kubestep embeds kube-scheduler and answers by running it on a copy of the \
     cluster: files with Kubernetes objects (files), a built-in example (story), or the cluster of the \
     kubeconfig (neither). Begin with run, which lists the pending pods, then explain or fix one of them.";
@@ -178,11 +178,10 @@ mod tests {
     /// What writes a file, or to a cluster, is in no tool.
     #[test]
     fn no_tool_can_write() {
-        const WRITES: [&str; 7] =
-            ["capture", "record", "bundle", "schedule", "test", "render", "report"];
+        const READS: [&str; 5] = ["run", "explain", "diff", "upgrade", "config"];
         const OPTIONS: [&str; 4] = ["--trace", "--output", "--follow-symlinks", "--yes-write"];
         for tool in TOOLS {
-            assert!(!WRITES.contains(&tool.command[0]), "{}", tool.name);
+            assert!(READS.contains(&tool.command[0]), "{}", tool.name);
             let options = tool.parameters().filter_map(tools::Parameter::option);
             assert!(options.chain(tool.command.iter().copied()).all(|o| !OPTIONS.contains(&o)));
         }

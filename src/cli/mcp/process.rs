@@ -43,9 +43,14 @@ impl Call {
 pub(super) async fn run(call: &Call, progress: UnboundedSender<String>) -> Result<Answer, String> {
     let (text, json) =
         tokio::join!(printed(call, "text", None), printed(call, "json", Some(progress)));
-    let value = serde_json::from_str(&json?);
+    let value: Result<Value, _> = serde_json::from_str(&json?);
     let value = value.map_err(|error| format!("the answer cannot be read: {error}"))?;
-    Ok(Answer { text: text?, value })
+    let text = match text {
+        // The text of a refused configuration is on standard error.
+        Err(refusal) if value["valid"] == false => refusal,
+        text => text?,
+    };
+    Ok(Answer { text, value })
 }
 
 /// What one process printed.
@@ -77,32 +82,41 @@ async fn printed(
             None => Ok(text),
         }
     };
-    let (_, printed, said) = tokio::join!(write, read, said(errors, progress));
+    let (_, printed, error_text) = tokio::join!(write, read, error_text(errors, progress));
     let status = child.wait().await.map_err(|error| error.to_string())?;
     let answers =
         [Exit::Fine, Exit::Unschedulable, Exit::Differs].map(|exit| i32::from(exit.code()));
     match status.code() {
         Some(code) if answers.contains(&code) => printed.map_err(|error| error.to_string()),
-        _ => Err(said),
+        // A refused configuration is printed as JSON, with the exit code for invalid input.
+        Some(code)
+            if code == i32::from(Exit::Usage.code())
+                && format == "json"
+                && printed.as_ref().is_ok_and(|text| !text.is_empty()) =>
+        {
+            printed.map_err(|error| error.to_string())
+        }
+        _ if error_text.is_empty() => Err(format!("kubestep ended without an answer: {status}")),
+        _ => Err(error_text),
     }
 }
 
-/// The lines of standard error that are no progress.
-async fn said(
+/// The lines of standard error that are not progress.
+async fn error_text(
     errors: Option<tokio::process::ChildStderr>,
     progress: Option<UnboundedSender<String>>,
 ) -> String {
-    let mut said = Vec::new();
+    let mut text = Vec::new();
     let Some(errors) = errors else { return String::new() };
     let mut lines = BufReader::new(errors).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         match (line.strip_prefix("progress: "), &progress) {
             (Some(words), Some(progress)) => {
-                // Nobody listens any more if the call was cancelled.
-                let _gone = progress.send(words.to_owned());
+                // The receiver is dropped if the call was cancelled.
+                let _dropped = progress.send(words.to_owned());
             }
-            _ => said.push(line),
+            _ => text.push(line),
         }
     }
-    said.join("\n")
+    text.join("\n")
 }

@@ -179,7 +179,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "why_not",
         title: "Why is a pod not on this node?",
-        description: "Explains why a pod is not on a given node: which plugin rejects it and with what figures, or how many points it lacks to the chosen node.",
+        description: "Explains why a pod is not on a given node: which plugin rejects it and with what figures, or by how many points it scores below the chosen node.",
         command: &["explain"],
         arguments: &[POD, NODE, INPUT, PODS, CYCLES],
         schema: EXPLAIN,
@@ -219,7 +219,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "diff",
         title: "What differs between two configurations or clusters?",
-        description: "Compares two runs: another configuration, other feature gates or other files against the given ones.",
+        description: "Compares two runs: another configuration, version, feature gates or files against the given ones.",
         command: &["diff"],
         arguments: &[
             &[
@@ -238,6 +238,11 @@ pub(super) const TOOLS: &[Tool] = &[
                     Form::Text("--feature-gates-b"),
                     "The feature gates of the other side",
                 ),
+                Parameter::new(
+                    "kube_version_b",
+                    Form::Text("--kube-version-b"),
+                    "The version of kube-scheduler of the other side, such as 1.36",
+                ),
             ],
             INPUT,
             CYCLES,
@@ -255,7 +260,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "survive",
         title: "What if a zone or node goes away?",
-        description: "Loses each value of a node label in turn (zone, pool, hostname) and tells which pods then find no place.",
+        description: "Loses each value of a node label in turn (zone, pool, hostname) and reports which pods then stay pending.",
         command: &["run"],
         arguments: &[
             &[Parameter::required(
@@ -271,7 +276,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "upgrade",
         title: "What does an upgrade of Kubernetes change?",
-        description: "Schedules the cluster as by two versions of kube-scheduler: which pods move, become pending or get a node, whose message changes, what of the configuration is refused, and which change of the scheduler causes each difference.",
+        description: "Schedules the cluster as by two versions of kube-scheduler: which pods move, become pending or get a node, whose message changes, which parts of the configuration the newer version rejects, and which change of the scheduler causes each difference.",
         command: &["upgrade"],
         arguments: &[
             &[Parameter::new(

@@ -269,7 +269,7 @@ impl Schedule {
         let mut built =
             self.build(read, if self.dry_run { Reach::Reads } else { Reach::Everything })?;
         let gates = *built.world.scheduler().features();
-        built.notices.extend(self.version.beside_server(gates, &snapshot.server_version));
+        built.notices.extend(self.version.server_notices(gates, &snapshot.server_version));
         Ok(built)
     }
 

@@ -22,7 +22,7 @@ use kubestep_output::clean::clean_lines;
 const STYLE: &str = include_str!("page.css");
 /// Search, and buttons that fold and unfold.
 const SCRIPT: &str = include_str!("page.js");
-/// Nothing is loaded, from wherever it would be.
+/// The page may load nothing: no script, style, image or font from another file.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// What the page shows.

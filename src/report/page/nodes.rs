@@ -36,7 +36,7 @@ fn cell(node: &NodeUsage, resource: Symbol) -> Markup {
         td.total {
             @if offered > 0 || requested > 0 {
                 span.bar { span.full[percent >= FULL] style=(width) {} }
-                (percent) "% · " (show(requested)) " of " (show(offered))
+                @if offered > 0 { (percent) "% · " } (show(requested)) " of " (show(offered))
             }
         }
     }

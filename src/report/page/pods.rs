@@ -94,7 +94,7 @@ fn fixes(lines: &[(Option<usize>, String)]) -> Markup {
     }
 }
 
-/// The pods that were placed, and those that had to go for them.
+/// The pods that were placed, and the pods that were preempted for them.
 pub(super) fn placed(page: &Page) -> Markup {
     let run = &page.run;
     html! {

@@ -102,7 +102,7 @@ fn group(cause: &Cause, pods: &[&PodDifference], gates: Pair<FeatureGates>) -> S
         }
     }
     if !cause.smallest {
-        out.push_str("  (the search ended at its limit: fewer changes may be enough)\n");
+        out.push_str("  (not proven to be the smallest set: fewer changes may be enough)\n");
     }
     // Pods with the same effect and the same messages are one entry.
     let mut entries: IndexMap<(Effect, String), Vec<&PodDifference>> = IndexMap::new();
@@ -187,7 +187,7 @@ fn not_compared(report: &UpgradeReport) -> String {
     if report.listed.is_empty() {
         return String::new();
     }
-    let mut out = "\nNot compared: kubestep decides alike on both sides\n".to_owned();
+    let mut out = "\nNot compared: kubestep decides the same on both sides\n".to_owned();
     for switch in &report.listed {
         let drawn = report.upgrade.as_ref().filter(|_| *switch == Switch::FirstOfEqualTotals);
         let concerned = drawn.map(|upgrade| match upgrade.drawn {

@@ -61,7 +61,7 @@ impl KubeVersion {
         Some(version)
     }
 
-    /// Whether recorded decisions of that version prove that kubestep decides alike.
+    /// Whether recorded decisions of that version prove that kubestep decides the same.
     pub fn is_proved(self) -> bool {
         self <= Self::NEWEST_PROVED
     }

@@ -67,6 +67,9 @@ fn version<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Erro
     match Value::deserialize(from)? {
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text)),
+        Value::Number(number) if ["1.3", "1.4"].contains(&number.to_string().as_str()) => {
+            Err(D::Error::custom("quote the version: YAML reads 1.30 as 1.3"))
+        }
         Value::Number(number) => Ok(Some(number.to_string())),
         other => {
             Err(D::Error::custom(format!("a version such as 1.36 is expected, not {other:?}")))

@@ -24,7 +24,7 @@ pub(super) fn templates(provisioning: &Provisioning) -> Vec<Template> {
 }
 
 fn room(status: &NodeGroupStatus) -> usize {
-    let left = status.health.max_size - status.health.cloud_provider_target;
+    let left = status.health.max_size.saturating_sub(status.health.cloud_provider_target);
     usize::try_from(left).unwrap_or(0)
 }
 

@@ -294,7 +294,7 @@ fn closed(pool: &NodePool) -> Option<String> {
         return Some(format!("it has a fixed number of nodes: replicas is {replicas}"));
     }
     let is_not_ready = |condition: &&Condition| {
-        condition.type_ == "Ready" && condition.status == ConditionStatus::False
+        condition.type_ == "Ready" && condition.status != ConditionStatus::True
     };
     let condition = pool.status.conditions.iter().find(is_not_ready)?;
     let Condition { reason, message, .. } = condition;

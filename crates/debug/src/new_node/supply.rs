@@ -106,6 +106,18 @@ pub struct Nearest {
     pub causes: Vec<String>,
 }
 
+/// Whether the limits of the candidate's pool allow one more node. Nodes of other types of the pool
+/// count too, each as the share of the limit that one node of its type uses at most.
+fn has_room(candidates: &[Candidate], bought: &[usize], at: usize) -> bool {
+    let Some(candidate) = candidates.get(at) else { return false };
+    let source = candidate.template.origin.source();
+    let share = |one: &Candidate| one.template.room.map_or(0.0, |room| 1.0 / room.max(1) as f64);
+    let of_pool = candidates.iter().zip(bought);
+    let of_pool = of_pool.filter(|(one, _)| one.template.origin.source() == source);
+    let used: f64 = of_pool.map(|(one, count)| share(one) * *count as f64).sum();
+    candidate.template.room != Some(0) && used + share(candidate) <= 1.0 + 1e-9
+}
+
 /// A template that takes some pods.
 struct Candidate {
     template: Template,
@@ -143,8 +155,13 @@ pub fn supply(world: &World, go_on: GoOn<'_>) -> Supply {
         }
     }
     candidates.sort_by(Candidate::order);
-    supply.offers =
-        candidates.iter().map(|one| offer(world, one, &supply.pending, go_on)).collect();
+    let counted = candidates.iter().enumerate();
+    supply.offers = counted
+        .map(|(at, one)| {
+            let mut go_on = |done, most| at < CANDIDATES && go_on(done, most);
+            offer(world, one, &supply.pending, &mut go_on)
+        })
+        .collect();
     supply.offers.sort_by_key(|offer| offer.closed.is_some());
     candidates.retain(|one| one.template.closed.is_none());
     candidates.truncate(CANDIDATES);
@@ -165,8 +182,8 @@ fn add(candidates: &mut Vec<Candidate>, new: Candidate) {
     }
 }
 
-/// Templates that differ in what somebody reads: of offerings that differ only in labels that no
-/// pod, DaemonSet or volume mentions, the cheapest.
+/// Keeps the cheapest of the offerings that differ only in labels that no pod, DaemonSet or volume
+/// mentions.
 pub(super) fn distinct(
     world: &World,
     pods: &[&Pod],
@@ -268,7 +285,11 @@ fn unmet(pod: NamespacedName, answer: Option<NewNodes>) -> Unmet {
         return Unmet { pod, reasons: Vec::new(), nearest: None, near_misses: Vec::new() };
     };
     let nearest = answer.nodes.first().map(|new| {
-        let causes = new.causes().into_iter().chain(new.closed.clone()).collect();
+        let mut causes: Vec<String> = new.causes().into_iter().chain(new.closed.clone()).collect();
+        if causes.is_empty() {
+            let text = "fits, but the plan has no more of them: a limit, or the search ended";
+            causes.push(text.to_owned());
+        }
         Nearest { origin: new.origin.clone(), causes }
     });
     Unmet { pod, reasons: answer.obstacles(), nearest, near_misses: answer.near_misses }
@@ -309,7 +330,7 @@ impl Supply {
         let mut best: Option<(usize, Candidate, Trial)> = None;
         for (at, candidate) in candidates.iter().enumerate() {
             let template = &candidate.template;
-            if template.room.is_some_and(|room| bought[at] >= room) || !go_on(1, 1) {
+            if !has_room(candidates, bought, at) || !go_on(1, 1) {
                 continue;
             }
             let trial = trial(world, template, &self.pending, &mut || go_on(1, 1));

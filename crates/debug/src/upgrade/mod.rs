@@ -50,16 +50,16 @@ pub enum Effect {
     Moved,
     /// It exists only before or only after the upgrade: it is preempted or not.
     Presence,
-    /// It is pending in another state.
+    /// It is pending on both sides, in another queue or with another nomination.
     Waits,
-    /// Its last message is another.
+    /// Its last message differs.
     Message,
-    /// Its attempts are others, with the same end.
+    /// Its attempts differ; the end is the same.
     Attempts,
 }
 
 /// The changes that cause a difference: applied together to the first version, they lead to the
-/// result of the second.
+/// result of the second. All changes if the search found no part that does.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Cause {
     /// The changes, in the order of the table.
