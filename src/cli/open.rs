@@ -345,7 +345,10 @@ pub(super) fn world(
 }
 
 /// Where new nodes come from, by the input and by the files beside it.
-fn provisioning(read: &mut kubestep_source::Input, input: &Input) -> Result<Provisioning> {
+pub(super) fn provisioning(
+    read: &mut kubestep_source::Input,
+    input: &Input,
+) -> Result<Provisioning> {
     let mut known = std::mem::take(&mut read.provisioning);
     if !input.instance_types.is_empty() {
         let progress = Progress::with_limit(input.input_limit);

@@ -109,9 +109,12 @@ struct ToScheduler {
 }
 
 impl UpgradeCommand {
-    fn prepared(&self, input: Input) -> Result<Prepared> {
+    fn prepared(&self, mut input: Input) -> Result<Prepared> {
         let progress = Progress::with_limit(input.input_limit);
         let (mut read, name) = with_progress(&progress, || open::read(&input, &progress))?;
+        // Not once for each run.
+        read.provisioning = open::provisioning(&mut read, &input)?;
+        input.instance_types.clear();
         let until = recorded::until(&input, read.recording.as_ref())?;
         read.wind(until);
         let from = input.scheduler.choose(&read.captured)?;

@@ -1,6 +1,7 @@
 //! The node groups of cluster-autoscaler, with what its report says of them.
 
 use super::template::{Origin, Template, take_startup_taints};
+use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeGroup, NodeGroupStatus, Provisioning};
 
 /// A template for each group.
@@ -21,6 +22,15 @@ pub(super) fn templates(provisioning: &Provisioning) -> Vec<Template> {
         }
     };
     provisioning.node_groups.iter().map(template).collect()
+}
+
+/// Counts a new node of a group in the report.
+pub(super) fn count(known: &mut Provisioning, group: Symbol) {
+    let groups = known.autoscaler.iter_mut().flat_map(|status| &mut status.node_groups);
+    for group in groups.filter(|one| one.name == group) {
+        let target = &mut group.health.cloud_provider_target;
+        *target = target.saturating_add(1);
+    }
 }
 
 fn room(status: &NodeGroupStatus) -> usize {

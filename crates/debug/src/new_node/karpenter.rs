@@ -14,7 +14,7 @@ use super::template::{HOSTNAME, Origin, Template, take_startup_taints};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Condition, ConditionStatus, LabelRequirement, Labels, Node, NodePool, NodeSelectorOperator,
-    Pod, Quantity, ResourceList,
+    Pod, Provisioning, Quantity, ResourceList,
 };
 use kubestep_cluster::World;
 
@@ -273,16 +273,37 @@ fn used(world: &World, pool: &NodePool) -> ResourceList {
     let mut used = pool.status.resources.clone().unwrap_or_else(|| {
         let mut sum = ResourceList::new();
         let amounts = nodes.iter().filter_map(|node| node.status.capacity.as_ref());
-        for (resource, amount) in amounts.flat_map(|amounts| amounts.iter()) {
-            match sum.get_mut(resource) {
-                Some(there) => there.add(amount),
-                None => drop(sum.insert(resource, amount.clone())),
-            }
-        }
+        amounts.for_each(|amounts| add(&mut sum, amounts));
         sum
     });
     used.insert("nodes".into(), Quantity::parse(&count.to_string()).unwrap_or_default());
     used
+}
+
+/// Counts a new node of a pool in what karpenter reports. What it does not report is counted from
+/// the nodes there are.
+pub(super) fn count(known: &mut Provisioning, pool: Symbol, node: &Node) {
+    let pools = known.node_pools.iter_mut().filter(|one| one.metadata.name == pool);
+    for status in pools.map(|pool| &mut pool.status) {
+        status.nodes = status.nodes.map(|nodes| nodes + 1);
+        let amounts = status.resources.iter_mut().zip(&node.status.capacity);
+        amounts.for_each(|(sum, capacity)| add(sum, capacity));
+    }
+}
+
+/// Lets a claim have a node.
+pub(super) fn register(known: &mut Provisioning, claim: Symbol, node: Symbol) {
+    let claims = known.node_claims.iter_mut().filter(|one| one.metadata.name == claim);
+    claims.for_each(|claim| claim.status.node_name = node);
+}
+
+fn add(sum: &mut ResourceList, amounts: &ResourceList) {
+    for (resource, amount) in amounts.iter() {
+        match sum.get_mut(resource) {
+            Some(there) => there.add(amount),
+            None => drop(sum.insert(resource, amount.clone())),
+        }
+    }
 }
 
 /// Why karpenter would not create a node of the pool at all.

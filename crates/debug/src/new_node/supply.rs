@@ -18,7 +18,8 @@ use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
-/// Templates that are considered for the mix, those with the lowest price for each pod first.
+/// Templates that are counted alone and considered for the mix, those with the lowest price for each
+/// pod first.
 const CANDIDATES: usize = 40;
 /// Pods without a node in the end that are explained.
 const EXPLAINED: usize = 20;
@@ -106,18 +107,6 @@ pub struct Nearest {
     pub causes: Vec<String>,
 }
 
-/// Whether the limits of the candidate's pool allow one more node. Nodes of other types of the pool
-/// count too, each as the share of the limit that one node of its type uses at most.
-fn has_room(candidates: &[Candidate], bought: &[usize], at: usize) -> bool {
-    let Some(candidate) = candidates.get(at) else { return false };
-    let source = candidate.template.origin.source();
-    let share = |one: &Candidate| one.template.room.map_or(0.0, |room| 1.0 / room.max(1) as f64);
-    let of_pool = candidates.iter().zip(bought);
-    let of_pool = of_pool.filter(|(one, _)| one.template.origin.source() == source);
-    let used: f64 = of_pool.map(|(one, count)| share(one) * *count as f64).sum();
-    candidate.template.room != Some(0) && used + share(candidate) <= 1.0 + 1e-9
-}
-
 /// A template that takes some pods.
 struct Candidate {
     template: Template,
@@ -155,13 +144,10 @@ pub fn supply(world: &World, go_on: GoOn<'_>) -> Supply {
         }
     }
     candidates.sort_by(Candidate::order);
-    let counted = candidates.iter().enumerate();
-    supply.offers = counted
-        .map(|(at, one)| {
-            let mut go_on = |done, most| at < CANDIDATES && go_on(done, most);
-            offer(world, one, &supply.pending, &mut go_on)
-        })
-        .collect();
+    for (at, one) in candidates.iter().enumerate() {
+        let counted = (at < CANDIDATES).then(|| alone(world, one, &supply.pending, go_on));
+        supply.offers.push(offer(one, counted.flatten()));
+    }
     supply.offers.sort_by_key(|offer| offer.closed.is_some());
     candidates.retain(|one| one.template.closed.is_none());
     candidates.truncate(CANDIDATES);
@@ -247,19 +233,20 @@ fn trial(
     Trial { world: copy, takes }
 }
 
-/// How many nodes of the template take how many pods.
-fn offer(
+/// How many nodes of one template take how many pods. `None` if that was not run to its end.
+fn alone(
     world: &World,
-    candidate: &Candidate,
+    Candidate { template, .. }: &Candidate,
     pending: &[NamespacedName],
     go_on: GoOn<'_>,
-) -> Offer {
-    let Candidate { template, takes } = candidate;
+) -> Option<(usize, usize)> {
     let most = template.room.unwrap_or(pending.len()).clamp(1, pending.len().max(1));
     let mut world = world.clone();
-    let (mut nodes, mut pods, mut is_whole) = (0, 0, true);
-    while nodes < most && is_whole {
-        is_whole = go_on(1, 1);
+    let (mut nodes, mut pods) = (0, 0);
+    while nodes < most {
+        if !go_on(1, 1) {
+            return None;
+        }
         let next = trial(&world, template, pending, &mut || go_on(1, 1));
         if next.takes.is_empty() {
             break;
@@ -268,6 +255,10 @@ fn offer(
         pods += next.takes.len();
         world = next.world;
     }
+    Some((nodes, pods))
+}
+
+fn offer(Candidate { template, takes }: &Candidate, counted: Option<(usize, usize)>) -> Offer {
     Offer {
         origin: template.origin.clone(),
         edit: template.origin.edit(1).to_string(),
@@ -275,8 +266,8 @@ fn offer(
         room: template.room,
         closed: template.closed.clone(),
         takes: takes.clone(),
-        nodes: is_whole.then_some(nodes),
-        pods: is_whole.then_some(pods),
+        nodes: counted.map(|(nodes, _)| nodes),
+        pods: counted.map(|(_, pods)| pods),
     }
 }
 
@@ -287,8 +278,7 @@ fn unmet(pod: NamespacedName, answer: Option<NewNodes>) -> Unmet {
     let nearest = answer.nodes.first().map(|new| {
         let mut causes: Vec<String> = new.causes().into_iter().chain(new.closed.clone()).collect();
         if causes.is_empty() {
-            let text = "fits, but the plan has no more of them: a limit, or the search ended";
-            causes.push(text.to_owned());
+            causes.push("it fits, and the search ended before it was added".to_owned());
         }
         Nearest { origin: new.origin.clone(), causes }
     });
@@ -299,10 +289,7 @@ impl Supply {
     /// Chooses the mix, and explains what is left.
     fn choose(&mut self, world: &World, candidates: &[Candidate], go_on: GoOn<'_>) {
         let mut world = world.clone();
-        let mut bought = vec![0; candidates.len()];
-        while let Some((at, next)) = self.best(&world, candidates, &bought, go_on) {
-            bought[at] += 1;
-            let template = &candidates[at].template;
+        while let Some((template, next)) = self.best(&world, candidates, go_on) {
             self.buy(template, next.takes);
             world = next.world;
         }
@@ -319,28 +306,32 @@ impl Supply {
         }
     }
 
-    /// The next node to add, and what it does.
-    fn best(
+    /// The next node to add, and what it does. Limits count the nodes that were added before.
+    fn best<'a>(
         &self,
         world: &World,
-        candidates: &[Candidate],
-        bought: &[usize],
+        candidates: &'a [Candidate],
         go_on: GoOn<'_>,
-    ) -> Option<(usize, Trial)> {
-        let mut best: Option<(usize, Candidate, Trial)> = None;
-        for (at, candidate) in candidates.iter().enumerate() {
-            let template = &candidate.template;
-            if !has_room(candidates, bought, at) || !go_on(1, 1) {
+    ) -> Option<(&'a Template, Trial)> {
+        let pods: Vec<&Pod> = self.pending.iter().filter_map(|key| pod_of(world, *key)).collect();
+        let open: HashSet<String> = templates(world, &pods)
+            .iter()
+            .filter(|template| template.closed.is_none())
+            .map(|template| template.origin.id())
+            .collect();
+        let mut best: Option<(Candidate, &Template, Trial)> = None;
+        for Candidate { template, .. } in candidates {
+            if !open.contains(&template.origin.id()) || !go_on(1, 1) {
                 continue;
             }
             let trial = trial(world, template, &self.pending, &mut || go_on(1, 1));
             let new = Candidate { template: template.clone(), takes: trial.takes.clone() };
-            let is_better = || best.as_ref().is_none_or(|(_, best, _)| new.order(best).is_lt());
+            let is_better = || best.as_ref().is_none_or(|(best, ..)| new.order(best).is_lt());
             if !new.takes.is_empty() && is_better() {
-                best = Some((at, new, trial));
+                best = Some((new, template, trial));
             }
         }
-        best.map(|(at, _, trial)| (at, trial))
+        best.map(|(_, template, trial)| (template, trial))
     }
 
     fn buy(&mut self, template: &Template, pods: Vec<NamespacedName>) {

@@ -1,11 +1,11 @@
 //! A node that could be created: where it comes from, what it looks like, what it costs.
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Labels, Node, Object, Pod, Taint, admission};
+use kubestep_api::{Labels, Node, Object, Pod, Provisioning, Taint, admission};
 use kubestep_cluster::World;
 use serde::Serialize;
 
-use super::daemons;
+use super::{autoscaler, daemons, karpenter};
 use crate::edit::{Edit, companions};
 use crate::why::cause::is_kept_by_controller;
 
@@ -185,7 +185,26 @@ impl Template {
             }
             daemons::create(world, self, *name);
         }
+        self.report(world, &names);
         names
+    }
+
+    /// Counts new nodes where karpenter and cluster-autoscaler report what there is, as they would:
+    /// limits hold for these nodes, too.
+    fn report(&self, world: &mut World, names: &[Symbol]) {
+        if matches!(self.origin, Origin::Like { .. }) {
+            return;
+        }
+        let mut known = Provisioning::clone(world.provisioning());
+        for name in names {
+            match self.origin {
+                Origin::NodePool { pool, .. } => karpenter::count(&mut known, pool, &self.node),
+                Origin::NodeClaim { claim } => karpenter::register(&mut known, claim, *name),
+                Origin::NodeGroup { group } => autoscaler::count(&mut known, group),
+                Origin::Like { .. } => {}
+            }
+        }
+        world.set_provisioning(known);
     }
 
     fn named(&self, name: Symbol) -> Object {

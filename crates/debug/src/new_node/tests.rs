@@ -159,3 +159,37 @@ fn the_mix_takes_the_lowest_price_for_each_pod() {
     let nearest = found.unmet[0].nearest.as_ref().unwrap();
     assert!(nearest.causes[0].starts_with("NodeResourcesFit: "), "{nearest:?}");
 }
+
+/// The limit is the pool's: nodes of other types count, whether karpenter reports what there is or not.
+#[test]
+fn the_mix_keeps_the_limits_of_a_pool() {
+    let types = json!([
+        {"name": "cpus", "architecture": "amd64", "operatingSystems": ["linux"],
+         "resources": {"cpu": "4", "memory": "2Gi"}, "offerings": [{"Price": 1.0, "Requirements": []}]},
+        {"name": "memory", "architecture": "amd64", "operatingSystems": ["linux"],
+         "resources": {"cpu": "4", "memory": "64Gi"}, "offerings": [{"Price": 2.0, "Requirements": []}]},
+    ]);
+    for (status, limit, bought) in [
+        (json!({}), "4", 1),
+        (json!({}), "8", 2),
+        (json!({"resources": {"cpu": "0"}, "nodes": 0}), "4", 1),
+        (json!({"resources": {"cpu": "4"}, "nodes": 1}), "8", 1),
+        (json!({"resources": {"cpu": "4"}, "nodes": 1}), "12", 2),
+    ] {
+        let spec = json!({"limits": {"cpu": limit}});
+        let pool = json!({"metadata": {"name": "general"}, "spec": spec, "status": status});
+        let large = pod("large", "1").replace("cpu: '1'", "cpu: '1', memory: 32Gi");
+        let mut world = world(&(pod("small", "3") + &large));
+        world.set_provisioning(Provisioning {
+            node_pools: vec![serde_json::from_value(pool.clone()).unwrap()],
+            instance_types: serde_json::from_value(types.clone()).unwrap(),
+            ..Provisioning::default()
+        });
+        world.run(20);
+        let found = supply(&world, &mut |_, _| true);
+        let nodes: usize = found.plan.iter().map(|one| one.count).sum();
+        assert_eq!((nodes, found.unmet.len()), (bought, 2 - bought), "{pool}: {found:?}");
+        let full = found.unmet.iter().filter_map(|one| one.nearest.as_ref());
+        assert!(full.flat_map(|one| &one.causes).all(|cause| cause.contains("limit")), "{found:?}");
+    }
+}

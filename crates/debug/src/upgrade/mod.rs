@@ -21,7 +21,7 @@ use kubestep_config::versions::{Change, Switch, differences};
 use kubestep_framework::pod::NamespacedName;
 
 pub use outcome::{Attempt, PodOutcome};
-use outcome::{Outcomes, outcomes};
+use outcome::{Outcomes, of_pod, outcomes};
 use search::Search;
 
 /// Opens the input under a version and runs it to its end. The input, the configuration's text and
@@ -154,7 +154,7 @@ pub fn compare(
     for (pod, cause) in pods.iter_mut().zip(search.causes(&changes)) {
         pod.cause = cause;
     }
-    Ok(Upgrade { changes, pods, same, other_reasons, drawn, runs: search.runs() + 2 })
+    Ok(Upgrade { changes, pods, same, other_reasons, drawn, runs: search.runs() + 1 })
 }
 
 /// The pods for which upstream draws one of several nodes with the same total score.
@@ -171,11 +171,9 @@ fn names(outcomes: &Pair<Outcomes>) -> BTreeSet<NamespacedName> {
 
 /// What differs, still without causes.
 fn different(outcomes: &Pair<Outcomes>) -> Vec<PodDifference> {
-    let absent = PodOutcome::default();
     let mut found = Vec::new();
     for pod in names(outcomes) {
-        let of = |side: &'_ Outcomes| side.get(&pod).unwrap_or(&absent).clone();
-        let pair = Pair { a: of(&outcomes.a), b: of(&outcomes.b) };
+        let pair = Pair { a: of_pod(&outcomes.a, pod), b: of_pod(&outcomes.b, pod) };
         found.extend(aspects(&pair).into_iter().map(|aspect| difference(pod, aspect, &pair)));
     }
     found.sort_by_key(|one| (one.effect, one.pod));
@@ -184,9 +182,9 @@ fn different(outcomes: &Pair<Outcomes>) -> Vec<PodDifference> {
 
 /// The respects in which a pod differs. Where the end differs, the message counts only if the pod
 /// is pending on both sides.
-fn aspects(pair: &Pair<PodOutcome>) -> Vec<Aspect> {
-    let differs = |aspect| !pair.a.is_same(&pair.b, aspect);
-    let pending = [&pair.a, &pair.b].into_iter().all(|side| matches!(side.end, End::Queue(..)));
+fn aspects(pair: &Pair<&PodOutcome>) -> Vec<Aspect> {
+    let differs = |aspect| !pair.a.is_same(pair.b, aspect);
+    let pending = [pair.a, pair.b].into_iter().all(|side| matches!(side.end, End::Queue(..)));
     let mut aspects = Vec::new();
     if differs(Aspect::End) {
         aspects.push(Aspect::End);
@@ -200,7 +198,7 @@ fn aspects(pair: &Pair<PodOutcome>) -> Vec<Aspect> {
     aspects
 }
 
-fn difference(pod: NamespacedName, aspect: Aspect, pair: &Pair<PodOutcome>) -> PodDifference {
+fn difference(pod: NamespacedName, aspect: Aspect, pair: &Pair<&PodOutcome>) -> PodDifference {
     let message = |side: &PodOutcome| side.message().to_owned();
     PodDifference {
         pod,
@@ -225,7 +223,7 @@ impl Effect {
         Effect::Attempts,
     ];
 
-    fn of(aspect: Aspect, pair: &Pair<PodOutcome>) -> Effect {
+    fn of(aspect: Aspect, pair: &Pair<&PodOutcome>) -> Effect {
         let (a, b) = (&pair.a.end, &pair.b.end);
         match (aspect, a.node(), b.node()) {
             (Aspect::Message, ..) => Effect::Message,

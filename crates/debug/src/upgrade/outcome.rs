@@ -31,6 +31,10 @@ pub struct Attempt {
     pub message: String,
 }
 
+/// The outcome of a pod that does not exist.
+static ABSENT: PodOutcome =
+    PodOutcome { end: End::Absent, nominated: Symbol::EMPTY, attempts: Vec::new() };
+
 /// The outcome for each pod that exists or had an attempt.
 pub(super) type Outcomes = BTreeMap<NamespacedName, PodOutcome>;
 
@@ -52,17 +56,15 @@ pub(super) fn outcomes(session: &Session) -> Outcomes {
     attempts.into_iter().map(outcome).collect()
 }
 
+/// The outcome of a pod in a run.
+pub(super) fn of_pod(outcomes: &Outcomes, pod: NamespacedName) -> &PodOutcome {
+    outcomes.get(&pod).unwrap_or(&ABSENT)
+}
+
 impl Attempt {
     fn of(record: &CycleRecord) -> Attempt {
         let (outcome, node) = (record.outcome, record.node);
         Attempt { outcome, node, message: record.message.clone() }
-    }
-}
-
-impl Default for PodOutcome {
-    /// That of a pod that does not exist.
-    fn default() -> PodOutcome {
-        PodOutcome { end: End::Absent, nominated: Symbol::default(), attempts: Vec::new() }
     }
 }
 

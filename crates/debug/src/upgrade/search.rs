@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::outcome::{Outcomes, PodOutcome, outcomes};
+use super::outcome::{Outcomes, of_pod, outcomes};
 use super::{Aspect, Cause, PodDifference, Run};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Change;
@@ -35,7 +35,7 @@ struct Comparison {
 
 impl<'a> Search<'a> {
     /// A search for the causes of `differences`, in about `limit` runs. `goal` are the outcomes
-    /// under `to`.
+    /// under `to`. Without any change, nothing that differs is the same.
     pub(super) fn new(
         (from, to): (FeatureGates, FeatureGates),
         run: &'a Run<'a>,
@@ -43,11 +43,13 @@ impl<'a> Search<'a> {
         goal: Outcomes,
         differences: &[PodDifference],
     ) -> Search<'a> {
+        let unchanged = Comparison { all: false, each: vec![false; differences.len()] };
+        let known = BTreeMap::from([(Vec::new(), unchanged)]);
         let differences = differences.iter().map(|one| (one.pod, one.aspect)).collect();
-        Search { from, to, run, goal, differences, known: BTreeMap::new(), limit }
+        Search { from, to, run, goal, differences, known, limit }
     }
 
-    /// How many runs were made.
+    /// How many runs were made, that of the first version included.
     pub(super) fn runs(&self) -> usize {
         self.known.len()
     }
@@ -122,10 +124,8 @@ impl<'a> Search<'a> {
     }
 
     fn compare(&self, outcomes: &Outcomes) -> Comparison {
-        let absent = PodOutcome::default();
         let is_same = |(pod, aspect): &(NamespacedName, Aspect)| {
-            let of = |side: &'_ Outcomes| side.get(pod).unwrap_or(&absent).clone();
-            of(outcomes).is_same(&of(&self.goal), *aspect)
+            of_pod(outcomes, *pod).is_same(of_pod(&self.goal, *pod), *aspect)
         };
         let each = self.differences.iter().map(is_same).collect();
         Comparison { all: *outcomes == self.goal, each }
