@@ -1,6 +1,7 @@
 //! The interface without a terminal: keys in, pictures out.
 
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::app::Effect;
 use super::interface::Interface;
@@ -57,10 +58,15 @@ impl Offscreen {
         screenshot::of(&mut self.interface, format)
     }
 
-    /// Ends what a key has begun, except searches and a clock that plays.
+    /// Ends what a key has begun, except a clock that plays.
     fn finish(&mut self) {
         let interface = &mut self.interface;
         while interface.app.is_running() || interface.driver.is_working() {
+            interface.work();
+        }
+        while interface.driver.is_searching() {
+            let due = interface.work_at().unwrap_or_else(Instant::now);
+            sleep(due.saturating_duration_since(Instant::now()));
             interface.work();
         }
         interface.answer();

@@ -116,6 +116,10 @@ impl GridSource for HeatView<'_> {
         }
     }
 
+    fn is_map(&self) -> bool {
+        true
+    }
+
     /// A filter looks for zones and nodes.
     fn searched(&self, line: usize, column: usize, out: &mut CellOut) {
         match (column, self.row(line, column)) {

@@ -14,6 +14,8 @@ pub struct Tab {
     pub key: String,
     /// Its name.
     pub title: &'static str,
+    /// The same in fewer letters.
+    pub short: &'static str,
 }
 
 /// The tabs of the first line.
@@ -26,7 +28,8 @@ pub struct Tabs {
 }
 
 impl Tabs {
-    /// Draws the line. Where not all names fit, the last views show their key only.
+    /// Draws the line. Where not all names fit, all are shortened as in the last line of `mc` and `htop`; on
+    /// lines that are too narrow even for that, the last views show their key only.
     pub fn draw(&self, buffer: &mut Buffer, area: Rect, mode: (&str, Scope), paint: &Paint) {
         let chip = format!(" {} ", mode.0);
         let right = area.right().saturating_sub(width(&chip) as u16);
@@ -55,9 +58,23 @@ impl Tabs {
         usize::from(columns).saturating_sub(taken + 3)
     }
 
-    /// What stands for each view: names from the left on while there is room for the keys of the rest; the
-    /// active view always has its name.
+    /// What stands for each view.
     fn labels(&self, room: usize) -> Vec<String> {
+        let labels = |label: fn(&Tab) -> String| self.tabs.iter().map(label).collect::<Vec<_>>();
+        let full = labels(|tab| format!(" {} {} ", tab.key, tab.title));
+        let short = labels(|tab| format!("{}{} ", tab.key, tab.short));
+        let fits =
+            |labels: &[String]| labels.iter().map(|label| width(label)).sum::<usize>() <= room;
+        match (fits(&full), fits(&short)) {
+            (true, _) => full,
+            (false, true) => short,
+            (false, false) => self.from_the_left(room),
+        }
+    }
+
+    /// Names from the left on while there is room for the keys of the rest; the active view always has
+    /// its name.
+    fn from_the_left(&self, room: usize) -> Vec<String> {
         let key = |tab: &Tab| format!(" {} ", tab.key);
         let name = |tab: &Tab| format!(" {} {} ", tab.key, tab.title);
         let more = |tab: &Tab| width(&name(tab)) - width(&key(tab));
@@ -95,7 +112,10 @@ mod tests {
     ];
 
     fn tabs(active: usize) -> Tabs {
-        let tab = |(at, title): (usize, &&'static str)| Tab { key: at.to_string(), title };
+        let tab = |(at, title): (usize, &&'static str)| {
+            let short = title.split_at(title.len().min(7)).0;
+            Tab { key: at.to_string(), title, short }
+        };
         Tabs { tabs: TITLES.iter().enumerate().map(tab).collect(), active }
     }
 

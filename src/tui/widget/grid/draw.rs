@@ -50,6 +50,9 @@ pub fn draw(
         }
         if line == state.selected_line() {
             highlight(buffer, row_area, state, paint, &placement.columns, focused);
+            if source.is_map() && focused {
+                bracket(buffer, row_area, state, paint, &placement.columns);
+            }
         }
     }
     selected_position(lines, state, top, &placement.columns)
@@ -162,6 +165,21 @@ fn highlight(
         let cell = Rect { x: area.x + MARK + placed.x, width: placed.width, ..area };
         buffer.set_style(cell.intersection(area), paint.style(Scope::SelectionCell));
     }
+}
+
+/// Brackets around the selected cell of a map: one character on a colour of its own is easily overlooked.
+fn bracket(
+    buffer: &mut Buffer,
+    area: Rect,
+    state: &GridState,
+    paint: &Paint,
+    columns: &[PlacedColumn],
+) {
+    let chosen = columns.iter().find(|c| c.index == state.column && c.index > 0);
+    let Some(placed) = chosen else { return };
+    let x = area.x + MARK + placed.x;
+    paint.put(buffer, area, x - 1, area.y, "[", Scope::Cursor);
+    paint.put(buffer, area, x + placed.width, area.y, "]", Scope::Cursor);
 }
 
 fn selected_position(
