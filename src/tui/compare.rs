@@ -46,7 +46,7 @@ impl GridSource for Table {
     fn column(&self, column: usize) -> GridColumn {
         let title = self.headings.get(column).map(String::as_str).unwrap_or_default();
         match column {
-            0 => GridColumn::name(title, 18, 31),
+            0 => GridColumn::name(title, 20, 31),
             1 => GridColumn::text(title, 1),
             // Both values have the same room.
             2 => GridColumn {
@@ -90,7 +90,7 @@ pub fn nodes(cycle: Option<&CycleRecord>, names: [Symbol; 2], [a, b]: &[NodeAtTi
             scores(&mut table, cycle, a, b);
         }
         if let Some((a, b)) = before {
-            table.heading(&format!("Free of allocatable when cycle {} began", cycle.cycle));
+            table.heading(&format!("Free before cycle {}", cycle.cycle));
             resources(&mut table, a, b);
         }
     }
@@ -102,7 +102,7 @@ pub fn nodes(cycle: Option<&CycleRecord>, names: [Symbol; 2], [a, b]: &[NodeAtTi
     };
     if let Some((a, b)) = now {
         if !before.is_some_and(|before| is_same((before, (a, b)))) {
-            table.heading("Free of allocatable at the position");
+            table.heading("Free now");
             resources(&mut table, a, b);
         }
         objects(&mut table, a, b);
@@ -111,7 +111,7 @@ pub fn nodes(cycle: Option<&CycleRecord>, names: [Symbol; 2], [a, b]: &[NodeAtTi
 }
 
 fn filters(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
-    table.heading(&format!("Filter of {} in cycle {}", cycle.pod, cycle.cycle));
+    table.heading(&format!("Filter in cycle {}", cycle.cycle));
     let cell = |id: Option<VerdictId>| match id {
         Some(id) => {
             let verdict = verdict::of_id(cycle, id);
@@ -136,7 +136,7 @@ fn scores(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
     if cycle.score.plugins.is_empty() {
         return;
     }
-    table.heading("Score: raw → norm → weighted");
+    table.heading("Score, raw→norm→×w");
     let (a, b) = (place(a), place(b));
     for column in &cycle.score.plugins {
         let cell = |at: Option<usize>| {
@@ -158,7 +158,7 @@ fn scores(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
     table.pair("total", total(a), total(b));
 }
 
-/// Of each resource that one of them has: what is free.
+/// Of each resource that one of them has: what is free of the allocatable amount.
 fn resources(table: &mut Table, a: &NodeInfo, b: &NodeInfo) {
     let mut names: Vec<&str> =
         amount::parts(&a.allocatable).into_iter().map(|(name, _)| name).collect();
@@ -183,9 +183,9 @@ fn resources(table: &mut Table, a: &NodeInfo, b: &NodeInfo) {
     table.pair("pods", pods(a), pods(b));
 }
 
-/// Taints, and the labels that are not the same.
+/// Taints, and those labels that differ.
 fn objects(table: &mut Table, a: &NodeInfo, b: &NodeInfo) {
-    table.heading("Taints, and labels that differ");
+    table.heading("Taints and labels");
     let taints = |node: &NodeInfo| match super::view::taints(node).as_slice() {
         [] => ("none".to_owned(), Scope::TextDim),
         list => (list.join(", "), Scope::Text),

@@ -100,6 +100,19 @@ pub fn parse_keys(text: &str) -> Result<Vec<KeyPress>, NotAKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::settings::{InterfaceOptions, load};
+    use crate::tui::testing::session;
+    use kubestep_source::fixtures;
+
+    #[test]
+    fn a_picture_waits_for_a_search() {
+        let settings = load(&InterfaceOptions::default(), |_| None);
+        let session = session(fixtures::find("fragmented").unwrap().cluster);
+        let mut screen = Offscreen::new(session, "test".into(), settings, (100, 30)).unwrap();
+        screen.press(&parse_keys("c2X").unwrap());
+        let text = screen.picture(ScreenFormat::Text);
+        assert!(text.contains("1. resize pod default/report cpu=1.5"), "{text}");
+    }
 
     #[test]
     fn keys_are_characters_and_names() {

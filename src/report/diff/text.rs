@@ -37,7 +37,7 @@ pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
             (count(quiet.len(), "pod"), if quiet.len() == 1 { "has" } else { "have" });
         let names = listed(names, NAMES);
         // Writing into a String cannot fail.
-        let _ = writeln!(out, "\n{pods} {have} the same result, on other nodes: {names}");
+        let _ = writeln!(out, "\n{pods} {have} the same result; only those nodes differ: {names}");
     }
     out
 }
@@ -180,24 +180,15 @@ fn on_other_nodes(decision: &Decision) -> Vec<String> {
 }
 
 fn scores(scores: &[ScoreDifference]) -> Vec<String> {
-    let only = |side: &str| vec![format!("nodes were scored on side {side} only")];
-    match scores {
-        [] => Vec::new(),
-        scores if scores.iter().all(|score| score.total.a.is_none()) => only("b"),
-        scores if scores.iter().all(|score| score.total.b.is_none()) => only("a"),
-        scores => {
-            let on_both =
-                |score: &&ScoreDifference| score.total.a.is_some() == score.total.b.is_some();
-            let (both, one): (Vec<_>, Vec<_>) = scores.iter().partition(on_both);
-            let mut lines: Vec<String> =
-                both.iter().take(SCORES).flat_map(|score| score_lines(score)).collect();
-            if let more @ 1.. = both.len().saturating_sub(SCORES) {
-                lines.push(format!("… and the scores of {more} more nodes"));
-            }
-            lines.extend(["a", "b"].into_iter().filter_map(|side| scored_on_one_side(side, &one)));
-            lines
-        }
+    let on_both = |score: &&ScoreDifference| score.total.a.is_some() == score.total.b.is_some();
+    let (both, one): (Vec<_>, Vec<_>) = scores.iter().partition(on_both);
+    let mut lines: Vec<String> =
+        both.iter().take(SCORES).flat_map(|score| score_lines(score)).collect();
+    if let more @ 1.. = both.len().saturating_sub(SCORES) {
+        lines.push(format!("… and the scores of {more} more nodes"));
     }
+    lines.extend(["a", "b"].into_iter().filter_map(|side| scored_on_one_side(side, &one)));
+    lines
 }
 
 /// `scored on side a only: b-0 468, c-0 400`.

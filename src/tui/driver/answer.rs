@@ -44,7 +44,8 @@ impl Driver {
             before: before.as_ref().and_then(|world| find(world, name)),
             now: find(now, name),
         });
-        let title = format!("{} and {} side by side", names[0], names[1]);
+        let pod = cycle.as_ref().map(|cycle| format!(" for {}", cycle.pod)).unwrap_or_default();
+        let title = format!("{} and {} side by side{pod}", names[0], names[1]);
         let table = compare::nodes(cycle.as_deref(), names, &at_times);
         CommandResult::window(WindowContent::Table(title, table))
     }

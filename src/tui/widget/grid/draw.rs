@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::columns::{self, ColumnLayout, PlacedColumn};
+use super::columns::{self, ColumnLayout, PlacedColumn, ShownColumns};
 use super::state::Geometry;
 use super::{CellOut, GridSource, GridState};
 use crate::tui::glyph::{ASCENDING, BREAKPOINT, CURSOR, DESCENDING, MARKED, MORE_LEFT, MORE_RIGHT};
@@ -31,9 +31,9 @@ pub fn draw(
         return None;
     }
     let room = area.width - MARK;
-    state.first_column =
-        columns::scroll_to(source, state.first_column, state.column, room, paint.tier);
-    let placement = columns::place(source, state.first_column, room, paint.tier);
+    let shown = ShownColumns::of(source, paint.tier);
+    state.first_column = columns::scroll_to(&shown, state.first_column, state.column, room);
+    let placement = columns::place(&shown, state.first_column, room);
     if headers > 0 {
         draw_header(buffer, Rect { height: headers, ..area }, state, paint, &placement);
     }
