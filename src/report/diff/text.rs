@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use kubestep_api::words;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::diff::{
     Change, Decision, Difference, Pair, PluginScore, PodDifference, ScoreDifference, Source,
@@ -17,6 +18,13 @@ const SCORES: usize = 6;
 /// The whole difference.
 pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
     let mut out = format!("a: {}\nb: {}\n{difference}\n", sides.a, sides.b);
+    for (side, count) in [("a", difference.uncertain.a), ("b", difference.uncertain.b)] {
+        if count > 0 {
+            let decisions = words::count(count, "decision");
+            // Writing into a String cannot fail.
+            let _ = writeln!(out, "{side}: opaque plugins could have changed {decisions}");
+        }
+    }
     for pod in &difference.pods {
         out.push('\n');
         out.push_str(&pod_text(pod));
@@ -61,6 +69,10 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
     }
     for (side, words) in [("a", &decision.interventions.a), ("b", &decision.interventions.b)] {
         lines.extend(words.iter().map(|word| format!("{side}: {word}")));
+    }
+    for (side, certainty) in [("a", &decision.certainty.a), ("b", &decision.certainty.b)] {
+        let conditions = certainty.iter().flat_map(|certainty| certainty.conditions());
+        lines.extend(conditions.map(|condition| format!("{side} is uncertain: {condition}")));
     }
     let telling = decision.verdicts.iter().filter(|one| !follows(one, decision));
     lines.extend(telling.map(verdict));
