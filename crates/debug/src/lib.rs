@@ -96,6 +96,7 @@ pub mod learned;
 pub mod ledger;
 pub mod margin;
 pub mod new_node;
+pub mod not_created;
 pub mod preview;
 pub mod session;
 pub mod timeline;
