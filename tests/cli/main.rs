@@ -21,6 +21,7 @@ mod kube_version;
 mod mcp;
 mod new_node;
 mod odd;
+mod opaque;
 mod options;
 mod packaging;
 mod recordings;
