@@ -28,6 +28,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("cordoned", &["job"]),
     ("node-pools", &["checkout"]),
     ("zone-loss", &["reports"]),
+    ("opaque-plugin", &["web", "report", "cache", "worker"]),
     ("upgrade", &["train", "report"]),
 ];
 

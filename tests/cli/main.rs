@@ -22,6 +22,7 @@ mod kube_version;
 mod mcp;
 mod new_node;
 mod odd;
+mod opaque;
 mod options;
 mod packaging;
 mod recordings;
