@@ -56,7 +56,7 @@ pub use recording::Recording;
 use files::File;
 use item::{Item, Outcome};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, ObjectKey, Provisioning, Time, admission};
+use kubestep_api::{DecodeError, Object, ObjectKey, Provisioning, Time, admission};
 use piece::Piece;
 use reader::Reader;
 
@@ -302,8 +302,6 @@ impl<'a> Reading<'a> {
         let outcomes = decode(&file.piece(), items, checked, self.progress)?;
         let name = Symbol::new(&file.name);
         for (item, outcome) in items.iter().zip(outcomes) {
-            let version = item.api_version(&outcome).into_iter();
-            version.for_each(|key| *self.input.api_versions.entry(key).or_default() += 1);
             self.take(Origin { file: name, document: item.document, line: item.line }, outcome);
         }
         Ok(())
@@ -421,6 +419,14 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
                 check::note_filtered(input, &object);
             }
         }
+        Outcome::InVersion(outcome, version) => {
+            if let Outcome::Object(object, _) = &*outcome {
+                let kind = Symbol::new(object.kind().as_str());
+                *input.api_versions.entry((version, kind)).or_default() += 1;
+            }
+            take(input, filter, origin, *outcome);
+        }
+        Outcome::LeftOut(error) => input.warnings.push(left_out(origin, &error)),
         Outcome::Unread(kind) => *input.skipped.entry(kind).or_default() += 1,
         Outcome::Provisioning(kind, value) => {
             let taken = provisioning::take(&mut input.provisioning, kind, value);
@@ -439,6 +445,11 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
         Outcome::Note(note, text) => input.captured.take(note, &text),
         Outcome::Nothing => {}
     }
+}
+
+fn left_out(origin: Origin, error: &DecodeError) -> String {
+    let version = error.api_version;
+    format!("{origin}: left out, because its shape in {version} is not known: {error}")
 }
 
 #[cfg(test)]

@@ -16,7 +16,12 @@ const SCORES: usize = 6;
 
 /// The whole difference.
 pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
-    let mut out = format!("a: {}\nb: {}\n{difference}\n", sides.a, sides.b);
+    with_causes(difference, sides, "")
+}
+
+/// The whole difference, with `causes` between the summary and the pods.
+pub fn with_causes(difference: &Difference, sides: &Pair<String>, causes: &str) -> String {
+    let mut out = format!("a: {}\nb: {}\n{difference}\n{causes}", sides.a, sides.b);
     for pod in &difference.pods {
         out.push('\n');
         out.push_str(&pod_text(pod));
