@@ -90,6 +90,8 @@ pub enum Command {
     NewNodes(NamespacedName),
     /// Explains what a cycle found on a node, with causes and formulas.
     ExplainNode(u64, Symbol),
+    /// Two nodes side by side, in a window.
+    CompareNodes(Symbol, Symbol),
     /// Folds or unfolds a line of an outline.
     Fold(OutlineKind, u64),
 }

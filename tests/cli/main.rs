@@ -10,6 +10,7 @@
 )]
 
 mod config;
+mod controllers;
 mod coverage;
 mod diff;
 mod errors;

@@ -162,12 +162,17 @@ impl StandIn {
 
     /// Creates a lease of the control plane.
     pub fn put_lease(&self, name: &str, spec: Value) {
-        let list = "/apis/coordination.k8s.io/v1/leases";
-        let key = format!("kube-system/{name}");
         let metadata = json!({"name": name, "namespace": "kube-system"});
-        let mut state = self.state.lock().unwrap();
         let lease = json!({"metadata": metadata, "spec": spec});
-        state.objects.entry(list.to_owned()).or_default().insert(key, lease);
+        self.serve("/apis/coordination.k8s.io/v1/leases", lease);
+    }
+
+    /// Creates an object of a kind that no scheduler reads, by the path of its list.
+    pub fn serve(&self, list: &str, object: Value) {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let key = format!("{}/{}", text("namespace"), text("name"));
+        let mut state = self.state.lock().unwrap();
+        state.objects.entry(list.to_owned()).or_default().insert(key, object);
     }
 
     /// Creates or replaces an object; `object` contains `spec` and other fields besides the

@@ -51,6 +51,7 @@ stories! {
     "cordoned": "every node is cordoned",
     "node-pools": "every node is full, and one of karpenter's pools can create one that fits",
     "zone-loss": "which zone or node can be lost, and which budget delays a drain",
+    "opaque-plugin": "plugins that kubestep does not have, and what they could change",
     "upgrade": "what another version of Kubernetes decides otherwise",
 }
 
