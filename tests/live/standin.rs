@@ -33,6 +33,8 @@ pub struct Faults {
     pub expire_pages: usize,
     /// The accepted token; `None`: any.
     pub token: Option<String>,
+    /// Lists that it serves, by path; `None`: those of 1.36 without pod groups.
+    pub served: Option<fn(&str) -> bool>,
     /// The version that it reports; `None`: 1.36.
     pub version: Option<&'static str>,
     /// Connections are closed.
@@ -175,10 +177,16 @@ impl StandIn {
 
     /// Creates or replaces an object; `object` contains `spec` and other fields besides the
     /// metadata.
-    pub fn put(&self, kind: Kind, name: &str, mut object: Value) {
+    pub fn put(&self, kind: Kind, name: &str, object: Value) {
+        self.put_in(kind, kinds::row(kind).unwrap().versions[0], name, object);
+    }
+
+    /// As [`StandIn::put`], in another API version.
+    pub fn put_in(&self, kind: Kind, version: &str, name: &str, mut object: Value) {
+        let path = kinds::row(kind).unwrap().path(version, None);
         let mut state = self.state.lock().unwrap();
         state.version += 1;
-        let (version, path) = (state.version, path(kind));
+        let version = state.version;
         let namespace = if kind.is_namespaced() { "default" } else { "" };
         object["metadata"]["name"] = name.into();
         object["metadata"]["namespace"] = namespace.into();
@@ -310,6 +318,7 @@ impl StandIn {
         if let Some(object) = writes::find(&state, &request.path) {
             return (200, object);
         }
+        let is_served = state.faults.served.unwrap_or(is_served);
         if !is_served(&request.path) && !state.objects.contains_key(&request.path) {
             return status(404, "the server could not find the requested resource");
         }

@@ -23,6 +23,11 @@ const SCORES: usize = 6;
 
 /// The whole difference.
 pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
+    with_causes(difference, sides, "")
+}
+
+/// The whole difference, with `causes` between the summary and the pods.
+pub fn with_causes(difference: &Difference, sides: &Pair<String>, causes: &str) -> String {
     let mut out = format!("a: {}\nb: {}\n{difference}\n", sides.a, sides.b);
     for (side, uncertain) in [("a", difference.uncertain.a), ("b", difference.uncertain.b)] {
         if uncertain > 0 {
@@ -32,6 +37,7 @@ pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
         }
     }
     out.push_str(&nodes_of_one_side(difference));
+    out.push_str(causes);
     let (quiet, telling): (Vec<_>, Vec<_>) =
         difference.pods.iter().partition(|pod| differs_only_on_other_nodes(pod));
     for pod in telling {
