@@ -9,6 +9,7 @@
     reason = "a test that cannot go on has to stop"
 )]
 
+mod bench;
 mod config;
 mod controllers;
 mod coverage;
