@@ -88,7 +88,7 @@ impl Bundle {
         };
         let mut scheduler_config = None;
         if let Some((text, from)) = text {
-            config::resolve(Some(&text), &features, &kubestep_plugins::registry().descriptors())
+            config::resolve(Some(&text), &features, &crate::plugins::registry().descriptors())
                 .context(from.clone())?;
             scheduler_config = Some(kubestep_api::yaml::from_str::<Value>(&text).context(from)?);
         }

@@ -118,7 +118,7 @@ impl GivenSettings {
             ..Settings::default()
         };
         if let Some((text, from)) = &self.config {
-            let registry = kubestep_plugins::registry().descriptors();
+            let registry = crate::plugins::registry().descriptors();
             kubestep_config::resolve(Some(text), &gates, &registry).context(from.clone())?;
             let document = kubestep_api::yaml::from_str(text).context(from.clone())?;
             settings.scheduler_config = Some(document);

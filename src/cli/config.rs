@@ -57,7 +57,7 @@ impl Subcommand for Config {
             return Ok(Exit::Fine);
         }
         let text = self.file.as_deref().map(read).transpose()?;
-        let registry = kubestep_plugins::registry().descriptors();
+        let registry = crate::plugins::registry().descriptors();
         match config::resolve(text.as_deref(), &gates, &registry) {
             Ok(resolved) => self.show(&resolved),
             Err(error) => self.refuse(error, gates),

@@ -172,7 +172,7 @@ fn versions() -> String {
 
 /// What is new in each version, the newest first.
 fn version_changes() -> String {
-    let registry = kubestep_plugins::registry().descriptors();
+    let registry = kubestep::plugins::registry().descriptors();
     let mut text = String::new();
     for version in KubeVersion::all().rev() {
         let Some(before) = version.before() else { continue };

@@ -26,6 +26,7 @@ use crate::objects::Objects;
 use crate::pod::nominated::NominatedPods;
 use crate::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::pod_groups::placement::{Placement, Proposal};
+use crate::preemption::PreemptionRules;
 use crate::record::Candidate;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
@@ -193,6 +194,9 @@ pub struct Preemption {
     pub victims: Vec<Arc<PodInfo>>,
     /// The candidate as recorded.
     pub candidate: Candidate,
+    /// Whether the victims are evicted in the background of the cycle, if the gate
+    /// SchedulerAsyncPreemption is on.
+    pub is_asynchronous: bool,
 }
 
 /// PostFilter's answer.
@@ -333,9 +337,8 @@ pub trait Plugin: Send + Sync {
         PostFilterAnswer::default()
     }
 
-    /// Of a plugin that preempts at PostFilter: the number of candidates among `nodes` nodes with
-    /// which its search ends. `None`: it does not preempt.
-    fn preemption_candidates(&self, _nodes: usize) -> Option<usize> {
+    /// The rules of a plugin that preempts at PostFilter. `None`: it does not preempt.
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
         None
     }
 
