@@ -16,7 +16,7 @@ use kubestep_live::Snapshot;
 use kubestep_live::capture::{self, Settings};
 use kubestep_live::record::{Output, missing_kinds};
 use kubestep_live::redact::Redactor;
-use kubestep_source::Captured;
+use kubestep_source::{Auxiliary, Captured};
 
 /// Write a snapshot of a cluster to a file that -f reads
 #[derive(Args, Debug)]
@@ -74,8 +74,9 @@ impl Subcommand for Capture {
 /// Pseudonymizes the snapshot and the settings.
 fn redact(snapshot: &mut Snapshot, settings: &mut Settings) {
     let mut redactor = Redactor::new(snapshot.objects());
-    // Holders are names of machines.
+    // Holders are names of machines; messages of controllers contain names.
     snapshot.leases = None;
+    snapshot.auxiliary = Auxiliary::default();
     let parts = snapshot.parts.iter_mut().flat_map(|part| &mut part.listed.objects);
     parts.for_each(|object| *object = redactor.object(object));
     settings.scheduler_config =

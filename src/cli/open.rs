@@ -31,7 +31,7 @@ use kubestep_cluster::schedulers::{PodReports, Schedulers};
 use kubestep_cluster::{World, workload};
 use kubestep_config as config;
 use kubestep_config::ResolvedConfig;
-use kubestep_debug::Session;
+use kubestep_debug::{Session, not_created};
 use kubestep_live::extender_client::{self, Reach};
 use kubestep_source::{Exclude, Filter, Progress};
 
@@ -333,6 +333,7 @@ pub(super) fn world(
     }
     world.set_schedulers(schedulers(&read));
     world.set_provisioning(provisioning(&mut read, input)?);
+    world.set_controllers(std::mem::take(&mut read.auxiliary.controllers));
     let objects = read.objects.into_iter().map(|loaded| loaded.object);
     if let Some(now) = read.listed_at {
         world.begin_at(now, objects.len());
@@ -341,6 +342,7 @@ pub(super) fn world(
     } else {
         notices.extend(kubestep_cluster::load(&mut world, objects));
     }
+    notices.extend(not_created::notices(&world));
     Ok(Built { world, notices, idle_workload })
 }
 
@@ -349,11 +351,11 @@ pub(super) fn provisioning(
     read: &mut kubestep_source::Input,
     input: &Input,
 ) -> Result<Provisioning> {
-    let mut known = std::mem::take(&mut read.provisioning);
+    let mut known = std::mem::take(&mut read.auxiliary.provisioning);
     if !input.instance_types.is_empty() {
         let progress = Progress::with_limit(input.input_limit);
         let more = kubestep_source::read(&input.instance_types, &Filter::default(), &progress);
-        known.merge(more.context("--instance-types")?.provisioning);
+        known.merge(more.context("--instance-types")?.auxiliary.provisioning);
     }
     Ok(known)
 }

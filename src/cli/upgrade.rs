@@ -113,7 +113,7 @@ impl UpgradeCommand {
         let progress = Progress::with_limit(input.input_limit);
         let (mut read, name) = with_progress(&progress, || open::read(&input, &progress))?;
         // Not once for each run.
-        read.provisioning = open::provisioning(&mut read, &input)?;
+        read.auxiliary.provisioning = open::provisioning(&mut read, &input)?;
         input.instance_types.clear();
         let until = recorded::until(&input, read.recording.as_ref())?;
         read.wind(until);

@@ -10,6 +10,7 @@
 mod macros;
 
 pub mod admission;
+pub mod controllers;
 pub mod coordination;
 pub mod decode;
 pub mod defaults;
@@ -36,6 +37,7 @@ pub mod words;
 pub mod workload;
 pub mod yaml;
 
+pub use controllers::*;
 pub use coordination::*;
 pub use decode::{DecodeError, Decoded};
 pub use kind::Kind;

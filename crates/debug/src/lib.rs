@@ -94,6 +94,7 @@ pub mod input;
 pub mod ledger;
 pub mod margin;
 pub mod new_node;
+pub mod not_created;
 pub mod preview;
 pub mod session;
 pub mod timeline;

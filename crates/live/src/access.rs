@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::auxiliary;
 use crate::failure::Failure;
 use crate::kinds::{self, Reader};
 use crate::list::Place;
@@ -86,7 +87,7 @@ const REVIEWS: &str = "\
 /// The smallest ClusterRole that can watch a cluster, as YAML.
 pub fn cluster_role(name: &str) -> String {
     let what = "# What kubestep reads from a cluster. No verb writes.";
-    role(name, what, &[EVENTS])
+    role(name, what, &[EVENTS]) + auxiliary::ROLE
 }
 
 /// The smallest ClusterRole that can schedule in a cluster, as YAML.
@@ -153,9 +154,10 @@ mod tests {
         let rules = role["rules"].as_sequence().unwrap();
         let mut resources = 0;
         for rule in rules {
-            assert_eq!(serde_yaml::to_string(&rule["verbs"]).unwrap(), "- list\n- watch\n");
+            let verbs = rule["verbs"].as_sequence().unwrap();
+            assert!(verbs.iter().all(|verb| ["get", "list", "watch"].contains(&verb.as_str().unwrap())));
             resources += rule["resources"].as_sequence().unwrap().len();
         }
-        assert_eq!(resources, Kind::all().count() + 3, "all kinds, events and leases");
+        assert_eq!(resources, Kind::all().count() + 3 + 8, "kinds, events, leases, auxiliary");
     }
 }

@@ -10,6 +10,7 @@ use crate::kinds;
 use crate::link::{Link, LinkError};
 use crate::list::{Listed, Place, TRIES};
 use kubestep_api::{Kind, Leases, Object, Time};
+use kubestep_source::Auxiliary;
 
 /// What part of a cluster to read.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +42,8 @@ pub struct Snapshot {
     pub missing: Vec<Missing>,
     /// The leases, if they were read.
     pub leases: Option<Leases>,
+    /// The objects that no scheduler reads, but that help to explain.
+    pub auxiliary: Auxiliary,
     /// Warnings about the connection, one sentence each.
     pub warnings: Vec<String>,
 }

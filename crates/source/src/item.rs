@@ -1,7 +1,7 @@
 //! The text of one object within a file, and its decoding.
 
 use super::fields::OddField;
-use super::{LIMITS, api_versions, fields, provisioning};
+use super::{LIMITS, api_versions, auxiliary, fields};
 use kubestep_api::decode::{
     DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error,
 };
@@ -10,6 +10,9 @@ use kubestep_api::{Kind, Object};
 
 /// The kind of document that holds the scheduler's configuration.
 const SCHEDULER_CONFIG: &str = "KubeSchedulerConfiguration";
+
+/// The field of a capture with the objects that no scheduler reads, but that help to explain.
+pub const AUXILIARY_FIELD: &str = "auxiliary";
 
 /// The fields of a snapshot with the kinds that they list: those of kube-scheduler-simulator's
 /// export under its names, and all other kinds.
@@ -95,8 +98,8 @@ pub(super) enum Outcome {
     Object(Object, Vec<((usize, usize), OddField)>),
     /// Of a kind that the scheduler does not read.
     Unread(Symbol),
-    /// The same, of a kind that says where new nodes come from.
-    Provisioning(Symbol, serde_json::Value),
+    /// The same, of a kind that helps to explain.
+    Auxiliary(Symbol, serde_json::Value),
     /// The text of a scheduler configuration.
     SchedulerConfig(String),
     /// A field that describes the capture, as written.
@@ -155,6 +158,7 @@ impl Expected {
             "featureGates" => Expected::Note(Note::FeatureGates),
             "leases" => Expected::Note(Note::Leases),
             "leaseCandidates" => Expected::Note(Note::LeaseCandidates),
+            AUXILIARY_FIELD => Expected::Anything,
             _ => return None,
         })
     }
@@ -203,12 +207,12 @@ impl Item<'_> {
     fn unread(&self, kind: Symbol) -> Outcome {
         let is_read = match &self.content {
             Content::Json { text, .. } | Content::Yaml { text, .. } => {
-                provisioning::is_read(&kind, text)
+                auxiliary::is_read(&kind, text)
             }
-            Content::Value(value) => provisioning::is_read(&kind, &value.to_string()),
+            Content::Value(value) => auxiliary::is_read(&kind, &value.to_string()),
         };
         match is_read.then(|| self.value()) {
-            Some(Ok(value)) if value.is_object() => Outcome::Provisioning(kind, value),
+            Some(Ok(value)) if value.is_object() => Outcome::Auxiliary(kind, value),
             _ => Outcome::Unread(kind),
         }
     }

@@ -61,7 +61,7 @@ fn world(read: kubestep_source::Input, gates: &str, prepare: fn(&mut World)) -> 
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();
     prepare(&mut world);
-    world.set_provisioning(read.provisioning);
+    world.set_provisioning(read.auxiliary.provisioning);
     kubestep_cluster::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
     world
 }

@@ -6,11 +6,12 @@
 //! a copy, so that it finds all that is in the way, also on nodes that the scheduler did not
 //! evaluate, and also for a pod that was never tried. The pieces: [`model`] what an answer is
 //! made of, [`cause`] what is behind a refusal, one file a plugin, `nodes` ranking and folding,
-//! `place`, `problems`, `references` and `group` what no node can help, [`spread`] the ledgers,
+//! `place`, `problems`, `gate`, `references` and `group` what no node can help, [`spread`] the ledgers,
 //! [`queue`], [`preemption`] and [`score`].
 
 mod asking;
 pub mod cause;
+mod gate;
 pub(super) mod group;
 pub mod model;
 mod nodes;
@@ -33,6 +34,7 @@ use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_scheduler::what_if::Probe;
 
 use cause::Placed;
+pub(crate) use gate::{Waiting, waiting};
 
 pub use asking::{ask, ask_of_cycle};
 pub use model::*;
