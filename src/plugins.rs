@@ -2,14 +2,14 @@
 
 use kubestep_framework::registry::Registry;
 
+/// Declares the custom kinds that plugins read. To be called before objects are read.
+pub fn declare_kinds() {
+    kubestep_scheduler_plugins::declare_kinds();
+}
+
 /// The in-tree plugins, kubestep's own, and those of the project scheduler-plugins.
 pub fn registry() -> Registry {
-    let mut registry = kubestep_plugins::registry();
-    for plugin in kubestep_scheduler_plugins::entries() {
-        // No two plugins have the same name.
-        let _registered = registry.register(plugin);
-    }
-    registry
+    kubestep_scheduler_plugins::add_to(kubestep_plugins::registry())
 }
 
 #[cfg(test)]

@@ -98,6 +98,7 @@ pub use kubestep_config as config;
 
 pub mod cycle_state;
 pub mod dra;
+pub mod effects;
 pub mod events;
 pub mod extender;
 pub mod go_sort;
