@@ -190,8 +190,7 @@ fn node(at: usize, name: &str) -> Arc<NodeInfo> {
 
 fn configuration() -> Configuration {
     let gates = FeatureGates::default();
-    let config =
-        config::resolve(None, &gates, &kubestep_plugins::registry().descriptors()).unwrap();
+    let config = config::resolve(None, &gates, &crate::plugins::registry().descriptors()).unwrap();
     Configuration { gates, rows: Arc::new(config::rows::rows(&config)) }
 }
 
