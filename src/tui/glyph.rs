@@ -74,7 +74,7 @@ impl VerdictSign {
             VerdictSign::Skip => Sign { glyph: "–", word: "skip", meaning: "Skip", scope: Scope::VerdictSkip },
             VerdictSign::Pending => Sign { glyph: "○", word: "pend", meaning: "Pending", scope: Scope::VerdictPending },
             VerdictSign::NotEvaluated => Sign { glyph: "·", word: "—", meaning: "not evaluated", scope: Scope::VerdictNone },
-            VerdictSign::Unknown => Sign { glyph: "?", word: "?", meaning: "unknown: the plugin is opaque", scope: Scope::VerdictPending },
+            VerdictSign::Unknown => Sign { glyph: "?", word: "unkn", meaning: "unknown: the plugin is opaque", scope: Scope::VerdictPending },
         }
     }
 

@@ -17,7 +17,7 @@ fn server() -> Arc<StandIn> {
     server.put(Kind::Node, "a", json!({"status": capacity}));
     let gated = json!({"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]});
     server.put(Kind::Pod, "web", json!({"spec": gated}));
-    server.serve(
+    server.put_unread(
         "/apis/kueue.x-k8s.io/v1beta1/workloads",
         json!({
             "metadata": {"name": "w", "namespace": "default", "annotations": {"a": "SECRET"},
@@ -28,7 +28,7 @@ fn server() -> Arc<StandIn> {
             ]},
         }),
     );
-    server.serve("/apis/karpenter.sh/v1/nodepools", json!({"metadata": {"name": "general"}}));
+    server.put_unread("/apis/karpenter.sh/v1/nodepools", json!({"metadata": {"name": "general"}}));
     server
 }
 

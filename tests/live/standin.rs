@@ -164,11 +164,11 @@ impl StandIn {
     pub fn put_lease(&self, name: &str, spec: Value) {
         let metadata = json!({"name": name, "namespace": "kube-system"});
         let lease = json!({"metadata": metadata, "spec": spec});
-        self.serve("/apis/coordination.k8s.io/v1/leases", lease);
+        self.put_unread("/apis/coordination.k8s.io/v1/leases", lease);
     }
 
     /// Creates an object of a kind that no scheduler reads, by the path of its list.
-    pub fn serve(&self, list: &str, object: Value) {
+    pub fn put_unread(&self, list: &str, object: Value) {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let key = format!("{}/{}", text("namespace"), text("name"));
         let mut state = self.state.lock().unwrap();

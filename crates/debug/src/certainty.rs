@@ -69,7 +69,10 @@ impl Judgement {
         let names = names.join(" and ");
         match (self.certainty.is_certain(), self.earlier) {
             (true, 0) => format!("Certain, whatever {names} decides."),
-            (true, _) => "Certain in this state, which uncertain decisions led to:".to_owned(),
+            (true, 1) => "Certain if the uncertain decision before it is as shown.".to_owned(),
+            (true, earlier) => {
+                format!("Certain if the {earlier} uncertain decisions before it are as shown.")
+            }
             (false, _) => {
                 let is = if self.opaque.len() == 1 { "is" } else { "are" };
                 format!("Uncertain: {names} {is} opaque. The decision stands")
@@ -81,11 +84,13 @@ impl Judgement {
     pub fn conditions(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.certainty.conditions().collect();
         lines.extend(self.certainty.assurance());
-        lines.extend(match self.earlier {
-            0 => None,
-            1 => Some("1 earlier decision is uncertain".to_owned()),
-            number => Some(format!("{number} earlier decisions are uncertain")),
-        });
+        let earlier = match self.earlier {
+            1 => "if the uncertain decision before it is as shown".to_owned(),
+            number => format!("if the {number} uncertain decisions before it are as shown"),
+        };
+        if self.earlier > 0 && !self.certainty.is_certain() {
+            lines.push(earlier);
+        }
         lines
     }
 }

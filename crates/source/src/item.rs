@@ -7,7 +7,7 @@ use kubestep_api::decode::{
     json_error, yaml_error,
 };
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object};
+use kubestep_api::{Kind, Object, custom};
 
 /// The kind of document that holds the scheduler's configuration.
 const SCHEDULER_CONFIG: &str = "KubeSchedulerConfiguration";
@@ -156,6 +156,9 @@ impl Expected {
         if let Some((kind, _)) = SNAPSHOT_FIELDS.iter().find(|(_, name)| *name == field) {
             return Some(Expected::Kind(*kind));
         }
+        if let Some(kind) = custom::declared().into_iter().find(|kind| kind.full_name() == field) {
+            return Some(Expected::Kind(Kind::Custom(kind)));
+        }
         Some(match field {
             "schedulerConfig" => Expected::SchedulerConfig,
             "capturedAt" => Expected::Note(Note::CapturedAt),
@@ -241,6 +244,9 @@ impl Item<'_> {
 
     /// The fields that are probably not meant.
     fn odd_fields(&self, kind: Kind) -> Vec<((usize, usize), OddField)> {
+        if matches!(kind, Kind::Custom(_)) {
+            return Vec::new(); // only kinds of Kubernetes have shapes
+        }
         let found = match &self.content {
             Content::Json { text, .. } => fields::odd_fields(Text::Json(text), kind),
             Content::Yaml { text, indent: 0 } => fields::odd_fields(Text::Yaml(text), kind),

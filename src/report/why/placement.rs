@@ -80,7 +80,8 @@ fn by_plugin(placement: &Placement) -> Vec<String> {
         let cells =
             |row: &Ranked| self::row(placement, row).get(at + 3).cloned().unwrap_or_default();
         let first = ranking.first().map(cells).unwrap_or_default();
-        if ranking.iter().all(|row| cells(row) == first) {
+        let is_opaque = placement.plugins.get(at).is_some_and(|plugin| plugin.opaque);
+        if !is_opaque && ranking.iter().all(|row| cells(row) == first) {
             alike.push(format!("{name} {first}"));
             continue;
         }

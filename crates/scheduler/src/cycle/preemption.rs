@@ -16,7 +16,7 @@ use kubestep_framework::preemption::executor::{
 };
 
 impl Scheduler {
-    /// Begins to evict victims for `preemptor`; with SchedulerAsyncPreemption off, evicts them.
+    /// Begins to evict victims for `preemptor`; without SchedulerAsyncPreemption, evicts them.
     ///
     /// # Errors
     /// A victim could not be evicted.
@@ -28,7 +28,8 @@ impl Scheduler {
         host: &mut dyn SchedulerHost,
     ) -> Result<(), String> {
         let behaviour = self.cluster.features.behaviour();
-        if self.cluster.features.enabled(Feature::SchedulerAsyncPreemption) {
+        let has_gate = self.cluster.features.enabled(Feature::SchedulerAsyncPreemption);
+        if has_gate && preemption.is_asynchronous {
             if let Some(eviction) = Eviction::new(preemptor, preemption, behaviour) {
                 eviction.mark(&mut self.cluster.shared);
                 self.preemptions.push_back(eviction);

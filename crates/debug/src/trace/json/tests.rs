@@ -95,6 +95,7 @@ fn scores_run_along_the_feasible_nodes() {
         }],
         opaque: Vec::new(),
         totals: vec![300, 0],
+        ..ScoreRecord::default()
     };
     let expected = json!({
         "pod": "shop/web",
