@@ -24,6 +24,7 @@ pub fn explain(cycle: &CycleRecord, id: VerdictId) -> String {
     }
     let words = match id {
         VerdictId::PASS => "the node passes",
+        VerdictId::UNKNOWN => "unknown: kubestep does not have this plugin",
         VerdictId::SKIPPED => "the plugin has nothing to check for this pod",
         VerdictId::ENOUGH_FOUND => {
             "not evaluated: enough feasible nodes were found before this one"

@@ -144,6 +144,9 @@ pub enum WhatIfCommand {
     Branch(Option<String>),
     /// Compares with a branch, or with the original one.
     Compare(Option<String>),
+    /// What changed in scheduling between two versions: between those that are named, or the
+    /// branch's own and the one that is named.
+    Versions(String),
     /// Adds to the weight of a plugin in the ranking on screen.
     Weigh(Symbol, i64),
 }

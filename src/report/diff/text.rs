@@ -23,8 +23,21 @@ const SCORES: usize = 6;
 
 /// The whole difference.
 pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
+    with_causes(difference, sides, "")
+}
+
+/// The whole difference, with `causes` between the summary and the pods.
+pub fn with_causes(difference: &Difference, sides: &Pair<String>, causes: &str) -> String {
     let mut out = format!("a: {}\nb: {}\n{difference}\n", sides.a, sides.b);
+    for (side, uncertain) in [("a", difference.uncertain.a), ("b", difference.uncertain.b)] {
+        if uncertain > 0 {
+            let decisions = count(uncertain, "decision");
+            // Writing into a String cannot fail.
+            let _ = writeln!(out, "{side}: opaque plugins could have changed {decisions}");
+        }
+    }
     out.push_str(&nodes_of_one_side(difference));
+    out.push_str(causes);
     let (quiet, telling): (Vec<_>, Vec<_>) =
         difference.pods.iter().partition(|pod| differs_only_on_other_nodes(pod));
     for pod in telling {
@@ -123,6 +136,10 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
     }
     for (side, words) in [("a", &decision.interventions.a), ("b", &decision.interventions.b)] {
         lines.extend(words.iter().map(|word| format!("{side}: {word}")));
+    }
+    for (side, certainty) in [("a", &decision.certainty.a), ("b", &decision.certainty.b)] {
+        let conditions = certainty.iter().flat_map(|certainty| certainty.conditions());
+        lines.extend(conditions.map(|condition| format!("{side} is uncertain: {condition}")));
     }
     let telling = decision.verdicts.iter().filter(|one| !follows(one, decision));
     lines.extend(telling.map(verdict));

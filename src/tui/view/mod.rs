@@ -326,7 +326,7 @@ pub fn tabs(active: ViewId) -> Tabs {
 pub fn decision_lines(decision: &Decision) -> Vec<DetailLine> {
     let scope = match decision.verdict {
         Verdict::Same => Scope::VerdictPass,
-        Verdict::Tie => Scope::VerdictWait,
+        Verdict::Tie | Verdict::Opaque => Scope::VerdictWait,
         Verdict::Different => Scope::VerdictFail,
         Verdict::Untried | Verdict::Incomparable => Scope::VerdictSkip,
     };
@@ -341,6 +341,10 @@ pub fn decision_lines(decision: &Decision) -> Vec<DetailLine> {
     }
     if !decision.reason.is_empty() {
         lines.push(DetailLine::field("  where", &decision.reason));
+    }
+    if let Some(learned) = decision.learned.as_ref().filter(|learned| learned.is_spoken()) {
+        let said = learned.lines().into_iter();
+        lines.extend(said.map(|line| DetailLine::field("  learned", line)));
     }
     lines
 }

@@ -223,6 +223,7 @@ fn decision(pod_name: &str, cycle: Option<u64>, verdict: Verdict, reason: &str) 
         theirs: "bound to node-c".into(),
         verdict,
         reason: reason.into(),
+        learned: None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! One attempt of a pod on both sides: its outcomes, and the verdicts that differ.
 
 use std::fmt;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use indexmap::IndexMap;
@@ -10,6 +11,7 @@ use crate::diff::{Pair, is_whole};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
+use kubestep_framework::record::certainty::Certainty;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus, VerdictId};
 use kubestep_framework::status::Status;
 
@@ -38,6 +40,8 @@ pub struct Decision {
     pub message: Pair<String>,
     /// The manual decisions in these cycles, in words.
     pub interventions: Pair<Vec<String>>,
+    /// How certain the decisions are, where opaque plugins could have changed them.
+    pub certainty: Pair<Option<Arc<Certainty>>>,
     /// The verdicts that differ; equal ones of several nodes are merged.
     pub verdicts: Vec<VerdictDifference>,
     /// The scores that differ, by node.
@@ -104,6 +108,10 @@ impl Decision {
                 b: message(pair.b).unwrap_or_default(),
             },
             interventions: Pair { a: interventions(pair.a), b: interventions(pair.b) },
+            certainty: Pair {
+                a: pair.a.and_then(CycleRecord::certainty),
+                b: pair.b.and_then(CycleRecord::certainty),
+            },
             verdicts: Vec::new(),
             scores: Vec::new(),
             not_compared: !whole,

@@ -164,6 +164,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("weight NodeResourcesFit=5", "weight NodeResourcesFit=5"),
     ("disable TaintToleration at Filter", "disable TaintToleration at Filter"),
     ("feature GenericWorkload=true", "feature GenericWorkload=true"),
+    ("kube-version 1.33", "kube-version 1.33"),
     ("choose node a-0 for pod web-1", "choose node a-0 for pod default/web-1"),
     ("force node a-1 for pod web-1", "force node a-1 for pod default/web-1"),
     ("veto node a-0 for pod web-1", "veto node a-0 for pod default/web-1"),
