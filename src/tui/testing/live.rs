@@ -181,7 +181,7 @@ impl Live {
         (live.turn(), server)
     }
 
-    /// What the event loop does beside keys: time, news, and cycles that run by themselves.
+    /// What the event loop does besides keys: time, updates, and cycles that run by themselves.
     pub fn turn(mut self) -> Live {
         loop {
             self.interface.driver.live_tick();
