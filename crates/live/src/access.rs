@@ -155,7 +155,9 @@ mod tests {
         let mut resources = 0;
         for rule in rules {
             let verbs = rule["verbs"].as_sequence().unwrap();
-            assert!(verbs.iter().all(|verb| ["get", "list", "watch"].contains(&verb.as_str().unwrap())));
+            assert!(
+                verbs.iter().all(|verb| ["get", "list", "watch"].contains(&verb.as_str().unwrap()))
+            );
             resources += rule["resources"].as_sequence().unwrap().len();
         }
         assert_eq!(resources, Kind::all().count() + 3 + 8, "kinds, events, leases, auxiliary");
