@@ -75,9 +75,9 @@ fn an_unknown_plugin_is_refused_where_that_is_wanted() {
 #[test]
 fn a_configuration_keeps_the_plugin_with_its_arguments() {
     let config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
-                  profiles:\n- plugins:\n    multiPoint:\n      enabled:\n      - {name: Coscheduling, \
+                  profiles:\n- plugins:\n    multiPoint:\n      enabled:\n      - {name: RackGroups, \
                   weight: 3}\n      disabled:\n      - {name: PrioritySort}\n  pluginConfig:\n  - \
-                  name: Coscheduling\n    args: {permitWaitingTimeSeconds: 10, kinds: [a, b]}\n";
+                  name: RackGroups\n    args: {permitWaitingTimeSeconds: 10, kinds: [a, b]}\n";
     let call = Call::new().file("config.yaml", config);
     call.says("opaque/config", "config config.yaml");
     call.says("opaque/config-json", "config config.yaml --unknown-plugins opaque -o json");
