@@ -88,7 +88,7 @@ impl Bundle {
         };
         let mut scheduler_config = None;
         if let Some((text, from)) = text {
-            let registry = kubestep_plugins::registry().descriptors();
+            let registry = crate::plugins::registry().descriptors();
             let unknown = self.input.unknown.or_opaque();
             config::resolve_as(Some(&text), Vec::new(), &features, &registry, unknown)
                 .context(from.clone())?;

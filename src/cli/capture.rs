@@ -128,7 +128,7 @@ impl GivenSettings {
             ..Settings::default()
         };
         if let Some((text, from)) = &self.config {
-            let registry = kubestep_plugins::registry().descriptors();
+            let registry = crate::plugins::registry().descriptors();
             let (none, unknown) = (Vec::new(), self.unknown);
             kubestep_config::resolve_as(Some(text), none, &gates, &registry, unknown)
                 .context(from.clone())?;

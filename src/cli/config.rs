@@ -60,7 +60,7 @@ impl Subcommand for Config {
             return Ok(Exit::Fine);
         }
         let text = self.file.as_deref().map(read).transpose()?;
-        let registry = kubestep_plugins::registry().descriptors();
+        let registry = crate::plugins::registry().descriptors();
         let (text, unknown) = (text.as_deref(), self.unknown.or_opaque());
         match config::resolve_as(text, Vec::new(), &gates, &registry, unknown) {
             Ok(resolved) => self.show(&resolved),

@@ -300,7 +300,7 @@ pub(super) fn world(
 ) -> Result<Built> {
     let chosen = input.scheduler.choose(&read.captured)?;
     let features = chosen.gates;
-    let registry = kubestep_plugins::registry();
+    let registry = crate::plugins::registry();
     let (text, from) = config_text(input, &read)?;
     let unknown = input.unknown.or(match writes {
         Writes::Here => UnknownPlugins::Opaque,

@@ -238,7 +238,7 @@ impl Prepared {
     /// The problems for which the scheduler after the upgrade would not start.
     fn refused_configuration(&self) -> Result<Vec<Refused>> {
         let (text, _) = open::config_text(&self.input, &self.read)?;
-        let registry = kubestep_plugins::registry().descriptors();
+        let registry = crate::plugins::registry().descriptors();
         let unknown = self.input.unknown.or_opaque();
         let resolved =
             config::resolve_as(text.as_deref(), Vec::new(), &self.to.gates, &registry, unknown);

@@ -9,7 +9,9 @@
     reason = "a test that cannot go on has to stop"
 )]
 
+mod bench;
 mod config;
+mod controllers;
 mod coverage;
 mod diff;
 mod errors;

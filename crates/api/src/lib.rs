@@ -12,6 +12,7 @@ mod macros;
 pub mod admission;
 pub mod controllers;
 pub mod coordination;
+pub mod custom;
 pub mod decode;
 pub mod defaults;
 pub mod glob;
@@ -39,6 +40,7 @@ pub mod yaml;
 
 pub use controllers::*;
 pub use coordination::*;
+pub use custom::{Custom, CustomKind, CustomObject};
 pub use decode::{DecodeError, Decoded};
 pub use kind::Kind;
 pub use map::{Labels, ResourceList, SymbolMap};

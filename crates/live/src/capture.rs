@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::minimal;
 use crate::record::missing_kinds;
 use crate::snapshot::Snapshot;
-use kubestep_api::{Kind, Object};
+use kubestep_api::{Kind, Object, custom};
 use kubestep_output::clean::escape_json;
 use kubestep_source::{AUXILIARY_FIELD, MissingKind, SNAPSHOT_FIELDS};
 
@@ -55,6 +55,12 @@ pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<Stri
     for (kind, name) in SNAPSHOT_FIELDS {
         parts.push(list(name, snapshot, *kind)?);
     }
+    for kind in custom::declared() {
+        let (name, kind) = (kind.full_name(), Kind::Custom(kind));
+        if snapshot.of_kind(kind).next().is_some() {
+            parts.push(list(&name, snapshot, kind)?);
+        }
+    }
     parts.push(lines(AUXILIARY_FIELD, &snapshot.auxiliary.objects()?));
     Ok(escape_json(format!("{{\n{}\n}}\n", parts.join(",\n"))))
 }
@@ -101,6 +107,7 @@ mod tests {
 
     #[test]
     fn every_story_is_read_back_as_it_was() {
+        kubestep_scheduler_plugins::declare_kinds();
         for story in STORIES {
             let read =
                 kubestep_source::read_text(story.name, story.cluster.into(), &Filter::default());

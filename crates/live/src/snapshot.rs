@@ -58,7 +58,7 @@ impl Scope {
     /// All lists to request.
     pub fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
-        for row in kinds::TABLE {
+        for row in kinds::all() {
             if !row.kind.is_namespaced() || self.namespaces.is_empty() {
                 places.push(Place { row, namespace: None });
                 continue;
@@ -101,7 +101,7 @@ impl Snapshot {
     /// Objects that already exist, as if a server had listed them.
     pub fn of_objects(objects: impl IntoIterator<Item = Object>) -> Snapshot {
         let part = |row| Part { place: Place { row, namespace: None }, listed: Listed::default() };
-        let mut parts: Vec<Part> = kinds::TABLE.iter().map(part).collect();
+        let mut parts: Vec<Part> = kinds::all().iter().map(part).collect();
         for object in objects {
             let kind = object.kind();
             if let Some(part) = parts.iter_mut().find(|part| part.place.row.kind == kind) {

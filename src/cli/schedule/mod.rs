@@ -251,7 +251,8 @@ impl Schedule {
     fn reads(&self, missing: &Missing) -> bool {
         match missing.place.row.reader {
             Reader::Scheduler => true,
-            Reader::Debugger => false,
+            // Only with a profile that has it, of which its plugin then says what is missing.
+            Reader::Debugger | Reader::Plugin(_) => false,
             Reader::Gate(name) => {
                 let gates = self.gates().ok().and_then(|gates| gates.scheduler).unwrap_or_default();
                 gates.split(',').any(|gate| gate.trim() == format!("{name}=true"))

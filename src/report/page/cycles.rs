@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::Page;
-use crate::report::verdict::{brief, explain};
+use crate::report::verdict::{brief, explain, of_plugin};
 use crate::report::verdict_groups::{Group, groups_of};
 use kubestep_api::words::{count, span};
 use kubestep_framework::node::NodeId;
@@ -139,7 +139,7 @@ fn listed(words: &str, cycle: &CycleRecord, plugins: &[usize]) -> Markup {
 }
 
 fn verdict(cycle: &CycleRecord, plugin: usize, group: &Group) -> Option<VerdictId> {
-    cycle.filter.plugins.get(plugin)?.verdicts.get(*group.nodes.first()?)
+    of_plugin(cycle, cycle.filter.plugins.get(plugin)?, *group.nodes.first()?)
 }
 
 fn group_row(cycle: &CycleRecord, shown: &[usize], group: &Group) -> Markup {

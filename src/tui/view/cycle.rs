@@ -159,7 +159,14 @@ fn push_statuses(rows: &mut Vec<Row>, point: ExtensionPoint, cycle: &CycleRecord
             Row::new((point, Some(plugin.name)), VerdictSign::Unknown, words)
         }));
     }
-    let verdict = worst(rows[at..].iter().map(|r| r.verdict));
+    let verdicts = || rows[at..].iter().map(|r| r.verdict);
+    let verdict = match point {
+        // The first success ends it: what was said before is overruled.
+        ExtensionPoint::PostFilter if verdicts().any(|v| v == VerdictSign::Success) => {
+            VerdictSign::Success
+        }
+        _ => worst(verdicts()),
+    };
     let words = if answers.is_empty() { "did not run".to_owned() } else { String::new() };
     rows.insert(at, Row::new((point, None), verdict, words));
 }
@@ -237,7 +244,7 @@ fn filter_row(
     let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
     for node in &cycle.nodes.order {
         let official = cycle.filter.verdicts.get(*node);
-        let Some(id) = column.verdicts.get(*node) else { continue };
+        let Some(id) = report::verdict::of_plugin(cycle, column, *node) else { continue };
         if official.is_some_and(VerdictId::is_not_evaluated) {
             continue;
         }

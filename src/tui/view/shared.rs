@@ -57,8 +57,7 @@ pub fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
 
 /// The labels of the node called `name`.
 pub fn labels_of(model: &Model, name: Symbol) -> Option<&Labels> {
-    let node = model.nodes.iter().find(|n| n.name == name)?;
-    Some(&node.node.as_ref()?.metadata.labels)
+    Some(&model.nodes.named(name)?.node.as_ref()?.metadata.labels)
 }
 
 /// Time since the session's start.

@@ -54,8 +54,10 @@ pub struct Decision {
 /// A plugin's verdict.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
-    /// None: the node or plugin does not exist, or the cycle did not get that far.
+    /// None: the plugin does not exist, or the cycle did not get that far.
     None,
+    /// None: the cycle had no such node.
+    NoNode,
     /// The plugin was skipped.
     Skipped,
     /// Success.
@@ -75,6 +77,17 @@ pub struct VerdictDifference {
     pub verdict: Pair<Verdict>,
     /// The nodes, by name; empty at extension points that do not run per node.
     pub nodes: Vec<Symbol>,
+}
+
+impl VerdictDifference {
+    /// The side that alone has the nodes: `a` or `b`.
+    pub fn side(&self) -> Option<&'static str> {
+        match (&self.verdict.a, &self.verdict.b) {
+            (_, Verdict::NoNode) => Some("a"),
+            (Verdict::NoNode, _) => Some("b"),
+            _ => None,
+        }
+    }
 }
 
 impl Decision {
@@ -210,8 +223,8 @@ fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &Nodes) -> Vec<VerdictDiffe
     differences.collect()
 }
 
-/// The number of a verdict in its cycle.
-type Id = Option<VerdictId>;
+/// The number of a verdict in its cycle, if the plugin gave one; `None` of a node that the cycle had not.
+type Id = Option<Option<VerdictId>>;
 
 fn by_extender(record: &CycleRecord, node: Option<NodeId>) -> Verdict {
     let refusal = record.filter.extender.iter().find(|(id, _)| Some(*id) == node);
@@ -231,10 +244,12 @@ impl Column<'_> {
     }
 
     fn id(&self, node: Option<NodeId>) -> Id {
-        self.verdicts?.get(node?)
+        let node = node?;
+        Some(self.verdicts.and_then(|verdicts| verdicts.get(node)))
     }
 
     fn verdict(&self, id: Id) -> Verdict {
+        let Some(id) = id else { return Verdict::NoNode };
         match id {
             None => Verdict::None,
             Some(VerdictId::PASS) => Verdict::Passes,
@@ -263,6 +278,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Verdict::None => f.write_str("no verdict"),
+            Verdict::NoNode => f.write_str("no such node"),
             Verdict::Skipped => f.write_str("nothing to say"),
             Verdict::Passes => f.write_str("passes"),
             Verdict::Says(text) => f.write_str(text),

@@ -11,9 +11,11 @@ pub mod scoring;
 #[cfg(test)]
 mod tests;
 
+use std::mem::take;
 use std::sync::Arc;
 
 use crate::cycle_state::CycleState;
+use crate::effects::Effects;
 use crate::host::Host;
 use crate::opaque::{self, OpaquePlugins};
 use crate::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer};
@@ -65,6 +67,8 @@ pub struct PostFilterOutcome {
     pub answer: PostFilterAnswer,
     /// Each plugin's answer.
     pub answers: Vec<PluginStatus>,
+    /// What the plugins that ran request.
+    pub effects: Effects,
 }
 
 impl Framework {
@@ -221,13 +225,14 @@ impl Framework {
         for plugin in self.at(ExtensionPoint::PostFilter) {
             let name = plugin.name();
             let mut cx = PostFilterContext { cycle, framework: self, statuses, host: &mut *host };
-            let answer = match state.fault(ExtensionPoint::PostFilter, name) {
+            let mut answer = match state.fault(ExtensionPoint::PostFilter, name) {
                 Some(status) => PostFilterAnswer { status, ..PostFilterAnswer::default() },
                 None => {
                     let turn = || plugin.post_filter(&mut cx, state);
                     cycle.shared.timer.time(ExtensionPoint::PostFilter, name, turn)
                 }
             };
+            outcome.effects.append(take(&mut answer.effects));
             let status = answer.status.clone().by(name);
             let nominated = answer.nominate.filter(|node| !node.is_empty());
             let recorded = PluginStatus::new(name, status.clone());
@@ -240,11 +245,11 @@ impl Framework {
                     let PostFilterAnswer { candidates, dry_run, .. } = answer;
                     let nothing = PostFilterAnswer::default();
                     let answer = PostFilterAnswer { candidates, dry_run, ..nothing };
-                    return PostFilterOutcome { status, answer, answers: outcome.answers };
+                    return PostFilterOutcome { status, answer, ..outcome };
                 }
             };
             if ends {
-                return PostFilterOutcome { status, answer, answers: outcome.answers };
+                return PostFilterOutcome { status, answer, ..outcome };
             }
             if answer.nominate.is_some() {
                 outcome.answer = answer;

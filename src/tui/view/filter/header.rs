@@ -77,9 +77,10 @@ pub fn notes(cycle: &CycleRecord) -> Vec<Note> {
     let count = |column: &Verdicts<VerdictId>| column.iter().filter(|id| id.is_status()).count();
     let verdicts =
         Note { rejected: count(&filter.verdicts) + filter.extender.len(), ..Note::default() };
-    let plugins = filter.plugins.iter().map(|plugin| {
+    let nominated = by_nominated(cycle);
+    let plugins = filter.plugins.iter().zip(nominated).map(|(plugin, nominated)| {
         let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
-        let rejected = count(&plugin.verdicts);
+        let rejected = count(&plugin.verdicts) + nominated;
         let unknown = plugin.verdicts.iter().any(|id| id == VerdictId::UNKNOWN);
         Note { rejected, skipped: rejected == 0 && skipped(), unknown }
     });
@@ -88,6 +89,22 @@ pub fn notes(cycle: &CycleRecord) -> Vec<Note> {
         Note { rejected: filter.extender.iter().filter(own).count(), ..Note::default() }
     });
     std::iter::once(verdicts).chain(plugins).chain(extenders).collect()
+}
+
+/// Of each plugin, how many nodes it rejects only with the nominated pods.
+fn by_nominated(cycle: &CycleRecord) -> Vec<usize> {
+    let filter = &cycle.filter;
+    let mut rejected = vec![0; filter.plugins.len()];
+    for (node, id) in cycle.nodes.order.iter().filter_map(|n| Some((*n, filter.verdicts.get(*n)?)))
+    {
+        let Some(status) = cycle.verdicts.get(id) else { continue };
+        let by = filter.plugins.iter().position(|plugin| plugin.plugin == status.plugin());
+        let Some((by, column)) = by.and_then(|by| Some((by, filter.plugins.get(by)?))) else {
+            continue;
+        };
+        rejected[by] += usize::from(column.verdicts.get(node) == Some(VerdictId::PASS));
+    }
+    rejected
 }
 
 impl Note {
