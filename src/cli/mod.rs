@@ -4,6 +4,7 @@
 //! opens on the files of `-f`, or on a live cluster.
 
 mod attach;
+mod bench;
 mod bundle;
 mod capture;
 mod cluster;

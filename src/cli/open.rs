@@ -30,7 +30,7 @@ use kubestep_api::{Object, Provisioning, Time};
 use kubestep_cluster::schedulers::{PodReports, Schedulers};
 use kubestep_cluster::{World, workload};
 use kubestep_config as config;
-use kubestep_config::ResolvedConfig;
+use kubestep_config::{ResolvedConfig, UnknownPlugins};
 use kubestep_debug::{Session, not_created};
 use kubestep_live::extender_client::{self, Reach};
 use kubestep_source::{Exclude, Filter, Progress};
@@ -302,8 +302,13 @@ pub(super) fn world(
     let features = chosen.gates;
     let registry = crate::plugins::registry();
     let (text, from) = config_text(input, &read)?;
+    let unknown = input.unknown.or(match writes {
+        Writes::Here => UnknownPlugins::Opaque,
+        Writes::Elsewhere => UnknownPlugins::Refuse,
+    });
+    let (text, descriptors) = (text.as_deref(), registry.descriptors());
     let mut resolved =
-        config::resolve(text.as_deref(), &features, &registry.descriptors()).context(from)?;
+        config::resolve_as(text, Vec::new(), &features, &descriptors, unknown).context(from)?;
     let mut adapted = adapt(&mut resolved);
     if read.foreign.iter().any(|file| file.is_scheduler) {
         adapted.extend(attach::serve_all(&mut resolved, &attach::scheduler_names(&read)));

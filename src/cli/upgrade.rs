@@ -239,7 +239,10 @@ impl Prepared {
     fn refused_configuration(&self) -> Result<Vec<Refused>> {
         let (text, _) = open::config_text(&self.input, &self.read)?;
         let registry = crate::plugins::registry().descriptors();
-        let Err(error) = config::resolve(text.as_deref(), &self.to.gates, &registry) else {
+        let unknown = self.input.unknown.or_opaque();
+        let resolved =
+            config::resolve_as(text.as_deref(), Vec::new(), &self.to.gates, &registry, unknown);
+        let Err(error) = resolved else {
             return Ok(Vec::new());
         };
         let refused = |problem: &config::Problem| {

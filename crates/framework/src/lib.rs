@@ -108,6 +108,7 @@ pub mod go_sort;
 pub mod host;
 pub mod node;
 pub mod objects;
+pub mod opaque;
 pub mod plugin;
 pub mod pod;
 pub mod pod_groups;

@@ -24,6 +24,7 @@ use crate::events::{ClusterEvent, EventObjects, Hint, Registration};
 use crate::host::Host;
 use crate::node::{NodeId, NodeInfo};
 use crate::objects::Objects;
+use crate::opaque::ScoreBasis;
 use crate::pod::nominated::NominatedPods;
 use crate::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::pod_groups::placement::{Placement, Proposal};
@@ -445,6 +446,11 @@ pub trait Plugin: Send + Sync {
         _nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
         None
+    }
+
+    /// What the score of a node depends on, besides the pod and the node.
+    fn score_basis(&self) -> ScoreBasis {
+        ScoreBasis::default()
     }
 
     /// Normalize: brings all scores into 0 to 100. `nodes` is parallel to `scores`.

@@ -38,9 +38,11 @@ pub struct ReadKind {
 }
 
 const V1: &[&str] = &["v1"];
-const DEVICES: &[&str] = &["v1", "v1beta2", "v1beta1"];
-const RULES: &[&str] = &["v1beta2", "v1alpha3"];
-const GROUPS: &[&str] = &["v1alpha2"];
+const DEVICES: &[&str] = &["v1", "v1beta2", "v1beta1", "v1alpha3"];
+const RULES: &[&str] = &["v1", "v1beta2", "v1alpha3"];
+// No server has both of the first two: 1.37 removed the first.
+const GROUPS: &[&str] = &["v1alpha2", "v1beta1", "v1alpha3"];
+const WORKLOADS: &[&str] = &["v1alpha2", "v1beta1", "v1alpha3", "v1alpha1"];
 
 const NOT_ENDED: &str = "status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
 
@@ -87,7 +89,7 @@ pub const TABLE: &[ReadKind] = table! {
     DeviceTaintRule RULES Gate("DRADeviceTaintRules"), "taints from rules are ignored";
     ResourceClaimTemplate DEVICES Debugger, "no resource claims are created for pods that you add";
     ResourceClaim DEVICES Scheduler, "pods with resource claims appear unschedulable";
-    Workload GROUPS Debugger, "templates of pod groups cannot be shown";
+    Workload WORKLOADS Debugger, "templates of pod groups cannot be shown";
     PodGroup GROUPS Gate("GenericWorkload"), "pods of groups wait for a missing group";
     Pod V1 Scheduler, "nodes appear empty and no pod is pending";
 };

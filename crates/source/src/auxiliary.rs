@@ -95,6 +95,11 @@ impl Auxiliary {
         let (is_of_karpenter, is_of_kueue) = (is_of("karpenter.sh"), is_of("kueue.x-k8s.io"));
         let is_of_job_set = is_of("jobset.x-k8s.io");
         let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        if ["Workload", "JobSet", "DaemonSet"].contains(&kind.as_str())
+            && value["metadata"]["namespace"].is_null()
+        {
+            value["metadata"]["namespace"] = "default".into();
+        }
         let (nodes, reports) = (&mut self.provisioning, &mut self.controllers);
         let (taken, purpose) = match kind.as_str() {
             "NodePool" if is_of_karpenter => (push(&mut nodes.node_pools, value), NEW_NODES),
@@ -297,7 +302,8 @@ apiVersion: v1
 metadata: {name: cluster-autoscaler-status, namespace: kube-system}
 data: {status: '{\"autoscalerStatus\": \"Running\", \"nodeGroups\": [{\"name\": \"a\"}]}'}
 ";
-        let read = |text: String| read_text("f", text, &Filter::default()).unwrap().auxiliary;
+        let read =
+            |text: String| read_text("f", text.into(), &Filter::default()).unwrap().auxiliary;
         let found = read(text.into());
         let objects = found.objects().unwrap();
         let written = json!({"pods": [], "auxiliary": objects}).to_string();

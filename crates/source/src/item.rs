@@ -3,7 +3,8 @@
 use super::fields::OddField;
 use super::{LIMITS, api_versions, auxiliary, fields};
 use kubestep_api::decode::{
-    DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error,
+    DecodeError, Decoded, Text, api_version, decode, decode_in, from_value, has_versions,
+    json_error, yaml_error,
 };
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, custom};
@@ -59,6 +60,8 @@ pub(super) enum Expected {
     Anything,
     /// An item of a typed list or of a simulator export.
     Kind(Kind),
+    /// An item of a typed list in this API version, of a kind whose shape depends on it.
+    KindIn(Kind, Symbol),
     /// An item of a typed list, of a kind that the scheduler does not read.
     Unread(Symbol),
     /// The scheduler configuration in a simulator export.
@@ -96,6 +99,10 @@ pub(super) enum Outcome {
     /// An object, and its fields that are probably not meant, each with its line and column in the
     /// file.
     Object(Object, Vec<((usize, usize), OddField)>),
+    /// The same, of a kind that not every version of Kubernetes serves in this API version.
+    InVersion(Box<Outcome>, Symbol),
+    /// An object of an alpha API whose shape is not known, with what is wrong.
+    LeftOut(DecodeError),
     /// Of a kind that the scheduler does not read.
     Unread(Symbol),
     /// The same, of a kind that helps to explain.
@@ -137,6 +144,7 @@ impl Expected {
         match list_kind.strip_suffix("List") {
             None | Some("") => Expected::Anything,
             Some(kind) => match Kind::of(api_version, kind) {
+                Some(kind) if has_versions(kind) => Expected::KindIn(kind, api_version.into()),
                 Some(kind) => Expected::Kind(kind),
                 None => Expected::Unread(kind.into()),
             },
@@ -174,24 +182,33 @@ impl Expected {
 
 impl Item<'_> {
     pub fn decode(&self, is_checked: bool) -> Result<Outcome, DecodeError> {
-        let kind = match self.expected {
+        let (kind, version) = match self.expected {
             Expected::Unread(kind) => return Ok(self.unread(kind)),
             Expected::SchedulerConfig => return Ok(self.scheduler_config()),
             Expected::Note(note) => return Ok(Outcome::Note(note, self.text())),
-            Expected::Anything => None,
-            Expected::Kind(kind) => Some(kind),
+            Expected::Anything => (None, Symbol::EMPTY),
+            Expected::Kind(kind) => (Some(kind), Symbol::EMPTY),
+            Expected::KindIn(kind, version) => (Some(kind), version),
         };
         if matches!(self.content, Content::Yaml { text, .. } if text.len() > LIMITS.object) {
             let message = format!("is longer than {} MiB", LIMITS.object >> 20);
             return Err(DecodeError { message, ..DecodeError::default() });
         }
         let decoded = match &self.content {
-            Content::Json { text, .. } => decode(Text::Json(text), kind),
-            Content::Yaml { text, indent: 0 } => decode(Text::Yaml(text), kind),
-            Content::Yaml { text, indent } => decode(Text::Yaml(&dedent(text, *indent)), kind),
-            Content::Value(value) => decode_value(value, kind),
+            Content::Json { text, .. } => decode_in(Text::Json(text), kind, version),
+            Content::Yaml { text, indent: 0 } => decode_in(Text::Yaml(text), kind, version),
+            Content::Yaml { text, indent } => {
+                decode_in(Text::Yaml(&dedent(text, *indent)), kind, version)
+            }
+            Content::Value(value) => decode_value(value, kind, version),
         };
-        decoded.map(|decoded| self.outcome(decoded, is_checked))
+        match decoded {
+            // The text itself is valid if the field is known.
+            Err(error) if error.api_version.contains("/v1alpha") && !error.path.is_empty() => {
+                Ok(Outcome::LeftOut(error))
+            }
+            decoded => decoded.map(|decoded| self.outcome(decoded, is_checked)),
+        }
     }
 
     /// What a decoded item comes to.
@@ -199,7 +216,12 @@ impl Item<'_> {
         match decoded {
             Decoded::Object(object) => {
                 let odd = if is_checked { self.odd_fields(object.kind()) } else { Vec::new() };
-                Outcome::Object(object, odd)
+                let version = self.api_version(object.kind());
+                let outcome = Outcome::Object(object, odd);
+                match version {
+                    Some(version) => Outcome::InVersion(Box::new(outcome), version),
+                    None => outcome,
+                }
             }
             Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => self.scheduler_config(),
             Decoded::Unread(kind) if is_list(&kind) => Outcome::Nothing,
@@ -256,16 +278,21 @@ impl Item<'_> {
         }
     }
 
-    /// The API version and kind of an object whose kind had several versions.
-    pub fn api_version(&self, outcome: &Outcome) -> Option<(Symbol, Symbol)> {
-        let Outcome::Object(object, _) = outcome else { return None };
-        let kind = object.kind();
+    /// The API version of an object whose kind had several versions.
+    fn api_version(&self, kind: Kind) -> Option<Symbol> {
         if !api_versions::has_history(kind) {
             return None;
         }
-        let text = self.text();
-        let header: serde_json::Value = kubestep_api::yaml::from_str(&text).ok()?;
-        Some((Symbol::new(header.get("apiVersion")?.as_str()?), Symbol::new(kind.as_str())))
+        let named = match &self.content {
+            Content::Json { text, .. } => api_version(Text::Json(text)),
+            Content::Yaml { text, indent } => api_version(Text::Yaml(&dedent(text, *indent))),
+            Content::Value(value) => value["apiVersion"].as_str().unwrap_or_default().into(),
+        };
+        match self.expected {
+            Expected::KindIn(_, of_list) if named.is_empty() => Some(of_list),
+            _ => Some(named),
+        }
+        .filter(|version| !version.is_empty())
     }
 
     fn scheduler_config(&self) -> Outcome {
@@ -309,13 +336,23 @@ fn with_header(text: String) -> String {
     serde_yaml::to_string(&fields).unwrap_or(text)
 }
 
-fn decode_value(value: &serde_json::Value, kind: Option<Kind>) -> Result<Decoded, DecodeError> {
+fn decode_value(
+    value: &serde_json::Value,
+    kind: Option<Kind>,
+    version: Symbol,
+) -> Result<Decoded, DecodeError> {
     let field = |name: &str| value[name].as_str().unwrap_or_default();
     let (api_version, name) = (field("apiVersion"), field("kind"));
     let kind = match (name, kind) {
+        (_, Some(kind)) if has_versions(kind) => {
+            return decode_in(Text::Json(&value.to_string()), Some(kind), version);
+        }
         ("", Some(kind)) => kind,
         // This also reports a missing kind.
         ("", None) => return decode(Text::Json(&value.to_string()), None),
+        (name, None) if Kind::of(api_version, name).is_some_and(has_versions) => {
+            return decode(Text::Json(&value.to_string()), None);
+        }
         _ => match Kind::of(api_version, name) {
             Some(kind) => kind,
             None => return Ok(Decoded::Unread(name.into())),

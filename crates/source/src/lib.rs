@@ -57,7 +57,7 @@ pub use recording::Recording;
 use files::File;
 use item::{Item, Outcome};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, ObjectKey, Time, admission};
+use kubestep_api::{DecodeError, Object, ObjectKey, Time, admission};
 use piece::Piece;
 use reader::Reader;
 
@@ -303,8 +303,6 @@ impl<'a> Reading<'a> {
         let outcomes = decode(&file.piece(), items, checked, self.progress)?;
         let name = Symbol::new(&file.name);
         for (item, outcome) in items.iter().zip(outcomes) {
-            let version = item.api_version(&outcome).into_iter();
-            version.for_each(|key| *self.input.api_versions.entry(key).or_default() += 1);
             self.take(Origin { file: name, document: item.document, line: item.line }, outcome);
         }
         Ok(())
@@ -422,6 +420,14 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
                 check::note_filtered(input, &object);
             }
         }
+        Outcome::InVersion(outcome, version) => {
+            if let Outcome::Object(object, _) = &*outcome {
+                let kind = Symbol::new(object.kind().as_str());
+                *input.api_versions.entry((version, kind)).or_default() += 1;
+            }
+            take(input, filter, origin, *outcome);
+        }
+        Outcome::LeftOut(error) => input.warnings.push(left_out(origin, &error)),
         Outcome::Unread(kind) => *input.skipped.entry(kind).or_default() += 1,
         Outcome::Auxiliary(kind, value) => {
             let taken = input.auxiliary.take(kind, value);
@@ -440,6 +446,11 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
         Outcome::Note(note, text) => input.captured.take(note, &text),
         Outcome::Nothing => {}
     }
+}
+
+fn left_out(origin: Origin, error: &DecodeError) -> String {
+    let version = error.api_version;
+    format!("{origin}: left out, because its shape in {version} is not known: {error}")
 }
 
 #[cfg(test)]

@@ -449,6 +449,7 @@ fn every_form_is_read() {
             .replace("PORT[/PROTOCOL][@IP]", "80")
             .replace("with value NUMBER", "with value 1")
             .replace(" NUMBER", " 1")
+            .replace("VERSION", "1.31")
             .replace("add N", "add 2")
             .replace("put YAML", "put {kind: Node, metadata: {name: a}}")
             .replace("YAML|none", "none")

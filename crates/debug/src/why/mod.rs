@@ -25,6 +25,7 @@ pub mod spread;
 
 use std::sync::Arc;
 
+use crate::certainty::Judgement;
 use crate::trace::History;
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
@@ -114,6 +115,7 @@ impl Question<'_> {
                 .map(|probe| nominated::of(probe.pod(), probe.cx().nominated))
                 .unwrap_or_default(),
             placement: None,
+            certainty: None,
             preemption: None,
             queue: queue::of(self.world, self.pod),
             moves,
@@ -123,6 +125,7 @@ impl Question<'_> {
         if let Some(probe) = &probe {
             why.placement = self.placement(&why, probe);
             why.preemption = self.preemption(&why, probe, &attempts);
+            why.certainty = self.certainty(&why, probe, last);
         }
         Some(why)
     }
@@ -146,6 +149,21 @@ impl Question<'_> {
             None if pending && !why.fits_somewhere() => preemption::of(probe, why.at),
             recorded => recorded,
         }
+    }
+
+    /// How certain the decision is: the recorded one, or the one that the next attempt would make.
+    fn certainty(&self, why: &Why, probe: &Probe, last: Option<&CycleRecord>) -> Option<Judgement> {
+        let has_place = matches!(why.place, Place::Bound { .. } | Place::Ended { .. });
+        if self.before.is_some() || has_place || !why.fits_somewhere() {
+            return Judgement::of(self.history, last?);
+        }
+        let mut fitting: Vec<Symbol> = why.fitting().map(|node| node.node).collect();
+        fitting.sort_unstable();
+        let nodes = probe.snapshot().iter();
+        let fits = nodes.filter(|node| fitting.binary_search(&node.name).is_ok());
+        let ids: Vec<_> = fits.map(|node| node.id).collect();
+        let best = why.placement.as_ref().and_then(|placement| placement.ranking.first());
+        Judgement::supposed(self.history, probe, &ids, best.map(|row| row.node))
     }
 
     /// Why the pod has its node, or which one it would get.
@@ -178,7 +196,7 @@ fn unbound(pod: &Arc<Pod>) -> Arc<Pod> {
 }
 
 /// The pod as the queue parsed it, or parsed now.
-fn info(world: &World, key: NamespacedName, pod: &Arc<Pod>) -> Arc<PodInfo> {
+pub(crate) fn info(world: &World, key: NamespacedName, pod: &Arc<Pod>) -> Arc<PodInfo> {
     let queued = world.scheduler().queue().get(key);
     let same = queued.filter(|queued| queued.uid() == pod.metadata.uid);
     let parsed = || Arc::new(PodInfo::with_features(pod.clone(), world.scheduler().features()));

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use crate::cycle_state::CycleState;
 use crate::effects::Effects;
 use crate::host::Host;
+use crate::opaque::{self, OpaquePlugins};
 use crate::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer};
 use crate::record::PluginStatus;
 use crate::registry::Registry;
@@ -34,6 +35,7 @@ pub struct Framework {
     instances: Vec<Arc<dyn Plugin>>,
     descriptors: Vec<PluginDescriptor>,
     extenders: Arc<[Extender]>,
+    opaque: Option<Arc<OpaquePlugins>>,
 }
 
 /// The combined result of all PreFilter plugins.
@@ -70,7 +72,8 @@ pub struct PostFilterOutcome {
 }
 
 impl Framework {
-    /// Builds every plugin of `profile`.
+    /// Builds every plugin of `profile` except opaque ones. Where only opaque plugins order the
+    /// queue or bind pods, the first plugin of the registry that can does.
     ///
     /// # Errors
     /// A plugin is not in the registry or rejects its arguments; the text is upstream's.
@@ -85,16 +88,27 @@ impl Framework {
             profile.instances.iter().filter(|name| filters.iter().all(|p| p.name != **name));
         let mut args = profile.args.clone();
         args.without_filter = others.copied().collect();
-        for name in &profile.instances {
-            let built = registry.build(*name, &args, features);
+        let stand_ins = opaque::stand_ins(&profile, registry);
+        let known = profile.instances.iter().copied().filter(|name| !profile.is_opaque(*name));
+        let more = stand_ins.iter().map(|(_, name)| *name);
+        let more = more.filter(|name| !profile.instances.contains(name));
+        for name in known.chain(more) {
+            let built = registry.build(name, &args, features);
             let plugin = built.map_err(|err| format!("initializing plugin {name:?}: {err}"))?;
             instances.push(plugin);
         }
         let find = |name: Symbol| instances.iter().find(|plugin| plugin.name() == name).cloned();
-        let points = ExtensionPoint::ALL
-            .map(|point| profile.at(point).iter().filter_map(|plugin| find(plugin.name)).collect());
+        let points: [Vec<Arc<dyn Plugin>>; ExtensionPoint::COUNT] =
+            ExtensionPoint::ALL.map(|point| {
+                let stand_in = stand_ins.iter().filter(|(at, _)| *at == point);
+                let names = profile.at(point).iter().map(|plugin| plugin.name);
+                names.chain(stand_in.map(|(_, name)| *name)).filter_map(find).collect()
+            });
         let (descriptors, extenders) = (registry.descriptors(), Arc::new([]) as Arc<[Extender]>);
-        Ok(Framework { profile, points, instances, descriptors, extenders })
+        let scorers = points[ExtensionPoint::Score.index()].iter();
+        let bases = scorers.map(|plugin| (plugin.name(), plugin.score_basis())).collect();
+        let opaque = OpaquePlugins::of(&profile, bases).map(Arc::new);
+        Ok(Framework { profile, points, instances, descriptors, extenders, opaque })
     }
 
     /// The same profile with these extenders, in their effective order: ignorable ones last.
@@ -118,7 +132,17 @@ impl Framework {
         &self.profile
     }
 
-    /// The plugins at a point, in order.
+    /// The opaque plugins of the profile, if it has some.
+    pub fn opaque(&self) -> Option<&Arc<OpaquePlugins>> {
+        self.opaque.as_ref()
+    }
+
+    /// Whether the profile runs a plugin at a point, be it an opaque one.
+    pub fn runs_any_at(&self, point: ExtensionPoint) -> bool {
+        !self.profile.at(point).is_empty()
+    }
+
+    /// The plugins at a point, in order; without opaque ones.
     pub fn at(&self, point: ExtensionPoint) -> &[Arc<dyn Plugin>] {
         &self.points[point.index()]
     }

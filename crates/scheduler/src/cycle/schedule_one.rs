@@ -95,9 +95,17 @@ impl Scheduler {
         self.update_snapshot();
         record.nodes = self.algorithm.answers.records.names();
         record.start_index = self.algorithm.next_start_node_index;
+        record.opaque = framework.opaque().cloned();
+        if record.opaque.as_ref().is_some_and(|it| it.runs_at(ExtensionPoint::QueueSort)) {
+            record.others_active = self.queue.lengths()[0];
+        }
         record.interventions = self.interventions.take(&queued.info);
-        let signature =
-            queued.signature.clone().filter(|_| !interventions::decide(&record.interventions));
+        // As upstream, pods of a profile with a plugin that does not sign are not batched.
+        let is_signed = record.opaque.as_ref().is_none_or(|opaque| opaque.lets_sign());
+        let signature = queued
+            .signature
+            .clone()
+            .filter(|_| is_signed && !interventions::decide(&record.interventions));
         Ok(Cycle {
             framework,
             queued,
