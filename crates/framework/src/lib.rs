@@ -17,7 +17,10 @@
 //! a [`status`]. What it computed in PreFilter it stores in the [`cycle_state`] until the cycle
 //! ends; what outlives a cycle is in [`shared`], where it can store a type of its own. With
 //! [`events`] it declares which changes of the cluster may make a rejected pod schedulable, and its
-//! queueing hint judges one such change. A [`registry`] names plugins and builds them;
+//! queueing hint judges one such change; by handling events ([`plugin::Plugin::handle_event`]) it keeps
+//! its state up to date. PreFilter and PostFilter request changes of the state as [`effects`]. Objects
+//! of custom resources come to it typed, if its package declares their kinds ([`api::custom`]); the
+//! package `kubestep-scheduler-plugins` does all of this. A [`registry`] names plugins and builds them;
 //! [`kubestep_config::args`] shows how arguments are declared. Both packages are here again as
 //! [`api`] and [`config`], so that a package of plugins depends on this one alone.
 //!

@@ -153,12 +153,9 @@ mod tests {
     fn wrong_arguments_are_refused_when_the_profile_is_built() {
         let weights = "{resources: [{name: memory, weight: -1}, {name: cpu}], mode: Some}";
         let found = problems("NodeResourcesAllocatable", "score", weights);
-        for (at, problem) in
-            ["resources[0].weight", "resources[1].weight", "mode"].iter().zip(&found)
-        {
-            assert!(problem.contains(at), "{found:?}");
+        for at in ["resources[0].weight", "resources[1].weight", "mode"] {
+            assert!(found.contains(&format!("{at}: Invalid value")), "{found}");
         }
-        assert_eq!(found.len(), 3, "{found:?}");
         assert!(
             problems("NodeResourcesAllocatable", "score", "{resources: [], mode: ''}").is_empty()
         );

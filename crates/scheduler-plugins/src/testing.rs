@@ -7,8 +7,9 @@ use kubestep_framework::api::{Kind, Object};
 use kubestep_framework::config::{ConfigError, FeatureGates, Problem, resolve};
 use kubestep_framework::testing::key;
 
-/// The problems of a configuration that enables `plugin` at a point with these arguments.
-pub fn problems(plugin: &str, point: &str, args: &str) -> Vec<String> {
+/// What is wrong with a configuration that enables `plugin` at a point with these arguments; empty if
+/// nothing is.
+pub fn problems(plugin: &str, point: &str, args: &str) -> String {
     let text = format!(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n\
          - plugins: {{{point}: {{enabled: [{{name: {plugin}}}]}}}}\n  \
@@ -16,7 +17,7 @@ pub fn problems(plugin: &str, point: &str, args: &str) -> Vec<String> {
     );
     let registry = crate::add_to(kubestep_plugins::registry());
     match resolve(Some(&text), &FeatureGates::default(), &registry.descriptors()) {
-        Ok(_) => Vec::new(),
+        Ok(_) => String::new(),
         Err(ConfigError { problems, .. }) => problems.iter().map(Problem::to_string).collect(),
     }
 }
