@@ -2,6 +2,8 @@
 //!
 //! Views never see the session itself, so a frame cannot wait for it or change it.
 
+mod nodes;
+
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_framework::stopwatch::Spent;
 use kubestep_live::scheduling::LeaderStatus;
 use kubestep_live::{Decision, Outage};
+pub use nodes::Nodes;
 
 /// Everything a view can show.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +63,7 @@ pub struct Model {
     /// Which pods are held at Permit by hand, as it is written.
     pub holds: Vec<String>,
     /// Nodes with their pods, in the cache's order.
-    pub nodes: Vec<Arc<NodeInfo>>,
+    pub nodes: Nodes,
     /// What the names of the nodes share.
     pub node_names: super::names::CommonNameParts,
     /// Nominated pods with the node that keeps room for each, node by node.

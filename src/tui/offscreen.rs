@@ -1,6 +1,7 @@
 //! The interface without a terminal: keys in, pictures out.
 
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::app::Effect;
 use super::interface::Interface;
@@ -57,10 +58,15 @@ impl Offscreen {
         screenshot::of(&mut self.interface, format)
     }
 
-    /// Ends what a key has begun, except searches and a clock that plays.
+    /// Ends what a key has begun, except a clock that plays.
     fn finish(&mut self) {
         let interface = &mut self.interface;
         while interface.app.is_running() || interface.driver.is_working() {
+            interface.work();
+        }
+        while interface.driver.is_searching() {
+            let due = interface.work_at().unwrap_or_else(Instant::now);
+            sleep(due.saturating_duration_since(Instant::now()));
             interface.work();
         }
         interface.answer();
@@ -94,6 +100,19 @@ pub fn parse_keys(text: &str) -> Result<Vec<KeyPress>, NotAKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::settings::{InterfaceOptions, load};
+    use crate::tui::testing::session;
+    use kubestep_source::fixtures;
+
+    #[test]
+    fn a_picture_waits_for_a_search() {
+        let settings = load(&InterfaceOptions::default(), |_| None);
+        let session = session(fixtures::find("fragmented").unwrap().cluster);
+        let mut screen = Offscreen::new(session, "test".into(), settings, (100, 30)).unwrap();
+        screen.press(&parse_keys("c2X").unwrap());
+        let text = screen.picture(ScreenFormat::Text);
+        assert!(text.contains("1. resize pod default/report cpu=1.5"), "{text}");
+    }
 
     #[test]
     fn keys_are_characters_and_names() {

@@ -11,6 +11,7 @@
 
 mod bench;
 mod config;
+mod controllers;
 mod coverage;
 mod diff;
 mod errors;
@@ -22,6 +23,7 @@ mod kube_version;
 mod mcp;
 mod new_node;
 mod odd;
+mod opaque;
 mod options;
 mod packaging;
 mod recordings;

@@ -8,6 +8,7 @@
 )]
 
 mod attended;
+mod auxiliary;
 mod beside;
 mod consent;
 mod control_plane;

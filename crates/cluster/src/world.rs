@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, Provisioning, Time, defaults};
+use kubestep_api::{ControllerReports, Kind, Object, Provisioning, Time, defaults};
 use kubestep_config::{FeatureGates, ResolvedConfig};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
@@ -105,6 +105,16 @@ impl World {
     /// Takes over what is known about where new nodes come from.
     pub fn set_provisioning(&mut self, provisioning: Provisioning) {
         self.api.provisioning = provisioning.into();
+    }
+
+    /// What controllers in front of the scheduler report.
+    pub fn controllers(&self) -> &Arc<ControllerReports> {
+        &self.api.controllers
+    }
+
+    /// Takes over what controllers in front of the scheduler report.
+    pub fn set_controllers(&mut self, reports: ControllerReports) {
+        self.api.controllers = reports.into();
     }
 
     /// Creates an object, with the API's defaults. The clock advances by one millisecond before

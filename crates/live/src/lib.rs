@@ -19,6 +19,7 @@
 //! authenticates its callers with reviews, which the API server does not store.
 
 pub mod access;
+pub mod auxiliary;
 pub mod backoff;
 pub mod bench;
 pub mod capture;
@@ -39,6 +40,7 @@ pub mod list;
 pub mod metrics;
 pub mod minimal;
 pub mod outage;
+pub mod periodic;
 mod proxy;
 pub mod record;
 pub mod redact;

@@ -50,18 +50,19 @@ fn remote_session(cluster: &str) -> Session {
 }
 
 fn read(text: &str) -> kubestep_source::Input {
+    crate::plugins::declare_kinds();
     kubestep_source::read_text("test", text.into(), &Filter::default()).unwrap()
 }
 
 fn world(read: kubestep_source::Input, gates: &str, prepare: fn(&mut World)) -> World {
     let written = read.captured.feature_gates.as_deref().unwrap_or(gates);
     let features = FeatureGates::parse(written).unwrap();
-    let registry = kubestep_plugins::registry();
+    let registry = crate::plugins::registry();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();
     prepare(&mut world);
-    world.set_provisioning(read.provisioning);
+    world.set_provisioning(read.auxiliary.provisioning);
     kubestep_cluster::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
     world
 }

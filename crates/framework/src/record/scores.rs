@@ -23,6 +23,11 @@ pub enum Scores {
     Small(Arc<[u8]>),
     /// Any scores.
     Any(Arc<[i64]>),
+    /// The scores of an opaque plugin.
+    Unknown {
+        /// Number of scores.
+        len: usize,
+    },
 }
 
 impl Default for Scores {
@@ -57,7 +62,7 @@ impl Scores {
     /// Number of scores.
     pub fn len(&self) -> usize {
         match self {
-            Scores::Same { len, .. } => *len,
+            Scores::Same { len, .. } | Scores::Unknown { len } => *len,
             Scores::Small(scores) => scores.len(),
             Scores::Any(scores) => scores.len(),
         }
@@ -77,16 +82,22 @@ impl Scores {
         self.len() == 0
     }
 
-    /// The score at a position.
+    /// Whether they are those of an opaque plugin.
+    pub fn are_unknown(&self) -> bool {
+        matches!(self, Scores::Unknown { .. })
+    }
+
+    /// The score at a position; `None` beyond the end, and if it is unknown.
     pub fn get(&self, at: usize) -> Option<i64> {
         match self {
             Scores::Same { value, len } => (at < *len).then_some(*value),
             Scores::Small(scores) => scores.get(at).copied().map(i64::from),
             Scores::Any(scores) => scores.get(at).copied(),
+            Scores::Unknown { .. } => None,
         }
     }
 
-    /// All scores in order.
+    /// All known scores in order.
     pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.len()).filter_map(|at| self.get(at))
     }

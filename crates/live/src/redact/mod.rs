@@ -40,7 +40,7 @@ pub struct Redactor {
 
 /// Whether a label, taint or annotation of this domain is Kubernetes' own.
 fn is_well_known(domain: &str) -> bool {
-    ["kubernetes.io", "k8s.io"]
+    ["kubernetes.io", "k8s.io", "x-k8s.io"]
         .iter()
         .any(|own| domain == *own || domain.strip_suffix(own).is_some_and(|d| d.ends_with('.')))
 }

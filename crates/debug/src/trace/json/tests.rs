@@ -94,6 +94,7 @@ fn scores_run_along_the_feasible_nodes() {
             scores: vec![Some(0), None],
         }],
         totals: vec![300, 0],
+        ..ScoreRecord::default()
     };
     let expected = json!({
         "pod": "shop/web",
