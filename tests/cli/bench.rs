@@ -135,7 +135,7 @@ fn thresholds_that_are_missed_and_workloads_that_fail_have_exit_codes() {
     has("name=\"Basic/fast\"");
     has("<failure type=\"threshold\" message=\"expected SchedulingThroughput Average above");
     has("operation 0, createNodes: the workload has no parameter &quot;nods&quot;; it has nodes");
-    has("110 of 200 pods in namespace namespace-1 are scheduled after 600 s");
+    has("40 of 200 pods in namespace namespace-1 are scheduled after 600 s");
 }
 
 #[test]
