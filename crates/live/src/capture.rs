@@ -55,8 +55,8 @@ pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<Stri
     // Pods come last: they refer to the others.
     let (pods, others) =
         SNAPSHOT_FIELDS.iter().partition::<Vec<_>, _>(|(kind, _)| *kind == Kind::Pod);
-    for (kind, name) in others {
-        parts.push(list(name, snapshot, *kind)?);
+    for &(kind, name) in others {
+        parts.push(list(name, snapshot, kind)?);
     }
     for kind in custom::declared() {
         let (name, kind) = (kind.full_name(), Kind::Custom(kind));
@@ -64,8 +64,8 @@ pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<Stri
             parts.push(list(&name, snapshot, kind)?);
         }
     }
-    for (kind, name) in pods {
-        parts.push(list(name, snapshot, *kind)?);
+    for &(kind, name) in pods {
+        parts.push(list(name, snapshot, kind)?);
     }
     parts.push(lines(AUXILIARY_FIELD, &snapshot.auxiliary.objects()?));
     Ok(escape_json(format!("{{\n{}\n}}\n", parts.join(",\n"))))
