@@ -87,7 +87,7 @@ impl Bench {
         let (gates, mut notices) = gates(chosen, &self.scheduler)?;
         let own = chosen.case.scheduler_config_path.as_ref().map(|path| folder.join(path));
         let own = own.filter(|_| config.is_none()).map(|path| read_config(&path)).transpose()?;
-        let registry = kubestep_plugins::registry();
+        let registry = crate::plugins::registry();
         let text = config.or(own.as_deref());
         let resolved = config::resolve(text, &gates, &registry.descriptors());
         let resolved = resolved.context("the configuration of the scheduler")?;
