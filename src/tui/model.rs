@@ -60,7 +60,7 @@ pub struct Model {
     pub queued: Vec<QueuedPod>,
     /// Pods held at Permit.
     pub waiting: Vec<WaitingPod>,
-    /// Which pods are held at Permit by hand, as it is written.
+    /// Which pods are held at Permit, as `:hold` takes it.
     pub holds: Vec<String>,
     /// Nodes with their pods, in the cache's order.
     pub nodes: Nodes,
@@ -285,7 +285,7 @@ pub struct RealModel {
     pub dry_run: bool,
     /// Whether writes are allowed.
     pub standing: LeaderStatus,
-    /// Why nothing is decided and no news are taken in.
+    /// Why nothing is decided and updates are queued.
     pub held: Option<HoldReason>,
 }
 
@@ -366,7 +366,7 @@ pub struct QueuedPod {
 pub struct WaitingPod {
     /// The pod.
     pub info: Arc<PodInfo>,
-    /// The node kept for it.
+    /// The node on which room is reserved.
     pub node: Symbol,
     /// The plugins that hold it, each with the moment its patience ends.
     pub plugins: Vec<(Symbol, Time)>,
@@ -528,7 +528,7 @@ impl Model {
 
     fn position_crumbs(&self) -> Vec<String> {
         let Some(position) = self.position else {
-            let mut crumbs = vec![self.source.clone(), "before the first cycle".into()];
+            let mut crumbs = vec!["before the first cycle".to_owned()];
             crumbs.extend(self.aside.iter().cloned());
             return crumbs;
         };
@@ -585,7 +585,7 @@ mod tests {
     #[test]
     fn crumbs_name_the_position_from_the_outside_in() {
         let mut model = Model { source: "demo".into(), ..Model::default() };
-        assert_eq!(model.crumbs(), ["demo", "before the first cycle"]);
+        assert_eq!(model.crumbs(), ["before the first cycle"]);
         let pod = NamespacedName::new("default".into(), "web".into());
         model.cycles.push(Arc::new(CycleRecord { cycle: 3, pod, ..CycleRecord::default() }));
         let frame = Frame::new(ExtensionPoint::Filter, Some("NodeName".into()), None);

@@ -20,7 +20,8 @@ pub struct Offscreen {
 }
 
 impl Offscreen {
-    /// At the start of a session whose input is called `source`, that many columns and lines.
+    /// At the start of a session whose input is called `source`, that many columns and lines, in the view
+    /// in which a terminal begins.
     ///
     /// # Errors
     /// The theme cannot be used.
@@ -32,6 +33,7 @@ impl Offscreen {
     ) -> anyhow::Result<Offscreen> {
         let mut interface = Interface::new(settings.appearance, settings.keymap, session, source)?;
         interface.set_slice(SLICE);
+        interface.app.start();
         interface.resize(size.0, size.1);
         Ok(Offscreen { interface })
     }
@@ -48,7 +50,9 @@ impl Offscreen {
 
     /// Shows a view.
     pub fn show(&mut self, view: ViewId) {
-        self.interface.app.show(view);
+        if self.interface.app.view() != view {
+            self.interface.app.show(view);
+        }
         self.interface.refresh();
         self.finish();
     }

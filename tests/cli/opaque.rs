@@ -75,12 +75,12 @@ fn an_unknown_plugin_is_refused_where_that_is_wanted() {
 #[test]
 fn a_configuration_keeps_the_plugin_with_its_arguments() {
     let config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
-                  profiles:\n- plugins:\n    multiPoint:\n      enabled:\n      - {name: Coscheduling, \
+                  profiles:\n- plugins:\n    multiPoint:\n      enabled:\n      - {name: RackGroups, \
                   weight: 3}\n      disabled:\n      - {name: PrioritySort}\n  pluginConfig:\n  - \
-                  name: Coscheduling\n    args: {permitWaitingTimeSeconds: 10, kinds: [a, b]}\n";
+                  name: RackGroups\n    args: {permitWaitingTimeSeconds: 10, kinds: [a, b]}\n";
     let call = Call::new().file("config.yaml", config);
     call.says("opaque/config", "config config.yaml");
-    call.says("opaque/config-json", "config config.yaml -o json");
+    call.says("opaque/config-json", "config config.yaml --unknown-plugins opaque -o json");
     call.says("opaque/config-refused", "config config.yaml --unknown-plugins refuse");
     let document = call.run("config config.yaml -o document").stdout;
     assert!(document.contains("permitWaitingTimeSeconds: 10"), "{document}");
@@ -95,6 +95,7 @@ fn what_the_plugin_must_have_said_is_learned() {
          namespace: default}\n",
     );
     story.says("opaque/learned", "explain web -f cluster.yaml");
+    story.says("opaque/learned-events", "explain web -f cluster.yaml --reported events.yaml");
     let learned = |line: &str| json(&story, line)["heard"]["learned"].clone();
     let heard = learned("explain web -f cluster.yaml -o json");
     assert_eq!((&heard["atLeast"], &heard["atMost"]), (&3.into(), &3.into()));

@@ -1,6 +1,13 @@
 //! Certainty holds: a decision that is certain without a plugin is the same with the plugin, and
 //! one that is uncertain changes with some plugin.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has to stop"
+)]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -4,6 +4,13 @@
 //! Each line of `learned/messages.jsonl` has a cluster, whether Toy runs before the in-tree filters,
 //! the message about its pending pod, and the nodes that Toy rejected.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has to stop"
+)]
+
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_config::{FeatureGates, UnknownPlugins, resolve_as};

@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 
 use super::Bench;
 use crate::cli::cluster::explained;
+use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
 use kubestep_live::Target;
 use kubestep_live::bench::ClusterTarget;
@@ -48,9 +49,10 @@ impl Bench {
         let target = real.open()?;
         let (context, server) = target.names();
         kubestep_output::line(format!(
-            "{workloads} workloads will create nodes, pods and other objects in {context} \
-             ({server}), which has {} pods, and delete them again",
-            target.pods_before()
+            "{} will create nodes, pods and other objects in {context} ({server}), which has {}, \
+             and delete them again",
+            count(workloads, "workload"),
+            count(target.pods_before(), "pod")
         ));
         if !self.yes_create_objects && !agreed(context)? {
             return Ok(None);

@@ -44,7 +44,7 @@ pub(super) struct Bench {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Run each workload with this configuration too, in turns, and compare
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Side b")]
     config_b: Option<PathBuf>,
     /// Run each workload this often and report the round with the median throughput
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -206,7 +206,7 @@ impl Input {
             typed.and_then(command_text).map(|(line, before)| self.completions(&line, before));
         let Some(prompt) = app.prompt_mut() else { return };
         match lines.as_deref() {
-            Some([only]) => self.accept(prompt, only),
+            Some([only]) => Input::accept(prompt, only),
             _ => prompt.complete(|_| lines.unwrap_or_default(), back),
         }
     }
@@ -216,11 +216,11 @@ impl Input {
         let ghost = self.suggestions(app).ghost;
         let Some(prompt) = app.prompt_mut().filter(|_| !ghost.is_empty()) else { return };
         let line = format!("{}{ghost}", prompt.text());
-        self.accept(prompt, &line);
+        Input::accept(prompt, &line);
     }
 
     /// Puts a completed line into the prompt, with a blank where another word can follow.
-    fn accept(&self, prompt: &mut Prompt, line: &str) {
+    fn accept(prompt: &mut Prompt, line: &str) {
         prompt.put(line);
         let goes_on = command_text(prompt).is_some_and(|(line, _)| command_line::goes_on(&line));
         if goes_on {

@@ -1,4 +1,4 @@
-//! A small session by hand: two cycles, one that fails on all nodes and one that ties.
+//! A small made-up session: two cycles, one that fails on all nodes and one that ties.
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ const MOST: usize = 200;
 /// What stands for nodes without a zone.
 const NO_ZONE: &str = "no zone";
 
-/// See the module.
+/// The map over the rows of another view.
 pub struct HeatView<'a> {
     inner: Box<dyn View + 'a>,
     map: usize,

@@ -113,6 +113,11 @@ pub trait View: GridSource {
     fn open(&self, _row: usize, _column: usize) -> OnEnter {
         OnEnter::Describe
     }
+
+    /// Where Enter leads while there is no row.
+    fn open_empty(&self) -> Option<OnEnter> {
+        None
+    }
 }
 
 /// What one can run to.

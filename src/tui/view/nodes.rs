@@ -140,7 +140,7 @@ enum Row {
     Node(usize),
 }
 
-/// See the module.
+/// The rows of the nodes: one each, or by the value of a label.
 pub struct NodesView<'a> {
     model: &'a Model,
     shape: Shape,

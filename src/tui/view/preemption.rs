@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{OnEnter, Shape, View, preemption_bars, shared, verdict};
+use super::{OnEnter, Shape, View, ViewId, preemption_bars, shared, verdict};
 use crate::tui::command::Command;
 use crate::tui::glyph::FOLDS;
 use crate::tui::lines::DetailLine;
@@ -109,15 +109,11 @@ impl<'a> PreemptionView<'a> {
         }
     }
 
-    /// The last cycle up to the position in which a pod preempted others.
-    fn elsewhere(&self) -> String {
+    /// The last cycle up to the position in which a pod preempted others, by its index.
+    fn elsewhere(&self) -> Option<usize> {
         let cycles = self.model.position.map_or(0, |position| position.cycle + 1);
-        let mut cycles = self.model.cycles.iter().take(cycles).rev();
-        let found = cycles.find(|cycle| cycle.preemption.is_some());
-        found.map_or(String::new(), |cycle| {
-            let (number, pod) = (cycle.cycle, cycle.pod);
-            format!(" It did in cycle {number} of {pod}; :cycle {number} goes there.")
-        })
+        let cycles = self.model.cycles.iter().take(cycles);
+        cycles.enumerate().rfind(|(_, cycle)| cycle.preemption.is_some()).map(|(at, _)| at)
     }
 
     /// Whether PostFilter comes after the debugger's position.
@@ -331,7 +327,11 @@ impl View for PreemptionView<'_> {
     fn empty(&self) -> String {
         let Some(cycle) = self.cycle else { return "No cycle yet: n runs the next one.".into() };
         if cycle.post_filter.is_empty() {
-            return format!("Preemption did not run in this cycle.{}", self.elsewhere());
+            let other = self.elsewhere().and_then(|at| self.model.cycles.get(at));
+            let other = other.map(|cycle| (cycle.cycle, cycle.pod)).map(|(number, pod)| {
+                format!(" It did in cycle {number} of {pod}: Enter shows that.")
+            });
+            return format!("Preemption did not run in this cycle.{}", other.unwrap_or_default());
         }
         let said =
             |a: &PluginStatus| format!("\n{}: {}", a.plugin, report::verdict::reasons(&a.status));
@@ -378,6 +378,11 @@ impl View for PreemptionView<'_> {
             (Some(_), Some(node)) => OnEnter::Run(Command::ExplainNode(cycle.cycle, node)),
             _ => OnEnter::Run(Command::WhyView(cycle.pod)),
         }
+    }
+
+    fn open_empty(&self) -> Option<OnEnter> {
+        let position = CyclePosition { cycle: self.elsewhere()?, frame: Frame::START };
+        Some(OnEnter::Inspect(position, ViewId::Preemption))
     }
 
     fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {

@@ -142,7 +142,7 @@ impl GridSource for TimelineView<'_> {
             }
             5 => match (cycle.node, cycle.nominated_node) {
                 (Some(node), _) => out.write_str(self.0.node_names.short(&node)),
-                // Not there yet: the place is only kept for it.
+                // Nominated: room is only reserved there.
                 (None, Some(node)) => write!(out, "({})", self.0.node_names.short(&node)),
                 (None, None) => Ok(()),
             },

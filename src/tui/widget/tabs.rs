@@ -45,8 +45,13 @@ impl Tab {
         Label { key: format!(" {} ", self.key), name: format!("{} ", self.title) }
     }
 
-    /// `1Time `, as in the last line of `mc` and `htop`; a letter is kept apart from the name.
+    /// `1 Time `.
     fn short(&self) -> Label {
+        Label { key: format!("{} ", self.key), name: format!("{} ", self.short) }
+    }
+
+    /// `1Time `, as in the last line of `mc` and `htop`; a letter is kept apart from the name.
+    fn shortest(&self) -> Label {
         let is_digit = self.key.chars().all(|c| c.is_ascii_digit());
         let gap = if is_digit { "" } else { " " };
         Label { key: format!("{}{gap}", self.key), name: format!("{} ", self.short) }
@@ -71,7 +76,7 @@ impl Tabs {
             let (key, name) = match (at == self.active, start) {
                 (true, _) => (Scope::TabActive, Scope::TabActive),
                 (false, 0) => (Scope::Tab, Scope::Tab),
-                // No blank is between the two.
+                // Where there is little room, colour parts them.
                 (false, _) => (Scope::HintKey, Scope::Tab),
             };
             x = paint.put(buffer, room, x, area.y, &label.key, key);
@@ -102,31 +107,33 @@ impl Tabs {
     fn labels(&self, room: usize) -> (u16, Vec<Label>) {
         let labels = |label: fn(&Tab) -> Label| self.tabs.iter().map(label).collect::<Vec<_>>();
         let fits = |labels: &[Label]| labels.iter().map(Label::width).sum::<usize>() <= room;
-        let full = labels(Tab::full);
-        if fits(&full) {
-            return (0, full);
+        let (full, short) = (labels(Tab::full), labels(Tab::short));
+        match (fits(&full), fits(&short)) {
+            (true, _) => (0, full),
+            // The blank before the first stands for the one behind the last.
+            (false, true) => (1, short),
+            (false, false) => (1, self.shortest(room.saturating_sub(1))),
         }
-        (1, self.short(room.saturating_sub(1)))
     }
 
     /// Short names from the left on while there is room for the keys of the rest; the active view always
     /// has its name. The blank behind the last one may be missing.
-    fn short(&self, room: usize) -> Vec<Label> {
-        let more = |tab: &Tab| tab.short().width() - tab.key_only().width();
+    fn shortest(&self, room: usize) -> Vec<Label> {
+        let more = |tab: &Tab| tab.shortest().width() - tab.key_only().width();
         let keys: usize = self.tabs.iter().map(|tab| tab.key_only().width()).sum();
         let active = self.tabs.get(self.active).map_or(0, more);
         let mut left = (room + 1).saturating_sub(keys + active);
         let mut named = true;
         let label = |(at, tab): (usize, &Tab)| {
             if at == self.active {
-                return tab.short();
+                return tab.shortest();
             }
             named &= more(tab) <= left;
             if !named {
                 return tab.key_only();
             }
             left -= more(tab);
-            tab.short()
+            tab.shortest()
         };
         self.tabs.iter().enumerate().map(label).collect()
     }
@@ -168,6 +175,9 @@ mod tests {
         assert!(line(0, 120).ends_with(" 8 Preemption  9 Events "), "{}", line(0, 120));
         let short = " 0Cycle 1Time 2Queue 3Filter 4Score 5Nodes 6Pods 7Wait 8Preempt 9Event ";
         assert_eq!(line(9, 70), short);
+        let spaced =
+            " 0 Cycle 1 Time 2 Queue 3 Filter 4 Score 5 Nodes 6 Pods 7 Wait 8 Preempt 9 Event ";
+        assert_eq!(line(9, 80), spaced);
         assert_eq!(line(9, 50), " 0Cycle 1Time 2Queue 3Filter 4Score 5 6 7 8 9Event ");
         assert_eq!(tabs(9).hit(2, 80, "IDLE"), Some(0));
         assert_eq!(tabs(9).hit(8, 80, "IDLE"), Some(1));

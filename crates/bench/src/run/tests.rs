@@ -163,8 +163,8 @@ fn a_barrier_waits_for_attempts_and_an_update_wakes_the_pods() {
     let done = done.unwrap();
     let measured = &done.measured[0];
     assert_eq!((measured.name.as_str(), measured.scheduled), ("late", 6));
-    // The update comes after a tenth of a second, and the pods back off for a second or more.
-    assert!(measured.seconds > 1.0 && measured.busy_seconds.unwrap() < 0.5, "{measured:?}");
+    // The update comes after a tenth of a second, which the scheduler does not work.
+    assert!(measured.seconds > 0.1 && measured.busy_seconds.unwrap() < 0.05, "{measured:?}");
     let attempts = measured.figures.iter().filter(|it| it.labels.get("result").is_some());
     let results: Vec<_> = attempts.map(|it| it.labels["result"].as_str()).collect();
     assert_eq!(results, ["scheduled", "unschedulable"]);
@@ -181,13 +181,7 @@ fn pods_that_fit_nowhere_are_named() {
     let expected = "operation 1, createPods: 4 of 6 pods in namespace namespace-1 are scheduled \
                     after 600 s; pod namespace-1/pod-";
     assert!(error.starts_with(expected), "{error}");
-    assert!(
-        error.ends_with(
-            "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are \
-        available: 1 No preemption victims found for incoming pod."
-        ),
-        "{error}"
-    );
+    assert!(error.contains("0/1 nodes are available: 1 Insufficient cpu."), "{error}");
 }
 
 #[test]

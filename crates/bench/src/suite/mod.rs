@@ -167,7 +167,7 @@ impl Suite {
         let cases: Vec<TestCase> = yaml::from_str(text).map_err(|error| {
             let error = yaml_error(&error);
             let line = error.position.map_or(0, |(line, _)| line);
-            BenchError::at(file, line, error.message)
+            BenchError::at(file, line, without_path(&error.message))
         })?;
         let suite = Suite { file: file.to_owned(), cases };
         suite.check().map_err(|why| BenchError::at(file, 0, why))?;
@@ -185,6 +185,14 @@ impl Suite {
         }
         unique(self.cases.iter().map(|case| &case.name), "test case")?;
         self.cases.iter().try_for_each(TestCase::check)
+    }
+}
+
+/// The decoder's message without the path of the field, which the line makes superfluous.
+fn without_path(message: &str) -> &str {
+    match message.split_once(": ") {
+        Some((path, rest)) if path.starts_with(['.', '[']) => rest,
+        _ => message,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operations of a workload, by their opcode. Fields are upstream's.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use kubestep_config::duration::Duration;
 use serde::{Deserialize, Deserializer, de};
@@ -274,13 +275,30 @@ pub struct UniqueNodeLabel {
 
 impl<'de> Deserialize<'de> for Operation {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Operation, D::Error> {
-        let fields = Value::deserialize(deserializer)?;
-        let opcode = fields["opcode"].as_str().unwrap_or_default().to_owned();
-        let read = Operation::of(&opcode, fields).and_then(|operation| {
-            operation.check().map_err(|why| format!("{opcode}: {why}"))?;
-            Ok(operation)
-        });
-        read.map_err(de::Error::custom)
+        deserializer.deserialize_map(OperationVisitor)
+    }
+}
+
+/// Errors arise while the mapping is visited, because they get its line then.
+struct OperationVisitor;
+
+impl<'de> de::Visitor<'de> for OperationVisitor {
+    type Value = Operation;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an operation with an opcode")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Operation, A::Error> {
+        let mut fields = serde_json::Map::new();
+        while let Some((name, value)) = map.next_entry::<String, Value>()? {
+            fields.insert(name, value);
+        }
+        let opcode = fields.get("opcode").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let operation = Operation::of(&opcode, Value::Object(fields)).map_err(de::Error::custom)?;
+        let checked = operation.check().map_err(|why| format!("{opcode}: {why}"));
+        checked.map_err(de::Error::custom)?;
+        Ok(operation)
     }
 }
 

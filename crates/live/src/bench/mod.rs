@@ -36,7 +36,7 @@ const AT_ONCE: usize = 30;
 /// How long a turn waits.
 const TURN: Duration = Duration::from_millis(20);
 /// How long a deleted namespace may take to disappear.
-const NAMESPACE_GONE: Duration = Duration::from_secs(120);
+const NAMESPACE_GONE: Duration = Duration::from_secs(30);
 
 /// A real cluster.
 pub struct ClusterTarget {

@@ -72,7 +72,7 @@ fn it_does_not_open_over_what_is_read() {
 /// The story at its beginning, wide enough for whole sentences.
 fn upgrade() -> Live {
     let story = kubestep_source::fixtures::find("upgrade").unwrap();
-    Live::new(session(story.cluster), (120, 44))
+    Live::new(session(story.cluster), (120, 90))
 }
 
 #[test]
