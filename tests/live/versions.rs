@@ -88,12 +88,13 @@ fn captures_and_recordings_keep_it() {
 #[test]
 fn a_capture_checks_gates_for_the_servers_version() {
     let (server, folder) = (cluster(), tempfile::tempdir().unwrap());
+    server.misbehave(|faults| faults.version = Some("v1.32.4"));
     let file = folder.path().join("c.json");
     let line = |gate: &str| format!("capture -o {} --feature-gates {gate}", file.display());
     let (_, errors) = said(&server, &line("OpportunisticBatching=false"));
-    assert!(errors.contains("Kubernetes 1.33 has no feature gate"), "{errors}");
+    assert!(errors.contains("Kubernetes 1.32 has no feature gate"), "{errors}");
     assert!(!file.exists());
-    said(&server, &line("CSIMigrationPortworx=false"));
+    said(&server, &line("VolumeCapacityPriority=true"));
     assert!(file.exists());
 }
 
@@ -209,7 +210,8 @@ fn a_shape_that_is_not_known_leaves_only_its_object_out() {
     let server = cluster();
     let unknown = json!({"spec": {"disruptionMode": ["later"]}});
     server.put_in(Kind::PodGroup, "v1alpha3", "g", unknown);
-    let (told, notices) = said(&server, "run --feature-gates GenericWorkload=true");
-    assert!(told.contains(OLD), "{told}{notices}");
+    let line = "run --kube-version 1.36 --feature-gates GenericWorkload=true";
+    let (told, notices) = said(&server, line);
+    assert!(told.contains("untolerated taint(s)"), "{told}{notices}");
     assert!(notices.contains("disruptionMode"), "{notices}");
 }
