@@ -44,7 +44,7 @@ impl Bench {
         let Some(kubeconfig) = self.against.clone() else { return Ok(Some(None)) };
         let gates = self.scheduler.choose(&Captured::default())?.gates;
         let interrupted = Arc::new(AtomicBool::new(false));
-        let context = self.context.clone();
+        let context = self.against_context.clone();
         let real = RealCluster { kubeconfig, context, gates, interrupted };
         let target = real.open()?;
         let (context, server) = target.names();
