@@ -186,13 +186,14 @@ fn an_opaque_plugin_explains_a_difference_where_it_can() {
     assert_eq!((learned.at_least, learned.at_most), (1, 1));
 
     // What known plugins say contradicts the message.
-    let mut play = opaque(Vec::new());
+    let olds = ["n1", "n2"].map(|node| pod(node).requests("cpu", "2").on(node).into());
+    let mut play = opaque(olds.into());
     play.says(web().into());
     play.works();
     play.says(refused(web(), message));
     assert_eq!(play.last().0, Verdict::Different);
     let learned = play.shadow.decisions().last().unwrap().learned.clone().unwrap();
-    assert_eq!(learned.contradictions[0], "1 node there, 0 here: Insufficient cpu");
+    assert_eq!(learned.contradictions[0], "1 node there, 2 here: Insufficient cpu");
 
     // Another node, which the plugin may have preferred, and one that a known plugin rejects.
     let mut play = opaque(vec![pod("old").requests("cpu", "1").on("n1").into()]);
