@@ -26,7 +26,9 @@ use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{
+    CycleContext, Normalizing, Plugin, PreFilterAnswer, QueueContext,
+};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -263,6 +265,10 @@ impl Plugin for NodeAffinity {
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
         keys::node_affinity(pod)
+    }
+
+    fn normalizing(&self) -> Normalizing {
+        Normalizing::Highest
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

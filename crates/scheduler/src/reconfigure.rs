@@ -45,7 +45,7 @@ impl Scheduler {
         self.cluster.features = features;
         self.profiles = profiles;
         self.algorithm.batches.clear();
-        self.algorithm.answers.cache.clear();
+        self.algorithm.answers.clear();
         let cx = self.cluster.queue_context(now);
         let settings = queue_settings(config, &features);
         self.queue.reconfigure(&cx, settings, &self.profiles.frameworks);

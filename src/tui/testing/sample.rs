@@ -131,7 +131,7 @@ fn scheduled() -> CycleRecord {
                 score("NodeResourcesFit", 1, [62, 62, 91], [62, 62, 91]),
             ],
             extenders: Vec::new(),
-            totals: vec![362, 362, 91],
+            totals: vec![362, 362, 91].into(),
         },
         reserve: vec![said("VolumeBinding", Status::SUCCESS)],
         permit: vec![said("ManualPermit", Status::new(Code::Wait, ""))],

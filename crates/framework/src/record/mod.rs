@@ -227,7 +227,7 @@ pub struct ScoreRecord {
     /// The extenders that scored, in the order called.
     pub extenders: Vec<ExtenderColumn>,
     /// Total scores.
-    pub totals: Vec<i64>,
+    pub totals: Scores,
 }
 
 impl ScoreRecord {
@@ -246,9 +246,10 @@ impl ScoreRecord {
 
     /// Positions of the nodes with the highest total.
     pub fn tied_best(&self) -> Vec<usize> {
-        let Some(best) = self.totals.iter().copied().max() else { return Vec::new() };
-        let places = self.totals.iter().enumerate();
-        places.filter(|(_, total)| **total == best).map(|(at, _)| at).collect()
+        let totals = self.totals.values();
+        let Some(best) = totals.iter().max() else { return Vec::new() };
+        let places = totals.iter().enumerate();
+        places.filter(|(_, total)| *total == best).map(|(at, _)| at).collect()
     }
 }
 

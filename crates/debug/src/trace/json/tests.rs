@@ -93,7 +93,7 @@ fn scores_run_along_the_feasible_nodes() {
             weight: 1,
             scores: vec![Some(0), None],
         }],
-        totals: vec![300, 0],
+        totals: vec![300, 0].into(),
     };
     let expected = json!({
         "pod": "shop/web",
