@@ -1,5 +1,5 @@
 //! The program: [`cli`] has the subcommands, [`report`] the text and JSON of their results, and
-//! [`tui`] the screen of the debugger.
+//! [`tui`] the screen of the debugger. [`plugins`] lists the plugins.
 //!
 //! It is a library only so that tests and benchmarks can use its parts. What it is built on are the
 //! packages in `crates`, and programs of your own should depend on those: `kubestep-debug` shows
@@ -7,5 +7,6 @@
 //! and register a plugin.
 
 pub mod cli;
+pub mod plugins;
 pub mod report;
 pub mod tui;

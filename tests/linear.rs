@@ -72,7 +72,7 @@ fn files_of_every_shape_take_time_in_proportion() {
         let read = |text: String| drop(black_box(read_text(name, text.into(), &Filter::default())));
         in_proportion(name, *shape, read);
     }
-    let (registry, gates) = (kubestep_plugins::registry(), FeatureGates::default());
+    let (registry, gates) = (kubestep::plugins::registry(), FeatureGates::default());
     for (name, shape) in CONFIGURATIONS {
         let resolve = |text: String| {
             let _ended = black_box(config::resolve(Some(&text), &gates, &registry.descriptors()));

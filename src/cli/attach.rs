@@ -12,15 +12,15 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object};
 use kubestep_cluster::schedulers::PodReports;
 use kubestep_config::ResolvedConfig;
-use kubestep_live::leases::LeaseReader;
 use kubestep_live::{Feed, Following, Pace, Scope};
+use kubestep_live::{auxiliary, leases};
 use kubestep_source::{Filter, Loaded};
 
 /// Opens the cluster that the options select.
 pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)> {
     let target = cluster::target(&input.cluster)?;
     let scope = Scope { namespaces: input.namespaces.clone() };
-    let lease_target = target.clone();
+    let beside = target.clone();
     let opened = Feed::open(target, scope, Pace::default());
     let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
     let name = feed.link().name().to_owned();
@@ -39,7 +39,8 @@ pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)>
     let opened =
         build_with(read, input, &Tries::default(), name, |config| serve_all(config, &asked_for))?;
     let mut following = Following::new(feed, filter);
-    following.observe_schedulers(reports, LeaseReader::start(lease_target));
+    following.observe_schedulers(reports, leases::follow(beside.clone()));
+    following.read_auxiliary(auxiliary::follow(beside));
     Ok((opened, following))
 }
 

@@ -88,7 +88,9 @@ impl Bundle {
         };
         let mut scheduler_config = None;
         if let Some((text, from)) = text {
-            config::resolve(Some(&text), &features, &kubestep_plugins::registry().descriptors())
+            let registry = crate::plugins::registry().descriptors();
+            let unknown = self.input.unknown.or_opaque();
+            config::resolve_as(Some(&text), Vec::new(), &features, &registry, unknown)
                 .context(from.clone())?;
             scheduler_config = Some(kubestep_api::yaml::from_str::<Value>(&text).context(from)?);
         }

@@ -9,14 +9,15 @@ use clap::Args;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::open::read_config;
-use crate::cli::options::{Cluster, Destination, Redact};
+use crate::cli::options::{Cluster, Destination, Redact, Unknown};
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
+use kubestep_config::UnknownPlugins;
 use kubestep_live::Snapshot;
 use kubestep_live::capture::{self, Settings};
 use kubestep_live::record::{Output, missing_kinds};
 use kubestep_live::redact::Redactor;
-use kubestep_source::Captured;
+use kubestep_source::{Auxiliary, Captured};
 
 /// Write a snapshot of a cluster to a file that -f reads
 #[derive(Args, Debug)]
@@ -32,6 +33,8 @@ pub(super) struct Capture {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
+    unknown: Unknown,
+    #[command(flatten)]
     scheduler: Scheduler,
     #[command(flatten)]
     redact: Redact,
@@ -42,7 +45,7 @@ impl Subcommand for Capture {
 
     /// Lists the cluster and writes the file.
     fn run(&self) -> Result<Exit> {
-        let given = GivenSettings::read(self.config.as_deref(), &self.scheduler)?;
+        let given = GivenSettings::read(self.config.as_deref(), &self.scheduler, &self.unknown)?;
         let Destination { output: path, .. } = &self.destination;
         let (links, file) = (self.destination.links(), self.destination.name());
         Output::check(path, links).with_context(|| file.clone())?;
@@ -74,8 +77,9 @@ impl Subcommand for Capture {
 /// Pseudonymizes the snapshot and the settings.
 fn redact(snapshot: &mut Snapshot, settings: &mut Settings) {
     let mut redactor = Redactor::new(snapshot.objects());
-    // Holders are names of machines.
+    // Holders are names of machines; messages of controllers contain names.
     snapshot.leases = None;
+    snapshot.auxiliary = Auxiliary::default();
     let parts = snapshot.parts.iter_mut().flat_map(|part| &mut part.listed.objects);
     parts.for_each(|object| *object = redactor.object(object));
     settings.scheduler_config =
@@ -87,19 +91,25 @@ fn redact(snapshot: &mut Snapshot, settings: &mut Settings) {
 /// been contacted yet.
 pub(super) struct GivenSettings {
     scheduler: Scheduler,
+    unknown: UnknownPlugins,
     /// The text of the configuration, and the file that it is from.
     config: Option<(String, String)>,
 }
 
 impl GivenSettings {
     /// Reads them. They are validated at once if the options name the version.
-    pub fn read(config: Option<&Path>, scheduler: &Scheduler) -> Result<GivenSettings> {
+    pub fn read(
+        config: Option<&Path>,
+        scheduler: &Scheduler,
+        unknown: &Unknown,
+    ) -> Result<GivenSettings> {
         let config = match config {
             Some(path) => Some((read_config(path)?, path.display().to_string())),
             None => None,
         };
-        let given = GivenSettings { scheduler: scheduler.clone(), config };
-        if scheduler.version.kube_version.is_some() {
+        let (scheduler, unknown) = (scheduler.clone(), unknown.or_opaque());
+        let given = GivenSettings { scheduler, unknown, config };
+        if given.scheduler.version.kube_version.is_some() {
             given.of_server("")?;
         }
         Ok(given)
@@ -118,8 +128,10 @@ impl GivenSettings {
             ..Settings::default()
         };
         if let Some((text, from)) = &self.config {
-            let registry = kubestep_plugins::registry().descriptors();
-            kubestep_config::resolve(Some(text), &gates, &registry).context(from.clone())?;
+            let registry = crate::plugins::registry().descriptors();
+            let (none, unknown) = (Vec::new(), self.unknown);
+            kubestep_config::resolve_as(Some(text), none, &gates, &registry, unknown)
+                .context(from.clone())?;
             let document = kubestep_api::yaml::from_str(text).context(from.clone())?;
             settings.scheduler_config = Some(document);
         }

@@ -2,13 +2,14 @@
 //! cannot be reached.
 
 use anyhow::{Context, Result, anyhow};
+use futures::future::join;
 use tokio::runtime::Runtime;
 
 use crate::cli::exit::Unreachable;
 use crate::cli::options::{Cluster, Input};
-use kubestep_live::leases;
 use kubestep_live::record::missing_kinds;
 use kubestep_live::{Link, LinkError, Scope, Snapshot, Target};
+use kubestep_live::{auxiliary, leases};
 use kubestep_source::Filter;
 
 /// The error if no input is given.
@@ -38,7 +39,8 @@ pub(super) fn snapshot(options: &Cluster, namespaces: &[String]) -> Result<(Snap
     let taken: Result<_, LinkError> = runtime()?.block_on(async {
         let link = Link::new(target).await?;
         let mut snapshot = Snapshot::take(&link, &scope).await?;
-        snapshot.leases = leases::read(&link).await;
+        (snapshot.leases, snapshot.auxiliary) =
+            join(leases::read(&link), auxiliary::read(&link)).await;
         Ok((snapshot, link.name().to_owned()))
     });
     taken.map_err(explained)
@@ -54,6 +56,7 @@ pub(super) fn read(input: &Input, filter: &Filter) -> Result<(kubestep_source::I
     read.captured.server_version.clone_from(&snapshot.server_version);
     read.captured.missing = missing_kinds(&snapshot);
     read.captured.leases = snapshot.leases.take().unwrap_or_default();
+    read.auxiliary = snapshot.auxiliary;
     Ok((read, format!("cluster {name}")))
 }
 

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::exit::Exit;
 use crate::cli::format::{self, WIDTH};
 use crate::cli::open::read_config;
+use crate::cli::options::Unknown;
 use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
@@ -23,6 +24,8 @@ pub(super) struct Config {
     /// The configuration (v1, YAML or JSON), "-" for standard input; without it, the default one
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
+    #[command(flatten)]
+    unknown: Unknown,
     #[command(flatten)]
     scheduler: Scheduler,
     /// List the feature gates that this program knows, with their state and effect
@@ -57,8 +60,9 @@ impl Subcommand for Config {
             return Ok(Exit::Fine);
         }
         let text = self.file.as_deref().map(read).transpose()?;
-        let registry = kubestep_plugins::registry().descriptors();
-        match config::resolve(text.as_deref(), &gates, &registry) {
+        let registry = crate::plugins::registry().descriptors();
+        let (text, unknown) = (text.as_deref(), self.unknown.or_opaque());
+        match config::resolve_as(text, Vec::new(), &gates, &registry, unknown) {
             Ok(resolved) => self.show(&resolved),
             Err(error) => self.refuse(error, gates),
         }
@@ -93,7 +97,8 @@ impl Config {
     }
 }
 
-fn read(path: &Path) -> Result<String> {
+/// The text of a file, or of standard input.
+pub(super) fn read(path: &Path) -> Result<String> {
     if path.as_os_str() != kubestep_source::STDIN {
         return read_config(path);
     }

@@ -1,9 +1,12 @@
 //! `kubestep explain`: why a pod is pending or on its node.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::cli::config;
 use crate::cli::exit::Exit;
 use crate::cli::format;
 use crate::cli::open::session;
@@ -22,10 +25,12 @@ use kubestep_cluster::World;
 use kubestep_config::{FeatureGates, suggest};
 use kubestep_debug::Session;
 use kubestep_debug::fix::{self, Fixes, Limits};
+use kubestep_debug::learned::{Heard, heard};
 use kubestep_debug::new_node::{self, NewNodes};
 use kubestep_debug::why::{Why, ask};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
+use kubestep_output::clean::clean;
 
 /// Explain why a pod is pending, or why it is on its node and not on another
 #[derive(Args, Debug)]
@@ -52,6 +57,12 @@ pub(super) struct Explain {
     /// groups, and copies of existing nodes
     #[arg(long, conflicts_with_all = ["node", "why_not"])]
     new_node: bool,
+    /// What your scheduler reported about the pod, if its profile has plugins that kubestep does not
+    /// have: a file with the message, with FailedScheduling events, or with koordinator's
+    /// diagnosis, "-" for standard input; without it, the pod's condition and the annotations of
+    /// kube-scheduler-simulator
+    #[arg(long, value_name = "FILE")]
+    reported: Option<PathBuf>,
     /// Run at most this many scheduling cycles first, for the pods ahead in the queue
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     max_cycles: usize,
@@ -88,6 +99,8 @@ struct Answer<'a> {
     fixes: Option<Fixes>,
     /// Which new nodes would take the pod, if that was asked.
     nodes: Option<NewNodes>,
+    /// What the real scheduler reported about opaque plugins.
+    heard: Option<Heard>,
     /// The version and the feature gates that decided.
     gates: FeatureGates,
 }
@@ -109,8 +122,10 @@ impl Subcommand for Explain {
         self.not_reached(&why, ran).into_iter().for_each(kubestep_output::line);
         let fixes = self.fix.then(|| fixes(&session, &start, pod, &steps));
         let nodes = self.new_node.then(|| new_nodes(&session, pod, &steps)).flatten();
+        let said = self.reported.as_deref().map(config::read).transpose()?;
+        let heard = heard(&start, pod, said.as_deref()).filter(|heard| !heard.is_empty());
         let gates = *session.world().scheduler().features();
-        self.show(&Answer { why: &why, fixes, nodes, gates })?;
+        self.show(&Answer { why: &why, fixes, nodes, heard, gates })?;
         Ok(if why.is_schedulable() { Exit::Fine } else { Exit::Unschedulable })
     }
 }
@@ -218,7 +233,16 @@ impl Answer<'_> {
         let fixes = self.fixes.as_ref().map(|fixes| format!("\n{}", report_fixes::text(fixes)));
         let nodes = |nodes| format!("\n{}", report_new_nodes::text(nodes, detail.wide));
         let nodes = self.nodes.as_ref().map(nodes);
-        report::text(self.why, detail) + &fixes.unwrap_or_default() + &nodes.unwrap_or_default()
+        let heard = self.heard.iter().flat_map(|heard| {
+            let lines = heard.lines().into_iter();
+            let lines = lines.map(|line| format!("  {}\n", clean(&line)));
+            std::iter::once("\nYour scheduler reported that\n".to_owned()).chain(lines)
+        });
+        let heard: String = heard.collect();
+        report::text(self.why, detail)
+            + &heard
+            + &fixes.unwrap_or_default()
+            + &nodes.unwrap_or_default()
     }
 
     fn value(&self) -> Value {
@@ -228,7 +252,8 @@ impl Answer<'_> {
             let fixes = self.fixes.as_ref().map(|fixes| ("fixes", report_fixes::value(fixes)));
             let nodes =
                 self.nodes.as_ref().map(|nodes| ("newNodes", report_new_nodes::value(nodes)));
-            let more = fixes.into_iter().chain(nodes);
+            let heard = self.heard.as_ref().map(|heard| ("heard", json!(heard)));
+            let more = fixes.into_iter().chain(nodes).chain(heard);
             fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
         }
         value

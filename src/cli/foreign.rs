@@ -112,5 +112,6 @@ fn asks_for(pod: &Pod, kind: Kind) -> bool {
         Kind::Service | Kind::ReplicationController | Kind::ReplicaSet | Kind::StatefulSet => {
             spec.topology_spread_constraints.is_empty()
         }
+        Kind::Custom(_) => false,
     }
 }

@@ -4,6 +4,7 @@
 //! opens on the files of `-f`, or on a live cluster.
 
 mod attach;
+mod bench;
 mod bundle;
 mod capture;
 mod cluster;
@@ -57,6 +58,7 @@ use registry::SUBCOMMANDS;
 /// Runs the program on the process's arguments and gives its exit code.
 pub fn main() -> Exit {
     kubestep_output::report_panics();
+    crate::plugins::declare_kinds();
     complete::answer_shell(command);
     let matches = match matches(std::env::args_os().collect()) {
         Ok(matches) => matches,

@@ -30,8 +30,8 @@ use kubestep_api::{Object, Provisioning, Time};
 use kubestep_cluster::schedulers::{PodReports, Schedulers};
 use kubestep_cluster::{World, workload};
 use kubestep_config as config;
-use kubestep_config::ResolvedConfig;
-use kubestep_debug::Session;
+use kubestep_config::{ResolvedConfig, UnknownPlugins};
+use kubestep_debug::{Session, not_created};
 use kubestep_live::extender_client::{self, Reach};
 use kubestep_source::{Exclude, Filter, Progress};
 
@@ -300,10 +300,15 @@ pub(super) fn world(
 ) -> Result<Built> {
     let chosen = input.scheduler.choose(&read.captured)?;
     let features = chosen.gates;
-    let registry = kubestep_plugins::registry();
+    let registry = crate::plugins::registry();
     let (text, from) = config_text(input, &read)?;
+    let unknown = input.unknown.or(match writes {
+        Writes::Here => UnknownPlugins::Opaque,
+        Writes::Elsewhere => UnknownPlugins::Refuse,
+    });
+    let (text, descriptors) = (text.as_deref(), registry.descriptors());
     let mut resolved =
-        config::resolve(text.as_deref(), &features, &registry.descriptors()).context(from)?;
+        config::resolve_as(text, Vec::new(), &features, &descriptors, unknown).context(from)?;
     let mut adapted = adapt(&mut resolved);
     if read.foreign.iter().any(|file| file.is_scheduler) {
         adapted.extend(attach::serve_all(&mut resolved, &attach::scheduler_names(&read)));
@@ -333,6 +338,7 @@ pub(super) fn world(
     }
     world.set_schedulers(schedulers(&read));
     world.set_provisioning(provisioning(&mut read, input)?);
+    world.set_controllers(std::mem::take(&mut read.auxiliary.controllers));
     let objects = read.objects.into_iter().map(|loaded| loaded.object);
     if let Some(now) = read.listed_at {
         world.begin_at(now, objects.len());
@@ -341,6 +347,7 @@ pub(super) fn world(
     } else {
         notices.extend(kubestep_cluster::load(&mut world, objects));
     }
+    notices.extend(not_created::notices(&world));
     Ok(Built { world, notices, idle_workload })
 }
 
@@ -349,11 +356,11 @@ pub(super) fn provisioning(
     read: &mut kubestep_source::Input,
     input: &Input,
 ) -> Result<Provisioning> {
-    let mut known = std::mem::take(&mut read.provisioning);
+    let mut known = std::mem::take(&mut read.auxiliary.provisioning);
     if !input.instance_types.is_empty() {
         let progress = Progress::with_limit(input.input_limit);
         let more = kubestep_source::read(&input.instance_types, &Filter::default(), &progress);
-        known.merge(more.context("--instance-types")?.provisioning);
+        known.merge(more.context("--instance-types")?.auxiliary.provisioning);
     }
     Ok(known)
 }

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser};
+use clap::{Args, Parser, ValueEnum};
 
 use crate::cli::version::Scheduler;
 use crate::tui::color::ColorChoice;
 use crate::tui::speed::Speed;
+use kubestep_config::UnknownPlugins;
 use kubestep_framework::tie_break::TieBreak;
 use kubestep_output::file::Links;
 
@@ -60,6 +61,8 @@ pub struct Input {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     #[command(flatten)]
+    pub unknown: Unknown,
+    #[command(flatten)]
     pub scheduler: Scheduler,
     /// How ties between the best nodes are broken: upstream (as kube-scheduler's heap does), first
     /// (the first found) or seed:N (a repeatable pick that looks random; it also decides where
@@ -78,6 +81,41 @@ pub struct Input {
     #[arg(long, value_name = "MIB", help_heading = "Memory")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub input_limit: Option<u32>,
+}
+
+/// What happens to plugins that are not part of this program.
+#[derive(Args, Debug, Default, Clone)]
+pub struct Unknown {
+    /// What happens to plugins of the configuration that kubestep does not have: opaque keeps their
+    /// place and marks the decisions that they could change as uncertain, refuse fails [default:
+    /// opaque; of "kubestep schedule" refuse]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub unknown_plugins: Option<UnknownChoice>,
+}
+
+/// The values of `--unknown-plugins`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UnknownChoice {
+    /// Keep their place; never run them
+    Opaque,
+    /// Fail, as kube-scheduler without them does
+    Refuse,
+}
+
+impl Unknown {
+    /// The choice, or `default`.
+    pub fn or(&self, default: UnknownPlugins) -> UnknownPlugins {
+        match self.unknown_plugins {
+            Some(UnknownChoice::Opaque) => UnknownPlugins::Opaque,
+            Some(UnknownChoice::Refuse) => UnknownPlugins::Refuse,
+            None => default,
+        }
+    }
+
+    /// The choice of a command that only looks.
+    pub fn or_opaque(&self) -> UnknownPlugins {
+        self.or(UnknownPlugins::Opaque)
+    }
 }
 
 /// How much of the past is kept.

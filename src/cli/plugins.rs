@@ -31,7 +31,7 @@ impl Subcommand for Plugins {
 
     fn run(&self) -> Result<Exit> {
         let gates = gates(&self.scheduler)?;
-        let all = in_version(&kubestep_plugins::registry().descriptors(), &gates);
+        let all = in_version(&crate::plugins::registry().descriptors(), &gates);
         let named: Vec<PluginDescriptor> =
             self.names.iter().map(|name| find(&all, name, &gates)).collect::<Result<_>>()?;
         let plugins = if named.is_empty() { &all } else { &named };

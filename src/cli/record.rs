@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use crate::cli::capture::GivenSettings;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
-use crate::cli::options::{Cluster, Destination, Redact};
+use crate::cli::options::{Cluster, Destination, Redact, Unknown};
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
 use crate::tui::signals::Signals;
@@ -44,6 +44,8 @@ pub(super) struct Record {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
+    unknown: Unknown,
+    #[command(flatten)]
     scheduler: Scheduler,
     #[command(flatten)]
     redact: Redact,
@@ -54,7 +56,7 @@ impl Subcommand for Record {
 
     /// Lists the cluster and records its changes until it is stopped.
     fn run(&self) -> Result<Exit> {
-        let given = GivenSettings::read(self.config.as_deref(), &self.scheduler)?;
+        let given = GivenSettings::read(self.config.as_deref(), &self.scheduler, &self.unknown)?;
         let span = self.span.as_deref().map(parse_span).transpose()?;
         let target = cluster::target(&self.cluster)?;
         let (links, file) = (self.destination.links(), self.destination.name());

@@ -8,8 +8,8 @@ use clap::{ArgMatches, Args, Command};
 
 use crate::cli::exit::Exit;
 use crate::cli::{
-    bundle, capture, completions, config, demo, diff, explain, info, man, mcp, plugins, rbac,
-    record, render, replay, report, run, schedule, test, upgrade, versions,
+    bench, bundle, capture, completions, config, demo, diff, explain, info, man, mcp, plugins,
+    rbac, record, render, replay, report, run, schedule, test, upgrade, versions,
 };
 
 /// A subcommand, implemented by the struct of its options. The doc comment of the struct is its
@@ -47,6 +47,7 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<replay::Replay>(),
     entry::<bundle::Bundle>(),
     entry::<test::TestCommand>(),
+    entry::<bench::Bench>(),
     entry::<rbac::Rbac>(),
     entry::<schedule::Schedule>(),
     entry::<render::Render>(),

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
 use crate::cli::open::read;
-use crate::cli::options::Input;
+use crate::cli::options::{Input, Unknown};
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
 use crate::cli::waiting::with_progress;
@@ -31,6 +31,8 @@ pub(super) struct Replay {
     /// The scheduler's configuration, instead of the recording's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    unknown: Unknown,
     #[command(flatten)]
     scheduler: Scheduler,
     /// How ties between the best nodes are broken: upstream, first or seed:N. A tie that the
@@ -65,6 +67,7 @@ impl Subcommand for Replay {
             until: self.until.clone(),
             namespaces: self.namespaces.clone(),
             config: self.config.clone(),
+            unknown: self.unknown.clone(),
             scheduler: self.scheduler.clone(),
             tie_break: self.tie_break,
             ..Input::default()

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
 use crate::cli::open::session;
-use crate::cli::options::Input;
+use crate::cli::options::{Input, Unknown};
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::Scheduler;
@@ -40,6 +40,8 @@ pub(super) struct TestCommand {
     /// The configuration of the scheduler for all tests, instead of their own
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    unknown: Unknown,
     #[command(flatten)]
     scheduler: Scheduler,
     /// Output format
@@ -117,6 +119,7 @@ impl TestCommand {
         let input = Input {
             files: test.input.iter().map(beside).collect(),
             config: self.config.clone().or_else(|| test.config.as_ref().map(beside)),
+            unknown: self.unknown.clone(),
             scheduler: self.scheduler.or_of_test(test)?,
             until: test.until.clone(),
             ..Input::default()

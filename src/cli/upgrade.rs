@@ -113,7 +113,7 @@ impl UpgradeCommand {
         let progress = Progress::with_limit(input.input_limit);
         let (mut read, name) = with_progress(&progress, || open::read(&input, &progress))?;
         // Not once for each run.
-        read.provisioning = open::provisioning(&mut read, &input)?;
+        read.auxiliary.provisioning = open::provisioning(&mut read, &input)?;
         input.instance_types.clear();
         let until = recorded::until(&input, read.recording.as_ref())?;
         read.wind(until);
@@ -238,8 +238,11 @@ impl Prepared {
     /// The problems for which the scheduler after the upgrade would not start.
     fn refused_configuration(&self) -> Result<Vec<Refused>> {
         let (text, _) = open::config_text(&self.input, &self.read)?;
-        let registry = kubestep_plugins::registry().descriptors();
-        let Err(error) = config::resolve(text.as_deref(), &self.to.gates, &registry) else {
+        let registry = crate::plugins::registry().descriptors();
+        let unknown = self.input.unknown.or_opaque();
+        let resolved =
+            config::resolve_as(text.as_deref(), Vec::new(), &self.to.gates, &registry, unknown);
+        let Err(error) = resolved else {
             return Ok(Vec::new());
         };
         let refused = |problem: &config::Problem| {

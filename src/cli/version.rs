@@ -96,11 +96,17 @@ impl Scheduler {
             return Ok(ChosenScheduler { gates, release, set: None, notices: Vec::new() });
         }
         let mut notices = Vec::new();
+        let reported = reported(captured);
+        let captured = reported.as_ref().unwrap_or(captured);
         let recorded = recorded(captured, &mut notices);
         let release = self.version.kube_version.as_ref().unwrap_or(&recorded).clone();
         if self.version.kube_version.is_none() && release.version != KubeVersion::default() {
             let (version, asked) = (release.version, &release.asked);
             notices.push(match captured.kube_version {
+                Some(_) if reported.is_some() => format!(
+                    "decides as kube-scheduler {version}, because the cluster's scheduler reports \
+                     that version in its lease candidate ({asked})"
+                ),
                 Some(_) => format!("decides as kube-scheduler {version}, which the input names"),
                 None => format!(
                     "decides as kube-scheduler {version}, because that is the version of the \
@@ -189,6 +195,26 @@ impl Scheduler {
     }
 }
 
+/// The input with the version that the cluster's scheduler reports in its lease candidate; `None` if
+/// it reports none, or the input names one.
+fn reported(captured: &Captured) -> Option<Captured> {
+    if captured.kube_version.is_some() {
+        return None;
+    }
+    let spec = &captured.leases.working_candidate("kube-scheduler")?.spec;
+    let binary = KubeVersion::nearest(&spec.binary_version).ok()?;
+    let emulated = KubeVersion::nearest(&spec.emulation_version).map(|served| served.version);
+    let emulated = emulated.ok().filter(|emulated| *emulated != binary.version);
+    let emulated = emulated
+        .map(|emulated| emulated.to_string())
+        .filter(|text| text.parse().is_ok_and(|emulated| binary.emulating(&emulated).is_ok()));
+    Some(Captured {
+        kube_version: Some(binary.asked),
+        emulated_version: captured.emulated_version.clone().or(emulated),
+        ..captured.clone()
+    })
+}
+
 /// The version that an input records; the default one if it records none.
 fn recorded(captured: &Captured, notices: &mut Vec<String>) -> Served {
     let text = captured.kube_version.as_ref().unwrap_or(&captured.server_version);
@@ -274,6 +300,30 @@ mod tests {
         let unknown = none.choose(&capture("v0.0.0-master", "")).unwrap();
         assert_eq!(unknown.gates, FeatureGates::default());
         assert!(unknown.notices[0].contains("v0.0.0-master"), "{:?}", unknown.notices);
+    }
+
+    #[test]
+    fn the_scheduler_itself_knows_its_version_better_than_the_server() {
+        let candidate = |name: &str, binary: &str, emulation: &str| {
+            serde_json::json!({"metadata": {"name": name}, "spec": {"leaseName": "kube-scheduler",
+                "binaryVersion": binary, "emulationVersion": emulation}})
+        };
+        let of = |holder: &str, candidates: &[serde_json::Value]| {
+            let lease = serde_json::json!({"metadata": {"name": "kube-scheduler"},
+                "spec": {"holderIdentity": holder}});
+            let leases = serde_json::json!({"leases": [lease], "candidates": candidates});
+            let leases = serde_json::from_value(leases).unwrap();
+            let captured = Captured { leases, ..capture("v1.36.1", "") };
+            let chosen = Scheduler::default().choose(&captured).unwrap();
+            (chosen.gates.version_words(), chosen.notices.len())
+        };
+        let (old, new) = (candidate("a", "1.35.2", "1.35.0"), candidate("b", "1.36.1", "1.35.0"));
+        assert_eq!(of("a", &[old.clone(), new.clone()]), ("1.35".to_owned(), 1));
+        assert_eq!(of("b", &[old.clone(), new.clone()]).0, "1.36 emulating 1.35");
+        assert_eq!(of("", &[old.clone()]).0, "1.35");
+        // Nothing says which one works.
+        assert_eq!(of("c", &[old, new]).0, "1.36");
+        assert_eq!(of("c", &[candidate("c", "later", "")]).0, "1.36");
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Versions {
                 bail!("{} is the oldest version served: name a newer one, too", from.version)
             }
         };
-        let registry = kubestep_plugins::registry().descriptors();
+        let registry = crate::plugins::registry().descriptors();
         Ok(Some(versions::between(from, to, &registry)))
     }
 }

@@ -43,7 +43,14 @@ pub fn refused(error: &ConfigError, gates: FeatureGates) -> Value {
 
 fn profile(profile: &ResolvedProfile) -> Value {
     let at = |point: ExtensionPoint| {
-        let plugins = profile.at(point).iter().map(|entry| plugin(entry, point)).collect();
+        let with_mark = |entry: &ResolvedPlugin| {
+            let mut value = plugin(entry, point);
+            if profile.is_opaque(entry.name) {
+                value["opaque"] = true.into();
+            }
+            value
+        };
+        let plugins = profile.at(point).iter().map(with_mark).collect();
         (point.name().to_owned(), plugins)
     };
     let points: Map<String, Value> = ExtensionPoint::ALL.into_iter().map(at).collect();

@@ -2,12 +2,16 @@
 
 pub mod text;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use kubestep_config::FeatureGates;
+use kubestep_debug::certainty;
 use kubestep_debug::diff::{
     Change, Decision, Difference, End, Pair, PodDifference, ScoreDifference, VerdictDifference,
 };
+use kubestep_framework::record::certainty::Certainty;
 
 /// The version of this document.
 const SCHEMA: &str = "kubestep/diff/v1";
@@ -27,14 +31,18 @@ pub fn document(
         .into_iter()
         .collect();
     counts.insert("same".into(), difference.same.into());
-    json!({
+    let mut value = json!({
         "schema": SCHEMA,
         "sides": pair(sides.a.as_str(), sides.b.as_str()),
         "kubeVersions": of(gates, |gates| gates.version_words()),
         "differs": !difference.is_empty(),
         "summary": counts,
         "pods": difference.pods.iter().map(pod).collect::<Vec<_>>(),
-    })
+    });
+    if difference.uncertain != Pair::default() {
+        value["uncertain"] = of(&difference.uncertain, |count| *count);
+    }
+    value
 }
 
 fn pair(a: impl Into<Value>, b: impl Into<Value>) -> Value {
@@ -72,7 +80,7 @@ pub(super) fn end(end: &End) -> Value {
 }
 
 fn decision(decision: &Decision) -> Value {
-    json!({
+    let mut value = json!({
         "attempt": decision.attempt,
         "cycle": of(&decision.cycle, |cycle| *cycle),
         "outcome": of(&decision.outcome, |outcome| outcome.map(|one| one.as_str())),
@@ -82,7 +90,13 @@ fn decision(decision: &Decision) -> Value {
         "notCompared": decision.not_compared,
         "verdicts": decision.verdicts.iter().map(verdict).collect::<Vec<_>>(),
         "scores": decision.scores.iter().map(score).collect::<Vec<_>>(),
-    })
+    });
+    let Pair { a, b } = &decision.certainty;
+    if a.is_some() || b.is_some() {
+        let one = |side: &Option<Arc<Certainty>>| side.as_deref().map(certainty::value);
+        value["certainty"] = of(&decision.certainty, one);
+    }
+    value
 }
 
 fn verdict(verdict: &VerdictDifference) -> Value {

@@ -1,5 +1,6 @@
 //! Reports: the same answers as in the debugger, as text or JSON.
 
+pub mod bench;
 pub mod config;
 pub mod diff;
 pub mod disruption;

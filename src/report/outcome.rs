@@ -1,10 +1,13 @@
 //! The result of every pod.
 
+use std::sync::Arc;
+
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_debug::Session;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
+use kubestep_framework::record::certainty::Certainty;
 use kubestep_framework::tie_break::TieBreak;
 
 /// A pod that was scheduled in this session.
@@ -18,6 +21,8 @@ pub struct Placed {
     pub attempt: u32,
     /// How a tie was broken, if not as upstream does.
     pub tie_break: Option<TieBreak>,
+    /// How certain the decision is, if the profile has opaque plugins.
+    pub certainty: Option<Arc<Certainty>>,
 }
 
 /// A victim of preemption.
@@ -40,6 +45,8 @@ pub struct Pending {
     pub place: QueueName,
     /// Why, in the scheduler's words if it gave any.
     pub reason: String,
+    /// How certain the last decision is, if there was one and the profile has opaque plugins.
+    pub certainty: Option<Arc<Certainty>>,
 }
 
 /// The pods that were bound in this session, in order.
@@ -51,7 +58,8 @@ pub fn placed(session: &Session) -> Vec<Placed> {
     bound
         .filter_map(|record| {
             let (pod, node, attempt) = (record.pod, record.node?, record.attempt);
-            Some(Placed { pod, node, attempt, tie_break: record.other_tie_break() })
+            let (tie_break, certainty) = (record.other_tie_break(), record.certainty());
+            Some(Placed { pod, node, attempt, tie_break, certainty })
         })
         .collect()
 }
@@ -86,6 +94,9 @@ fn why_pending(session: &Session, key: NamespacedName, pod: &Pod) -> Pending {
     let scheduler = session.world().scheduler();
     let place = scheduler.queue().place_of(key);
     let queued = scheduler.queue().get(key);
+    let mut cycles = session.history().cycles_of(key);
+    let last = cycles.rfind(|record| record.uid == pod.metadata.uid);
+    let certainty = last.and_then(|record| record.certainty());
     let reason = if let Some(gate) = queued.and_then(|queued| queued.gating_message) {
         gate.to_string()
     } else if let Some(waiting) = scheduler.waiting().iter().find(|w| w.pod().key() == key) {
@@ -95,9 +106,7 @@ fn why_pending(session: &Session, key: NamespacedName, pod: &Pod) -> Pending {
     } else if !scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
         format!("no profile serves the scheduler name {:?}", pod.spec.scheduler_name.as_str())
     } else {
-        let mut cycles = session.history().cycles_of(key);
-        let last = cycles.rfind(|record| record.uid == pod.metadata.uid);
         last.map_or_else(|| "not tried yet".to_owned(), |record| record.message.clone())
     };
-    Pending { pod: key, place, reason }
+    Pending { pod: key, place, reason, certainty }
 }

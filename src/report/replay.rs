@@ -14,10 +14,11 @@ use kubestep_live::replay::Compared;
 use kubestep_source::recording::Header;
 
 /// The results of the comparison, in the order of the table.
-const VERDICTS: [(Verdict, &str); 4] = [
+const VERDICTS: [(Verdict, &str); 5] = [
     (Verdict::Same, "same"),
     (Verdict::Tie, "tie"),
     (Verdict::Different, "different"),
+    (Verdict::Opaque, "opaque"),
     (Verdict::Incomparable, "incomparable"),
 ];
 
@@ -45,6 +46,12 @@ impl ReplayReport<'_> {
         self.count(Verdict::Different) > 0
     }
 
+    /// The results that are counted: that of opaque plugins only where it occurs.
+    fn counted(&self) -> impl Iterator<Item = (Verdict, &'static str)> {
+        let occurs = |verdict| verdict != Verdict::Opaque || self.count(verdict) > 0;
+        VERDICTS.into_iter().filter(move |(verdict, _)| occurs(*verdict))
+    }
+
     fn count(&self, verdict: Verdict) -> usize {
         self.decisions.iter().filter(|decision| of(decision).0 == verdict).count()
     }
@@ -63,7 +70,7 @@ impl ReplayReport<'_> {
             }
         );
         // Writing into a String cannot fail.
-        for (verdict, _) in VERDICTS {
+        for (verdict, _) in self.counted() {
             let _ = writeln!(text, "  {:18} {:>6}", verdict.as_str(), self.count(verdict));
         }
         for (verdict, _) in VERDICTS {
@@ -101,16 +108,24 @@ impl ReplayReport<'_> {
         if !reason.is_empty() {
             let _ = writeln!(text, "    {reason}");
         }
+        let learned = decision
+            .learned
+            .as_ref()
+            .filter(|learned| verdict != Verdict::Opaque && learned.is_spoken());
+        for line in learned.iter().flat_map(|learned| learned.lines()) {
+            let _ = writeln!(text, "    learned: {line}");
+        }
     }
 
     /// The report as JSON, by `schema/replay.v1.json`.
     pub fn json(&self) -> Value {
-        let counts = VERDICTS.map(|(verdict, name)| (name.to_owned(), self.count(verdict).into()));
+        let counted = self.counted();
+        let counts = counted.map(|(verdict, name)| (name.to_owned(), self.count(verdict).into()));
         let decision = |compared: &Compared| {
             let decision = &compared.decision;
             let (verdict, reason) = of(compared);
             let name = VERDICTS.iter().find(|(one, _)| *one == verdict).map(|(_, name)| *name);
-            json!({
+            let mut value = json!({
                 "time": decision.time.to_string(),
                 "pod": decision.pod.to_string(),
                 "verdict": name,
@@ -118,7 +133,11 @@ impl ReplayReport<'_> {
                 "ours": decision.ours,
                 "cycle": decision.cycle,
                 "reason": reason,
-            })
+            });
+            if let Some(learned) = &decision.learned {
+                value["learned"] = json!(learned.as_ref());
+            }
+            value
         };
         let mut value = json!({
             "schema": "kubestep/replay/v1",
@@ -127,7 +146,7 @@ impl ReplayReport<'_> {
             "listedAt": self.listed_at.to_string(),
             "until": self.until.to_string(),
             "changes": self.changes,
-            "counts": Value::Object(counts.into_iter().collect()),
+            "counts": Value::Object(counts.collect()),
             "decisions": self.decisions.iter().map(decision).collect::<Vec<_>>(),
             "notices": self.notices,
         });

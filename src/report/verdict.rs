@@ -2,8 +2,20 @@
 
 use std::borrow::Cow;
 
-use kubestep_framework::record::{CycleRecord, VerdictId};
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::{CycleRecord, FilterColumn, VerdictId};
 use kubestep_framework::status::Status;
+
+/// What a plugin said of a node. Its column holds what it says without the nominated pods; where it
+/// rejected the node only with them, the verdict on the node has that.
+pub fn of_plugin(cycle: &CycleRecord, column: &FilterColumn, node: NodeId) -> Option<VerdictId> {
+    let own = column.verdicts.get(node)?;
+    let official = cycle.filter.verdicts.get(node).filter(|_| own == VerdictId::PASS);
+    let by_it = |id: &VerdictId| {
+        cycle.verdicts.get(*id).is_some_and(|status| status.plugin() == column.plugin)
+    };
+    Some(official.filter(by_it).unwrap_or(own))
+}
 
 /// What a filter verdict says, in words.
 pub fn explain(cycle: &CycleRecord, id: VerdictId) -> String {
@@ -12,6 +24,7 @@ pub fn explain(cycle: &CycleRecord, id: VerdictId) -> String {
     }
     let words = match id {
         VerdictId::PASS => "the node passes",
+        VerdictId::UNKNOWN => "unknown: kubestep does not have this plugin",
         VerdictId::SKIPPED => "the plugin has nothing to check for this pod",
         VerdictId::ENOUGH_FOUND => {
             "not evaluated: enough feasible nodes were found before this one"

@@ -16,6 +16,16 @@ pub struct Group {
     pub nodes: Vec<NodeId>,
 }
 
+/// A large odd number: what is multiplied by it differs in all bits. Thousands of nodes are grouped for
+/// a frame, which is too much for a hasher that withstands attacks.
+const PRIME: u64 = 0x517c_c1b7_2722_0a95;
+
+fn hash_of(name: &str) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Nodes by what every plugin and the scheduler said of them: those that pass first, then the most.
 /// Only the columns `shown` can differ from node to node.
 pub fn groups_of(cycle: &CycleRecord, shown: &[usize]) -> Vec<Group> {
@@ -26,10 +36,12 @@ pub fn groups_of(cycle: &CycleRecord, shown: &[usize]) -> Vec<Group> {
     let mut places: HashMap<u64, usize> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
     for node in &cycle.nodes.order {
-        let mut hasher = std::hash::DefaultHasher::new();
-        columns.iter().for_each(|column| column.get(*node).hash(&mut hasher));
-        filter.by_extender(*node).map(Status::plugin).hash(&mut hasher);
-        let key = hasher.finish();
+        let extender = filter.by_extender(*node).map(Status::plugin);
+        let extender = extender.map_or(0, |name| hash_of(&name));
+        let verdicts = columns.iter().map(|column| column.get(*node));
+        let verdicts = verdicts.map(|id| id.map_or(u64::MAX, |id| u64::from(id.0)));
+        let key =
+            verdicts.fold(extender, |hash, id| (hash.rotate_left(5) ^ id).wrapping_mul(PRIME));
         let place = *places.entry(key).or_insert(groups.len());
         if place == groups.len() {
             groups.push(Group { key, nodes: Vec::new() });

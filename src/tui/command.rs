@@ -90,6 +90,8 @@ pub enum Command {
     NewNodes(NamespacedName),
     /// Explains what a cycle found on a node, with causes and formulas.
     ExplainNode(u64, Symbol),
+    /// Two nodes side by side, in a window.
+    CompareNodes(Symbol, Symbol),
     /// Folds or unfolds a line of an outline.
     Fold(OutlineKind, u64),
 }
@@ -142,6 +144,9 @@ pub enum WhatIfCommand {
     Branch(Option<String>),
     /// Compares with a branch, or with the original one.
     Compare(Option<String>),
+    /// What changed in scheduling between two versions: between those that are named, or the
+    /// branch's own and the one that is named.
+    Versions(String),
     /// Adds to the weight of a plugin in the ranking on screen.
     Weigh(Symbol, i64),
 }

@@ -1,6 +1,7 @@
 //! What doing a command led to, for the interface to show.
 
 use super::command::WhatIfCommand;
+use super::compare::Table;
 use super::lines::DetailLine;
 use super::view::ViewId;
 use super::widget::status_line::Severity;
@@ -75,6 +76,8 @@ pub enum WindowContent {
     Fixes(String, Vec<Choice>),
     /// The branches.
     Branches(String, Vec<Choice>),
+    /// Two nodes side by side.
+    Table(String, Table),
     /// Edits to choose from.
     Offers(String, Vec<Offer>),
 }

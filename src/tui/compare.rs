@@ -1,11 +1,10 @@
-//! Two nodes side by side: what every filter and score of the cycle at the position said of each, what is
-//! free on them, and how their labels and taints differ.
+//! Two nodes side by side: what every filter and score of the cycle at the position said of each, what was
+//! free on them then and is now, and how their labels and taints differ.
 
 use crate::report;
 use std::sync::Arc;
 
 use super::glyph::{DIFFERS, VerdictSign};
-use super::model::Model;
 use super::theme::Scope;
 use super::view::verdict;
 use super::widget::grid::{CellOut, GridColumn, GridSource};
@@ -18,7 +17,7 @@ use kubestep_framework::resource::amount;
 type Cell = (String, Scope);
 
 /// A table in a window.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     headings: Vec<String>,
     rows: Vec<Vec<Cell>>,
@@ -47,7 +46,7 @@ impl GridSource for Table {
     fn column(&self, column: usize) -> GridColumn {
         let title = self.headings.get(column).map(String::as_str).unwrap_or_default();
         match column {
-            0 => GridColumn::name(title, 18, 31),
+            0 => GridColumn::name(title, 20, 31),
             1 => GridColumn::text(title, 1),
             // Both values have the same room.
             2 => GridColumn {
@@ -67,29 +66,52 @@ impl GridSource for Table {
     }
 }
 
-/// Nodes `a` and `b` in the cycle at the position, and as they are there.
-pub fn nodes(model: &Model, a: Symbol, b: Symbol) -> Table {
-    let headings = ["", "", a.as_str(), b.as_str()].map(str::to_owned).to_vec();
+/// A node, as it was when the cycle on show began if there is one, and as it is at the position.
+#[derive(Clone, Debug, Default)]
+pub struct NodeAtTimes {
+    /// When the cycle began.
+    pub before: Option<Arc<NodeInfo>>,
+    /// At the position.
+    pub now: Option<Arc<NodeInfo>>,
+}
+
+/// Nodes `a` and `b` in a cycle, and what is free on them.
+pub fn nodes(cycle: Option<&CycleRecord>, names: [Symbol; 2], [a, b]: &[NodeAtTimes; 2]) -> Table {
+    let headings = ["", "", names[0].as_str(), names[1].as_str()].map(str::to_owned).to_vec();
     let mut table = Table { headings, rows: Vec::new() };
-    if let Some(cycle) = model.cycle() {
+    let before = a.before.as_deref().zip(b.before.as_deref());
+    let now = a.now.as_deref().zip(b.now.as_deref());
+    if let Some(cycle) = cycle {
         let slot = |name: Symbol| {
             cycle.nodes.order.iter().copied().find(|id| cycle.nodes.name(*id) == name)
         };
-        if let (Some(a), Some(b)) = (slot(a), slot(b)) {
+        if let (Some(a), Some(b)) = (slot(names[0]), slot(names[1])) {
             filters(&mut table, cycle, a, b);
             scores(&mut table, cycle, a, b);
         }
+        if let Some((a, b)) = before {
+            table.heading(&format!("Free before cycle {}", cycle.cycle));
+            resources(&mut table, a, b);
+        }
     }
-    let find = |name: Symbol| model.nodes.iter().find(|node| node.name == name);
-    if let (Some(a), Some(b)) = (find(a), find(b)) {
-        resources(&mut table, a, b);
+    let changed = |(one, other): (&NodeInfo, &NodeInfo)| {
+        one.requested != other.requested || one.pods.len() != other.pods.len()
+    };
+    let is_same = |(before, now): ((&NodeInfo, &NodeInfo), (&NodeInfo, &NodeInfo))| {
+        !changed((before.0, now.0)) && !changed((before.1, now.1))
+    };
+    if let Some((a, b)) = now {
+        if !before.is_some_and(|before| is_same((before, (a, b)))) {
+            table.heading("Free now");
+            resources(&mut table, a, b);
+        }
         objects(&mut table, a, b);
     }
     table
 }
 
 fn filters(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
-    table.heading(&format!("Filter of {} in cycle {}", cycle.pod, cycle.cycle));
+    table.heading(&format!("Filter in cycle {}", cycle.cycle));
     let cell = |id: Option<VerdictId>| match id {
         Some(id) => {
             let verdict = verdict::of_id(cycle, id);
@@ -104,8 +126,8 @@ fn filters(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
     let official = &cycle.filter.verdicts;
     table.pair("verdict", cell(official.get(a)), cell(official.get(b)));
     for column in &cycle.filter.plugins {
-        let (a, b) = (column.verdicts.get(a), column.verdicts.get(b));
-        table.pair(column.plugin.as_str(), cell(a), cell(b));
+        let said = |node| cell(report::verdict::of_plugin(cycle, column, node));
+        table.pair(column.plugin.as_str(), said(a), said(b));
     }
 }
 
@@ -114,7 +136,7 @@ fn scores(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
     if cycle.score.plugins.is_empty() {
         return;
     }
-    table.heading("Score: raw → norm → weighted");
+    table.heading("Score, raw→norm→×w");
     let (a, b) = (place(a), place(b));
     for column in &cycle.score.plugins {
         let cell = |at: Option<usize>| {
@@ -136,9 +158,8 @@ fn scores(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
     table.pair("total", total(a), total(b));
 }
 
-/// Of each resource that one of them has: what is free.
+/// Of each resource that one of them has: what is free of the allocatable amount.
 fn resources(table: &mut Table, a: &NodeInfo, b: &NodeInfo) {
-    table.heading("Free of allocatable");
     let mut names: Vec<&str> =
         amount::parts(&a.allocatable).into_iter().map(|(name, _)| name).collect();
     let others = amount::parts(&b.allocatable);
@@ -162,9 +183,9 @@ fn resources(table: &mut Table, a: &NodeInfo, b: &NodeInfo) {
     table.pair("pods", pods(a), pods(b));
 }
 
-/// Taints, and the labels that are not the same.
-fn objects(table: &mut Table, a: &Arc<NodeInfo>, b: &Arc<NodeInfo>) {
-    table.heading("Taints, and labels that differ");
+/// Taints, and those labels that differ.
+fn objects(table: &mut Table, a: &NodeInfo, b: &NodeInfo) {
+    table.heading("Taints and labels");
     let taints = |node: &NodeInfo| match super::view::taints(node).as_slice() {
         [] => ("none".to_owned(), Scope::TextDim),
         list => (list.join(", "), Scope::Text),

@@ -170,6 +170,7 @@ impl Driver {
             Command::WhatIf(command) => self.what_if(command),
             Command::Why(pod) => self.why(*pod),
             Command::ExplainNode(cycle, node) => self.why_node(*cycle, *node),
+            Command::CompareNodes(a, b) => self.compare_nodes([*a, *b]),
             Command::Fixes(pod) => self.fixes(*pod),
             Command::NewNodes(pod) => self.new_nodes(*pod),
             Command::WhyView(pod) => self.why_view(*pod),

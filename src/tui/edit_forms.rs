@@ -23,6 +23,12 @@ pub fn fits(usage: &str, line: &str) -> bool {
     })
 }
 
+/// Whether a form that a line has goes on behind its last word.
+pub fn goes_on(line: &str) -> bool {
+    let words = line.split_whitespace().count();
+    FORMS.iter().any(|form| fits(form.usage, line) && form.usage.split_whitespace().count() > words)
+}
+
 /// Whether a word of a form is written as it stands.
 pub fn is_literal(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_lowercase() || c == '-')

@@ -27,6 +27,8 @@ pub enum VerdictSign {
     Pending,
     /// The scheduler never asked.
     NotEvaluated,
+    /// The plugin is opaque.
+    Unknown,
 }
 
 /// One row of the table below.
@@ -49,7 +51,7 @@ pub enum Charset {
 
 impl VerdictSign {
     /// All verdicts, in the order of the legend.
-    pub const ALL: [VerdictSign; 8] = [
+    pub const ALL: [VerdictSign; 9] = [
         VerdictSign::Success,
         VerdictSign::Unschedulable,
         VerdictSign::Unresolvable,
@@ -58,6 +60,7 @@ impl VerdictSign {
         VerdictSign::Skip,
         VerdictSign::Pending,
         VerdictSign::NotEvaluated,
+        VerdictSign::Unknown,
     ];
 
     #[rustfmt::skip]
@@ -71,6 +74,7 @@ impl VerdictSign {
             VerdictSign::Skip => Sign { glyph: "–", word: "skip", meaning: "Skip", scope: Scope::VerdictSkip },
             VerdictSign::Pending => Sign { glyph: "○", word: "pend", meaning: "Pending", scope: Scope::VerdictPending },
             VerdictSign::NotEvaluated => Sign { glyph: "·", word: "—", meaning: "not evaluated", scope: Scope::VerdictNone },
+            VerdictSign::Unknown => Sign { glyph: "?", word: "unkn", meaning: "unknown: the plugin is opaque", scope: Scope::VerdictPending },
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Views never see the session itself, so a frame cannot wait for it or change it.
 
+mod nodes;
+
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_framework::stopwatch::Spent;
 use kubestep_live::scheduling::LeaderStatus;
 use kubestep_live::{Decision, Outage};
+pub use nodes::Nodes;
 
 /// Everything a view can show.
 #[derive(Clone, Debug, Default)]
@@ -57,10 +60,10 @@ pub struct Model {
     pub queued: Vec<QueuedPod>,
     /// Pods held at Permit.
     pub waiting: Vec<WaitingPod>,
-    /// Which pods are held at Permit by hand, as it is written.
+    /// Which pods are held at Permit, as `:hold` takes it.
     pub holds: Vec<String>,
     /// Nodes with their pods, in the cache's order.
-    pub nodes: Vec<Arc<NodeInfo>>,
+    pub nodes: Nodes,
     /// What the names of the nodes share.
     pub node_names: super::names::CommonNameParts,
     /// Nominated pods with the node that keeps room for each, node by node.
@@ -282,7 +285,7 @@ pub struct RealModel {
     pub dry_run: bool,
     /// Whether writes are allowed.
     pub standing: LeaderStatus,
-    /// Why nothing is decided and no news are taken in.
+    /// Why nothing is decided and updates are queued.
     pub held: Option<HoldReason>,
 }
 
@@ -363,7 +366,7 @@ pub struct QueuedPod {
 pub struct WaitingPod {
     /// The pod.
     pub info: Arc<PodInfo>,
-    /// The node kept for it.
+    /// The node on which room is reserved.
     pub node: Symbol,
     /// The plugins that hold it, each with the moment its patience ends.
     pub plugins: Vec<(Symbol, Time)>,
@@ -525,7 +528,7 @@ impl Model {
 
     fn position_crumbs(&self) -> Vec<String> {
         let Some(position) = self.position else {
-            let mut crumbs = vec![self.source.clone(), "before the first cycle".into()];
+            let mut crumbs = vec!["before the first cycle".to_owned()];
             crumbs.extend(self.aside.iter().cloned());
             return crumbs;
         };
@@ -582,7 +585,7 @@ mod tests {
     #[test]
     fn crumbs_name_the_position_from_the_outside_in() {
         let mut model = Model { source: "demo".into(), ..Model::default() };
-        assert_eq!(model.crumbs(), ["demo", "before the first cycle"]);
+        assert_eq!(model.crumbs(), ["before the first cycle"]);
         let pod = NamespacedName::new("default".into(), "web".into());
         model.cycles.push(Arc::new(CycleRecord { cycle: 3, pod, ..CycleRecord::default() }));
         let frame = Frame::new(ExtensionPoint::Filter, Some("NodeName".into()), None);

@@ -1,6 +1,7 @@
 //! The interface without a terminal: keys in, pictures out.
 
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::app::Effect;
 use super::interface::Interface;
@@ -19,7 +20,8 @@ pub struct Offscreen {
 }
 
 impl Offscreen {
-    /// At the start of a session whose input is called `source`, that many columns and lines.
+    /// At the start of a session whose input is called `source`, that many columns and lines, in the view
+    /// in which a terminal begins.
     ///
     /// # Errors
     /// The theme cannot be used.
@@ -31,6 +33,7 @@ impl Offscreen {
     ) -> anyhow::Result<Offscreen> {
         let mut interface = Interface::new(settings.appearance, settings.keymap, session, source)?;
         interface.set_slice(SLICE);
+        interface.app.start();
         interface.resize(size.0, size.1);
         Ok(Offscreen { interface })
     }
@@ -47,7 +50,9 @@ impl Offscreen {
 
     /// Shows a view.
     pub fn show(&mut self, view: ViewId) {
-        self.interface.app.show(view);
+        if self.interface.app.view() != view {
+            self.interface.app.show(view);
+        }
         self.interface.refresh();
         self.finish();
     }
@@ -57,10 +62,15 @@ impl Offscreen {
         screenshot::of(&mut self.interface, format)
     }
 
-    /// Ends what a key has begun, except searches and a clock that plays.
+    /// Ends what a key has begun, except a clock that plays.
     fn finish(&mut self) {
         let interface = &mut self.interface;
         while interface.app.is_running() || interface.driver.is_working() {
+            interface.work();
+        }
+        while interface.driver.is_searching() {
+            let due = interface.work_at().unwrap_or_else(Instant::now);
+            sleep(due.saturating_duration_since(Instant::now()));
             interface.work();
         }
         interface.answer();
@@ -94,6 +104,19 @@ pub fn parse_keys(text: &str) -> Result<Vec<KeyPress>, NotAKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::settings::{InterfaceOptions, load};
+    use crate::tui::testing::session;
+    use kubestep_source::fixtures;
+
+    #[test]
+    fn a_picture_waits_for_a_search() {
+        let settings = load(&InterfaceOptions::default(), |_| None);
+        let session = session(fixtures::find("fragmented").unwrap().cluster);
+        let mut screen = Offscreen::new(session, "test".into(), settings, (100, 30)).unwrap();
+        screen.press(&parse_keys("c2X").unwrap());
+        let text = screen.picture(ScreenFormat::Text);
+        assert!(text.contains("1. resize pod default/report cpu=1.5"), "{text}");
+    }
 
     #[test]
     fn keys_are_characters_and_names() {

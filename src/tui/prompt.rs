@@ -114,6 +114,17 @@ impl Prompt {
         }
     }
 
+    /// Puts `text` in place of the line, as if it had been typed.
+    pub fn put(&mut self, text: &str) {
+        self.set(text);
+        (self.completing, self.recalled) = (None, None);
+    }
+
+    /// Whether the cursor is behind the last character.
+    pub fn is_at_end(&self) -> bool {
+        self.input.cursor() >= self.length()
+    }
+
     /// The completions being cycled through, and the index of the one shown.
     pub fn completing(&self) -> Option<(&[String], usize)> {
         self.completing.as_ref().map(|(list, at)| (list.as_slice(), *at))

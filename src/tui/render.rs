@@ -21,6 +21,9 @@ use super::widget::status_line::Severity;
 use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line};
 use kubestep_api::words::count;
 
+/// Columns of a strip of cycles that is worth its room.
+const LEAST_STRIP: usize = 12;
+
 /// Draws everything and places the terminal's cursor on what has the keys, where screen readers look.
 pub fn render(frame: &mut Frame, app: &mut App, input: &Input, model: &Model) {
     let area = frame.area();
@@ -66,7 +69,24 @@ fn draw_top(
 ) {
     let (mode, scope) = app.mode(model);
     view::tabs(app.view()).draw(buffer, screen.tabs, (&mode, scope), paint);
-    breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &model.clock(), paint);
+    let (crumbs, clock) = (model.crumbs(), model.clock());
+    let room = breadcrumbs::draw(buffer, screen.crumbs, &crumbs, &clock, paint);
+    if app.view() != ViewId::Timeline {
+        draw_strip(buffer, room, model, paint);
+    }
+}
+
+/// The recorded cycles, between the breadcrumbs and the clock.
+fn draw_strip(buffer: &mut Buffer, room: Rect, model: &Model, paint: &Paint) {
+    let columns = usize::from(room.width.saturating_sub(4));
+    if room.height == 0 || columns < LEAST_STRIP || model.cycles.is_empty() {
+        return;
+    }
+    let parts = view::strip(model, columns);
+    let length: usize = parts.iter().map(|(text, _)| width(text)).sum();
+    let start = room.right().saturating_sub(length.min(columns) as u16 + 2);
+    let put = |x, (text, scope): &(String, Scope)| paint.put(buffer, room, x, room.y, text, *scope);
+    parts.iter().fold(start, put);
 }
 
 fn draw_view(

@@ -152,22 +152,7 @@ fn lines_of(buffer: &Buffer) -> Vec<String> {
 
 /// Keys of a story.
 pub fn parse_keys(text: &str) -> Vec<KeyPress> {
-    let mut keys = Vec::new();
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let named = rest.strip_prefix('<').and_then(|r| r.split_once('>'));
-        match named.filter(|(name, _)| name.len() > 1 && !name.contains('<')) {
-            Some((name, after)) => {
-                keys.push(name.parse().unwrap());
-                rest = after;
-            }
-            None => {
-                keys.push(KeyPress::char(c));
-                rest = &rest[c.len_utf8()..];
-            }
-        }
-    }
-    keys
+    crate::tui::offscreen::parse_keys(text).unwrap()
 }
 
 /// A frame's lines, without blanks at their ends.

@@ -36,7 +36,7 @@ pub fn configuration(settings: &str) -> String {
 
 fn open(input: Input<'_>) -> Result<Session, String> {
     let features = FeatureGates::parse(input.gates).map_err(|error| error.to_string())?;
-    let registry = kubestep_plugins::registry();
+    let registry = kubestep::plugins::registry();
     let text = input.config.map(configuration);
     let config = config::resolve(text.as_deref(), &features, &registry.descriptors())
         .map_err(|error| error.to_string())?;

@@ -43,6 +43,7 @@ fn edits_are_compared_with_what_is() {
     call().says("diff/cordon", "diff -f cluster.yaml --edit \"cordon node a\"");
     let both = "--edit \"resize pod large cpu=2\" --edit \"priority pod small 5\"";
     call().says("diff/resize", &format!("diff -f cluster.yaml {both}"));
+    call().says("diff/nodes", "diff -f cluster.yaml --edit \"add 2 nodes like a\"");
     call().says("diff/forced", "diff -f cluster.yaml --edit \"force node b for pod large\"");
 }
 

@@ -28,6 +28,10 @@ const ASKED: &[(&str, &[&str])] = &[
     ("cordoned", &["job"]),
     ("node-pools", &["checkout"]),
     ("zone-loss", &["reports"]),
+    ("opaque-plugin", &["web", "report", "cache", "worker"]),
+    ("coscheduling", &["train-2", "index-0"]),
+    ("numa", &["packets"]),
+    ("quota", &["blue/extra", "green/report"]),
     ("upgrade", &["train", "report"]),
 ];
 
@@ -40,8 +44,10 @@ fn every_fixture_names_its_true_cause() {
     assert_eq!(ASKED.len(), fixtures::STORIES.len());
     for (story, pods) in ASKED {
         for pod in *pods {
-            on(story)
-                .says(&format!("explain/{story}-{pod}"), &format!("explain {pod} -f cluster.yaml"));
+            on(story).says(
+                &format!("explain/{story}-{}", pod.replace('/', "-")),
+                &format!("explain {pod} -f cluster.yaml"),
+            );
         }
     }
 }

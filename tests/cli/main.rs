@@ -9,7 +9,9 @@
     reason = "a test that cannot go on has to stop"
 )]
 
+mod bench;
 mod config;
+mod controllers;
 mod coverage;
 mod diff;
 mod errors;
@@ -21,6 +23,7 @@ mod kube_version;
 mod mcp;
 mod new_node;
 mod odd;
+mod opaque;
 mod options;
 mod packaging;
 mod recordings;

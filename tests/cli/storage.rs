@@ -108,20 +108,53 @@ fn of_two_claims_the_one_that_goes_without_is_named() {
     }
 }
 
+/// A bound claim and its volume.
+fn for_one_pod(namespace: &str, name: &str, mode: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: {name}\n  namespace: \
+         {namespace}\n  annotations: {{pv.kubernetes.io/bind-completed: \"yes\"}}\nspec: \
+         {{accessModes: [{mode}], storageClassName: fast, volumeName: {namespace}-{name}, \
+         resources: {{requests: {{storage: 1Gi}}}}}}\nstatus: {{phase: Bound}}\n---\napiVersion: \
+         v1\nkind: PersistentVolume\nmetadata: {{name: {namespace}-{name}}}\nspec: {{accessModes: \
+         [{mode}], capacity: {{storage: 1Gi}}, storageClassName: fast, claimRef: {{namespace: \
+         {namespace}, name: {name}}}, csi: {{driver: d, volumeHandle: {namespace}-{name}}}}}\n\
+         status: {{phase: Bound}}\n---\n"
+    )
+}
+
+/// Of two claims for one pod, only the one in use is named, though a claim of another namespace has
+/// the same name as the other.
 #[test]
-fn a_claim_for_one_pod_is_freed_by_its_holder() {
-    let bound = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: data\n  \
-                 annotations: {pv.kubernetes.io/bind-completed: \"yes\"}\nspec: {accessModes: \
-                 [ReadWriteOncePod], storageClassName: fast, volumeName: disk, resources: \
-                 {requests: {storage: 1Gi}}}\nstatus: {phase: Bound}\n---\napiVersion: v1\nkind: \
-                 PersistentVolume\nmetadata: {name: disk}\nspec: {accessModes: \
-                 [ReadWriteOncePod], capacity: {storage: 1Gi}, storageClassName: fast, claimRef: \
-                 {namespace: default, name: data}, csi: {driver: d, volumeHandle: disk}}\nstatus: \
-                 {phase: Bound}\n---\n";
+fn a_claim_of_that_name_in_another_namespace_is_no_cause() {
+    let elsewhere = claiming("innocent", &["data"], "  nodeName: n1\n")
+        .replace("name: innocent,", "name: innocent, namespace: other,");
     let call = on(&[
         node("n1", N1),
         waiting("fast"),
-        bound.to_owned(),
+        for_one_pod("default", "data", "ReadWriteOncePod"),
+        for_one_pod("default", "cache", "ReadWriteOncePod"),
+        for_one_pod("other", "data", "ReadWriteOnce"),
+        claiming("holder", &["cache"], "  nodeName: n1\n"),
+        elsewhere,
+        claiming("web", &["data", "cache"], ""),
+    ]);
+    says(
+        &call,
+        &[
+            "claim default/cache is ReadWriteOncePod, and pod default/holder uses it",
+            "1. delete pod default/holder",
+        ],
+    );
+    assert!(!explained(&call).contains("innocent"));
+    places(&call, &["delete pod default/holder"]);
+}
+
+#[test]
+fn a_claim_for_one_pod_is_freed_by_its_holder() {
+    let call = on(&[
+        node("n1", N1),
+        waiting("fast"),
+        for_one_pod("default", "data", "ReadWriteOncePod"),
         claiming("report", &["data"], "  nodeName: n1\n"),
         claiming("web", &["data"], ""),
     ]);

@@ -93,6 +93,25 @@ fn api_versions_that_are_no_longer_served_are_named() {
 }
 
 #[test]
+fn api_versions_of_json_and_of_large_files_count_too() {
+    let claim = r#"{"metadata": {"name": "c", "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "r", "deviceClassName": "gpu"}]}},
+        "kind": "ResourceClaim", "apiVersion": "resource.k8s.io/v1alpha3"}"#;
+    // Beyond 4 MiB, JSON is read as a stream.
+    let filler =
+        format!(r#"{{"kind": "ConfigMap", "data": {{"text": "{}"}}}}"#, "x".repeat(1 << 20));
+    let items = [&[claim][..], &[&*filler; 5]].concat().join(",\n");
+    let large = format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{items}]}}"#);
+    for text in [claim, &large] {
+        let call = Call::new().file("claim.json", text);
+        let json = call.run("upgrade -f claim.json --from 1.32 --to 1.36 -o json");
+        let json: Value = serde_json::from_str(&json.stdout).unwrap();
+        let subjects = json["refused"][0]["subject"].as_str();
+        assert_eq!(subjects, Some("resource.k8s.io/v1alpha3 ResourceClaim"), "{json}");
+    }
+}
+
+#[test]
 fn every_version_can_be_compared() {
     for version in ["1.31", "1.32", "1.33", "1.34", "1.35", "1.37"] {
         let line = format!("diff --demo cordoned --kube-version-b {version}");

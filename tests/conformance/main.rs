@@ -126,19 +126,34 @@ fn what_was_drawn_is_in_the_corpus_and_needs_its_choice() {
 #[test]
 fn every_refusal_is_explained() {
     let selection = Selection::new(std::env::var("KUBESTEP_CONFORMANCE_ONLY").ok().as_deref());
-    let categories = corpus::read_folder(&corpus::own_folder()).unwrap_or_default();
+    let further = corpus::further_folders(std::env::var_os("KUBESTEP_CONFORMANCE_DIR"));
+    let roots = std::iter::once(corpus::own_folder()).chain(further);
+    let folders = roots.flat_map(|root| corpus::with_subfolders(&root));
+    let read: Vec<Category> =
+        folders.flat_map(|folder| corpus::read_folder(&folder)).flatten().collect();
+    let mut failures = Vec::new();
+    for (version, categories) in corpus::by_version(read) {
+        let (explained, failed) = unexplained(&categories, &selection);
+        print(&[format!("explained {version}: {explained} scenarios")]);
+        failures.extend(failed.into_iter().map(|text| format!("{version} {text}")));
+    }
+    assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// How many scenarios have a cause for every rejection, and what the others lack.
+fn unexplained(categories: &[Category], selection: &Selection) -> (usize, Vec<String>) {
     let plain = categories.iter().filter(|c| !["quantity", "config"].contains(&c.name.as_str()));
     let selected = plain.filter(|category| selection.has_category(&category.name));
-    let failures: Vec<String> = selected
-        .flat_map(|category| {
-            let results = run(category, &selection, scenario::explain);
-            let failure = |(name, result): (String, Result<(), String>)| {
-                Some(format!("{}/{name}: {}", category.name, result.err()?))
-            };
-            results.into_iter().filter_map(failure).collect::<Vec<_>>()
-        })
-        .collect();
-    assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures.join("\n"));
+    let (mut explained, mut failures) = (0, Vec::new());
+    for category in selected {
+        for (name, result) in run(category, selection, scenario::explain) {
+            match result {
+                Ok(()) => explained += 1,
+                Err(problem) => failures.push(format!("{}/{name}: {problem}", category.name)),
+            }
+        }
+    }
+    (explained, failures)
 }
 
 /// Runs the selected scenarios of a folder and prints a table for each version. Returns the number

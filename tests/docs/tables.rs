@@ -39,6 +39,7 @@ pub const TABLES: &[Table] = &[
     ("mcp-tools", mcp_tools),
     ("options", options),
     ("plugins", plugins),
+    ("scheduler-plugins", ported_plugins),
     ("schemas", schemas),
     ("stories", stories),
     ("themes", themes),
@@ -172,7 +173,7 @@ fn versions() -> String {
 
 /// What is new in each version, the newest first.
 fn version_changes() -> String {
-    let registry = kubestep_plugins::registry().descriptors();
+    let registry = kubestep::plugins::registry().descriptors();
     let mut text = String::new();
     for version in KubeVersion::all().rev() {
         let Some(before) = version.before() else { continue };
@@ -206,7 +207,21 @@ fn gate_row(change: &GateChange) -> [String; 4] {
     [name, spec_text(change.from), spec_text(change.to), change.gate.effect().to_owned()]
 }
 
+/// The in-tree plugins and kubestep's own.
 fn plugins() -> String {
+    let in_tree = kubestep_plugins::registry().descriptors();
+    plugins_where(|name| in_tree.iter().any(|plugin| plugin.name == name), "##")
+}
+
+/// The plugins of the project scheduler-plugins.
+fn ported_plugins() -> String {
+    let ported = |name: &str| {
+        kubestep_scheduler_plugins::entries().any(|entry| entry.descriptor.name == name)
+    };
+    plugins_where(ported, "###")
+}
+
+fn plugins_where(is_meant: impl Fn(&str) -> bool, heading: &str) -> String {
     let all: Value = serde_json::from_str(&output("plugins -o json")).unwrap();
     let mut text = String::new();
     let summary = |plugin: &Value| {
@@ -220,14 +235,16 @@ fn plugins() -> String {
         let link = format!("[{name}](#{})", name.to_lowercase());
         [link, points.join(", "), default.to_owned(), weight, about]
     };
-    let plugins = all["plugins"].as_array().unwrap();
+    let plugins = all["plugins"].as_array().unwrap().iter();
+    let plugins: Vec<&Value> =
+        plugins.filter(|plugin| is_meant(plugin["name"].as_str().unwrap())).collect();
     let header = ["plugin", "extension points", "default", "weight", "what it decides"];
-    text.push_str(&rows(header, plugins.iter().map(summary)));
+    text.push_str(&rows(header, plugins.iter().copied().map(summary)));
     for plugin in plugins {
         let part = |name: &str| plugin[name].as_str().unwrap_or_default().to_owned();
         let _ = write!(
             text,
-            "\n## {}\n\n{}\n\n{}\n",
+            "\n{heading} {}\n\n{}\n\n{}\n",
             part("name"),
             part("explanation"),
             part("example")

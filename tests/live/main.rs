@@ -8,6 +8,7 @@
 )]
 
 mod attended;
+mod auxiliary;
 mod beside;
 mod consent;
 mod control_plane;
@@ -20,6 +21,7 @@ mod proxy;
 mod random;
 mod real;
 mod real_attended;
+mod real_bench;
 mod real_port;
 mod real_schedule;
 mod real_shadow;

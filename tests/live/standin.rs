@@ -33,6 +33,8 @@ pub struct Faults {
     pub expire_pages: usize,
     /// The accepted token; `None`: any.
     pub token: Option<String>,
+    /// Lists that it serves, by path; `None`: those of 1.36 without pod groups.
+    pub served: Option<fn(&str) -> bool>,
     /// The version that it reports; `None`: 1.36.
     pub version: Option<&'static str>,
     /// Connections are closed.
@@ -160,20 +162,31 @@ impl StandIn {
 
     /// Creates a lease of the control plane.
     pub fn put_lease(&self, name: &str, spec: Value) {
-        let list = "/apis/coordination.k8s.io/v1/leases";
-        let key = format!("kube-system/{name}");
         let metadata = json!({"name": name, "namespace": "kube-system"});
-        let mut state = self.state.lock().unwrap();
         let lease = json!({"metadata": metadata, "spec": spec});
-        state.objects.entry(list.to_owned()).or_default().insert(key, lease);
+        self.put_unread("/apis/coordination.k8s.io/v1/leases", lease);
+    }
+
+    /// Creates an object of a kind that no scheduler reads, by the path of its list.
+    pub fn put_unread(&self, list: &str, object: Value) {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let key = format!("{}/{}", text("namespace"), text("name"));
+        let mut state = self.state.lock().unwrap();
+        state.objects.entry(list.to_owned()).or_default().insert(key, object);
     }
 
     /// Creates or replaces an object; `object` contains `spec` and other fields besides the
     /// metadata.
-    pub fn put(&self, kind: Kind, name: &str, mut object: Value) {
+    pub fn put(&self, kind: Kind, name: &str, object: Value) {
+        self.put_in(kind, kinds::row(kind).unwrap().versions[0], name, object);
+    }
+
+    /// As [`StandIn::put`], in another API version.
+    pub fn put_in(&self, kind: Kind, version: &str, name: &str, mut object: Value) {
+        let path = kinds::row(kind).unwrap().path(version, None);
         let mut state = self.state.lock().unwrap();
         state.version += 1;
-        let (version, path) = (state.version, path(kind));
+        let version = state.version;
         let namespace = if kind.is_namespaced() { "default" } else { "" };
         object["metadata"]["name"] = name.into();
         object["metadata"]["namespace"] = namespace.into();
@@ -305,6 +318,7 @@ impl StandIn {
         if let Some(object) = writes::find(&state, &request.path) {
             return (200, object);
         }
+        let is_served = state.faults.served.unwrap_or(is_served);
         if !is_served(&request.path) && !state.objects.contains_key(&request.path) {
             return status(404, "the server could not find the requested resource");
         }

@@ -5,6 +5,10 @@ use std::process::Command;
 use std::sync::Arc;
 
 use kubestep_api::Kind;
+use kubestep_live::backoff::{Backoff, Pace};
+use kubestep_live::kinds;
+use kubestep_live::link::Link;
+use kubestep_live::list::Place;
 use serde_json::{Value, json};
 
 use crate::consent;
@@ -117,4 +121,95 @@ fn schedule_decides_as_the_server() {
     running.wait_for("1.36 emulating 1.35; the API server is v1.33.5-gke.1080000");
     running.wait_for("Kubernetes does not support kube-scheduler 1.36 with an API server of 1.33");
     assert_eq!(running.stop(), Some(0));
+}
+
+/// A kind, the only API version that a server has it in, an object, and a field of the shape that
+/// all are converted to.
+const OLDER: &[(Kind, &str, &str, &str)] = &[
+    (
+        Kind::ResourceSlice,
+        "v1alpha3",
+        r#"{"devices": [{"name": "d", "basic": {"capacity": {"memory": "5Gi"}}}]}"#,
+        "/spec/devices/0/capacity/memory/value",
+    ),
+    (
+        Kind::ResourceSlice,
+        "v1beta1",
+        r#"{"devices": [{"name": "d", "basic": {"capacity": {"memory": {"value": "5Gi"}}}}]}"#,
+        "/spec/devices/0/capacity/memory/value",
+    ),
+    (
+        Kind::ResourceClaim,
+        "v1beta2",
+        r#"{"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}"#,
+        "/spec/devices/requests/0/exactly/deviceClassName",
+    ),
+    (
+        Kind::ResourceClaimTemplate,
+        "v1beta1",
+        r#"{"spec": {"devices": {"requests": [{"name": "r", "deviceClassName": "gpu"}]}}}"#,
+        "/spec/spec/devices/requests/0/exactly/deviceClassName",
+    ),
+    (
+        Kind::DeviceTaintRule,
+        "v1alpha3",
+        r#"{"deviceSelector": {"driver": "d"}, "taint": {"key": "k", "effect": "NoSchedule"}}"#,
+        "/spec/deviceSelector/driver",
+    ),
+    (
+        Kind::DeviceTaintRule,
+        "v1",
+        r#"{"deviceSelector": {"driver": "d"}, "taint": {"key": "k", "effect": "NoSchedule"}}"#,
+        "/spec/deviceSelector/driver",
+    ),
+    (
+        Kind::Workload,
+        "v1alpha1",
+        r#"{"podGroups": [{"name": "g", "policy": {"gang": {"minCount": 3}}}]}"#,
+        "/spec/podGroupTemplates/0/schedulingPolicy/gang/minCount",
+    ),
+    (
+        Kind::PodGroup,
+        "v1beta1",
+        r#"{"workloadRef": {"workloadName": "w", "templateName": "t"}}"#,
+        "/spec/podGroupTemplateRef/workload/podGroupTemplateName",
+    ),
+    (Kind::PodGroup, "v1alpha3", r#"{"disruptionMode": {"all": {}}}"#, "/spec/disruptionMode"),
+];
+
+/// Lists of other API versions are looked for in order, and their objects converted.
+#[test]
+fn a_kind_is_listed_in_the_version_that_the_server_has() {
+    let runtime = kubestep_live::runtime::new().unwrap();
+    for (kind, version, spec, path) in OLDER {
+        let server = StandIn::start();
+        server.misbehave(|faults| faults.served = Some(|_| false));
+        let spec: Value = serde_json::from_str(spec).unwrap();
+        server.put_in(*kind, version, "a", json!({"spec": spec}));
+        let place = Place { row: kinds::row(*kind).unwrap(), namespace: None };
+        let listed = runtime.block_on(async {
+            let link = Link::new(server.target()).await.unwrap();
+            let mut backoff = Backoff::new(Pace::default(), "test");
+            place.list(&link, &mut backoff, 1).await.unwrap()
+        });
+        assert_eq!((listed.version, listed.unreadable), (*version, Vec::<String>::new()));
+        let [object] = listed.objects.as_slice() else { panic!("{kind} {version}") };
+        let json = object.to_json().unwrap();
+        assert!(
+            json.pointer(path).is_some_and(|field| !field.is_null()),
+            "{kind} {version}: {json}"
+        );
+        assert_eq!(object.metadata().name.as_str(), "a");
+    }
+}
+
+/// One object that cannot be read does not stop a run.
+#[test]
+fn a_shape_that_is_not_known_leaves_only_its_object_out() {
+    let server = cluster();
+    let unknown = json!({"spec": {"disruptionMode": ["later"]}});
+    server.put_in(Kind::PodGroup, "v1alpha3", "g", unknown);
+    let (told, notices) = said(&server, "run --feature-gates GenericWorkload=true");
+    assert!(told.contains(OLD), "{told}{notices}");
+    assert!(notices.contains("disruptionMode"), "{notices}");
 }

@@ -9,8 +9,8 @@ use kubestep_framework::record::CycleRecord;
 use kubestep_framework::status::Status;
 use kubestep_plugins::node_resources::fit;
 use kubestep_plugins::{
-    dynamic_resources, inter_pod_affinity, node_affinity, node_volume_limits, taint_toleration,
-    volume_binding, volume_restrictions, volume_zone,
+    dynamic_resources, inter_pod_affinity, node_affinity, node_ports, node_volume_limits,
+    pod_topology_spread, taint_toleration, volume_binding, volume_restrictions, volume_zone,
 };
 use kubestep_scheduler::what_if::Probe;
 
@@ -64,6 +64,15 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
         "InterPodAffinity" => {
             let found = state.read::<inter_pod_affinity::FilterState>()?;
             found.reasons(node.id).next().map(inter_pod_affinity::refusal)
+        }
+        "PodTopologySpread" => {
+            let found = state.read::<pod_topology_spread::FilterState>()?;
+            let refusals = pod_topology_spread::Refusals::new(plugin.into());
+            found.reasons(node.id).next().map(|(_, reason)| refusals.of(reason).clone())
+        }
+        "NodePorts" => {
+            let text = "node(s) didn't have free ports for the requested pod ports";
+            node_ports::taken(cx.pod, node).next().map(|_| Status::unschedulable(text))
         }
         "VolumeBinding" => {
             let found = volume_binding::rejections(&cx, state, object);

@@ -40,3 +40,23 @@ api_structs! {
         pub candidates: Vec<LeaseCandidate>,
     }
 }
+
+impl Leases {
+    /// The candidate that works under the lease of that name: its holder, or any if all candidates
+    /// have the same versions.
+    pub fn working_candidate(&self, lease: &str) -> Option<&LeaseCandidate> {
+        let holder = self.leases.iter().find(|one| one.metadata.name == lease);
+        let mut candidates = self.candidates.iter().filter(|one| one.spec.lease_name == lease);
+        let is_holder = |one: &&LeaseCandidate| {
+            holder.is_some_and(|lease| lease.spec.holder_identity == one.metadata.name.as_str())
+        };
+        if let Some(found) = candidates.clone().find(is_holder) {
+            return Some(found);
+        }
+        let versions = |one: &LeaseCandidate| {
+            (one.spec.binary_version.clone(), one.spec.emulation_version.clone())
+        };
+        let first = candidates.next()?;
+        candidates.all(|one| versions(one) == versions(first)).then_some(first)
+    }
+}

@@ -42,6 +42,8 @@ pub struct DecodeError {
     pub message: String,
     /// Line and column in the text, both from 1, where known.
     pub position: Option<(usize, usize)>,
+    /// The API version of the object, where known.
+    pub api_version: Symbol,
 }
 
 impl fmt::Display for DecodeError {
@@ -66,12 +68,24 @@ api_structs! {
 /// Decodes one object. `expected` is the kind to assume, as for the items of a `PodList`, which
 /// need not name it; without it the object must name its kind.
 pub fn decode(text: Text<'_>, expected: Option<Kind>) -> Result<Decoded, DecodeError> {
-    let types = match (header::scan(text), expected) {
+    decode_in(text, expected, Symbol::EMPTY)
+}
+
+/// As [`decode`], for an item of a list in `api_version`, which counts if the item names none.
+pub fn decode_in(
+    text: Text<'_>,
+    expected: Option<Kind>,
+    api_version: Symbol,
+) -> Result<Decoded, DecodeError> {
+    let mut types = match (header::scan(text), expected) {
         (Some(types), _) => types,
         // Items of a typed list rarely have a header; searching for one costs as much as decoding.
-        (None, Some(_)) => TypeMeta::default(),
-        (None, None) => types_of(text)?,
+        (None, Some(kind)) if !has_versions(kind) => TypeMeta::default(),
+        (None, _) => types_of(text)?,
     };
+    if types.api_version.is_empty() {
+        types.api_version = api_version;
+    }
     let kind = match (types.kind.as_str(), expected) {
         ("", Some(kind)) => kind,
         ("", None) => return Err(missing_kind(text)),
@@ -80,9 +94,22 @@ pub fn decode(text: Text<'_>, expected: Option<Kind>) -> Result<Decoded, DecodeE
             None => return Ok(Decoded::Unread(types.kind)),
         },
     };
-    let mut object = decode_kind(text, kind, &types.api_version)?;
+    let api_version = types.api_version;
+    let mut object = decode_kind(text, kind, &api_version)
+        .map_err(|error| DecodeError { api_version, ..error })?;
     object.compact();
     Ok(Decoded::Object(object))
+}
+
+/// Whether the shape of a kind depends on its API version.
+pub fn has_versions(kind: Kind) -> bool {
+    legacy::VERSIONS.iter().any(|(_, kinds)| kinds.contains(&kind))
+}
+
+/// The `apiVersion` that an object's text names; empty if it names none.
+pub fn api_version(text: Text<'_>) -> Symbol {
+    let types = header::scan(text).filter(|types| !types.api_version.is_empty());
+    types.or_else(|| types_of(text).ok()).unwrap_or_default().api_version
 }
 
 /// Decodes an item of a list of `kind`s in `api_version`, without looking for its header.
@@ -106,7 +133,8 @@ pub fn decode_leading(json: &str, expected: Option<Kind>) -> Option<(Decoded, us
             }
         },
     };
-    if legacy::is_legacy(kind, &types.api_version) {
+    let is_unclear = types.api_version.is_empty() && has_versions(kind);
+    if is_unclear || legacy::is_legacy(kind, &types.api_version) {
         return None;
     }
     let (mut object, length) = Object::read_leading(kind, json).ok()?;
@@ -154,7 +182,7 @@ pub fn from_value(kind: Kind, value: serde_json::Value) -> Result<Object, Decode
         object,
         path: field_path(&track.path()),
         message: error.to_string(),
-        position: None,
+        ..DecodeError::default()
     })
 }
 
@@ -196,6 +224,7 @@ fn missing_kind(text: Text<'_>) -> DecodeError {
         path: "kind".into(),
         message: "is missing, so nothing says what this object is".into(),
         position: Some((1, 1)),
+        ..DecodeError::default()
     }
 }
 

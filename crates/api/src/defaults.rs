@@ -55,7 +55,8 @@ pub fn apply(object: &mut Object) {
         | Object::CsiStorageCapacity(_)
         | Object::VolumeAttachment(_)
         | Object::DeviceClass(_)
-        | Object::DeviceTaintRule(_) => {}
+        | Object::DeviceTaintRule(_)
+        | Object::Custom(_) => {}
     }
 }
 

@@ -2,14 +2,13 @@
 
 use std::fmt;
 
+use crate::custom::{self, CustomKind, KindNames};
+
 /// One row of the table of kinds.
 struct Row {
     kind: Kind,
-    name: &'static str,
-    plural: &'static str,
+    names: KindNames,
     short: &'static str,
-    group: &'static str,
-    namespaced: bool,
 }
 
 macro_rules! kinds {
@@ -17,12 +16,31 @@ macro_rules! kinds {
         /// A kind of object that the scheduler reads.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs)]
-        pub enum Kind { $($kind),* }
+        pub enum Kind {
+            $($kind,)*
+            /// A custom kind that a plugin reads.
+            Custom(CustomKind),
+        }
 
-        /// In the order of the variants, so that a kind is its index.
         const TABLE: &[Row] = &[$(Row {
-            kind: Kind::$kind, name: $name, plural: $plural, short: $short, group: $group, namespaced: $namespaced,
+            kind: Kind::$kind,
+            names: KindNames { name: $name, plural: $plural, group: $group, namespaced: $namespaced },
+            short: $short,
         }),*];
+
+        impl Kind {
+            fn names(self) -> &'static KindNames {
+                match self {
+                    $(Kind::$kind => {
+                        const NAMES: KindNames = KindNames {
+                            name: $name, plural: $plural, group: $group, namespaced: $namespaced,
+                        };
+                        &NAMES
+                    })*
+                    Kind::Custom(kind) => kind.names(),
+                }
+            }
+        }
     };
 }
 
@@ -53,50 +71,57 @@ kinds! {
 }
 
 impl Kind {
-    /// All kinds, in the table's order.
+    /// All kinds but the custom ones, in the table's order.
     pub fn all() -> impl Iterator<Item = Kind> {
         TABLE.iter().map(|row| row.kind)
     }
 
-    fn row(self) -> &'static Row {
-        &TABLE[self as usize]
+    /// The custom kinds that plugins declared.
+    pub fn all_custom() -> impl Iterator<Item = Kind> {
+        custom::declared().into_iter().map(Kind::Custom)
     }
 
     /// The API's name, `Pod`.
     pub fn as_str(self) -> &'static str {
-        self.row().name
+        self.names().name
     }
 
     /// The plural as in URLs, `pods`.
     pub fn plural(self) -> &'static str {
-        self.row().plural
+        self.names().plural
     }
 
     /// The API group, "" for the core group.
     pub fn group(self) -> &'static str {
-        self.row().group
+        self.names().group
     }
 
     /// Whether the kind is namespaced.
     pub fn is_namespaced(self) -> bool {
-        self.row().namespaced
+        self.names().namespaced
     }
 
     /// The kind of an object with these `apiVersion` and `kind` fields. With an empty `apiVersion`
     /// the kind alone decides; a kind of that name in another group is not ours.
     pub fn of(api_version: &str, kind: &str) -> Option<Kind> {
-        let row = TABLE.iter().find(|row| row.name == kind)?;
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        (api_version.is_empty() || group == row.group).then_some(row.kind)
+        let is_meant = |names: &KindNames| {
+            names.name == kind && (api_version.is_empty() || group == names.group)
+        };
+        let row = TABLE.iter().find(|row| is_meant(&row.names)).map(|row| row.kind);
+        row.or_else(|| Kind::all_custom().find(|kind| is_meant(kind.names())))
     }
 
-    /// The kind by any name that a user types: `Pod`, `pods`, `po`, case-insensitive.
+    /// The kind by any name that a user types: `Pod`, `pods`, `po`, `widgets.example.com`,
+    /// case-insensitive.
     pub fn by_name(name: &str) -> Option<Kind> {
-        let is_named = |row: &&Row| {
-            let names = [row.name, row.plural, row.short];
+        let is_named = |names: &KindNames, short: &str| {
+            let names = [names.name, names.plural, short];
             names.iter().any(|known| !known.is_empty() && known.eq_ignore_ascii_case(name))
         };
-        TABLE.iter().find(is_named).map(|row| row.kind)
+        let row = TABLE.iter().find(|row| is_named(&row.names, row.short)).map(|row| row.kind);
+        let custom = |kind: &CustomKind| is_named(kind.names(), &kind.full_name());
+        row.or_else(|| custom::declared().into_iter().find(custom).map(Kind::Custom))
     }
 }
 
@@ -112,7 +137,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_its_own_row() {
-        assert!(Kind::all().all(|kind| kind.row().kind == kind));
+        assert!(Kind::all().all(|kind| Kind::by_name(kind.as_str()) == Some(kind)));
         assert_eq!(Kind::all().count(), 23);
     }
 

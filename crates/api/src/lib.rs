@@ -10,7 +10,9 @@
 mod macros;
 
 pub mod admission;
+pub mod controllers;
 pub mod coordination;
+pub mod custom;
 pub mod decode;
 pub mod defaults;
 pub mod glob;
@@ -36,7 +38,9 @@ pub mod words;
 pub mod workload;
 pub mod yaml;
 
+pub use controllers::*;
 pub use coordination::*;
+pub use custom::{Custom, CustomKind, CustomObject};
 pub use decode::{DecodeError, Decoded};
 pub use kind::Kind;
 pub use map::{Labels, ResourceList, SymbolMap};

@@ -12,22 +12,35 @@ macro_rules! object {
         /// An object of any kind that the scheduler reads. Cloning is cheap.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum Object { $($kind(Arc<api::$kind>)),* }
+        pub enum Object {
+            $($kind(Arc<api::$kind>),)*
+            /// Of a custom kind.
+            Custom(Arc<api::CustomObject>),
+        }
 
         impl Object {
             /// The kind.
             pub fn kind(&self) -> Kind {
-                match self { $(Object::$kind(_) => Kind::$kind),* }
+                match self {
+                    $(Object::$kind(_) => Kind::$kind,)*
+                    Object::Custom(object) => Kind::Custom(object.kind),
+                }
             }
 
             /// The object's metadata.
             pub fn metadata(&self) -> &ObjectMeta {
-                match self { $(Object::$kind(object) => &object.metadata),* }
+                match self {
+                    $(Object::$kind(object) => &object.metadata,)*
+                    Object::Custom(object) => &object.metadata,
+                }
             }
 
             /// The object's metadata, mutable; a shared object is copied first.
             pub fn metadata_mut(&mut self) -> &mut ObjectMeta {
-                match self { $(Object::$kind(object) => &mut Arc::make_mut(object).metadata),* }
+                match self {
+                    $(Object::$kind(object) => &mut Arc::make_mut(object).metadata,)*
+                    Object::Custom(object) => &mut Arc::make_mut(object).metadata,
+                }
             }
 
             /// Decodes an object of a known kind from any serde source.
@@ -36,7 +49,10 @@ macro_rules! object {
                 deserializer: D,
             ) -> Result<Object, D::Error> {
                 Ok(match kind {
-                    $(Kind::$kind => Object::$kind(Arc::new(serde::Deserialize::deserialize(deserializer)?))),*
+                    $(Kind::$kind => Object::$kind(Arc::new(serde::Deserialize::deserialize(deserializer)?)),)*
+                    Kind::Custom(kind) => {
+                        Object::Custom(Arc::new(api::CustomObject::deserialize(kind, deserializer)?))
+                    }
                 })
             }
 
@@ -48,12 +64,20 @@ macro_rules! object {
                         let (object, length) = leading_value::<api::$kind>(json)?;
                         Ok((object.into(), length))
                     })*
+                    Kind::Custom(kind) => {
+                        let (value, length) = leading_value::<serde_json::Value>(json)?;
+                        let object = api::CustomObject::deserialize(kind, value)?;
+                        Ok((Object::Custom(Arc::new(object)), length))
+                    }
                 }
             }
 
             /// The object as JSON, without `apiVersion` and `kind`.
             pub fn to_json(&self) -> serde_json::Result<serde_json::Value> {
-                match self { $(Object::$kind(object) => serde_json::to_value(&**object)),* }
+                match self {
+                    $(Object::$kind(object) => serde_json::to_value(&**object),)*
+                    Object::Custom(object) => serde_json::to_value(&**object),
+                }
             }
         }
 

@@ -207,6 +207,13 @@ pub struct Provisioning {
 }
 
 impl Provisioning {
+    /// With what a cluster has now in place of what it had; what came from files stays.
+    #[must_use]
+    pub fn with_cluster(self, cluster: Provisioning) -> Provisioning {
+        let Provisioning { instance_types, node_groups, .. } = self;
+        Provisioning { instance_types, node_groups, ..cluster }
+    }
+
     /// Adds what another input has.
     pub fn merge(&mut self, other: Provisioning) {
         self.node_pools.extend(other.node_pools);

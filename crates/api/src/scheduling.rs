@@ -1,4 +1,4 @@
-//! Pod groups and workloads (`scheduling.k8s.io`, v1alpha2 as in 1.36).
+//! Pod groups and workloads (`scheduling.k8s.io`, v1alpha2 as in 1.36, and what 1.37 added).
 
 use crate::intern::Symbol;
 use crate::macros::{api_structs, open_enum};
@@ -14,6 +14,7 @@ api_structs! {
 
     /// How the group is scheduled.
     pub struct PodGroupSpec {
+        pub parent_composite_pod_group_name: Option<Symbol>,
         pub pod_group_template_ref: Option<PodGroupTemplateReference>,
         pub scheduling_policy: PodGroupSchedulingPolicy,
         pub scheduling_constraints: Option<PodGroupSchedulingConstraints>,

@@ -13,7 +13,9 @@ use crate::remote::{Answer, Outgoing, Question, Remote, Written};
 use crate::schedulers::Schedulers;
 use kubestep_api::admission::identify;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Node, Object, ObjectKey, Pod, Provisioning, Time, defaults};
+use kubestep_api::{
+    ControllerReports, Kind, Node, Object, ObjectKey, Pod, Provisioning, Time, defaults,
+};
 use kubestep_framework::host::{ApiEvent, ExtenderCall};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
@@ -57,6 +59,8 @@ pub struct ApiServer {
     pub(super) schedulers: Arc<Schedulers>,
     /// Where new nodes come from.
     pub(super) provisioning: Arc<Provisioning>,
+    /// What controllers in front of the scheduler report.
+    pub(super) controllers: Arc<ControllerReports>,
 }
 
 impl ApiServer {

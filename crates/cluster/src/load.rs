@@ -14,8 +14,10 @@ pub fn load(world: &mut World, objects: impl IntoIterator<Item = Object>) -> Vec
     let mut objects: Vec<Object> = objects.into_iter().collect();
     let classes = priority_classes(&objects);
     let warnings = admit(&mut objects, &classes);
-    let (mut pending, settled): (Vec<Object>, Vec<Object>) =
+    let (mut pending, mut settled): (Vec<Object>, Vec<Object>) =
         objects.into_iter().partition(is_pending);
+    // Plugins know all objects of their own kinds when they see the first pod.
+    settled.sort_by_key(|object| !matches!(object, Object::Custom(_)));
     // A stable sort: pods created in the same second stay in order of appearance.
     pending.sort_by_key(|object| object.metadata().creation_timestamp);
     world.create_all(settled.into_iter().chain(pending));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::World;
-use kubestep_config::{FeatureGates, Overlay, ResolvedConfig, resolve_with};
+use kubestep_config::{FeatureGates, Overlay, ResolvedConfig, resolve_as};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::registry::Registry;
 
@@ -31,7 +31,8 @@ impl World {
         features: &FeatureGates,
     ) -> Result<(), String> {
         let descriptors = self.registry.descriptors();
-        let mut config = resolve_with(text, overlays, features, &descriptors)
+        let unknown = self.config.unknown;
+        let mut config = resolve_as(text, overlays, features, &descriptors, unknown)
             .map_err(|error| error.to_string())?;
         if let Some(percentage) = self.percentage_from_elsewhere() {
             config.percentage_of_nodes_to_score = percentage;

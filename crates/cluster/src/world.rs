@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, Provisioning, Time, defaults};
+use kubestep_api::{ControllerReports, Kind, Object, Provisioning, Time, defaults};
 use kubestep_config::{FeatureGates, ResolvedConfig};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
@@ -107,6 +107,16 @@ impl World {
         self.api.provisioning = provisioning.into();
     }
 
+    /// What controllers in front of the scheduler report.
+    pub fn controllers(&self) -> &Arc<ControllerReports> {
+        &self.api.controllers
+    }
+
+    /// Takes over what controllers in front of the scheduler report.
+    pub fn set_controllers(&mut self, reports: ControllerReports) {
+        self.api.controllers = reports.into();
+    }
+
     /// Creates an object, with the API's defaults. The clock advances by one millisecond before
     /// each pending pod.
     pub fn create(&mut self, mut object: Object) {
@@ -120,6 +130,18 @@ impl World {
     pub(super) fn create_all(&mut self, objects: impl Iterator<Item = Object>) {
         for object in objects {
             self.stamp(&object);
+            self.api.put(object);
+            self.deliver();
+        }
+        self.settle();
+    }
+
+    /// Creates objects that were admitted, in their order, with the API's defaults; one that exists
+    /// is replaced. The clock advances by a microsecond before each, so that pods keep their order.
+    pub fn receive(&mut self, objects: Vec<Object>) {
+        for mut object in objects {
+            defaults::apply(&mut object);
+            self.step_clock();
             self.api.put(object);
             self.deliver();
         }

@@ -9,6 +9,7 @@ use kubestep_api::intern::Symbol;
 use super::duration::Duration;
 use super::expand::{Points, expand, weigh};
 use super::features::FeatureGates;
+use super::opaque;
 use super::path::FieldPath;
 use super::points::{ExtensionPoint, PluginDescriptor};
 use super::problem::Problem;
@@ -142,6 +143,7 @@ impl Builder<'_> {
             self.check_arguments(*name)?;
         }
         let mut points = expand(&self.profile.plugins, self.registry, &self.path.field("plugins"))?;
+        opaque::settle(&mut points, self.registry);
         self.check_counts(&points)?;
         self.weigh(&mut points, ExtensionPoint::Score, "score plugins")?;
         self.weigh(&mut points, ExtensionPoint::PlacementScore, "placement score plugins")?;
@@ -149,6 +151,11 @@ impl Builder<'_> {
             scheduler_name: self.profile.scheduler_name,
             percentage_of_nodes_to_score: self.profile.percentage_of_nodes_to_score,
             points,
+            opaque: instances
+                .iter()
+                .copied()
+                .filter(|name| opaque::is_opaque(*name, self.registry))
+                .collect(),
             instances,
             args: self.arguments(),
         })
@@ -190,7 +197,7 @@ impl Builder<'_> {
     /// A profile needs one queue sort plugin, a bind plugin, and at most one placement generator.
     fn check_counts(&self, points: &Points) -> Result<(), Problem> {
         let name = self.profile.scheduler_name;
-        let count = |point: ExtensionPoint| points[point.index()].len();
+        let count = |point: ExtensionPoint| opaque::count(&points[point.index()], self.registry);
         let at = |point: ExtensionPoint| self.path.field("plugins").field(point.key());
         let sorters = count(ExtensionPoint::QueueSort);
         if sorters != 1 {

@@ -38,7 +38,7 @@ pub fn config(config: &ResolvedConfig, width: usize) -> String {
 }
 
 /// The plugins of a profile at each point, in their order, with weights (`×3`). `+` marks those
-/// that the point's own set enables, `!` those that it overrides.
+/// that the point's own set enables, `!` those that it overrides, `?` opaque ones.
 pub fn profile(profile: &ResolvedProfile, width: usize) -> String {
     let mut text = format!("Profile {}\n", profile.scheduler_name);
     let mut rows: Vec<Row> = Vec::new();
@@ -46,7 +46,11 @@ pub fn profile(profile: &ResolvedProfile, width: usize) -> String {
         rows.push(row("Nodes searched", [percentage(own)]));
     }
     for point in ExtensionPoint::ALL {
-        let items = profile.at(point).iter().map(|entry| plugin(entry, point)).collect();
+        let mark = |entry: &ResolvedPlugin| {
+            let mark = if profile.is_opaque(entry.name) { "?" } else { "" };
+            format!("{mark}{}", plugin(entry, point))
+        };
+        let items = profile.at(point).iter().map(mark).collect();
         rows.push(Row { label: point.name().to_owned(), items });
     }
     table(&mut text, &rows, width);

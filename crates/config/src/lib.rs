@@ -9,6 +9,7 @@
 //! - [`types`], [`args`]: the document after defaulting.
 //! - [`resolve`](fn@resolve): the entry point; its steps are [`load`] and [`build`].
 //! - [`profile`]: what the engine runs; [`describe`]: the same as text.
+//! - [`opaque`]: plugins that only a configuration knows.
 //! - [`rows`]: the same as rows, each with whether it differs from the default.
 //! - [`manual`]: the manual of each plugin, from its descriptor.
 //! - [`problem`]: the problems of a document, with line and column.
@@ -28,6 +29,7 @@ mod locate;
 pub mod manual;
 mod merge;
 pub mod node;
+pub mod opaque;
 pub mod overlay;
 pub mod path;
 pub mod points;
@@ -46,6 +48,7 @@ pub use argument_value::ArgumentValue;
 pub use decode::Decoded;
 pub use encode::{to_json, to_yaml};
 pub use features::{Feature, FeatureGateError, FeatureGates, GateSpec};
+pub use opaque::UnknownPlugins;
 pub use overlay::{Overlay, Switch};
 pub use path::FieldPath;
 pub use points::{
@@ -54,5 +57,7 @@ pub use points::{
 };
 pub use problem::{ConfigError, Location, Problem, Stage};
 pub use profile::{Origin, ProfileArgs, ResolvedPlugin, ResolvedProfile};
-pub use resolve::{ResolvedConfig, build, load, load_unvalidated, resolve, resolve_with};
+pub use resolve::{
+    ResolvedConfig, build, load, load_unvalidated, resolve, resolve_as, resolve_with,
+};
 pub use versions::KubeVersion;

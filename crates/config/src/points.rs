@@ -217,6 +217,8 @@ pub struct PluginDescriptor {
     pub args: Option<ArgsType>,
     /// Whether the default profile has it.
     pub default_profile: DefaultProfile,
+    /// Whether only the configuration knows it: it keeps its place in the profile and never runs.
+    pub is_opaque: bool,
     /// What versions of kube-scheduler changed about the plugin; the other fields are those of the
     /// newest version.
     pub history: &'static [PluginChange],
@@ -277,6 +279,7 @@ impl PluginDescriptor {
             signs: true,
             args: None,
             default_profile: DefaultProfile::Absent,
+            is_opaque: false,
             history: &[],
             doc: "",
             long_doc: "",

@@ -21,6 +21,8 @@ pub struct ResolvedProfile {
     /// Every plugin that must be built, in the order of the registry. A plugin may be built without
     /// running at any point; its cluster events still count.
     pub instances: Vec<Symbol>,
+    /// Those of them that are not part of this program; they keep their place and never run.
+    pub opaque: Vec<Symbol>,
     /// The arguments of the plugins.
     pub args: ProfileArgs,
 }
@@ -29,6 +31,11 @@ impl ResolvedProfile {
     /// The plugins that run at `point`, in order.
     pub fn at(&self, point: ExtensionPoint) -> &[ResolvedPlugin] {
         &self.points[point.index()]
+    }
+
+    /// Whether `plugin` is not part of this program.
+    pub fn is_opaque(&self, plugin: Symbol) -> bool {
+        self.opaque.contains(&plugin)
     }
 }
 

@@ -4,6 +4,7 @@ use super::construct;
 use super::decode::{Context, Decoded, decode};
 use super::defaults::{complete, document};
 use super::features::FeatureGates;
+use super::opaque::{self, UnknownPlugins};
 use super::overlay::Overlay;
 use super::points::{PluginDescriptor, in_version};
 use super::problem::{ConfigError, Problem, Stage};
@@ -17,8 +18,10 @@ use super::warnings;
 pub struct ResolvedConfig {
     /// The document with all defaults.
     pub document: KubeSchedulerConfiguration,
-    /// The plugins that it could name, as the version has them.
+    /// The plugins that it could name, as the version has them, and the opaque ones that it names.
     pub plugins: Vec<PluginDescriptor>,
+    /// What happens to plugins that are not part of this program.
+    pub unknown: UnknownPlugins,
     /// The version it was resolved for, with its feature gates.
     pub features: FeatureGates,
     /// The profiles, in the order of the document; the first one's order is the queue's.
@@ -84,17 +87,32 @@ pub fn resolve_with(
     features: &FeatureGates,
     registry: &[PluginDescriptor],
 ) -> Result<ResolvedConfig, ConfigError> {
+    resolve_as(text, overlays, features, registry, UnknownPlugins::Refuse)
+}
+
+/// The same; `unknown` says what happens to plugins that `registry` does not have.
+pub fn resolve_as(
+    text: Option<&str>,
+    overlays: Vec<Overlay>,
+    features: &FeatureGates,
+    registry: &[PluginDescriptor],
+    unknown: UnknownPlugins,
+) -> Result<ResolvedConfig, ConfigError> {
     let mut decoded = load(text, features, registry)?;
+    let mut plugins = in_version(registry, features);
+    if unknown == UnknownPlugins::Opaque {
+        plugins.extend(opaque::descriptors(&decoded.document, registry, features));
+    }
     for overlay in &overlays {
-        let plugins = in_version(registry, features);
         let changed = overlay.apply(&mut decoded.document, &plugins);
         changed.map_err(|problem| ConfigError::one(Stage::Validate, problem))?;
     }
     if !overlays.is_empty() {
         check(&decoded.document, features)?;
     }
-    let mut resolved =
-        build(decoded.document, features, registry).map_err(|error| error.located(text))?;
+    let built = build_of(decoded.document, features, plugins);
+    let mut resolved = built.map_err(|error| error.located(text))?;
+    resolved.unknown = unknown;
     resolved.warnings.splice(0..0, decoded.warnings);
     if let Some(text) = text {
         resolved.warnings.iter_mut().for_each(|warning| warning.locate(text));
@@ -146,7 +164,15 @@ pub fn build(
     features: &FeatureGates,
     registry: &[PluginDescriptor],
 ) -> Result<ResolvedConfig, ConfigError> {
-    let plugins = in_version(registry, features);
+    build_of(document, features, in_version(registry, features))
+}
+
+/// The same with the plugins that the document may name.
+fn build_of(
+    document: KubeSchedulerConfiguration,
+    features: &FeatureGates,
+    plugins: Vec<PluginDescriptor>,
+) -> Result<ResolvedConfig, ConfigError> {
     let profiles = construct::check_clients(&document.extenders)
         .and_then(|()| construct::profiles(&document, features, &plugins))
         .map_err(|problem| ConfigError::one(Stage::Build, problem))?;
@@ -160,6 +186,7 @@ pub fn build(
         parallelism: document.parallelism,
         warnings: warnings::find(&document, &plugins),
         plugins,
+        unknown: UnknownPlugins::Refuse,
         document,
         text: None,
         overlays: Vec::new(),

@@ -199,8 +199,8 @@ fn arguments(
 
 fn arguments_of(own: &PluginConfig, config: &ResolvedConfig) -> Vec<Row> {
     let Some(plugin) = find_plugin(&config.plugins, &own.name) else { return Vec::new() };
-    let Some(args) = plugin.args else { return Vec::new() };
     let given = own.args.as_ref().map(|args| args.encode());
+    let Some(args) = plugin.args else { return raw_arguments(plugin, given) };
     let usual = Some(args.default(&config.features).encode());
     let show = |fields: &Option<Node>, name: &str| match fields {
         Some(fields) => fields.get(name).map_or_else(|| "not set".to_owned(), compact),
@@ -217,6 +217,17 @@ fn arguments_of(own: &PluginConfig, config: &ResolvedConfig) -> Vec<Row> {
         Row::new(About::Argument(*plugin), &name, value, changed, &doc)
     };
     args.docs.iter().map(row).collect()
+}
+
+/// The arguments as written, of a plugin whose arguments are unknown.
+fn raw_arguments(plugin: &PluginDescriptor, given: Option<Node>) -> Vec<Row> {
+    let Some(Node::Map(fields)) = given else { return Vec::new() };
+    let fields = fields.into_iter().filter(|(name, _)| name != "apiVersion" && name != "kind");
+    let row = |(field, value): (String, Node)| {
+        let name = format!("{}.{field}", plugin.name);
+        Row::new(About::Argument(*plugin), &name, compact(&value), true, "As written.")
+    };
+    fields.map(row).collect()
 }
 
 fn extender(extender: &Extender) -> Vec<Row> {

@@ -3,6 +3,7 @@
 
 use super::construct::ignored_resources;
 use super::features::FeatureGates;
+use super::opaque;
 use super::path::FieldPath;
 use super::points::{ExtensionPoint, PluginDescriptor, find_plugin};
 use super::problem::Problem;
@@ -11,7 +12,7 @@ use super::types::{KubeSchedulerConfiguration, KubeSchedulerProfile, Plugin, Plu
 
 /// All warnings about `document`, profile by profile.
 pub fn find(document: &KubeSchedulerConfiguration, registry: &[PluginDescriptor]) -> Vec<Problem> {
-    let mut warnings = Vec::new();
+    let mut warnings = opaque::warnings(document, registry);
     for (i, profile) in document.profiles.iter().enumerate() {
         let path = FieldPath::root().field("profiles").index(i);
         let plugins = path.field("plugins");

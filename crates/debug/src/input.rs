@@ -73,6 +73,11 @@ pub trait Change: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether it sets the version of kube-scheduler or a feature gate.
+    fn sets_gates(&self) -> bool {
+        false
+    }
+
     /// Approximate memory that only this change holds once the cluster has changed further, in
     /// bytes.
     fn bytes(&self) -> usize {

@@ -82,6 +82,7 @@
 
 pub mod breakpoint;
 pub mod capacity;
+pub mod certainty;
 mod checkpoint;
 pub mod decision;
 pub mod diff;
@@ -91,9 +92,11 @@ pub mod fix;
 pub mod fork;
 pub mod frames;
 pub mod input;
+pub mod learned;
 pub mod ledger;
 pub mod margin;
 pub mod new_node;
+pub mod not_created;
 pub mod preview;
 pub mod session;
 pub mod timeline;

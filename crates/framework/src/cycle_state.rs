@@ -7,6 +7,7 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
+use crate::effects::{StateUpdate, WaitingRejection};
 use crate::pod::NamespacedName;
 use crate::record::intervention::FAULT;
 use crate::status::Status;
@@ -62,6 +63,10 @@ pub struct CycleState {
     pub binders_ignored: usize,
     /// Waiting pods, by UID, that a Permit plugin allows at once, with the plugin's name.
     pub allow_at_once: Vec<(Symbol, Symbol)>,
+    /// Waiting pods that a plugin rejects in Unreserve.
+    pub reject_at_once: Vec<WaitingRejection>,
+    /// Changes of their states that plugins request in PreFilter.
+    pub updates: Vec<StateUpdate>,
 }
 
 impl CycleState {

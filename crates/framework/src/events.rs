@@ -5,8 +5,8 @@
 
 use std::ops::BitOr;
 
-use kubestep_api::Object;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{CustomKind, Object};
 
 /// A set of actions, as bits in upstream's order from low to high.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -108,6 +108,8 @@ pub enum EventResource {
     DeviceClass,
     /// A pod group.
     PodGroup,
+    /// An object of a custom kind.
+    Custom(CustomKind),
     /// Any kind.
     Wildcard,
 }
@@ -131,6 +133,7 @@ impl EventResource {
             EventResource::ResourceSlice => "resource.k8s.io/ResourceSlice",
             EventResource::DeviceClass => "resource.k8s.io/DeviceClass",
             EventResource::PodGroup => "scheduling.k8s.io/PodGroup",
+            EventResource::Custom(kind) => kind.event(),
             EventResource::Wildcard => "*",
         }
     }

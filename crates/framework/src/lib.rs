@@ -17,8 +17,12 @@
 //! a [`status`]. What it computed in PreFilter it stores in the [`cycle_state`] until the cycle
 //! ends; what outlives a cycle is in [`shared`], where it can store a type of its own. With
 //! [`events`] it declares which changes of the cluster may make a rejected pod schedulable, and its
-//! queueing hint judges one such change. A [`registry`] names plugins and builds them;
-//! [`kubestep_config::args`] shows how arguments are declared.
+//! queueing hint judges one such change; by handling events ([`plugin::Plugin::handle_event`]) it keeps
+//! its state up to date. PreFilter and PostFilter request changes of the state as [`effects`]. Objects
+//! of custom resources come to it typed, if its package declares their kinds ([`api::custom`]); the
+//! package `kubestep-scheduler-plugins` does all of this. A [`registry`] names plugins and builds them;
+//! [`kubestep_config::args`] shows how arguments are declared. Both packages are here again as
+//! [`api`] and [`config`], so that a package of plugins depends on this one alone.
 //!
 //! # A plugin of your own
 //!
@@ -90,14 +94,21 @@
 //!
 //! With the feature `testing`, the module `testing` builds nodes, pods and small clusters.
 
+/// The Kubernetes objects, for packages of plugins that depend on the framework alone.
+pub use kubestep_api as api;
+/// Descriptors and arguments of plugins, likewise.
+pub use kubestep_config as config;
+
 pub mod cycle_state;
 pub mod dra;
+pub mod effects;
 pub mod events;
 pub mod extender;
 pub mod go_sort;
 pub mod host;
 pub mod node;
 pub mod objects;
+pub mod opaque;
 pub mod plugin;
 pub mod pod;
 pub mod pod_groups;

@@ -19,13 +19,16 @@
 use std::sync::Arc;
 
 use crate::cycle_state::CycleState;
+use crate::effects::Effects;
 use crate::events::{ClusterEvent, EventObjects, Hint, Registration};
 use crate::host::Host;
 use crate::node::{NodeId, NodeInfo};
 use crate::objects::Objects;
+use crate::opaque::ScoreBasis;
 use crate::pod::nominated::NominatedPods;
 use crate::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::pod_groups::placement::{Placement, Proposal};
+use crate::preemption::PreemptionRules;
 use crate::record::Candidate;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
@@ -193,6 +196,9 @@ pub struct Preemption {
     pub victims: Vec<Arc<PodInfo>>,
     /// The candidate as recorded.
     pub candidate: Candidate,
+    /// Whether the victims are evicted in the background of the cycle, if the gate
+    /// SchedulerAsyncPreemption is on.
+    pub is_asynchronous: bool,
 }
 
 /// PostFilter's answer.
@@ -208,6 +214,46 @@ pub struct PostFilterAnswer {
     pub dry_run: Option<Arc<NodeStatuses>>,
     /// The victims to evict.
     pub preemption: Option<Preemption>,
+    /// What else the scheduler does.
+    pub effects: Effects,
+}
+
+/// Why a plugin rejects a pod, in more detail than its reasons.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Explanation {
+    /// A short text, the same for all nodes that are rejected for the same reason.
+    pub gist: String,
+    /// The full text.
+    pub words: String,
+    /// How much is missing: from near 0 for a small amount to 1 for a whole requirement.
+    pub missing: f64,
+}
+
+impl Explanation {
+    /// An explanation of a whole requirement that is missing.
+    pub fn new(gist: &str, words: String) -> Explanation {
+        Explanation { gist: gist.to_owned(), words, missing: 1.0 }
+    }
+}
+
+/// The order of the active queue at some time.
+pub trait QueueOrder: Send + Sync {
+    /// Whether `a` comes before `b`.
+    fn less(&self, a: &QueuedPod, b: &QueuedPod) -> bool;
+}
+
+/// What a plugin sees when an object changed. The change is not yet in `objects`.
+pub struct HandlerContext<'a> {
+    /// All objects except nodes.
+    pub objects: &'a Objects,
+    /// The feature gates.
+    pub features: &'a FeatureGates,
+    /// What plugins store between cycles.
+    pub shared: &'a mut Shared,
+    /// The scheduler names of the profiles that have the plugin.
+    pub profiles: &'a [Symbol],
+    /// The time.
+    pub now: Time,
 }
 
 /// Permit's answer: Success, Wait with a timeout, or a failure.
@@ -265,6 +311,32 @@ pub trait Plugin: Send + Sync {
         true
     }
 
+    /// Whether [`Plugin::handle_event`] is called.
+    fn handles_events(&self) -> bool {
+        false
+    }
+
+    /// Called for each change of an object, before the queue: a place to keep a state up to date.
+    /// Like upstream's informers, it sees no pods that succeeded or failed. All objects that exist
+    /// when the plugin starts are reported as added.
+    fn handle_event(&self, _cx: &mut HandlerContext<'_>, _objects: &EventObjects) {}
+
+    /// Why [`Plugin::pre_filter`] rejected the pod, from what it computed; empty if its reasons say
+    /// it all.
+    fn explain_pre_filter(&self, _cx: &CycleContext<'_>, _state: &CycleState) -> Vec<Explanation> {
+        Vec::new()
+    }
+
+    /// Why [`Plugin::filter`] rejected `node`, likewise.
+    fn explain(
+        &self,
+        _cx: &CycleContext<'_>,
+        _state: &CycleState,
+        _node: &NodeInfo,
+    ) -> Vec<Explanation> {
+        Vec::new()
+    }
+
     /// PreEnqueue: whether the pod may enter the active queue.
     fn pre_enqueue(&self, _cx: &QueueContext<'_>, _pod: &PodInfo) -> Status {
         Status::SUCCESS
@@ -273,6 +345,13 @@ pub trait Plugin: Send + Sync {
     /// QueueSort: whether `a` comes before `b`.
     fn less(&self, _a: &QueuedPod, _b: &QueuedPod) -> bool {
         false
+    }
+
+    /// QueueSort, where the order depends on more than the two pods: the order as of now, which
+    /// takes the place of [`Plugin::less`]. Must be cheap, as it is called for each change of the
+    /// queue.
+    fn queue_order(&self, _cx: &QueueContext<'_>) -> Option<Arc<dyn QueueOrder>> {
+        None
     }
 
     /// The fields of `pod` that [`Plugin::filter`] looks at, if its answer about a node depends
@@ -335,6 +414,12 @@ pub trait Plugin: Send + Sync {
         None
     }
 
+    /// Whether nothing of the pod concerns the plugin, as its PreFilter found: Filter passes every
+    /// node, and every node scores 0, also after normalizing.
+    fn is_idle(&self, _state: &CycleState) -> bool {
+        false
+    }
+
     /// PostFilter: what could make the pod schedulable when no node is feasible.
     fn post_filter(
         &self,
@@ -344,9 +429,8 @@ pub trait Plugin: Send + Sync {
         PostFilterAnswer::default()
     }
 
-    /// Of a plugin that preempts at PostFilter: the number of candidates among `nodes` nodes with
-    /// which its search ends. `None`: it does not preempt.
-    fn preemption_candidates(&self, _nodes: usize) -> Option<usize> {
+    /// The rules of a plugin that preempts at PostFilter. `None`: it does not preempt.
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
         None
     }
 
@@ -379,6 +463,11 @@ pub trait Plugin: Send + Sync {
         _nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
         None
+    }
+
+    /// What the score of a node depends on, besides the pod and the node.
+    fn score_basis(&self) -> ScoreBasis {
+        ScoreBasis::default()
     }
 
     /// Normalize: brings all scores into 0 to 100. `nodes` is parallel to `scores`.

@@ -57,6 +57,20 @@ impl TieBreak {
     }
 }
 
+/// Of two positions in a binary heap, the first in the order parent, left, right.
+///
+/// While a heap is built, a child moves up only past a parent that is worse, and a right child only
+/// past a left one that is worse. So among equals the one higher up wins, or the one on the left.
+pub fn first_in_tree(a: usize, b: usize) -> usize {
+    // Counted from 1, the bits after the first are the path down from the root.
+    let (one, other) = (a + 1, b + 1);
+    let (depth, other_depth) = (one.ilog2(), other.ilog2());
+    let level = depth.min(other_depth);
+    let (above, other_above) = (one >> (depth - level), other >> (other_depth - level));
+    let is_first = (above, depth) < (other_above, other_depth);
+    if is_first { a } else { b }
+}
+
 /// The index below `count` for a number from [`TieBreak::chance`].
 pub fn place(chance: u64, count: usize) -> usize {
     let count = u64::try_from(count).unwrap_or(u64::MAX);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::auxiliary;
 use crate::failure::Failure;
 use crate::kinds::{self, Reader};
 use crate::list::Place;
@@ -23,6 +24,13 @@ impl Missing {
         matches!(self.failure, Failure::Absent(_))
     }
 
+    /// Whether it is the kind of a plugin, and forbidden. An API server forbids kinds that it does
+    /// not serve, too.
+    fn is_of_absent_plugin(&self) -> bool {
+        matches!(self.place.row.reader, Reader::Plugin(_))
+            && matches!(self.failure, Failure::Refused(_))
+    }
+
     /// `pods in shop`, `nodes`.
     pub fn what(&self) -> String {
         self.place.what()
@@ -39,8 +47,11 @@ impl Missing {
 }
 
 /// One sentence for each kind that may exist but could not be read. A kind that the server does not
-/// serve has no objects, so it is not reported.
+/// serve has no objects, so it is not reported; nor is the kind of a plugin that is forbidden, as
+/// most clusters do not have the plugin.
 pub fn notices(missing: &[Missing]) -> Vec<String> {
+    let missing: Vec<&Missing> =
+        missing.iter().filter(|missing| !missing.is_of_absent_plugin()).collect();
     let unknown = missing.iter().filter(|missing| !missing.is_absent());
     let mut notices: Vec<String> = unknown
         .map(|missing| {
@@ -86,7 +97,7 @@ const REVIEWS: &str = "\
 /// The smallest ClusterRole that can watch a cluster, as YAML.
 pub fn cluster_role(name: &str) -> String {
     let what = "# What kubestep reads from a cluster. No verb writes.";
-    role(name, what, &[EVENTS])
+    role(name, what, &[EVENTS]) + auxiliary::ROLE
 }
 
 /// The smallest ClusterRole that can schedule in a cluster, as YAML.
@@ -102,7 +113,7 @@ fn role(name: &str, what: &str, more: &[&str]) -> String {
          apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {name}\nrules:\n"
     );
     let mut groups: BTreeMap<&str, Vec<&'static kinds::ReadKind>> = BTreeMap::new();
-    for row in kinds::TABLE {
+    for row in kinds::all() {
         groups.entry(row.kind.group()).or_default().push(row);
     }
     for (group, rows) in groups {
@@ -111,6 +122,7 @@ fn role(name: &str, what: &str, more: &[&str]) -> String {
             let comment = match row.reader {
                 Reader::Scheduler => String::new(),
                 Reader::Gate(gate) => format!("  # only with the gate {gate}"),
+                Reader::Plugin(plugin) => format!("  # only with the plugin {plugin}"),
                 Reader::Debugger => format!("  # optional: without it, {}", row.without),
             };
             yaml += &format!("  - {}{comment}\n", row.kind.plural());
@@ -149,13 +161,18 @@ mod tests {
 
     #[test]
     fn the_role_allows_every_kind_and_no_write() {
+        kubestep_scheduler_plugins::declare_kinds();
         let role: serde_yaml::Value = kubestep_api::yaml::from_str(&cluster_role("x")).unwrap();
         let rules = role["rules"].as_sequence().unwrap();
         let mut resources = 0;
         for rule in rules {
-            assert_eq!(serde_yaml::to_string(&rule["verbs"]).unwrap(), "- list\n- watch\n");
+            let verbs = rule["verbs"].as_sequence().unwrap();
+            assert!(
+                verbs.iter().all(|verb| ["get", "list", "watch"].contains(&verb.as_str().unwrap()))
+            );
             resources += rule["resources"].as_sequence().unwrap().len();
         }
-        assert_eq!(resources, Kind::all().count() + 3, "all kinds, events and leases");
+        let kinds = Kind::all().chain(Kind::all_custom()).count();
+        assert_eq!(resources, kinds + 3 + 8, "kinds, events, leases, auxiliary");
     }
 }

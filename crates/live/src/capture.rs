@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::minimal;
 use crate::record::missing_kinds;
 use crate::snapshot::Snapshot;
-use kubestep_api::{Kind, Object};
+use kubestep_api::{Kind, Object, custom};
 use kubestep_output::clean::escape_json;
-use kubestep_source::{MissingKind, SNAPSHOT_FIELDS};
+use kubestep_source::{AUXILIARY_FIELD, MissingKind, SNAPSHOT_FIELDS};
 
 /// What is written in addition to the objects.
 #[derive(Clone, Debug, Default)]
@@ -55,18 +55,27 @@ pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<Stri
     for (kind, name) in SNAPSHOT_FIELDS {
         parts.push(list(name, snapshot, *kind)?);
     }
+    for kind in custom::declared() {
+        let (name, kind) = (kind.full_name(), Kind::Custom(kind));
+        if snapshot.of_kind(kind).next().is_some() {
+            parts.push(list(&name, snapshot, kind)?);
+        }
+    }
+    parts.push(lines(AUXILIARY_FIELD, &snapshot.auxiliary.objects()?));
     Ok(escape_json(format!("{{\n{}\n}}\n", parts.join(",\n"))))
 }
 
 fn list(name: &str, snapshot: &Snapshot, kind: Kind) -> serde_json::Result<String> {
-    let lines: Result<Vec<String>, _> = snapshot
-        .of_kind(kind)
-        .map(|object| serde_json::to_string(&minimal::json(object)?))
-        .collect();
-    let lines = lines?;
+    let objects: Result<Vec<Value>, _> = snapshot.of_kind(kind).map(minimal::json).collect();
+    Ok(lines(name, &objects?))
+}
+
+/// A field with one object a line.
+fn lines(name: &str, objects: &[Value]) -> String {
+    let lines: Vec<String> = objects.iter().map(Value::to_string).collect();
     let inside =
         if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join(",\n")) };
-    Ok(format!("\"{name}\": [{inside}]"))
+    format!("\"{name}\": [{inside}]")
 }
 
 /// The object with `apiVersion` and `kind`, as a document of its own.
@@ -98,6 +107,7 @@ mod tests {
 
     #[test]
     fn every_story_is_read_back_as_it_was() {
+        kubestep_scheduler_plugins::declare_kinds();
         for story in STORIES {
             let read =
                 kubestep_source::read_text(story.name, story.cluster.into(), &Filter::default());

@@ -1,14 +1,30 @@
 //! The wall clock, and the API server's clock as its `Date` headers report it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 
 use kubestep_api::Time;
+use kubestep_framework::stopwatch::Clock;
 
 /// Microseconds up to which two clocks count as equal: `Date` has whole seconds, and answers take
 /// time.
 const TOLERATED: i64 = 2_000_000;
+
+/// The computer's own clock, for measuring: nanoseconds since it was made.
+pub struct WallClock(Instant);
+
+impl Default for WallClock {
+    fn default() -> WallClock {
+        WallClock(Instant::now())
+    }
+}
+
+impl Clock for WallClock {
+    fn nanos(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
 
 /// The time by the local clock.
 pub fn local() -> Time {

@@ -1,7 +1,11 @@
 //! Compares the decisions of the cluster's own scheduler with those of the embedded one.
 
+use std::sync::Arc;
+
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ConditionStatus, Pod, Time};
+use kubestep_debug::learned::known::Known;
+use kubestep_debug::learned::{Learned, learn};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, VerdictId};
 
@@ -32,6 +36,8 @@ pub enum Verdict {
     Tie,
     /// Different decisions.
     Different,
+    /// Different decisions, and an opaque plugin of the profile can be the cause.
+    Opaque,
     /// The embedded scheduler has not tried the pod: it is gated, or waits for something.
     Untried,
     /// Not comparable: the two looked at other nodes, or at another state of the cluster.
@@ -55,6 +61,8 @@ pub struct Decision {
     pub verdict: Verdict,
     /// Where the difference lies, in terms of the embedded scheduler; empty if there is none.
     pub reason: String,
+    /// What opaque plugins must have said in the cluster's scheduler, if it rejected the pod.
+    pub learned: Option<Arc<Learned>>,
 }
 
 impl Verdict {
@@ -64,6 +72,7 @@ impl Verdict {
             Verdict::Same => "same",
             Verdict::Tie => "tie, other node",
             Verdict::Different => "different",
+            Verdict::Opaque => "opaque plugin",
             Verdict::Untried => "not tried here",
             Verdict::Incomparable => "not comparable",
         }
@@ -124,12 +133,39 @@ pub fn compare(ours: Option<&CycleRecord>, theirs: &ClusterDecision) -> (Verdict
     let Some(ours) = ours else {
         return (Verdict::Untried, "not tried here yet".into());
     };
-    match theirs {
+    let found = match theirs {
         ClusterDecision::Bound(node) => compare_binding(ours, *node),
         ClusterDecision::Rejected { message, nominated } => {
             compare_rejection(ours, message, *nominated)
         }
+    };
+    let differs = matches!(found.0, Verdict::Different | Verdict::Incomparable);
+    let cause = if differs { opaque_cause(ours, theirs) } else { None };
+    cause.map_or(found, |words| (Verdict::Opaque, words))
+}
+
+/// What opaque plugins must have said if the cluster's scheduler rejected the pod. `None` if the
+/// profile has none, or its message is another one.
+pub fn learned(ours: &CycleRecord, theirs: &ClusterDecision) -> Option<Learned> {
+    let ClusterDecision::Rejected { message, .. } = theirs else { return None };
+    learn(&Known::of_record(ours)?, message)
+}
+
+/// How an opaque plugin can have caused a difference. `None` if none can.
+fn opaque_cause(ours: &CycleRecord, theirs: &ClusterDecision) -> Option<String> {
+    if let Some(learned) = learned(ours, theirs) {
+        let explains = learned.is_spoken() && !learned.contradicts();
+        return explains.then(|| learned.lines().join("; "));
     }
+    let certainty = ours.certainty().filter(|certainty| !certainty.is_certain())?;
+    if let ClusterDecision::Bound(node) = theirs {
+        // An opaque plugin rejects nodes and scores them; it lets no node in.
+        let mut feasible = ours.feasible.iter().map(|slot| ours.nodes.name(*slot));
+        let passed = feasible.any(|name| name == *node) || passed_over(ours);
+        passed.then_some(())?;
+    }
+    let conditions: Vec<String> = certainty.conditions().collect();
+    Some(format!("ours stands {}", conditions.join("; ")))
 }
 
 fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {

@@ -1,14 +1,16 @@
 //! The stream of changes of a cluster: all kinds listed once, then every change in the order in
 //! which the server of its kind sent it, and notices about the connection.
 //!
-//! A separate thread waits for the network. Changes queue up without limit until they are taken, so
-//! a slow reader loses nothing.
+//! A separate thread waits for the network. Changes queue up until they are taken, so a slow reader
+//! loses nothing; one that does not read for hours calls [`Feed::keep_newest`].
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use futures::future::join_all;
+use hashbrown::HashSet;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::backoff::Pace;
@@ -67,6 +69,10 @@ pub enum Event {
 
 /// A cluster that is followed, until this is dropped.
 pub struct Feed {
+    /// Events that were taken out of `events` already; they come first.
+    kept: VecDeque<Event>,
+    /// Changes that were dropped since the last [`Feed::take_dropped`].
+    dropped: usize,
     events: UnboundedReceiver<Event>,
     link: Arc<Link>,
     outages: Arc<Mutex<Outages>>,
@@ -99,27 +105,55 @@ impl Feed {
         };
         let ((snapshot, link), _following) =
             runtime::begin("cluster", "following the cluster", follow)?;
-        Ok((snapshot, Feed { events: inbox, link, outages }))
+        let kept = VecDeque::new();
+        Ok((snapshot, Feed { kept, dropped: 0, events: inbox, link, outages }))
     }
 
     /// The next event, once there is one.
     pub async fn next(&mut self) -> Option<Event> {
-        self.events.recv().await
+        match self.kept.pop_front() {
+            Some(event) => Some(event),
+            None => self.events.recv().await,
+        }
     }
 
     /// The next event, for callers that wait for several things.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.events.poll_recv(cx)
+        match self.kept.pop_front() {
+            Some(event) => Poll::Ready(Some(event)),
+            None => self.events.poll_recv(cx),
+        }
     }
 
     /// The next event, if there is one already.
     pub fn try_next(&mut self) -> Option<Event> {
-        self.events.try_recv().ok()
+        self.kept.pop_front().or_else(|| self.events.try_recv().ok())
     }
 
     /// How many events are queued.
     pub fn waiting(&self) -> usize {
-        self.events.len()
+        self.kept.len() + self.events.len()
+    }
+
+    /// If more than `limit` events are queued, drops all but the last change of each object.
+    /// The memory of the queue is then that of the objects that changed, however long nothing is
+    /// taken.
+    pub fn keep_newest(&mut self, limit: usize) {
+        // The next time only once as many have queued up again.
+        if self.events.len() <= limit {
+            return;
+        }
+        while let Ok(event) = self.events.try_recv() {
+            self.kept.push_back(event);
+        }
+        let before = self.kept.len();
+        self.kept = newest(std::mem::take(&mut self.kept));
+        self.dropped += before - self.kept.len();
+    }
+
+    /// How many changes [`Feed::keep_newest`] has dropped since the last call.
+    pub fn take_dropped(&mut self) -> usize {
+        std::mem::take(&mut self.dropped)
     }
 
     /// Whether a kind that decisions depend on cannot be followed now.
@@ -136,6 +170,22 @@ impl Feed {
     pub fn link(&self) -> &Arc<Link> {
         &self.link
     }
+}
+
+/// The last change of each object, and each notice once, in the order of those that are left.
+fn newest(events: VecDeque<Event>) -> VecDeque<Event> {
+    let (mut places, mut notices) = (HashSet::new(), HashSet::new());
+    let mut left = VecDeque::new();
+    for event in events.into_iter().rev() {
+        let is_new = match &event {
+            Event::Delta(delta) => places.insert(delta.place()),
+            Event::Notice(notice) => notices.insert(notice.text.clone()),
+        };
+        if is_new {
+            left.push_front(event);
+        }
+    }
+    left
 }
 
 fn lock(outages: &Mutex<Outages>) -> MutexGuard<'_, Outages> {
@@ -238,5 +288,27 @@ impl FeedSender {
     fn send(&self, event: Event) {
         // The receiver may have been dropped.
         let _sent = self.events.send(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_framework::testing::{node, pod};
+
+    #[test]
+    fn only_the_last_change_of_each_object_is_left() {
+        let put = |object: Object| Event::Delta(Delta::Put(object));
+        let web: Object = pod("web").into();
+        let key = NamespacedName::of(&web);
+        let bound: Object = pod("web").on("n").into();
+        let gone = Event::Delta(Delta::Delete { kind: Kind::Pod, key });
+        let notice = |text: &str| Event::Notice(Notice { serious: true, text: text.into() });
+        let node = || put(node("n").into());
+        let (first, again) = (put(web), put(bound));
+        let events = [notice("a"), first.clone(), node(), gone.clone(), notice("a"), again.clone()];
+        let left = newest(events.into());
+        assert_eq!(left, [node(), notice("a"), again]);
+        assert_eq!(newest([first, node(), gone.clone()].into()), [node(), gone]);
     }
 }

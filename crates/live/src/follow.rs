@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::feed::{Delta, Event, Feed, Notice};
-use crate::leases::LeaseReader;
 use crate::outage::Outage;
+use crate::periodic::Periodic;
 use crate::shadow::Shadow;
-use kubestep_api::{Kind, Object, Time};
+use kubestep_api::{Kind, Leases, Object, Provisioning, Time};
 use kubestep_cluster::World;
 use kubestep_cluster::schedulers::{PodReports, Schedulers};
 use kubestep_debug::edit::EditError;
 use kubestep_debug::{Change, Input, Session};
-use kubestep_source::Filter;
+use kubestep_source::{Auxiliary, Filter};
 
 /// Events applied in one batch.
 const BATCH: usize = 2_000;
+/// Queued events from which older versions of objects are dropped while nothing is applied.
+const QUEUED: usize = 50_000;
 /// How often the connection is checked, and decisions that the cluster's scheduler did not share.
 const CHECK: Duration = Duration::from_secs(1);
 
@@ -31,7 +33,8 @@ pub struct Following {
     told_skew: bool,
     /// What shows whether the cluster's own schedulers are at work.
     reports: PodReports,
-    leases: Option<LeaseReader>,
+    leases: Option<(Periodic<Leases>, Leases)>,
+    auxiliary: Option<Periodic<Auxiliary>>,
 }
 
 impl Following {
@@ -48,13 +51,19 @@ impl Following {
             told_skew: false,
             reports: PodReports::default(),
             leases: None,
+            auxiliary: None,
         }
     }
 
     /// Also observes whether the cluster's own schedulers are at work; `reports` are of the listed
     /// pods.
-    pub fn observe_schedulers(&mut self, reports: PodReports, leases: LeaseReader) {
-        (self.reports, self.leases) = (reports, Some(leases));
+    pub fn observe_schedulers(&mut self, reports: PodReports, leases: Periodic<Leases>) {
+        (self.reports, self.leases) = (reports, Some((leases, Leases::default())));
+    }
+
+    /// Also reads the objects that no scheduler reads, but that help to explain.
+    pub fn read_auxiliary(&mut self, auxiliary: Periodic<Auxiliary>) {
+        self.auxiliary = Some(auxiliary);
     }
 
     /// The shadow scheduler.
@@ -96,6 +105,7 @@ impl Following {
     /// Applies `first` and everything that has queued up behind it. Returns the notices to show.
     pub fn take(&mut self, session: &mut Session, first: Event) -> Vec<Notice> {
         let mut notices = self.skew_notice();
+        notices.extend(self.dropped_notice());
         let mut deltas = Vec::new();
         let mut next = Some(first);
         let mut left = BATCH;
@@ -144,7 +154,17 @@ impl Following {
             let now = self.now();
             self.shadow.tick(session, now);
             self.look_at_schedulers(session, now);
+            self.look_at_auxiliary(session);
+        } else {
+            self.stand_by();
         }
+    }
+
+    /// While nothing is applied, because it is frozen or another branch is shown: keeps the queue
+    /// from growing without limit. Returns when to call it next.
+    pub fn stand_by(&mut self) -> Duration {
+        self.feed.keep_newest(QUEUED);
+        CHECK
     }
 
     fn see(&mut self, delta: &Delta) {
@@ -156,14 +176,40 @@ impl Following {
     }
 
     /// Takes a change of the cluster's schedulers into the session.
-    fn look_at_schedulers(&self, session: &mut Session, now: Time) {
-        let Some(leases) = &self.leases else { return };
-        let leases = leases.latest().unwrap_or_default();
-        let schedulers = Schedulers::new(&leases, &self.reports, now);
+    fn look_at_schedulers(&mut self, session: &mut Session, now: Time) {
+        let Some((reader, leases)) = &mut self.leases else { return };
+        if let Some(new) = reader.take() {
+            *leases = new;
+        }
+        let schedulers = Schedulers::new(leases, &self.reports, now);
         if !schedulers.says_the_same(session.world().schedulers()) {
             // This cannot fail.
             let _ = session.apply_beside(Input::Change(Arc::new(Observed(schedulers))));
         }
+    }
+
+    /// Takes what was read of the objects that help to explain into the session.
+    fn look_at_auxiliary(&self, session: &mut Session) {
+        let new = self.auxiliary.as_ref().and_then(Periodic::take);
+        let Some(new) = new else { return };
+        let world = session.world();
+        let provisioning = Provisioning::clone(world.provisioning()).with_cluster(new.provisioning);
+        let new = Auxiliary { provisioning, ..new };
+        if new.provisioning != **world.provisioning() || new.controllers != **world.controllers() {
+            // This cannot fail.
+            let _ = session.apply_beside(Input::Change(Arc::new(Explaining(new))));
+        }
+    }
+
+    fn dropped_notice(&mut self) -> Option<Notice> {
+        let dropped = self.feed.take_dropped();
+        let text = || {
+            format!(
+                "{dropped} older versions of objects were dropped from the queue: their decisions \
+                 are not compared"
+            )
+        };
+        (dropped > 0).then(|| Notice { serious: false, text: text() })
     }
 
     fn skew_notice(&mut self) -> Vec<Notice> {
@@ -189,6 +235,26 @@ impl Change for Observed {
 
     fn apply(&self, world: &mut World) -> Result<(), EditError> {
         world.set_schedulers(self.0.clone());
+        Ok(())
+    }
+}
+
+/// Another state of the objects that help to explain.
+#[derive(Debug)]
+struct Explaining(Auxiliary);
+
+impl Change for Explaining {
+    fn words(&self) -> String {
+        "controllers report something new".to_owned()
+    }
+
+    fn cannot_fail(&self) -> bool {
+        true
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
+        world.set_provisioning(self.0.provisioning.clone());
+        world.set_controllers(self.0.controllers.clone());
         Ok(())
     }
 }

@@ -2,7 +2,9 @@
 //! and what is uncertain without it. Requests, roles, captures and notices are all derived from
 //! this table.
 
-use kubestep_api::Kind;
+use std::sync::{Mutex, PoisonError};
+
+use kubestep_api::{Kind, custom};
 
 /// Who needs a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,13 +13,15 @@ pub enum Reader {
     Scheduler,
     /// kube-scheduler watches it only with a feature gate that is off by default.
     Gate(&'static str),
+    /// A plugin of this name reads it; kube-scheduler itself does not have the plugin.
+    Plugin(&'static str),
     /// Only the debugger: to apply the defaults that an API server applies when objects are
     /// created.
     Debugger,
 }
 
 /// A kind to be read.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ReadKind {
     /// The kind.
     pub kind: Kind,
@@ -34,9 +38,11 @@ pub struct ReadKind {
 }
 
 const V1: &[&str] = &["v1"];
-const DEVICES: &[&str] = &["v1", "v1beta2", "v1beta1"];
-const RULES: &[&str] = &["v1beta2", "v1alpha3"];
-const GROUPS: &[&str] = &["v1alpha2"];
+const DEVICES: &[&str] = &["v1", "v1beta2", "v1beta1", "v1alpha3"];
+const RULES: &[&str] = &["v1", "v1beta2", "v1alpha3"];
+// No server has both of the first two: 1.37 removed the first.
+const GROUPS: &[&str] = &["v1alpha2", "v1beta1", "v1alpha3"];
+const WORKLOADS: &[&str] = &["v1alpha2", "v1beta1", "v1alpha3", "v1alpha1"];
 
 const NOT_ENDED: &str = "status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
 
@@ -61,7 +67,7 @@ macro_rules! table {
 
 use Reader::{Debugger, Gate, Scheduler};
 
-/// All kinds; a kind comes after those it refers to.
+/// All kinds that kube-scheduler and the debugger read; a kind comes after those it refers to.
 pub const TABLE: &[ReadKind] = table! {
     Namespace V1 Scheduler, "namespace selectors of pod affinity match nothing";
     PriorityClass V1 Debugger, "pods that you add get priority 0";
@@ -83,14 +89,36 @@ pub const TABLE: &[ReadKind] = table! {
     DeviceTaintRule RULES Gate("DRADeviceTaintRules"), "taints from rules are ignored";
     ResourceClaimTemplate DEVICES Debugger, "no resource claims are created for pods that you add";
     ResourceClaim DEVICES Scheduler, "pods with resource claims appear unschedulable";
-    Workload GROUPS Debugger, "templates of pod groups cannot be shown";
+    Workload WORKLOADS Debugger, "templates of pod groups cannot be shown";
     PodGroup GROUPS Gate("GenericWorkload"), "pods of groups wait for a missing group";
     Pod V1 Scheduler, "nodes appear empty and no pod is pending";
 };
 
+/// All kinds, also those that plugins declared. Pods are last.
+pub fn all() -> &'static [ReadKind] {
+    static ALL: Mutex<&[ReadKind]> = Mutex::new(&[]);
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let declared = custom::declared();
+    // Anew only after a kind was declared, which happens before the first call.
+    if all.len() != TABLE.len() + declared.len() {
+        let custom = declared.into_iter().map(|kind| ReadKind {
+            kind: Kind::Custom(kind),
+            versions: kind.versions(),
+            reader: Reader::Plugin(kind.plugin()),
+            selector: "",
+            without: kind.without(),
+        });
+        let is_pod = |row: &&ReadKind| row.kind == Kind::Pod;
+        let others = TABLE.iter().filter(|row| !is_pod(row)).copied();
+        *all =
+            Vec::leak(others.chain(custom).chain(TABLE.iter().filter(is_pod).copied()).collect());
+    }
+    *all
+}
+
 /// The row of a kind.
 pub fn row(kind: Kind) -> Option<&'static ReadKind> {
-    TABLE.iter().find(|row| row.kind == kind)
+    all().iter().find(|row| row.kind == kind)
 }
 
 impl ReadKind {

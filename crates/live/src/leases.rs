@@ -1,17 +1,15 @@
 //! The leases of a cluster's components and their candidates: read once, or again and again while
 //! the cluster is followed. Leases of nodes are left out, which are many.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kubestep_api::{LeaseCandidate, Leases};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::time::sleep;
 
 use crate::failure::Failure;
 use crate::link::{Link, Target};
-use crate::runtime;
+use crate::periodic::Periodic;
 
 /// All leases, except those of nodes, which have a namespace of their own.
 const LEASES: &str = "/apis/coordination.k8s.io/v1/leases\
@@ -56,33 +54,8 @@ async fn list<T: DeserializeOwned>(link: &Link, path: &str) -> Result<Vec<T>, Fa
     list.map(|list| list.items).map_err(|error| Failure::Malformed(error.to_string()))
 }
 
-/// The leases of a cluster that is followed, until this is dropped.
-pub struct LeaseReader {
-    latest: Arc<Mutex<Option<Leases>>>,
-}
-
-impl LeaseReader {
-    /// Reads the leases in a thread of their own; without one, they stay unknown.
-    pub fn start(target: Target) -> LeaseReader {
-        let latest: Arc<Mutex<Option<Leases>>> = Arc::default();
-        let shared = Arc::downgrade(&latest);
-        let work = move || async move {
-            let Ok(link) = Link::new(target).await else { return };
-            while shared.strong_count() > 0 {
-                let leases = read(&link).await;
-                if let Some(latest) = shared.upgrade() {
-                    *latest.lock().unwrap_or_else(PoisonError::into_inner) = leases;
-                }
-                sleep(EVERY).await;
-            }
-        };
-        // The leases are not needed to follow the cluster.
-        let _thread = runtime::spawn("leases", work);
-        LeaseReader { latest }
-    }
-
-    /// The leases as they were read last.
-    pub fn latest(&self) -> Option<Leases> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
+/// The leases of a cluster that is followed. Those that cannot be read any more count as unknown.
+pub fn follow(target: Target) -> Periodic<Leases> {
+    let latest = async |link: &Link| Some(read(link).await.unwrap_or_default());
+    Periodic::start("leases", target, EVERY, latest)
 }

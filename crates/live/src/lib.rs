@@ -14,12 +14,14 @@
 //!
 //! None of these can write to a cluster: [`link::Link`] only sends GET. [`scheduling`] runs the
 //! embedded scheduler as a real one: its changes come from the same [`feed`], and its writes go out
-//! through [`mod@write`], the only module that writes. A binding is confirmed by an event of a
+//! through [`mod@write`]; only that module and [`mod@bench`], which runs benchmarks, write. A binding is confirmed by an event of a
 //! watch, not by the answer to the write. [`serve`] provides health and metrics over HTTP, and
 //! authenticates its callers with reviews, which the API server does not store.
 
 pub mod access;
+pub mod auxiliary;
 pub mod backoff;
+pub mod bench;
 pub mod capture;
 pub mod clock;
 pub mod compare;
@@ -38,6 +40,7 @@ pub mod list;
 pub mod metrics;
 pub mod minimal;
 pub mod outage;
+pub mod periodic;
 mod proxy;
 pub mod record;
 pub mod redact;

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::kinds::ReadKind;
 use crate::link::Link;
 use kubestep_api::decode::decode_item;
-use kubestep_api::{Object, admission};
+use kubestep_api::{Kind, Object, admission};
 
 /// Objects per page.
 const PAGE: usize = 500;
@@ -62,10 +62,13 @@ struct ListMeta {
 impl Place {
     /// `pods in shop`, `nodes`.
     pub fn what(&self) -> String {
-        let plural = self.row.kind.plural();
+        let plural = match self.row.kind {
+            Kind::Custom(kind) => kind.full_name(),
+            kind => kind.plural().to_owned(),
+        };
         match &self.namespace {
             Some(namespace) => format!("{plural} in {namespace}"),
-            None => plural.to_owned(),
+            None => plural,
         }
     }
 

@@ -8,8 +8,9 @@ use kubestep_api::{Kind, Object};
 
 /// The annotations that the scheduler and its plugins read: those of the volume binder, the old
 /// annotation for a storage class, plugins migrated to CSI, claims created for extended resources.
-/// The last one is written by provisioners and read by the simulated provisioner.
-const READ: [&str; 7] = [
+/// Provisioners write the seventh, which the simulated provisioner reads; the rest is for plugins of
+/// the project scheduler-plugins.
+const READ: [&str; 10] = [
     "volume.kubernetes.io/selected-node",
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",
@@ -17,6 +18,9 @@ const READ: [&str; 7] = [
     "storage.alpha.kubernetes.io/migrated-plugins",
     "resource.kubernetes.io/extended-resource-claim",
     "pv.kubernetes.io/provisioned-by",
+    "preemption-toleration.scheduling.x-k8s.io/minimum-preemptable-priority",
+    "preemption-toleration.scheduling.x-k8s.io/toleration-seconds",
+    "topology.node.k8s.io/fingerprint",
 ];
 
 /// Paths of lists of device configurations.

@@ -28,10 +28,14 @@ impl Compared {
     /// How the two compare, and the difference or the reason why they cannot be compared.
     pub fn verdict(&self) -> (Verdict, &str) {
         match self.decision.verdict {
-            Verdict::Different | Verdict::Tie | Verdict::Untried if self.is_earlier => (
-                Verdict::Incomparable,
-                "decided before the recording began, on a state that it does not contain",
-            ),
+            Verdict::Different | Verdict::Opaque | Verdict::Tie | Verdict::Untried
+                if self.is_earlier =>
+            {
+                (
+                    Verdict::Incomparable,
+                    "decided before the recording began, on a state that it does not contain",
+                )
+            }
             verdict => (verdict, &self.decision.reason),
         }
     }

@@ -256,6 +256,7 @@ impl Shadow {
         if let Some(cycle) = cycle {
             self.compared.insert(uid, cycle);
         }
+        let learned = ours.and_then(|ours| compare::learned(ours, theirs));
         self.decisions.push(Arc::new(Decision {
             time: self.now,
             pod: key,
@@ -264,6 +265,7 @@ impl Shadow {
             theirs: theirs.words(),
             verdict,
             reason,
+            learned: learned.map(Arc::new),
         }));
         if self.remembers_all {
             return;

@@ -10,6 +10,7 @@ use crate::kinds;
 use crate::link::{Link, LinkError};
 use crate::list::{Listed, Place, TRIES};
 use kubestep_api::{Kind, Leases, Object, Time};
+use kubestep_source::Auxiliary;
 
 /// What part of a cluster to read.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +42,8 @@ pub struct Snapshot {
     pub missing: Vec<Missing>,
     /// The leases, if they were read.
     pub leases: Option<Leases>,
+    /// The objects that no scheduler reads, but that help to explain.
+    pub auxiliary: Auxiliary,
     /// Warnings about the connection, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -55,7 +58,7 @@ impl Scope {
     /// All lists to request.
     pub fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
-        for row in kinds::TABLE {
+        for row in kinds::all() {
             if !row.kind.is_namespaced() || self.namespaces.is_empty() {
                 places.push(Place { row, namespace: None });
                 continue;
@@ -98,7 +101,7 @@ impl Snapshot {
     /// Objects that already exist, as if a server had listed them.
     pub fn of_objects(objects: impl IntoIterator<Item = Object>) -> Snapshot {
         let part = |row| Part { place: Place { row, namespace: None }, listed: Listed::default() };
-        let mut parts: Vec<Part> = kinds::TABLE.iter().map(part).collect();
+        let mut parts: Vec<Part> = kinds::all().iter().map(part).collect();
         for object in objects {
             let kind = object.kind();
             if let Some(part) = parts.iter_mut().find(|part| part.place.row.kind == kind) {

@@ -21,6 +21,8 @@ use kubestep_framework::events::{
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{Plugin, PostFilterAnswer, PostFilterContext, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::preemption::PreemptionRules;
+use kubestep_framework::preemption::enough::EnoughCandidates;
 use kubestep_framework::preemption::evaluator;
 use kubestep_framework::preemption::executor::is_preempting;
 use kubestep_framework::registry::Built;
@@ -63,31 +65,15 @@ arguments! {
 }
 
 impl DefaultPreemptionArgs {
-    /// How many candidates among `nodes` nodes are enough.
-    fn candidates(&self, nodes: usize) -> usize {
-        // Upstream computes in 32 bits and lets them wrap.
-        let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
-        let share = nodes.wrapping_mul(self.min_candidate_nodes_percentage) / 100;
-        let wanted = share.max(self.min_candidate_nodes_absolute).min(nodes);
-        usize::try_from(wanted).unwrap_or(0)
+    fn enough(&self) -> EnoughCandidates {
+        let percentage = self.min_candidate_nodes_percentage;
+        EnoughCandidates { percentage, absolute: self.min_candidate_nodes_absolute }
     }
 }
 
 impl Arguments for DefaultPreemptionArgs {
     fn validate(&self, found: &mut Findings, path: &FieldPath, _: &FeatureGates) {
-        let (relative, absolute) =
-            (self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute);
-        let relative_path = path.field("minCandidateNodesPercentage");
-        let absolute_path = path.field("minCandidateNodesAbsolute");
-        found.percent(&relative_path, relative);
-        if absolute < 0 {
-            found.invalid(&absolute_path, absolute, "not in valid range [0, inf)");
-        }
-        if relative == 0 && absolute == 0 {
-            let same = |other: &str| format!("cannot be zero at the same time as {other}");
-            found.invalid(&relative_path, 0, &same("minCandidateNodesAbsolute"));
-            found.invalid(&absolute_path, 0, &same("minCandidateNodesPercentage"));
-        }
+        self.enough().validate(found, path);
     }
 }
 
@@ -128,8 +114,8 @@ impl Plugin for DefaultPreemption {
         Ok(Hint::Skip)
     }
 
-    fn preemption_candidates(&self, nodes: usize) -> Option<usize> {
-        Some(self.args.candidates(nodes))
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
+        Some(self)
     }
 
     /// A preemptor stays out of the queue while its preemption is in progress.
@@ -164,6 +150,20 @@ impl Plugin for DefaultPreemption {
         }
         let status = Status::new(answer.status.code(), &format!("preemption: {message}"));
         PostFilterAnswer { status, ..answer }
+    }
+}
+
+impl PreemptionRules for DefaultPreemption {
+    fn plugin(&self) -> Symbol {
+        NAME.into()
+    }
+
+    fn candidates(&self, nodes: usize) -> usize {
+        self.args.enough().of(nodes)
+    }
+
+    fn is_asynchronous(&self) -> bool {
+        true
     }
 }
 
@@ -396,7 +396,7 @@ mod tests {
                 min_candidate_nodes_percentage: percentage,
                 min_candidate_nodes_absolute: absolute,
             };
-            args.candidates(nodes)
+            args.enough().of(nodes)
         };
         assert_eq!(wanted(10, 100, 7), 7);
         assert_eq!(wanted(10, 100, 500), 100);

@@ -13,6 +13,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{ImageState, NodeInfo};
+use kubestep_framework::opaque::ScoreBasis;
 use kubestep_framework::plugin::{CycleContext, Normalizing, Plugin, QueueContext};
 use kubestep_framework::pod::{PodInfo, normalized_image_name};
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
@@ -85,6 +86,10 @@ impl Plugin for ImageLocality {
 
     fn counts_nodes(&self) -> bool {
         true
+    }
+
+    fn score_basis(&self) -> ScoreBasis {
+        ScoreBasis::NodeAlone
     }
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {

@@ -26,6 +26,7 @@ use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::opaque::ScoreBasis;
 use kubestep_framework::plugin::{
     CycleContext, Normalizing, Plugin, PreFilterAnswer, QueueContext,
 };
@@ -261,6 +262,10 @@ impl Plugin for NodeAffinity {
 
     fn filter_key(&self, pod: &PodInfo) -> Option<String> {
         keys::node_affinity(pod)
+    }
+
+    fn score_basis(&self) -> ScoreBasis {
+        ScoreBasis::Normalized
     }
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {

@@ -78,14 +78,10 @@ impl FeatureSet {
         self.0 == 0
     }
 
-    /// The status of a node that declares these features, as up to 1.35.
-    fn lacking_in(self, declared: FeatureSet) -> Status {
+    /// The names of those that are not declared.
+    fn lacking_in(self, declared: FeatureSet) -> Vec<&'static str> {
         let lacks = |at: &usize| (self.0 & !declared.0) & (1 << at) != 0;
-        let names: Vec<&str> = (0..REGISTRY.len()).filter(lacks).map(|at| REGISTRY[at].0).collect();
-        Status::unresolvable(&format!(
-            "node declared features check failed - unsatisfied requirements: {}",
-            names.join(", ")
-        ))
+        (0..REGISTRY.len()).filter(lacks).map(|at| REGISTRY[at].0).collect()
     }
 
     fn is_subset_of(self, other: FeatureSet) -> bool {
@@ -96,9 +92,15 @@ impl FeatureSet {
 /// The features that a pod needs and a node does not declare, as the plugin reads its list.
 pub fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
     let declared = node.node.as_ref().map_or(&[][..], |node| &node.status.declared_features);
-    let (needed, declared) = (FeatureSet::needed_by(pod), FeatureSet::declared(declared));
-    let lacks = |at: usize| needed.0 & !declared.0 & (1 << at) != 0;
-    (0..REGISTRY.len()).filter(|at| lacks(*at)).map(|at| REGISTRY[at].0).collect()
+    FeatureSet::needed_by(pod).lacking_in(FeatureSet::declared(declared))
+}
+
+/// The status of a node that lacks features, as up to 1.35.
+fn refusal_by_name(features: &[&str]) -> Status {
+    Status::unresolvable(&format!(
+        "node declared features check failed - unsatisfied requirements: {}",
+        features.join(", ")
+    ))
 }
 
 /// What configurations and the manual know of the plugin.
@@ -198,7 +200,7 @@ impl Plugin for NodeDeclaredFeatures {
         match &self.lacking {
             _ if needed.is_subset_of(declared) => Status::SUCCESS,
             Some(fixed) => fixed.clone(),
-            None => needed.lacking_in(declared).by(self.name),
+            None => refusal_by_name(&needed.lacking_in(declared)).by(self.name),
         }
     }
 

@@ -18,7 +18,7 @@ use kubestep_framework::events::{
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
-use kubestep_framework::pod::ports::container_host_ports;
+use kubestep_framework::pod::ports::{HostPort, container_host_ports};
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
@@ -48,6 +48,17 @@ struct NodePorts {
 /// Marks that PreFilter ran; the ports are in the pod's info.
 #[derive(Clone)]
 struct PortsWanted;
+
+/// The host ports that the pod wants and that are in use on the node: each with one in use that
+/// conflicts with it.
+pub fn taken<'a>(
+    pod: &'a PodInfo,
+    node: &'a NodeInfo,
+) -> impl Iterator<Item = (&'a HostPort, &'a HostPort)> {
+    pod.host_ports
+        .iter()
+        .flat_map(|wanted| node.used_ports.conflicting(wanted).map(move |used| (wanted, used)))
+}
 
 impl Plugin for NodePorts {
     fn name(&self) -> Symbol {
@@ -83,7 +94,7 @@ impl Plugin for NodePorts {
     }
 
     fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
-        !pod.host_ports.iter().any(|port| node.used_ports.conflicts_with(port))
+        taken(pod, node).next().is_none()
     }
 
     /// Skips pods without host ports; those of init containers count only for sidecars.
@@ -101,9 +112,9 @@ impl Plugin for NodePorts {
         if state.read::<PortsWanted>().is_none() {
             return Status::error(r#"reading "PreFilterNodePorts" from cycleState: not found"#);
         }
-        match cx.pod.host_ports.iter().any(|port| node.used_ports.conflicts_with(port)) {
-            true => self.taken.clone(),
-            false => Status::SUCCESS,
+        match taken(cx.pod, node).next() {
+            Some(_) => self.taken.clone(),
+            None => Status::SUCCESS,
         }
     }
 

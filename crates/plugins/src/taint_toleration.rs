@@ -20,6 +20,7 @@ use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::opaque::ScoreBasis;
 use kubestep_framework::plugin::{CycleContext, Normalizing, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
@@ -133,6 +134,10 @@ impl Plugin for TaintToleration {
 
     fn filter_key(&self, pod: &PodInfo) -> Option<String> {
         keys::tolerations(pod)
+    }
+
+    fn score_basis(&self) -> ScoreBasis {
+        ScoreBasis::Normalized
     }
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {

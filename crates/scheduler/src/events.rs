@@ -37,6 +37,7 @@ pub enum Change {
 impl Scheduler {
     /// Handles a change: first in the listers, then in cache and queue.
     pub fn handle(&mut self, change: Change, now: Time, host: &mut dyn SchedulerHost) {
+        self.run_event_handlers(&change, now);
         match change {
             Change::Add(object) => self.added(object, now),
             Change::Update { old, new } => self.updated(old, new, now, host),
@@ -320,6 +321,7 @@ pub(crate) fn resource_of(kind: Kind) -> Option<EventResource> {
         Kind::ResourceSlice => EventResource::ResourceSlice,
         Kind::DeviceClass => EventResource::DeviceClass,
         Kind::PodGroup => EventResource::PodGroup,
+        Kind::Custom(kind) => EventResource::Custom(kind),
         _ => return None,
     })
 }

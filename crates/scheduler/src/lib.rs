@@ -18,6 +18,7 @@ mod answers;
 pub mod cache;
 mod cluster_state;
 mod cycle;
+mod event_handlers;
 mod event_labels;
 mod events;
 mod events_without_hints;

@@ -9,6 +9,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, Time};
 use kubestep_config::types::Extender;
 use kubestep_config::{Feature, FeatureGates, ResolvedConfig};
+use kubestep_framework::plugin::Plugin;
 use kubestep_framework::registry::Registry;
 use kubestep_framework::runtime::Framework;
 
@@ -20,8 +21,32 @@ pub type Frameworks = IndexMap<Symbol, Arc<Framework>>;
 pub(crate) struct Profiles {
     pub frameworks: Arc<Frameworks>,
     pub extenders: Arc<[Extender]>,
+    /// The plugins that handle events, each once, with the profiles that have it.
+    pub handlers: Arc<[Handler]>,
     /// For profiles that have none of their own; 0 adapts it to the number of nodes.
     pub percentage_of_nodes_to_score: i32,
+}
+
+/// A plugin that handles events.
+pub(crate) struct Handler {
+    /// The plugin as its first profile has it.
+    pub plugin: Arc<dyn Plugin>,
+    /// The scheduler names of its profiles.
+    pub profiles: Vec<Symbol>,
+}
+
+fn handlers(frameworks: &Frameworks) -> Arc<[Handler]> {
+    let mut handlers: Vec<Handler> = Vec::new();
+    for (profile, framework) in frameworks {
+        for plugin in framework.instances().iter().filter(|plugin| plugin.handles_events()) {
+            let name = plugin.name();
+            match handlers.iter_mut().find(|handler| handler.plugin.name() == name) {
+                Some(handler) => handler.profiles.push(*profile),
+                None => handlers.push(Handler { plugin: plugin.clone(), profiles: vec![*profile] }),
+            }
+        }
+    }
+    handlers.into()
 }
 
 impl Profiles {
@@ -43,7 +68,12 @@ impl Profiles {
             frameworks.insert(name, Arc::new(framework.with_extenders(extenders.clone())));
         }
         let percentage_of_nodes_to_score = config.percentage_of_nodes_to_score;
-        Ok(Profiles { frameworks: Arc::new(frameworks), extenders, percentage_of_nodes_to_score })
+        Ok(Profiles {
+            handlers: handlers(&frameworks),
+            frameworks: Arc::new(frameworks),
+            extenders,
+            percentage_of_nodes_to_score,
+        })
     }
 
     /// Whether a profile serves the pod.

@@ -43,7 +43,9 @@ impl Scheduler {
             self.cluster.shared.claims.observe_all(objects, counts_shares(&features));
         }
         self.cluster.features = features;
+        let handlers = self.event_handlers();
         self.profiles = profiles;
+        self.start_event_handlers(&handlers, now);
         self.algorithm.batches.clear();
         self.algorithm.answers.clear();
         let cx = self.cluster.queue_context(now);

@@ -14,6 +14,7 @@ use crate::what_if::Interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ObjectKey, Time};
 use kubestep_config::{FeatureGates, ResolvedConfig};
+use kubestep_framework::effects::WaitingRejection;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::PodGroupState;
@@ -44,6 +45,8 @@ pub struct Scheduler {
     /// Preemptions in progress.
     pub(crate) preemptions: VecDeque<Eviction>,
     pub(crate) interventions: Interventions,
+    /// Pods that wait at Permit and are still to be rejected, while that is going on.
+    pub(crate) rejections: Option<VecDeque<WaitingRejection>>,
 }
 
 impl Scheduler {
@@ -70,6 +73,7 @@ impl Scheduler {
             finished: Vec::new(),
             preemptions: VecDeque::new(),
             interventions: Interventions::default(),
+            rejections: None,
         })
     }
 

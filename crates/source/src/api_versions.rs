@@ -10,19 +10,34 @@ use kubestep_api::Kind;
 const DEVICES: &[Kind] =
     &[Kind::ResourceClaim, Kind::ResourceClaimTemplate, Kind::ResourceSlice, Kind::DeviceClass];
 
+/// The kinds of storage whose older version went together.
+const STORAGE: &[Kind] =
+    &[Kind::StorageClass, Kind::CsiDriver, Kind::CsiNode, Kind::VolumeAttachment];
+
 /// A version that is still served.
 const STILL: u8 = u8::MAX;
+
+/// No version in question serves it.
+const GONE: u8 = 0;
 
 /// The API version, its kinds, and the minor versions of Kubernetes that serve it, the first and
 /// the last.
 const TABLE: &[(&str, &[Kind], u8, u8)] = &[
     ("resource.k8s.io/v1alpha3", DEVICES, 31, 33),
+    ("resource.k8s.io/v1alpha3", &[Kind::DeviceTaintRule], 33, STILL),
+    ("resource.k8s.io/v1beta2", &[Kind::DeviceTaintRule], 36, STILL),
+    ("resource.k8s.io/v1", &[Kind::DeviceTaintRule], 37, STILL),
     ("resource.k8s.io/v1beta1", DEVICES, 32, STILL),
     ("resource.k8s.io/v1beta2", DEVICES, 33, STILL),
     ("resource.k8s.io/v1", DEVICES, 34, STILL),
     ("scheduling.k8s.io/v1alpha1", &[Kind::Workload], 35, 35),
     ("scheduling.k8s.io/v1alpha2", &[Kind::Workload, Kind::PodGroup], 36, 36),
+    ("scheduling.k8s.io/v1alpha3", &[Kind::Workload, Kind::PodGroup], 37, STILL),
     ("scheduling.k8s.io/v1beta1", &[Kind::Workload, Kind::PodGroup], 37, STILL),
+    ("scheduling.k8s.io/v1beta1", &[Kind::PriorityClass], GONE, 21),
+    ("storage.k8s.io/v1beta1", STORAGE, GONE, 21),
+    ("storage.k8s.io/v1beta1", &[Kind::CsiStorageCapacity], GONE, 26),
+    ("policy/v1beta1", &[Kind::PodDisruptionBudget], GONE, 24),
 ];
 
 /// Whether [`served`] knows versions of a kind.

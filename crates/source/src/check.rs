@@ -119,11 +119,28 @@ pub(super) fn warn(input: &mut Input) {
     }
     unknown_nodes(input);
     unknown_effects(input);
+    composite_groups(input);
     if !pods(input).any(|pod| pod.spec.node_name.is_empty() && !pod.is_terminal()) {
         input.warnings.push(NOTHING_PENDING.into());
     }
     if !input.objects.iter().any(|loaded| loaded.object.kind() == Kind::Node) {
         input.warnings.push("there is no node: no pod can be scheduled".into());
+    }
+}
+
+/// Reports pod groups that are part of larger ones, which only 1.37 has.
+fn composite_groups(input: &mut Input) {
+    let parent = |loaded: &Loaded| match &loaded.object {
+        Object::PodGroup(group) => group.spec.parent_composite_pod_group_name,
+        _ => None,
+    };
+    let number = input.objects.iter().filter_map(parent).count();
+    if number > 0 {
+        input.warnings.push(format!(
+            "{} of a CompositePodGroup: kubestep schedules each on its own, because no recorded \
+             decision shows yet how kube-scheduler treats them as a whole",
+            count(number, "pod group")
+        ));
     }
 }
 

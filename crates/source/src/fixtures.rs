@@ -51,6 +51,10 @@ stories! {
     "cordoned": "every node is cordoned",
     "node-pools": "every node is full, and one of karpenter's pools can create one that fits",
     "zone-loss": "which zone or node can be lost, and which budget delays a drain",
+    "opaque-plugin": "plugins that kubestep does not have, and what they could change",
+    "coscheduling": "Coscheduling rejects a group of which two of three pods fit",
+    "numa": "enough is free on the node, but not in one NUMA zone",
+    "quota": "a namespace gets back what another borrowed of its elastic quota",
     "upgrade": "what another version of Kubernetes decides otherwise",
 }
 

@@ -1,15 +1,19 @@
 //! The text of one object within a file, and its decoding.
 
 use super::fields::OddField;
-use super::{LIMITS, api_versions, fields, provisioning};
+use super::{LIMITS, api_versions, auxiliary, fields};
 use kubestep_api::decode::{
-    DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error,
+    DecodeError, Decoded, Text, api_version, decode, decode_in, from_value, has_versions,
+    json_error, yaml_error,
 };
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object};
+use kubestep_api::{Kind, Object, custom};
 
 /// The kind of document that holds the scheduler's configuration.
 const SCHEDULER_CONFIG: &str = "KubeSchedulerConfiguration";
+
+/// The field of a capture with the objects that no scheduler reads, but that help to explain.
+pub const AUXILIARY_FIELD: &str = "auxiliary";
 
 /// The fields of a snapshot with the kinds that they list: those of kube-scheduler-simulator's
 /// export under its names, and all other kinds.
@@ -56,6 +60,8 @@ pub(super) enum Expected {
     Anything,
     /// An item of a typed list or of a simulator export.
     Kind(Kind),
+    /// An item of a typed list in this API version, of a kind whose shape depends on it.
+    KindIn(Kind, Symbol),
     /// An item of a typed list, of a kind that the scheduler does not read.
     Unread(Symbol),
     /// The scheduler configuration in a simulator export.
@@ -93,10 +99,14 @@ pub(super) enum Outcome {
     /// An object, and its fields that are probably not meant, each with its line and column in the
     /// file.
     Object(Object, Vec<((usize, usize), OddField)>),
+    /// The same, of a kind that not every version of Kubernetes serves in this API version.
+    InVersion(Box<Outcome>, Symbol),
+    /// An object of an alpha API whose shape is not known, with what is wrong.
+    LeftOut(DecodeError),
     /// Of a kind that the scheduler does not read.
     Unread(Symbol),
-    /// The same, of a kind that says where new nodes come from.
-    Provisioning(Symbol, serde_json::Value),
+    /// The same, of a kind that helps to explain.
+    Auxiliary(Symbol, serde_json::Value),
     /// The text of a scheduler configuration.
     SchedulerConfig(String),
     /// A field that describes the capture, as written.
@@ -134,6 +144,7 @@ impl Expected {
         match list_kind.strip_suffix("List") {
             None | Some("") => Expected::Anything,
             Some(kind) => match Kind::of(api_version, kind) {
+                Some(kind) if has_versions(kind) => Expected::KindIn(kind, api_version.into()),
                 Some(kind) => Expected::Kind(kind),
                 None => Expected::Unread(kind.into()),
             },
@@ -145,6 +156,9 @@ impl Expected {
         if let Some((kind, _)) = SNAPSHOT_FIELDS.iter().find(|(_, name)| *name == field) {
             return Some(Expected::Kind(*kind));
         }
+        if let Some(kind) = custom::declared().into_iter().find(|kind| kind.full_name() == field) {
+            return Some(Expected::Kind(Kind::Custom(kind)));
+        }
         Some(match field {
             "schedulerConfig" => Expected::SchedulerConfig,
             "capturedAt" => Expected::Note(Note::CapturedAt),
@@ -155,6 +169,7 @@ impl Expected {
             "featureGates" => Expected::Note(Note::FeatureGates),
             "leases" => Expected::Note(Note::Leases),
             "leaseCandidates" => Expected::Note(Note::LeaseCandidates),
+            AUXILIARY_FIELD => Expected::Anything,
             _ => return None,
         })
     }
@@ -167,24 +182,33 @@ impl Expected {
 
 impl Item<'_> {
     pub fn decode(&self, is_checked: bool) -> Result<Outcome, DecodeError> {
-        let kind = match self.expected {
+        let (kind, version) = match self.expected {
             Expected::Unread(kind) => return Ok(self.unread(kind)),
             Expected::SchedulerConfig => return Ok(self.scheduler_config()),
             Expected::Note(note) => return Ok(Outcome::Note(note, self.text())),
-            Expected::Anything => None,
-            Expected::Kind(kind) => Some(kind),
+            Expected::Anything => (None, Symbol::EMPTY),
+            Expected::Kind(kind) => (Some(kind), Symbol::EMPTY),
+            Expected::KindIn(kind, version) => (Some(kind), version),
         };
         if matches!(self.content, Content::Yaml { text, .. } if text.len() > LIMITS.object) {
             let message = format!("is longer than {} MiB", LIMITS.object >> 20);
             return Err(DecodeError { message, ..DecodeError::default() });
         }
         let decoded = match &self.content {
-            Content::Json { text, .. } => decode(Text::Json(text), kind),
-            Content::Yaml { text, indent: 0 } => decode(Text::Yaml(text), kind),
-            Content::Yaml { text, indent } => decode(Text::Yaml(&dedent(text, *indent)), kind),
-            Content::Value(value) => decode_value(value, kind),
+            Content::Json { text, .. } => decode_in(Text::Json(text), kind, version),
+            Content::Yaml { text, indent: 0 } => decode_in(Text::Yaml(text), kind, version),
+            Content::Yaml { text, indent } => {
+                decode_in(Text::Yaml(&dedent(text, *indent)), kind, version)
+            }
+            Content::Value(value) => decode_value(value, kind, version),
         };
-        decoded.map(|decoded| self.outcome(decoded, is_checked))
+        match decoded {
+            // The text itself is valid if the field is known.
+            Err(error) if error.api_version.contains("/v1alpha") && !error.path.is_empty() => {
+                Ok(Outcome::LeftOut(error))
+            }
+            decoded => decoded.map(|decoded| self.outcome(decoded, is_checked)),
+        }
     }
 
     /// What a decoded item comes to.
@@ -192,7 +216,12 @@ impl Item<'_> {
         match decoded {
             Decoded::Object(object) => {
                 let odd = if is_checked { self.odd_fields(object.kind()) } else { Vec::new() };
-                Outcome::Object(object, odd)
+                let version = self.api_version(object.kind());
+                let outcome = Outcome::Object(object, odd);
+                match version {
+                    Some(version) => Outcome::InVersion(Box::new(outcome), version),
+                    None => outcome,
+                }
             }
             Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => self.scheduler_config(),
             Decoded::Unread(kind) if is_list(&kind) => Outcome::Nothing,
@@ -203,18 +232,21 @@ impl Item<'_> {
     fn unread(&self, kind: Symbol) -> Outcome {
         let is_read = match &self.content {
             Content::Json { text, .. } | Content::Yaml { text, .. } => {
-                provisioning::is_read(&kind, text)
+                auxiliary::is_read(&kind, text)
             }
-            Content::Value(value) => provisioning::is_read(&kind, &value.to_string()),
+            Content::Value(value) => auxiliary::is_read(&kind, &value.to_string()),
         };
         match is_read.then(|| self.value()) {
-            Some(Ok(value)) if value.is_object() => Outcome::Provisioning(kind, value),
+            Some(Ok(value)) if value.is_object() => Outcome::Auxiliary(kind, value),
             _ => Outcome::Unread(kind),
         }
     }
 
     /// The fields that are probably not meant.
     fn odd_fields(&self, kind: Kind) -> Vec<((usize, usize), OddField)> {
+        if matches!(kind, Kind::Custom(_)) {
+            return Vec::new(); // only kinds of Kubernetes have shapes
+        }
         let found = match &self.content {
             Content::Json { text, .. } => fields::odd_fields(Text::Json(text), kind),
             Content::Yaml { text, indent: 0 } => fields::odd_fields(Text::Yaml(text), kind),
@@ -246,16 +278,21 @@ impl Item<'_> {
         }
     }
 
-    /// The API version and kind of an object whose kind had several versions.
-    pub fn api_version(&self, outcome: &Outcome) -> Option<(Symbol, Symbol)> {
-        let Outcome::Object(object, _) = outcome else { return None };
-        let kind = object.kind();
+    /// The API version of an object whose kind had several versions.
+    fn api_version(&self, kind: Kind) -> Option<Symbol> {
         if !api_versions::has_history(kind) {
             return None;
         }
-        let text = self.text();
-        let header: serde_json::Value = kubestep_api::yaml::from_str(&text).ok()?;
-        Some((Symbol::new(header.get("apiVersion")?.as_str()?), Symbol::new(kind.as_str())))
+        let named = match &self.content {
+            Content::Json { text, .. } => api_version(Text::Json(text)),
+            Content::Yaml { text, indent } => api_version(Text::Yaml(&dedent(text, *indent))),
+            Content::Value(value) => value["apiVersion"].as_str().unwrap_or_default().into(),
+        };
+        match self.expected {
+            Expected::KindIn(_, of_list) if named.is_empty() => Some(of_list),
+            _ => Some(named),
+        }
+        .filter(|version| !version.is_empty())
     }
 
     fn scheduler_config(&self) -> Outcome {
@@ -299,13 +336,23 @@ fn with_header(text: String) -> String {
     serde_yaml::to_string(&fields).unwrap_or(text)
 }
 
-fn decode_value(value: &serde_json::Value, kind: Option<Kind>) -> Result<Decoded, DecodeError> {
+fn decode_value(
+    value: &serde_json::Value,
+    kind: Option<Kind>,
+    version: Symbol,
+) -> Result<Decoded, DecodeError> {
     let field = |name: &str| value[name].as_str().unwrap_or_default();
     let (api_version, name) = (field("apiVersion"), field("kind"));
     let kind = match (name, kind) {
+        (_, Some(kind)) if has_versions(kind) => {
+            return decode_in(Text::Json(&value.to_string()), Some(kind), version);
+        }
         ("", Some(kind)) => kind,
         // This also reports a missing kind.
         ("", None) => return decode(Text::Json(&value.to_string()), None),
+        (name, None) if Kind::of(api_version, name).is_some_and(has_versions) => {
+            return decode(Text::Json(&value.to_string()), None);
+        }
         _ => match Kind::of(api_version, name) {
             Some(kind) => kind,
             None => return Ok(Decoded::Unread(name.into())),

@@ -12,6 +12,7 @@
 //! and decoded in chunks (`stream`).
 
 pub mod api_versions;
+mod auxiliary;
 mod captured;
 mod check;
 mod error;
@@ -25,7 +26,6 @@ mod json;
 mod manifests;
 mod piece;
 mod progress;
-mod provisioning;
 mod reader;
 pub mod recording;
 mod shapes;
@@ -41,6 +41,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
+pub use auxiliary::Auxiliary;
 pub use captured::{Captured, MissingKind};
 pub use check::{NOTHING_PENDING, NOTHING_READ};
 pub use error::SourceError;
@@ -48,7 +49,7 @@ pub use fields::{OddField, Oddity};
 pub use files::{Unreadable, below};
 pub use filter::{Exclude, Filter};
 pub use foreign::Foreign;
-pub use item::SNAPSHOT_FIELDS;
+pub use item::{AUXILIARY_FIELD, SNAPSHOT_FIELDS};
 pub use manifests::{Manifest, manifests};
 pub use progress::Progress;
 pub use recording::Recording;
@@ -56,7 +57,7 @@ pub use recording::Recording;
 use files::File;
 use item::{Item, Outcome};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, ObjectKey, Provisioning, Time, admission};
+use kubestep_api::{DecodeError, Object, ObjectKey, Time, admission};
 use piece::Piece;
 use reader::Reader;
 
@@ -123,8 +124,8 @@ pub struct Input {
     pub manifests: Vec<Manifest>,
     /// Files that other tools wrote.
     pub foreign: Vec<Foreign>,
-    /// Where new nodes come from.
-    pub provisioning: Provisioning,
+    /// Objects that no scheduler reads, but that help to explain.
+    pub auxiliary: Auxiliary,
     /// A capture's own description.
     pub captured: Captured,
     /// The changes after the lists, if the input is a recording.
@@ -283,7 +284,7 @@ impl<'a> Reading<'a> {
             self.items(&file, &contents.items, 0)?;
             let manifest = |value| Manifest { file: file.name.clone(), value };
             self.input.manifests.extend(contents.manifests.into_iter().map(manifest));
-            self.input.provisioning.merge(contents.provisioning);
+            self.input.auxiliary.provisioning.merge(contents.provisioning);
             self.input.foreign.push(format.about(&file.name, contents.notes));
             self.files.push(file);
             return Ok(());
@@ -302,8 +303,6 @@ impl<'a> Reading<'a> {
         let outcomes = decode(&file.piece(), items, checked, self.progress)?;
         let name = Symbol::new(&file.name);
         for (item, outcome) in items.iter().zip(outcomes) {
-            let version = item.api_version(&outcome).into_iter();
-            version.for_each(|key| *self.input.api_versions.entry(key).or_default() += 1);
             self.take(Origin { file: name, document: item.document, line: item.line }, outcome);
         }
         Ok(())
@@ -421,9 +420,17 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
                 check::note_filtered(input, &object);
             }
         }
+        Outcome::InVersion(outcome, version) => {
+            if let Outcome::Object(object, _) = &*outcome {
+                let kind = Symbol::new(object.kind().as_str());
+                *input.api_versions.entry((version, kind)).or_default() += 1;
+            }
+            take(input, filter, origin, *outcome);
+        }
+        Outcome::LeftOut(error) => input.warnings.push(left_out(origin, &error)),
         Outcome::Unread(kind) => *input.skipped.entry(kind).or_default() += 1,
-        Outcome::Provisioning(kind, value) => {
-            let taken = provisioning::take(&mut input.provisioning, kind, value);
+        Outcome::Auxiliary(kind, value) => {
+            let taken = input.auxiliary.take(kind, value);
             if !taken.as_ref().is_ok_and(|is_all| *is_all) {
                 *input.skipped.entry(kind).or_default() += 1;
             }
@@ -439,6 +446,11 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
         Outcome::Note(note, text) => input.captured.take(note, &text),
         Outcome::Nothing => {}
     }
+}
+
+fn left_out(origin: Origin, error: &DecodeError) -> String {
+    let version = error.api_version;
+    format!("{origin}: left out, because its shape in {version} is not known: {error}")
 }
 
 #[cfg(test)]

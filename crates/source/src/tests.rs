@@ -418,3 +418,163 @@ mod properties {
         }
     }
 }
+
+/// An object in each API version of its kind, and a field of the shape that all are converted to.
+const VERSIONS: &[(&str, &str, &str, &str, &str)] = &[
+    (
+        "resource.k8s.io/v1alpha3",
+        "ResourceSlice",
+        r#"{"devices": [{"name": "d", "basic": {"capacity": {"memory": "5Gi"}}}]}"#,
+        "/spec/devices/0/capacity/memory/value",
+        "\"5Gi\"",
+    ),
+    (
+        "resource.k8s.io/v1beta1",
+        "ResourceSlice",
+        r#"{"devices": [{"name": "d", "basic": {"capacity": {"memory": {"value": "5Gi"}}}}]}"#,
+        "/spec/devices/0/capacity/memory/value",
+        "\"5Gi\"",
+    ),
+    (
+        "resource.k8s.io/v1beta2",
+        "ResourceSlice",
+        r#"{"devices": [{"name": "d", "capacity": {"memory": {"value": "5Gi"}}}]}"#,
+        "/spec/devices/0/capacity/memory/value",
+        "\"5Gi\"",
+    ),
+    (
+        "resource.k8s.io/v1beta1",
+        "ResourceClaim",
+        r#"{"devices": {"requests": [{"name": "r", "deviceClassName": "gpu", "count": 2}]}}"#,
+        "/spec/devices/requests/0/exactly/count",
+        "2",
+    ),
+    (
+        "resource.k8s.io/v1alpha3",
+        "DeviceTaintRule",
+        r#"{"deviceSelector": {"driver": "d"}, "taint": {"key": "k", "effect": "NoSchedule"}}"#,
+        "/spec/deviceSelector/driver",
+        "\"d\"",
+    ),
+    (
+        "resource.k8s.io/v1",
+        "DeviceTaintRule",
+        r#"{"deviceSelector": {"driver": "d"}, "taint": {"key": "k", "effect": "NoSchedule"}}"#,
+        "/spec/taint/key",
+        "\"k\"",
+    ),
+    (
+        "scheduling.k8s.io/v1alpha1",
+        "Workload",
+        r#"{"podGroups": [{"name": "g", "policy": {"gang": {"minCount": 3}}}]}"#,
+        "/spec/podGroupTemplates/0/schedulingPolicy/gang/minCount",
+        "3",
+    ),
+    (
+        "scheduling.k8s.io/v1alpha2",
+        "PodGroup",
+        r#"{"disruptionMode": "PodGroup", "schedulingPolicy": {"gang": {"minCount": 3}}}"#,
+        "/spec/disruptionMode",
+        "\"PodGroup\"",
+    ),
+    (
+        "scheduling.k8s.io/v1alpha3",
+        "PodGroup",
+        r#"{"disruptionMode": {"single": {}}, "schedulingPolicy": {"gang": {"minCount": 3}}}"#,
+        "/spec/disruptionMode",
+        "\"Pod\"",
+    ),
+    (
+        "scheduling.k8s.io/v1beta1",
+        "PodGroup",
+        r#"{"disruptionMode": {"all": {}}, "workloadRef": {"workloadName": "w", "templateName": "t"}}"#,
+        "/spec/podGroupTemplateRef/workload/podGroupTemplateName",
+        "\"t\"",
+    ),
+    (
+        "scheduling.k8s.io/v1beta1",
+        "Workload",
+        r#"{"podGroupTemplates": [{"name": "g", "disruptionMode": {"all": {}}}]}"#,
+        "/spec/podGroupTemplates/0/disruptionMode",
+        "\"PodGroup\"",
+    ),
+    (
+        "policy/v1beta1",
+        "PodDisruptionBudget",
+        r#"{"selector": {}}"#,
+        "/spec/selector/matchExpressions/0/operator",
+        "\"Exists\"",
+    ),
+    ("policy/v1", "PodDisruptionBudget", r#"{"selector": {}}"#, "/spec/selector", "{}"),
+];
+
+#[test]
+fn objects_of_all_api_versions_are_converted_in_files_and_lists() {
+    for (version, kind, spec, path, expected) in VERSIONS {
+        let header = format!(r#""apiVersion": "{version}", "kind": "{kind}""#);
+        let rest = format!(r#""metadata": {{"name": "a"}}, "spec": {spec}"#);
+        let inputs = [
+            ("leading.json", format!("{{{header}, {rest}}}")),
+            ("trailing.json", format!("{{{rest}, {header}}}")),
+            (
+                "object.yaml",
+                format!(
+                    "apiVersion: {version}\nkind: {kind}\nspec: {spec}\nmetadata: {{name: a}}\n"
+                ),
+            ),
+            (
+                "list.json",
+                format!(
+                    r#"{{"apiVersion": "{version}", "kind": "{kind}List", "items": [{{{rest}}}]}}"#
+                ),
+            ),
+            (
+                "list.yaml",
+                format!("apiVersion: {version}\nkind: {kind}List\nitems:\n- {{{rest}}}\n"),
+            ),
+        ];
+        for (name, text) in &inputs {
+            // As a whole, and as a file that is too large for that.
+            let small = Limits { whole: 16, chunk: 64, object: LIMITS.object };
+            for limits in [LIMITS, small] {
+                let read = read_bytes(name, text.as_bytes(), &Filter::default(), limits).unwrap();
+                let [loaded] = read.objects.as_slice() else { panic!("{version} {name}") };
+                let json = loaded.object.to_json().unwrap();
+                let found = json.pointer(path).map(ToString::to_string);
+                assert_eq!(found.as_deref(), Some(*expected), "{version} {kind} {name}: {json}");
+                let versions: Vec<_> = read.api_versions.into_iter().collect();
+                let named = ((Symbol::new(version), Symbol::new(kind)), 1);
+                assert_eq!(versions, [named], "{version} {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_shape_of_an_alpha_api_leaves_the_object_out() {
+    let group = |version: &str| {
+        format!(
+            "{TWO_DOCUMENTS}---\napiVersion: scheduling.k8s.io/{version}\nkind: PodGroup\n\
+             metadata: {{name: g}}\nspec: {{disruptionMode: [later]}}\n"
+        )
+    };
+    let input = read_yaml(&group("v1alpha2"));
+    assert_eq!(summary(&input).len(), 2);
+    let [warning] = input.warnings.as_slice() else { panic!("{:?}", input.warnings) };
+    assert!(
+        warning.starts_with("in.yaml:14: left out, because its shape in scheduling"),
+        "{warning}"
+    );
+    assert!(warning.contains("PodGroup g: spec.disruptionMode: "), "{warning}");
+    let error = error_of("in.yaml", &group("v1beta1"));
+    assert_eq!(error.path, "spec.disruptionMode");
+}
+
+#[test]
+fn groups_of_composite_groups_are_noticed() {
+    let group = "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n\
+                 spec: {parentCompositePodGroupName: root, schedulingPolicy: {gang: {minCount: 2}}}\n";
+    let input = read_yaml(&format!("{TWO_DOCUMENTS}---\n{group}"));
+    let [warning] = input.warnings.as_slice() else { panic!("{:?}", input.warnings) };
+    assert!(warning.starts_with("1 pod group of a CompositePodGroup"), "{warning}");
+}

@@ -144,7 +144,7 @@ mod tests {
 
     fn settings(flags: &str) -> Result<Option<Settings>> {
         let flags = Flags::parse_from(std::iter::once("x").chain(flags.split_whitespace()));
-        let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
+        let (features, registry) = (FeatureGates::default(), crate::plugins::registry());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         flags.election.settings(&config.document.leader_election)
     }

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::open::{self, Built, Writes};
-use crate::cli::options::{Cluster, Input};
+use crate::cli::options::{Cluster, Input, Unknown};
 use crate::cli::registry::Subcommand;
 use crate::cli::version::{Scheduler, VersionOptions};
 use kubestep_api::Kind;
@@ -78,6 +78,8 @@ pub(super) struct Schedule {
     /// Write the configuration with all defaults to this file, and exit
     #[arg(long, value_name = "FILE")]
     write_config_to: Option<PathBuf>,
+    #[command(flatten)]
+    unknown: Unknown,
     #[command(flatten)]
     version: VersionOptions,
     /// Feature gates that differ from the version's defaults: Name=true,Name=false; may be repeated
@@ -249,7 +251,8 @@ impl Schedule {
     fn reads(&self, missing: &Missing) -> bool {
         match missing.place.row.reader {
             Reader::Scheduler => true,
-            Reader::Debugger => false,
+            // Only with a profile that has it, of which its plugin then says what is missing.
+            Reader::Debugger | Reader::Plugin(_) => false,
             Reader::Gate(name) => {
                 let gates = self.gates().ok().and_then(|gates| gates.scheduler).unwrap_or_default();
                 gates.split(',').any(|gate| gate.trim() == format!("{name}=true"))
@@ -278,6 +281,7 @@ impl Schedule {
         let (gates, version) = (self.gates()?, self.version.clone());
         let input = Input {
             config: self.config.clone(),
+            unknown: self.unknown.clone(),
             scheduler: Scheduler {
                 version,
                 feature_gates: gates.scheduler,

@@ -1,7 +1,12 @@
 //! The difference of two histories as text: a summary, then for each pod what led to it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use indexmap::IndexMap;
+
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::diff::{
     Change, Decision, Difference, Pair, PluginScore, PodDifference, ScoreDifference, Source,
@@ -11,17 +16,88 @@ use kubestep_framework::record::Outcome;
 
 /// Nodes that are listed in one line.
 const NODES: usize = 4;
+/// Names that are listed of all nodes that one side has, and of pods.
+const NAMES: usize = 8;
 /// Nodes with scores that are listed.
 const SCORES: usize = 6;
 
 /// The whole difference.
 pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
+    with_causes(difference, sides, "")
+}
+
+/// The whole difference, with `causes` between the summary and the pods.
+pub fn with_causes(difference: &Difference, sides: &Pair<String>, causes: &str) -> String {
     let mut out = format!("a: {}\nb: {}\n{difference}\n", sides.a, sides.b);
-    for pod in &difference.pods {
+    for (side, uncertain) in [("a", difference.uncertain.a), ("b", difference.uncertain.b)] {
+        if uncertain > 0 {
+            let decisions = count(uncertain, "decision");
+            // Writing into a String cannot fail.
+            let _ = writeln!(out, "{side}: opaque plugins could have changed {decisions}");
+        }
+    }
+    out.push_str(&nodes_of_one_side(difference));
+    out.push_str(causes);
+    let (quiet, telling): (Vec<_>, Vec<_>) =
+        difference.pods.iter().partition(|pod| differs_only_on_other_nodes(pod));
+    for pod in telling {
         out.push('\n');
         out.push_str(&pod_text(pod));
     }
+    if !quiet.is_empty() {
+        let names = quiet.iter().map(|pod| pod.pod.to_string());
+        let (pods, have) =
+            (count(quiet.len(), "pod"), if quiet.len() == 1 { "has" } else { "have" });
+        let names = listed(names, NAMES);
+        // Writing into a String cannot fail.
+        let _ = writeln!(out, "\n{pods} {have} the same result; only those nodes differ: {names}");
+    }
     out
+}
+
+/// `nodes on side b only: node-3, node-4`, for each side that has such.
+fn nodes_of_one_side(difference: &Difference) -> String {
+    let mut nodes: Pair<BTreeSet<&str>> = Pair::default();
+    let decisions = difference.pods.iter().flat_map(|pod| &pod.decisions);
+    for verdict in decisions.flat_map(|decision| &decision.verdicts) {
+        let side = match verdict.side() {
+            Some("a") => &mut nodes.a,
+            Some(_) => &mut nodes.b,
+            None => continue,
+        };
+        side.extend(verdict.nodes.iter().map(|node| node.as_str()));
+    }
+    let line = |(side, nodes): (&str, &BTreeSet<&str>)| match nodes.len() {
+        0 => String::new(),
+        number => {
+            let names = listed(nodes.iter().map(|node| (*node).to_owned()), NAMES);
+            format!("{} on side {side} only: {names}\n", count(number, "node"))
+        }
+    };
+    line(("a", &nodes.a)) + &line(("b", &nodes.b))
+}
+
+/// Whether all that differs of a pod is what was said of nodes that one side does not have.
+fn differs_only_on_other_nodes(pod: &PodDifference) -> bool {
+    let quiet = |decision: &Decision| {
+        let lines = decision_lines(decision, pod.change);
+        let verdicts = decision.verdicts.iter().any(|verdict| verdict.side().is_some());
+        verdicts && lines.len() == on_other_nodes(decision).len()
+    };
+    pod.change == Change::Reasons
+        && !pod.end.differs()
+        && !pod.attempts.differs()
+        && pod.decisions.iter().all(quiet)
+}
+
+/// The first of some names, and how many more there are.
+fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let mut names: Vec<String> = names.take(most).collect();
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
 }
 
 /// The difference of one pod.
@@ -54,16 +130,20 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
         lines.push(format!("{} → {}", outcome(decision.outcome.a), outcome(decision.outcome.b)));
     }
     if decision.node.differs() && change != Change::Moved {
-        let name = |node: Option<kubestep_api::intern::Symbol>| {
-            node.map_or("no node".to_owned(), |node| node.to_string())
-        };
+        let name =
+            |node: Option<Symbol>| node.map_or("no node".to_owned(), |node| node.to_string());
         lines.push(format!("chosen: {} → {}", name(decision.node.a), name(decision.node.b)));
     }
     for (side, words) in [("a", &decision.interventions.a), ("b", &decision.interventions.b)] {
         lines.extend(words.iter().map(|word| format!("{side}: {word}")));
     }
+    for (side, certainty) in [("a", &decision.certainty.a), ("b", &decision.certainty.b)] {
+        let conditions = certainty.iter().flat_map(|certainty| certainty.conditions());
+        lines.extend(conditions.map(|condition| format!("{side} is uncertain: {condition}")));
+    }
     let telling = decision.verdicts.iter().filter(|one| !follows(one, decision));
     lines.extend(telling.map(verdict));
+    lines.extend(on_other_nodes(decision));
     lines.extend(scores(&decision.scores));
     if decision.not_compared {
         lines.push("verdicts and scores were omitted from a record and are not compared".into());
@@ -71,28 +151,72 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
     lines
 }
 
-/// Whether a verdict differs only because of the outcome: its extension point was reached on one
-/// side only.
+/// Whether a verdict differs only because of the outcome, its extension point was reached on one side
+/// only, or because of the nodes that one side does not have.
 fn follows(difference: &VerdictDifference, decision: &Decision) -> bool {
     let Pair { a, b } = &difference.verdict;
+    if difference.side().is_some() {
+        return true;
+    }
+    if difference.point == ExtensionPoint::Filter {
+        return false;
+    }
     let one_sided = *a == Verdict::None || *b == Verdict::None;
-    one_sided && difference.point != ExtensionPoint::Filter && decision.outcome.differs()
+    let other_nodes = decision.verdicts.iter().any(|verdict| verdict.side().is_some());
+    one_sided && decision.outcome.differs() || other_nodes && without_counts(a) == without_counts(b)
+}
+
+/// The words of a verdict without how many nodes they count.
+fn without_counts(verdict: &Verdict) -> String {
+    verdict.to_string().replace(|c: char| c.is_ascii_digit(), "")
+}
+
+/// What was said of the nodes that only one side has: a line for those with the same verdicts.
+fn on_other_nodes(decision: &Decision) -> Vec<String> {
+    let mut by_node: IndexMap<(&str, Symbol), Vec<String>> = IndexMap::new();
+    for difference in &decision.verdicts {
+        let Some(side) = difference.side() else { continue };
+        let Pair { a, b } = &difference.verdict;
+        for node in &difference.nodes {
+            let said = by_node.entry((side, *node)).or_default();
+            if let Verdict::Says(text) = if side == "a" { a } else { b } {
+                said.push(format!("{}: {text}", difference.plugin));
+            }
+        }
+    }
+    let mut groups: IndexMap<(&str, String), Vec<String>> = IndexMap::new();
+    for ((side, node), said) in by_node {
+        let said = if said.is_empty() { "passes".to_owned() } else { said.join("; ") };
+        groups.entry((side, said)).or_default().push(node.to_string());
+    }
+    let line = |((side, said), nodes): ((&str, String), Vec<String>)| {
+        let number = count(nodes.len(), "node");
+        format!("on {number} of side {side} only ({}): {said}", listed(nodes.into_iter(), NODES))
+    };
+    groups.into_iter().map(line).collect()
 }
 
 fn scores(scores: &[ScoreDifference]) -> Vec<String> {
-    let only = |side: &str| vec![format!("nodes were scored on side {side} only")];
-    match scores {
-        [] => Vec::new(),
-        scores if scores.iter().all(|score| score.total.a.is_none()) => only("b"),
-        scores if scores.iter().all(|score| score.total.b.is_none()) => only("a"),
-        scores => {
-            let mut lines: Vec<String> = scores.iter().take(SCORES).flat_map(score_lines).collect();
-            if scores.len() > SCORES {
-                lines.push(format!("… and the scores of {} more nodes", scores.len() - SCORES));
-            }
-            lines
-        }
+    let on_both = |score: &&ScoreDifference| score.total.a.is_some() == score.total.b.is_some();
+    let (both, one): (Vec<_>, Vec<_>) = scores.iter().partition(on_both);
+    let mut lines: Vec<String> =
+        both.iter().take(SCORES).flat_map(|score| score_lines(score)).collect();
+    if let more @ 1.. = both.len().saturating_sub(SCORES) {
+        lines.push(format!("… and the scores of {more} more nodes"));
     }
+    lines.extend(["a", "b"].into_iter().filter_map(|side| scored_on_one_side(side, &one)));
+    lines
+}
+
+/// `scored on side a only: b-0 468, c-0 400`.
+fn scored_on_one_side(side: &str, scores: &[&ScoreDifference]) -> Option<String> {
+    let total = |score: &&ScoreDifference| {
+        let total = if side == "a" { score.total.a } else { score.total.b };
+        total.map(|total| format!("{} {total}", score.node))
+    };
+    let totals: Vec<String> = scores.iter().filter_map(total).collect();
+    let line = |names| format!("scored on side {side} only: {names}");
+    (!totals.is_empty()).then(|| line(listed(totals.into_iter(), NODES)))
 }
 
 fn verdict(difference: &VerdictDifference) -> String {
@@ -101,25 +225,16 @@ fn verdict(difference: &VerdictDifference) -> String {
         ExtensionPoint::Filter => String::new(),
         point => format!(" at {point}"),
     };
-    let more = nodes.len().saturating_sub(NODES);
-    let mut names: Vec<String> = nodes.iter().take(NODES).map(ToString::to_string).collect();
-    if more > 0 {
-        names.push(format!("{more} more"));
-    }
+    let names = listed(nodes.iter().map(ToString::to_string), NODES);
     let on = match nodes.len() {
         0 => String::new(),
-        1 => format!(" on {}", names.join(", ")),
-        count => format!(" on {count} nodes ({})", names.join(", ")),
+        1 => format!(" on {names}"),
+        count => format!(" on {count} nodes ({names})"),
     };
     format!("{plugin}{place}: {} → {}{on}", verdict.a, verdict.b)
 }
 
 fn score_lines(score: &ScoreDifference) -> Vec<String> {
-    if let Some((side, total)) =
-        score.total.a.map(|a| ("a", a)).xor(score.total.b.map(|b| ("b", b)))
-    {
-        return vec![format!("{} was scored on side {side} only: {total}", score.node)];
-    }
     let mut lines = vec![format!("score of {}: {}", score.node, change(score.total))];
     lines.extend(score.plugins.iter().map(|plugin| format!("  {}", plugin_score(plugin))));
     lines
@@ -134,6 +249,10 @@ fn change(pair: Pair<Option<i64>>) -> String {
 fn plugin_score(score: &PluginScore) -> String {
     let from = match score.source() {
         Source::Presence => "scored on one side only".to_owned(),
+        // The three numbers are the same: the plugin normalizes nothing and weighs one.
+        Source::Raw if score.raw == score.normalized && score.weighted() == score.raw => {
+            return format!("{} {}", score.plugin, change(score.raw));
+        }
         Source::Raw => {
             format!("raw {}, normalized {}", change(score.raw), change(score.normalized))
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::Page;
-use crate::report::verdict::{brief, explain};
+use crate::report::verdict::{brief, explain, of_plugin};
 use crate::report::verdict_groups::{Group, groups_of};
 use kubestep_api::words::{count, span};
 use kubestep_framework::node::NodeId;
@@ -77,11 +77,24 @@ fn entry(page: &Page, cycle: &Arc<CycleRecord>, in_detail: bool) -> Markup {
                 span.said { (brief(&cycle.message)) }
             }
             @if !cycle.message.is_empty() { p { (cycle.message) } }
+            (uncertain(cycle))
             @if in_detail && cycle.is_whole() {
                 (verdicts(cycle))
                 (scores(cycle))
                 (victims(cycle))
             }
+        }
+    }
+}
+
+/// What opaque plugins could have changed.
+fn uncertain(cycle: &CycleRecord) -> Markup {
+    let certainty = cycle.certainty();
+    let uncertain = certainty.as_deref().filter(|certainty| !certainty.is_certain());
+    html! {
+        @if let Some(certainty) = uncertain {
+            p.warn { "Uncertain. The decision stands" }
+            ul { @for condition in certainty.conditions() { li { (condition) } } }
         }
     }
 }
@@ -96,7 +109,9 @@ fn verdicts(cycle: &CycleRecord) -> Markup {
     let is_skipped = |at: &usize| of(*at).all(|id| id == VerdictId::SKIPPED);
     let shown: Vec<usize> = all.iter().copied().filter(is_shown).collect();
     let quiet = all.iter().copied().filter(|at| !shown.contains(at));
-    let (skipped, passed): (Vec<usize>, Vec<usize>) = quiet.partition(is_skipped);
+    let is_unknown = |at: &usize| of(*at).any(|id| id == VerdictId::UNKNOWN);
+    let (unknown, quiet): (Vec<usize>, Vec<usize>) = quiet.partition(is_unknown);
+    let (skipped, passed): (Vec<usize>, Vec<usize>) = quiet.into_iter().partition(is_skipped);
     let groups = if shown.is_empty() { Vec::new() } else { groups_of(cycle, &shown) };
     html! {
         @if !groups.is_empty() {
@@ -113,6 +128,7 @@ fn verdicts(cycle: &CycleRecord) -> Markup {
         }
         (listed("pass on every node: ", cycle, &passed))
         (listed("skipped: ", cycle, &skipped))
+        (listed("opaque, unknown: ", cycle, &unknown))
     }
 }
 
@@ -123,7 +139,7 @@ fn listed(words: &str, cycle: &CycleRecord, plugins: &[usize]) -> Markup {
 }
 
 fn verdict(cycle: &CycleRecord, plugin: usize, group: &Group) -> Option<VerdictId> {
-    cycle.filter.plugins.get(plugin)?.verdicts.get(*group.nodes.first()?)
+    of_plugin(cycle, cycle.filter.plugins.get(plugin)?, *group.nodes.first()?)
 }
 
 fn group_row(cycle: &CycleRecord, shown: &[usize], group: &Group) -> Markup {
@@ -157,6 +173,7 @@ fn said(cycle: &CycleRecord, id: VerdictId, with_words: bool) -> Markup {
         Some(_) => ("bad", "✗"),
         None if id == VerdictId::PASS => ("good", "✓"),
         None if id == VerdictId::SKIPPED => ("dim", "–"),
+        None if id == VerdictId::UNKNOWN => ("warn", "?"),
         None => ("dim", "·"),
     };
     let words = explain(cycle, id);
@@ -197,7 +214,12 @@ fn scores(cycle: &CycleRecord) -> Markup {
                             span.bar { span style={ "width:" (total.max(0) * 100 / best) "%" } {} } (total)
                         }
                         @for column in &columns {
-                            td.num { @if let Some(score) = column.weighted(at) { (score) } }
+                            td.num {
+                                @match column.weighted(at) {
+                                    Some(score) => (score),
+                                    None => "?",
+                                }
+                            }
                         }
                     }
                 }

@@ -9,6 +9,7 @@ use crate::report::usage::{NodeUsage, Usage, exact};
 use crate::report::{add_version, disruption};
 use kubestep_api::intern::Symbol;
 use kubestep_debug::capacity::Capacity;
+use kubestep_debug::certainty;
 use kubestep_debug::trace;
 use kubestep_framework::record::CycleRecord;
 
@@ -33,6 +34,9 @@ pub fn run(report: &RunReport) -> Value {
         "notices": report.notices,
     });
     add_version(&mut value, report.gates);
+    if let Some(uncertain) = report.uncertain {
+        value["uncertainDecisions"] = uncertain.into();
+    }
     if let Some(disruption) = &report.disruption {
         value["disruption"] = disruption::json(disruption);
     }
@@ -66,15 +70,22 @@ fn placed(entry: &Placed) -> Value {
     if let Some(how) = entry.tie_break {
         value["tieBreak"] = how.to_string().into();
     }
+    if let Some(certainty) = &entry.certainty {
+        value["certainty"] = certainty::value(certainty);
+    }
     value
 }
 
 fn pending(entry: &Pending) -> Value {
-    json!({
+    let mut value = json!({
         "pod": entry.pod.to_string(),
         "queue": entry.place.as_str(),
         "reason": entry.reason,
-    })
+    });
+    if let Some(certainty) = &entry.certainty {
+        value["certainty"] = certainty::value(certainty);
+    }
+    value
 }
 
 /// The utilization over all nodes, by resource.

@@ -12,6 +12,7 @@ use crate::report::usage::Usage;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_debug::capacity::Capacity;
+use kubestep_debug::certainty;
 use kubestep_debug::new_node::Supply;
 
 /// The result of a run.
@@ -37,6 +38,8 @@ pub struct RunReport {
     pub gates: FeatureGates,
     /// Which new nodes would take the pending pods, if requested.
     pub new_nodes: Option<Supply>,
+    /// The number of decisions that opaque plugins could have changed; `None` without such plugins.
+    pub uncertain: Option<usize>,
     /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
 }
@@ -55,7 +58,15 @@ impl RunReport {
             capacity: Vec::new(),
             gates: *session.world().scheduler().features(),
             new_nodes: None,
+            uncertain: uncertain(session),
             notices: Vec::new(),
         }
     }
+}
+
+fn uncertain(session: &Session) -> Option<usize> {
+    let frameworks = session.world().scheduler().frameworks();
+    let is_opaque = frameworks.values().any(|framework| framework.opaque().is_some());
+    let cycles = session.history().cycles();
+    is_opaque.then(|| cycles.filter(|record| certainty::is_uncertain(record)).count())
 }

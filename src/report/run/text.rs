@@ -11,6 +11,7 @@ use crate::report::usage::Usage;
 use kubestep_api::words::count;
 use kubestep_debug::capacity::Capacity;
 use kubestep_framework::record::QueueName;
+use kubestep_framework::record::certainty::Certainty;
 use kubestep_framework::resource::amount;
 
 /// Nodes named where a workload would fit, before it says how many more there are.
@@ -55,6 +56,7 @@ fn pods(report: &RunReport) -> String {
             [] => writeln!(text),
             notes => writeln!(text, " ({})", notes.join(", ")),
         };
+        text.push_str(&uncertain(entry.certainty.as_deref()));
     }
     for entry in &report.evicted {
         let _ = writeln!(text, "{}  evicted from {} for {}", entry.pod, entry.node, entry.by);
@@ -65,6 +67,7 @@ fn pods(report: &RunReport) -> String {
             place => place.as_str(),
         };
         let _ = writeln!(text, "{}  pending, {place}\n    {}", entry.pod, entry.reason);
+        text.push_str(&uncertain(entry.certainty.as_deref()));
     }
     let _ = write!(text, "{} placed, ", report.placed.len());
     if !report.evicted.is_empty() {
@@ -74,7 +77,22 @@ fn pods(report: &RunReport) -> String {
     let version = report.gates.other_version().map(|version| format!(", kube-scheduler {version}"));
     let version = version.unwrap_or_default();
     let _ = writeln!(text, "{} pending, {cycles}{version}", report.pending.len());
+    if let Some(number) = report.uncertain {
+        let decisions = count(report.cycles, "decision");
+        let _ = writeln!(text, "{number} of {decisions} uncertain because of opaque plugins");
+    }
     text
+}
+
+/// The conditions under which an uncertain decision stands, as an indented line.
+fn uncertain(certainty: Option<&Certainty>) -> String {
+    match certainty.filter(|certainty| !certainty.is_certain()) {
+        Some(certainty) => {
+            let conditions: Vec<String> = certainty.conditions().collect();
+            format!("    uncertain: {}\n", conditions.join("; "))
+        }
+        None => String::new(),
+    }
 }
 
 /// A table of what the nodes offer in all, and what is requested of it.

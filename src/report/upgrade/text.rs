@@ -8,7 +8,7 @@ use super::UpgradeReport;
 use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::{Change, Switch};
-use kubestep_debug::diff::Pair;
+use kubestep_debug::diff::{self, Difference, Pair};
 use kubestep_debug::upgrade::{Cause, Effect, PodDifference, Upgrade};
 
 /// Pods that are listed for each effect and cause.
@@ -33,12 +33,35 @@ pub fn text(report: &UpgradeReport, gates: Pair<FeatureGates>) -> String {
             let _ = writeln!(out, "  {kind} {subject}: {}", refused.reason);
         }
     }
-    for (cause, pods) in report.upgrade.iter().flat_map(Upgrade::by_cause) {
-        out.push('\n');
-        out.push_str(&group(cause, &pods, gates));
-    }
+    out.extend(report.upgrade.iter().map(|upgrade| causes(upgrade, gates)));
     out.push_str(&not_compared(report));
     out
+}
+
+/// Between two branches of a session: the answer, each cause with its pods, and the pods of
+/// `difference` that the version has nothing to do with.
+pub fn between_branches(
+    upgrade: &Upgrade,
+    gates: Pair<FeatureGates>,
+    difference: &Difference,
+) -> String {
+    let (a, b) = (gates.a.version_words(), gates.b.version_words());
+    let mut out = format!("\nkube-scheduler {a} → {b}: {}", summary(upgrade));
+    out.push_str(&causes(upgrade, gates));
+    let by_version = |name| upgrade.pods.iter().any(|pod| pod.pod == name);
+    let others = difference.pods.iter().filter(|pod| pod.change != diff::Change::Reasons);
+    let others = others.map(|pod| pod.pod).filter(|pod| !by_version(*pod));
+    let others: Vec<String> = others.map(|pod| pod.to_string()).collect();
+    if !others.is_empty() {
+        let _ = writeln!(out, "\nNot because of the version: {}", others.join(", "));
+    }
+    out
+}
+
+/// Each cause with its pods.
+fn causes(upgrade: &Upgrade, gates: Pair<FeatureGates>) -> String {
+    let causes = upgrade.by_cause().into_iter();
+    causes.map(|(cause, pods)| format!("\n{}", group(cause, &pods, gates))).collect()
 }
 
 /// `2 pods move, 1 becomes pending; 34 are the same`.

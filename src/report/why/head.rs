@@ -21,10 +21,18 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
     }
     lines.push(verdict(why));
     lines.retain(|line| !line.is_empty());
+    lines.extend(certainty(why));
     for problem in why.problems.iter().filter(|problem| !problem.blocking) {
         lines.push(format!("  note: {}: {}", problem.text, problem.advice));
     }
     lines
+}
+
+/// How certain the decision is, and what it depends on.
+fn certainty(why: &Why) -> Vec<String> {
+    let Some(judgement) = &why.certainty else { return Vec::new() };
+    let conditions = judgement.conditions().into_iter().map(|line| format!("  {line}"));
+    std::iter::once(judgement.verdict()).chain(conditions).collect()
 }
 
 /// The cause that comes before all others.

@@ -77,9 +77,11 @@ fn by_plugin(placement: &Placement) -> Vec<String> {
     table[0].extend(shown.iter().map(|row| row.node.to_string()));
     let mut alike = Vec::new();
     for (at, name) in header(placement).into_iter().skip(3).enumerate() {
-        let cells = |row: &Ranked| self::row(row).get(at + 3).cloned().unwrap_or_default();
+        let cells =
+            |row: &Ranked| self::row(placement, row).get(at + 3).cloned().unwrap_or_default();
         let first = ranking.first().map(cells).unwrap_or_default();
-        if ranking.iter().all(|row| cells(row) == first) {
+        let is_opaque = placement.plugins.get(at).is_some_and(|plugin| plugin.opaque);
+        if !is_opaque && ranking.iter().all(|row| cells(row) == first) {
             alike.push(format!("{name} {first}"));
             continue;
         }
@@ -109,7 +111,7 @@ fn tie(placement: &Placement) -> Option<String> {
 /// Nodes with their scores: raw, normalized and weighted of each plugin, and the total.
 fn table<'a>(placement: &Placement, rows: impl Iterator<Item = &'a Ranked>) -> Vec<String> {
     let mut table = vec![header(placement)];
-    table.extend(rows.map(row));
+    table.extend(rows.map(|ranked| row(placement, ranked)));
     let mut lines = vec!["Scores, weighted (raw → normalized × weight):".to_owned()];
     lines.extend(padded(&table, 1));
     lines
@@ -134,16 +136,22 @@ fn padded(table: &[Vec<String>], names: usize) -> Vec<String> {
 
 fn header(placement: &Placement) -> Vec<String> {
     let mut header = vec!["rank".to_owned(), "node".to_owned(), "total".to_owned()];
-    header.extend(placement.plugins.iter().map(|plugin| match plugin.weight {
-        1 => plugin.plugin.to_string(),
-        weight => format!("{} ×{weight}", plugin.plugin),
+    header.extend(placement.plugins.iter().map(|plugin| {
+        let opaque = if plugin.opaque { " (opaque)" } else { "" };
+        match plugin.weight {
+            1 => format!("{}{opaque}", plugin.plugin),
+            weight => format!("{}{opaque} ×{weight}", plugin.plugin),
+        }
     }));
     header
 }
 
-fn row(ranked: &Ranked) -> Vec<String> {
+fn row(placement: &Placement, ranked: &Ranked) -> Vec<String> {
     let mut row = vec![ranked.rank.to_string(), ranked.node.to_string(), ranked.total.to_string()];
-    row.extend(ranked.scores.iter().map(|points| {
+    row.extend(placement.plugins.iter().zip(&ranked.scores).map(|(plugin, points)| {
+        if plugin.opaque {
+            return "?".to_owned();
+        }
         let (raw, normalized, weighted) = (points.raw, points.normalized, points.weighted);
         match (raw == normalized, normalized == weighted) {
             (true, true) => weighted.to_string(),

@@ -113,6 +113,22 @@ pub fn completions(line: &str, values: &Completion) -> Vec<String> {
     }
 }
 
+/// Whether another word can follow the last one of a line: an argument, or the next word of an edit.
+pub fn goes_on(line: &str) -> bool {
+    let line = line.trim();
+    let (name, argument) = line.split_once(' ').unwrap_or((line, ""));
+    match find(name) {
+        Ok(action) if action.name == "what-if" && !argument.is_empty() => {
+            edit_forms::goes_on(argument)
+        }
+        Ok(action) if action.name == "edit" => {
+            argument == "node" || argument == "pod" || argument.is_empty()
+        }
+        Ok(action) => argument.is_empty() && action.argument != Argument::None,
+        Err(_) => edit_forms::goes_on(line),
+    }
+}
+
 /// Whether the argument of a line names objects of the cluster, or branches.
 pub fn names_objects(line: &str) -> bool {
     let Some((name, _)) = line.trim_start().split_once(char::is_whitespace) else { return false };
@@ -194,5 +210,14 @@ mod tests {
         assert_eq!(completions("quit x", &values), Vec::<String>::new());
         assert_eq!(completions("", &values).len(), all().count());
         assert_eq!(completions("unc", &values), ["uncordon"]);
+    }
+
+    #[test]
+    fn a_blank_follows_where_another_word_can() {
+        let going_on = ["theme", "what-if", "what-if cordon", "cordon node", "edit node"];
+        assert!(going_on.into_iter().all(goes_on));
+        let ended =
+            ["quit", "theme dark", "cordon node a-0", "what-if cordon node a-0", "edit node a"];
+        assert!(!ended.into_iter().any(goes_on));
     }
 }

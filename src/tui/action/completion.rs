@@ -8,6 +8,7 @@ use super::{Action, Preset};
 use crate::tui::app::App;
 use crate::tui::edit_forms::{fits, is_literal};
 use crate::tui::model::{ArgumentNames, Model};
+use kubestep_config::KubeVersion;
 use kubestep_debug::edit::FORMS;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::NodeNames;
@@ -53,6 +54,7 @@ impl Completion {
             "watch" => subjects(&self.nodes, &self.pods, typed),
             "what-if" => self.edits(typed),
             "edit" => self.objects(typed),
+            "versions" => fitting(&mut KubeVersion::all().map(|version| version.to_string())),
             "branch" | "differences" => fitting(&mut self.names.branches.iter().cloned()),
             _ => Vec::new(),
         }
@@ -67,6 +69,7 @@ impl Completion {
             let Some(word) = form.usage.split_whitespace().nth(index) else { continue };
             let kind = before.split_whitespace().last().unwrap_or_default();
             match word {
+                "VERSION" => found.extend(KubeVersion::all().map(|version| version.to_string())),
                 "KIND" => found.extend(["node".to_owned(), "pod".to_owned()]),
                 "NAME" => found.extend(self.names_of(if index < 2 { "node" } else { kind }, last)),
                 literal if is_literal(literal) => found.push(literal.to_owned()),
@@ -193,6 +196,7 @@ mod tests {
         assert_eq!(values.edits("label po"), ["label pod"]);
         assert_eq!(values.edits("label pod "), ["label pod shop/web"]);
         assert_eq!(values.edits("resize "), ["resize node", "resize pod"]);
+        assert_eq!(values.edits("kube-version 1.36"), ["kube-version 1.36"]);
         assert_eq!(values.edits("nonsense x"), Vec::<String>::new());
         assert_eq!(values.objects("node "), ["node a-0", "node b-0"]);
     }

@@ -185,10 +185,9 @@ impl Input {
             "Enter" => return self.answer(app, model),
             "Backspace" if prompt.text().is_empty() => drop(app.close_prompt()),
             back @ ("Tab" | "BackTab") if command.is_some() => {
-                let before = command.unwrap_or_default();
-                let lines = command_text(prompt).map(|(line, _)| self.completions(&line, before));
-                prompt.complete(|_| lines.unwrap_or_default(), back == "BackTab");
+                self.complete(app, back == "BackTab")
             }
+            "Right" if command.is_some() && prompt.is_at_end() => self.take_ghost(app),
             "Up" | "Down" if is_command => prompt.recall(&self.commands, key.to_string() == "Up"),
             // While filtering, rows can be chosen without leaving the prompt.
             "Up" | "Down" if purpose == Purpose::Filter => {
@@ -197,6 +196,36 @@ impl Input {
             _ => app.edit_prompt(key),
         }
         Effect::None
+    }
+
+    /// Completes the line: to its only completion, after which the next word can be typed, or to the
+    /// next of several.
+    fn complete(&self, app: &mut App, back: bool) {
+        let typed = app.prompt().filter(|prompt| prompt.completing().is_none());
+        let lines =
+            typed.and_then(command_text).map(|(line, before)| self.completions(&line, before));
+        let Some(prompt) = app.prompt_mut() else { return };
+        match lines.as_deref() {
+            Some([only]) => Input::accept(prompt, only),
+            _ => prompt.complete(|_| lines.unwrap_or_default(), back),
+        }
+    }
+
+    /// Takes the suggested rest of the line.
+    fn take_ghost(&self, app: &mut App) {
+        let ghost = self.suggestions(app).ghost;
+        let Some(prompt) = app.prompt_mut().filter(|_| !ghost.is_empty()) else { return };
+        let line = format!("{}{ghost}", prompt.text());
+        Input::accept(prompt, &line);
+    }
+
+    /// Puts a completed line into the prompt, with a blank where another word can follow.
+    fn accept(prompt: &mut Prompt, line: &str) {
+        prompt.put(line);
+        let goes_on = command_text(prompt).is_some_and(|(line, _)| command_line::goes_on(&line));
+        if goes_on {
+            prompt.put(&format!("{line} "));
+        }
     }
 
     fn answer(&mut self, app: &mut App, model: &Model) -> Effect {

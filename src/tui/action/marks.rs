@@ -4,7 +4,8 @@ use super::{Action, ViewSet};
 use crate::tui::view::ViewId;
 
 /// Views whose rows are nodes.
-const NODES: ViewSet = ViewSet::of(&[ViewId::Filter, ViewId::Scores, ViewId::Nodes]);
+const NODES: ViewSet =
+    ViewSet::of(&[ViewId::Filter, ViewId::Scores, ViewId::Nodes, ViewId::Preemption]);
 
 /// The rows of the table.
 #[rustfmt::skip]

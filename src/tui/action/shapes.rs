@@ -5,8 +5,13 @@ use crate::tui::app::{App, Effect};
 use crate::tui::view::{self, ViewId};
 
 /// The views with something folded.
-const FOLDED: ViewSet =
-    ViewSet::of(&[ViewId::Cycle, ViewId::Filter, ViewId::Scores, ViewId::Nodes]);
+const FOLDED: ViewSet = ViewSet::of(&[
+    ViewId::Cycle,
+    ViewId::Filter,
+    ViewId::Scores,
+    ViewId::Nodes,
+    ViewId::Preemption,
+]);
 /// The views whose rows are nodes.
 const NODES: ViewSet = ViewSet::of(&[ViewId::Filter, ViewId::Scores, ViewId::Nodes]);
 

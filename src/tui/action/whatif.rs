@@ -45,6 +45,9 @@ pub const ACTIONS: &[Action] = &[
         .search("checkout original"),
     edit("differences", &["D"], "What differs from the original, or from another branch",
         |app, _, text| differences(app, text)).takes(Argument::Optional("BRANCH")).search("diff compare"),
+    edit("versions", &[], "What changed in scheduling between two versions of Kubernetes",
+        |_, _, text| session(WhatIfCommand::Versions(text.trim().to_owned())))
+        .takes(Argument::Optional("[A] B")).search("upgrade kube-version changelog release notes"),
     edit("raise-weight", &["*"], "Try a higher weight for the plugin: the ranking changes at once",
         |app, model, _| weigh(app, model, 1)).within(SCORES).hint("heavier"),
     edit("lower-weight", &["%"], "Try a lower weight for the plugin",

@@ -82,7 +82,7 @@ impl App {
     pub(in crate::tui) fn mode(&self, model: &Model) -> (Cow<'static, str>, Scope) {
         let runs = self.playing || self.running;
         let (word, scope) = match &model.live {
-            _ if model.going_back.is_some() => ("GOING BACK", Scope::ChipRunning),
+            _ if model.going_back.is_some() => ("REWIND", Scope::ChipRunning),
             Some(LiveModel { real: Some(real), waiting, .. }) => {
                 return chip::of_real(real, *waiting, runs);
             }

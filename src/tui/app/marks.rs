@@ -1,7 +1,7 @@
 //! Marked rows: marking, jumping, and two nodes side by side.
 
 use super::{App, Effect};
-use crate::tui::compare;
+use crate::tui::command::Command;
 use crate::tui::model::Model;
 use crate::tui::widget::status_line::Severity;
 
@@ -84,8 +84,6 @@ impl App {
         let (Some(a), Some(b)) = (source.node_of(*a, 0), source.node_of(*b, 0)) else {
             return Err("these rows are no nodes of the cycle".into());
         };
-        let table = compare::nodes(model, a, b);
-        self.open_table(&format!("{a} and {b} side by side"), table);
-        Ok(Effect::None)
+        Ok(Effect::Session(Command::CompareNodes(a, b)))
     }
 }

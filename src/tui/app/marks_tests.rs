@@ -1,8 +1,8 @@
 //! Marks as a person uses them.
 
 use crate::tui::app::Effect;
-use crate::tui::model::{CyclePosition, Model};
-use crate::tui::testing::{Story, model};
+use crate::tui::testing::{Live, Story, golden, model, session};
+use kubestep_source::fixtures;
 
 fn story(keys: &str) -> Story {
     Story::new(model()).keys(keys)
@@ -48,16 +48,19 @@ fn what_is_marked_is_copied_together() {
 
 #[test]
 fn two_nodes_are_seen_side_by_side() {
-    let position = CyclePosition { cycle: 1, frame: kubestep_debug::Position::START };
-    let second = Model { position: Some(position), at_end: true, ..model() };
-    let mut story = Story::new(second).resized(120, 40).keys("4vj|");
-    story.golden("compare-nodes-120x40");
-    let text = story.text();
-    assert!(text.contains("node-a and node-b side by side"), "{text}");
-    let mut story = Story::new(model()).keys("3vGv|");
-    let text = story.text();
-    assert!(text.contains("✗ no: Insufficient"), "{text}");
-    assert!(story.keys("z").text().contains("≠"), "what differs");
+    let live = Live::new(session(fixtures::find("tour").unwrap().cluster), (120, 40));
+    let mut live = live.keys("nn4vj|");
+    golden(&live.draw(), "compare-nodes-120x40");
+    let text = live.text();
+    assert!(text.contains("a-0 and b-0 side by side for default/web-0"), "{text}");
+    // What Filter saw is not what preemption left behind.
+    let live = Live::new(session(fixtures::find("tour").unwrap().cluster), (120, 40));
+    let mut live = live.keys("n3vj|");
+    let text = live.text();
+    assert!(text.contains("✗ no: Insufficient cpu"), "{text}");
+    assert!(text.contains("Free before cycle 1") && text.contains("1 of 4"), "{text}");
+    assert!(text.contains("Free now") && text.contains("4 of 4"), "{text}");
+    assert!(live.keys("z").text().contains("≠"), "what differs");
     let error = |keys: &str| story_line(keys);
     assert!(error("3|").contains("mark a node with v"));
     assert!(error("3v|").contains("select another node"));

@@ -219,10 +219,9 @@ impl App {
         }
     }
 
-    /// Takes over what a search came to: its window opens, unless somebody reads another one.
+    /// Takes over the result of a search: its window opens, unless another one was opened since.
     pub fn done_searching(&mut self, done: CommandResult) {
         self.searching = false;
-        // A window that was open when the search was asked for is read no more.
         let reads = self.windows.len() > self.windows_at_search || self.prompt.is_some();
         match done.window {
             Some(WindowContent::Differences(..)) if reads => {

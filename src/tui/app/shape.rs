@@ -12,8 +12,7 @@ use kubestep_framework::pod::NamespacedName;
 const ANSWERED_UP_TO: usize = 2_000;
 
 impl App {
-    /// The pod whose answer belongs beside the rows and is not there yet: on wide terminals, that of
-    /// the selected row.
+    /// The pod whose answer belongs to the details and is not there yet.
     pub fn wanted_answer(&self, model: &Model) -> Option<NamespacedName> {
         let pod = self.answered_pod(model)?;
         let large = model.cycles.last().is_some_and(|c| c.nodes.order.len() > ANSWERED_UP_TO);
@@ -22,7 +21,8 @@ impl App {
         (!known && !large && !busy && self.windows.is_empty()).then_some(pod)
     }
 
-    /// The pod that the answer beside the rows is about.
+    /// The pod that the answer in the details is about: that of the selected row, in the views and at the
+    /// widths that have room for it.
     pub(in crate::tui) fn answered_pod(&self, model: &Model) -> Option<NamespacedName> {
         let shown = match Tier::of(self.size.0) {
             Tier::Wide => matches!(self.view, ViewId::Queues | ViewId::Pods | ViewId::Cycle),

@@ -114,7 +114,7 @@ fn themes_switch_by_key_and_by_name() {
 fn commands_complete_and_show_what_would_come() {
     let mut story = story(":them");
     assert_eq!(story.lines()[22], ":theme");
-    let mut story = story.keys("<Tab> hi<Tab>");
+    let mut story = story.keys("<Tab>hi<Tab>");
     assert_eq!(story.lines()[22], ":theme high-contrast");
     let story = story.keys("<Enter>");
     assert_eq!(story.app.theme().name(), "high-contrast");

@@ -106,9 +106,14 @@ impl App {
         if let Some(effect) = self.choose_in_window() {
             return Ok(effect);
         }
-        let row = self.selected_row().ok_or("there is no row to open")?;
         let column = self.grid(self.view).column;
-        Ok(match self.source(model).open(row, column) {
+        let source = self.source(model);
+        let leads = match self.selected_row() {
+            Some(row) => source.open(row, column),
+            None => source.open_empty().ok_or("there is no row to open")?,
+        };
+        drop(source);
+        Ok(match leads {
             OnEnter::Describe => return self.describe(model),
             OnEnter::View(next) => {
                 self.show(next);

@@ -260,12 +260,6 @@ impl App {
         self.move_in_window(isize::MAX);
     }
 
-    /// A window with a table.
-    pub fn open_table(&mut self, title: &str, table: Table) {
-        let footer = "z only what differs  / filter  Esc close";
-        self.push_window(Window::new(title, footer, Content::Table(table)));
-    }
-
     /// Everything about the selected row.
     pub fn describe(&mut self, model: &Model) -> Result<Effect, String> {
         let column = self.grid(self.view).column;
@@ -321,6 +315,10 @@ impl App {
             }
             WindowContent::Answer(title, lines) => {
                 self.push_window(Window::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+            }
+            WindowContent::Table(title, table) => {
+                let footer = "z only what differs  / filter  Esc close";
+                self.push_window(Window::new(&title, footer, Content::Table(table)));
             }
             WindowContent::Branches(title, lines) => {
                 let footer = "Enter go to the branch  / filter  Esc close";

@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use super::Driver;
 use crate::report::why::{Detail, text};
+use crate::tui::command_result::{CommandResult, WindowContent};
+use crate::tui::compare::{self, NodeAtTimes};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{Answer, BeforePreemption};
 use crate::tui::theme::Scope;
+use kubestep_api::intern::Symbol;
+use kubestep_cluster::World;
 use kubestep_debug::why::preemption::Budget;
 use kubestep_debug::why::{Place, Why, ask};
 use kubestep_framework::pod::NamespacedName;
@@ -21,6 +25,31 @@ impl Driver {
         self.model.revision += 1;
     }
 
+    /// The cluster as it was when a cycle began.
+    fn world_before(&mut self, cycle: u64) -> Option<Arc<World>> {
+        let timeline = self.session.timeline();
+        let stop = timeline.stop_of_cycle(cycle).and_then(|stop| timeline.stops().get(stop))?;
+        Some(self.session.world_at(stop.step.checked_sub(1)?))
+    }
+
+    /// Two nodes side by side, in the cycle on show.
+    pub(super) fn compare_nodes(&mut self, names: [Symbol; 2]) -> CommandResult {
+        let cycle = self.model.cycle().cloned();
+        let before = cycle.as_ref().and_then(|cycle| self.world_before(cycle.cycle));
+        let now = self.session.state().unwrap_or_else(|| self.session.world());
+        let find = |world: &World, name| {
+            world.scheduler().cache().nodes().find(|node| node.name == name).cloned()
+        };
+        let at_times = names.map(|name| NodeAtTimes {
+            before: before.as_ref().and_then(|world| find(world, name)),
+            now: find(now, name),
+        });
+        let pod = cycle.as_ref().map(|cycle| format!(" for {}", cycle.pod)).unwrap_or_default();
+        let title = format!("{} and {} side by side{pod}", names[0], names[1]);
+        let table = compare::nodes(cycle.as_deref(), names, &at_times);
+        CommandResult::window(WindowContent::Table(title, table))
+    }
+
     /// Takes over the candidate nodes as they were before the cycle on show decided to preempt.
     pub(super) fn refresh_preemption(&mut self) {
         let Some(record) = self.model.cycle().filter(|cycle| !cycle.candidates.is_empty()) else {
@@ -30,10 +59,7 @@ impl Driver {
         if self.model.before_preemption.as_ref().is_some_and(|before| before.cycle == cycle) {
             return;
         }
-        let timeline = self.session.timeline();
-        let stop = timeline.stop_of_cycle(cycle).and_then(|stop| timeline.stops().get(stop));
-        let Some(step) = stop.and_then(|stop| stop.step.checked_sub(1)) else { return };
-        let world = self.session.world_at(step);
+        let Some(world) = self.world_before(cycle) else { return };
         let is_candidate = |name| candidates.iter().any(|candidate| candidate.node == name);
         let nodes = world.scheduler().cache().nodes().filter(|node| is_candidate(node.name));
         let all = Budgets::new(world.api().objects());

@@ -127,6 +127,8 @@ fn mistakes_and_completion() {
     assert!(live.text().contains("breakpoint 1: on:preemption"), "{}", live.text());
     let mut live = live.keys(":break off 9<Enter>");
     assert!(live.text().contains("there is no breakpoint 9"));
+    let mut live = live.keys(":watch node:b-0 cpuu<Enter>");
+    assert!(live.text().contains("no node has the resource \"cpuu\"; did you mean \"cpu\"?"));
     assert!(live.keys(":watch node<Enter>").text().contains("a watch has the form"));
 }
 

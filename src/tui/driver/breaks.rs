@@ -47,8 +47,17 @@ impl Driver {
 
     fn set(&mut self, definition: Result<Definition, String>) -> Result<String, String> {
         let definition = definition?;
+        self.check_resource(&definition)?;
         let id = self.session.change_breakpoints(|list| list.add(definition, true));
         Ok(self.about(id))
+    }
+
+    /// Refuses a watch of a resource that no node has: most likely a typo.
+    fn check_resource(&self, definition: &Definition) -> Result<(), String> {
+        match definition.subject() {
+            Some(subject) => subject.check_resource(self.session.world()),
+            None => Ok(()),
+        }
     }
 
     /// What there is to say about one that was just set.
@@ -89,6 +98,7 @@ impl Driver {
             true => Definition::parse_watch(text),
             false => Definition::parse_break(text, &self.session.plugin_names()),
         }?;
+        self.check_resource(&definition)?;
         self.session.change_breakpoints(|list| list.replace(id, definition));
         Ok(self.about(id))
     }

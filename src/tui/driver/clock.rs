@@ -313,43 +313,47 @@ impl Driver {
         };
         let over = came_to != Continued::Paused;
         let number = self.session.history().cycle_count() - self.run.cycles_before;
-        let ran = count(number, "cycle");
-        self.model.progress = (!over).then(|| match self.unseen_ahead() {
-            0 => format!("{ran} ran; Esc stops"),
+        self.model.progress = (!over).then(|| self.run_words(number));
+        let done = self.run_result(came_to, number);
+        self.world_changed();
+        done
+    }
+
+    /// How far a run is that ran so many cycles.
+    fn run_words(&self, number: usize) -> String {
+        match self.unseen_ahead() {
+            0 => format!("{} ran; Esc stops", count(number, "cycle")),
             left => {
                 let all = self.run.unseen_before.max(left);
-                let done = all - left;
-                format!(
-                    "looking for a stop: {done} of {} run again; Esc stops",
-                    count(all, "cycle")
-                )
+                let (done, all) = (all - left, count(all, "cycle"));
+                format!("looking for a stop: {done} of {all} run again; Esc stops")
             }
-        });
+        }
+    }
+
+    /// What a run of so many cycles came to; `None` while it goes on.
+    fn run_result(&mut self, came_to: Continued, number: usize) -> Option<CommandResult> {
+        let over = came_to != Continued::Paused;
         let notes = match over && self.run.goal != Goal::Back {
             true => self.log_lines(self.run.log_from),
             false => Vec::new(),
         };
-        let done = match came_to {
-            Continued::Paused => None,
+        Some(match came_to {
+            Continued::Paused => return None,
             Continued::Stopped(hit) => {
                 let words = self.hit_words(&hit);
-                Some(CommandResult {
-                    look_at: self.best_view(),
-                    notes,
-                    ..CommandResult::stopped(words)
-                })
+                let look_at = self.best_view();
+                CommandResult { look_at, notes, ..CommandResult::stopped(words) }
             }
-            Continued::AtStart => Some(self.said(Ran::AtStart)),
+            Continued::AtStart => self.said(Ran::AtStart),
             Continued::Idle => {
                 let words = match number {
                     0 => self.end_words(),
-                    _ => format!("{ran} ran; {}", self.end_words()),
+                    _ => format!("{} ran; {}", count(number, "cycle"), self.end_words()),
                 };
-                Some(CommandResult { notes, ..CommandResult::info(words) })
+                CommandResult { notes, ..CommandResult::info(words) }
             }
-        };
-        self.world_changed();
-        done
+        })
     }
 
     /// How many recorded cycles a run has to run again, at most, to know whether to stop.

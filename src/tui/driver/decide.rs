@@ -1,4 +1,4 @@
-//! Deciding about pods at Permit by hand, and saying what that did.
+//! Manual decisions about pods at Permit, and what they led to.
 
 #[cfg(test)]
 mod tests;

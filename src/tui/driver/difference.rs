@@ -7,10 +7,16 @@ use super::Driver;
 use super::task::{BackgroundTask, TaskProgress, TaskState};
 use crate::report;
 use crate::tui::command_result::{CommandResult, WindowContent};
+use kubestep_api::words::count;
+use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
-use kubestep_debug::diff::{Pair, Side, compare};
+use kubestep_debug::diff::{Difference, Pair, Side, compare};
 use kubestep_debug::edit::EditError;
 use kubestep_debug::fork::ORIGINAL;
+use kubestep_debug::upgrade::{between_branches, cycles_as_far_as, gates};
+
+/// Maximum number of runs in search of the causes of what a version changes, or a few more.
+const MAX_RUNS: usize = 500;
 
 /// The branches by name, and how often anything had been done to any until then.
 #[derive(Clone, PartialEq, Eq)]
@@ -96,6 +102,9 @@ impl RunningComparison {
         let name = &self.sides.names.a;
         match (self.work.is_stopping(), self.work.progress()) {
             (true, _) => "ending the comparison".into(),
+            (_, (runs, 0)) if runs > 0 => format!(
+                "searching which change of the version causes the differences: {runs} runs; Esc stops"
+            ),
             (_, (done, of)) if done < of => {
                 format!("{name} is run as far as this branch: {done} of {of} cycles; Esc stops")
             }
@@ -123,21 +132,50 @@ fn lines(
 ) -> Option<Vec<String>> {
     let cycles = |session: &Session| session.history().cycle_count();
     let missing = cycles(session).saturating_sub(cycles(&other));
+    let limit = cycles_as_far_as(session).saturating_sub(cycles(&other));
     let (mut ran, mut goes_on) = (0, progress.go_on(0, missing));
-    other.run_until_idle(missing, |_| {
+    other.run_until_idle(limit, |_| {
         ran += 1;
-        goes_on = progress.go_on(ran, missing);
+        goes_on = progress.go_on(ran, missing.max(ran));
         !goes_on
     });
     goes_on = goes_on && progress.go_on(missing, missing);
-    let side = |name: &str, session: &Session| match cycles(session) {
-        1 => format!("{name}, 1 cycle"),
-        count => format!("{name}, {count} cycles"),
+    if !goes_on {
+        return None;
+    }
+    let difference = compare(Side::of(&other), Side::of(session));
+    let causes = causes(&other, session, &difference, progress);
+    if !progress.go_on(0, 0) {
+        return None;
+    }
+    let gates = Pair { a: gates(&other), b: gates(session) };
+    let side = |name: &str, session: &Session, gates: FeatureGates| {
+        let version = match causes.is_empty() {
+            true => String::new(),
+            false => format!(" (kube-scheduler {})", gates.version_words()),
+        };
+        format!("{name}{version}, {}", count(cycles(session), "cycle"))
     };
-    let sides = Pair { a: side(&names.a, &other), b: side(&names.b, session) };
-    let text = goes_on
-        .then(|| report::diff::text::text(&compare(Side::of(&other), Side::of(session)), &sides))?;
+    let sides = Pair { a: side(&names.a, &other, gates.a), b: side(&names.b, session, gates.b) };
+    let text = report::diff::text::with_causes(&difference, &sides, &causes);
     Some(text.lines().map(str::to_owned).collect())
+}
+
+/// What the version changes between the branches, and which change of it causes what; empty if both
+/// decide as the same version.
+fn causes(
+    other: &Session,
+    session: &Session,
+    difference: &Difference,
+    progress: &TaskProgress,
+) -> String {
+    let found = between_branches(other, session, MAX_RUNS, &|runs| progress.go_on(runs, 0));
+    let gates = Pair { a: gates(other), b: gates(session) };
+    match found {
+        None => String::new(),
+        Some(Ok(upgrade)) => report::upgrade::text::between_branches(&upgrade, gates, difference),
+        Some(Err(error)) => format!("\nThe causes cannot be searched: {error}\n"),
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ status: {allocatable: {cpu: 4, memory: 8Gi, pods: 200}}
 /// Steps kept at most where there is no memory for them.
 const STEPS: usize = 7 * 256;
 
-/// Somebody makes a pod that is on a node, or labels it anew.
+/// Creates a pod that is on a node, or changes its label.
 fn put(server: &StandIn, number: usize) {
     let mut pod = pod(&format!("p-{}", number % 30)).on("n1").label("version", &number.to_string());
     pod.metadata.uid = format!("uid-{}", number % 30).as_str().into();

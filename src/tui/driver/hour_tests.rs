@@ -7,7 +7,7 @@ use crate::tui::testing::{Live, session};
 const PODS: usize = 40;
 const ROUNDS: usize = 36;
 /// Copies of the cluster kept at most where there is no memory for them: those that are kept
-/// whatever they take, and those of where somebody looks around.
+/// whatever they take, and those of looking around.
 const COPIES: usize = 8 + 16;
 /// Records with matrices where there is no memory for them.
 const WHOLE: usize = 8;

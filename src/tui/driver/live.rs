@@ -111,6 +111,7 @@ impl Driver {
                 let changed = following.outage().as_ref() != shown;
                 (following.next_tick(&self.session), changed)
             }
+            (Some(following), _) => (following.stand_by(), false),
             (None, Some(attended)) => (attended.next_tick(), self.tick_for_real()),
             _ => (Duration::MAX, false),
         };

@@ -3,8 +3,8 @@
 //!
 //! Stepping into a cycle holds it: it is decided, and what it wants written leaves only once the
 //! debugger steps on beyond its end. Stepping over a cycle sends at once, unless a breakpoint
-//! stops in it. While somebody stands in the past, in a held cycle or in a branch, nothing is
-//! decided and no news are taken in.
+//! stops in it. While the position is in the past, in a held cycle or in a branch, nothing is
+//! decided and updates are queued.
 
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,7 @@ impl Driver {
         self.live.attended.is_some() && self.session.acts()
     }
 
-    /// Why nothing is decided and no news are taken in.
+    /// Why nothing is decided and updates are queued.
     pub(super) fn held(&self) -> Option<HoldReason> {
         let attended = self.live.attended.as_ref()?;
         if !self.session.acts() {
@@ -86,7 +86,7 @@ impl Driver {
     }
 
     /// One step. Beyond what is recorded a real scheduler sends what is held, or else decides:
-    /// who stands in the present steps into the next cycle, not into news that have just come.
+    /// in the present a step leads into the next cycle, not into updates that have just arrived.
     pub(super) fn one_step(&mut self, way: StepMode, step: fn(&mut Session) -> Ran) -> StepResult {
         let went = self.step_on(way, step);
         if way == StepMode::Into && went.is_new_cycle() {
@@ -243,7 +243,7 @@ impl Driver {
         }
     }
 
-    /// Why nothing can be done by hand for real at the moment.
+    /// Why no real decision can be made manually at the moment.
     pub(super) fn refused_by_hand(&mut self) -> Option<CommandResult> {
         let held = self.held();
         let text = match held {

@@ -19,7 +19,8 @@ use kubestep_cluster::World;
 use kubestep_cluster::moments::Target;
 use kubestep_config as config;
 use kubestep_config::ResolvedConfig;
-use kubestep_debug::{Input, Position as Frame, Restoring, Session};
+use kubestep_debug::fork::ORIGINAL;
+use kubestep_debug::{Input, Position as Frame, Restoring, Session, upgrade};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::NodeNames;
 
@@ -216,7 +217,14 @@ impl Driver {
     /// Takes over what was done to the cluster, and where the debugger is now.
     pub(super) fn world_changed(&mut self) {
         self.changes += 1;
-        self.model.scheduler = self.session.world().scheduler().features().other_version();
+        let gates = upgrade::gates(&self.session);
+        let original = self.branches.other(ORIGINAL).map_or(gates, upgrade::gates);
+        // Where branches differ in it, also the default version is shown.
+        let differs = original.version_words() != gates.version_words();
+        self.model.scheduler = match differs {
+            true => Some(gates.version_words()),
+            false => gates.other_version(),
+        };
         let (history, freshness) = (self.session.history(), &mut self.freshness);
         let (entries, events) = (history.entries(), &mut self.model.events);
         events.drain(..events.partition_point(|(at, _)| (*at as usize) < entries.start()));

@@ -409,7 +409,7 @@ fn a_long_way_back_is_shown_and_can_be_stopped() {
     live.interface.driver.freshness.patience = std::time::Duration::ZERO;
     let mut live = live.keys_at_once(":cycle 9<Enter>");
     assert!(live.interface.driver.is_working(), "{}", live.text());
-    assert!(live.lines()[0].ends_with("GOING BACK"), "{}", live.text());
+    assert!(live.lines()[0].ends_with("REWIND"), "{}", live.text());
     assert!(live.lines()[22].contains("going back: "), "{}", live.lines()[22]);
     let mut live = live.keys_at_once("<Esc>");
     assert!(

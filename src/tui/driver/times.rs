@@ -2,25 +2,16 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::Driver;
 use crate::tui::model::{TimesModel, TimesRow};
 use kubestep_framework::stopwatch::{Clock, Spent};
-
-/// The computer's own clock.
-struct WallClock(Instant);
-
-impl Clock for WallClock {
-    fn nanos(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-}
+use kubestep_live::clock::WallClock;
 
 impl Driver {
     /// Measures what plugins take from now on.
     pub fn measure(&mut self) {
-        self.measure_with(Arc::new(WallClock(Instant::now())));
+        self.measure_with(Arc::new(WallClock::default()));
     }
 
     /// The same with another clock.

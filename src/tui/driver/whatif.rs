@@ -8,11 +8,18 @@ use crate::tui::command::WhatIfCommand;
 use crate::tui::command_result::{CommandResult, EditorText, WindowContent};
 use kubestep_api::ObjectKey;
 use kubestep_api::intern::Symbol;
+use kubestep_config::KubeVersion;
+use kubestep_config::versions::{self, NotAVersion};
+use kubestep_debug::Session;
 use kubestep_debug::edit::offers::{Offer, offers};
 use kubestep_debug::edit::{Edit, EditError};
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::preview;
+use kubestep_debug::upgrade::gates;
 use kubestep_framework::pod::NamespacedName;
+
+/// Columns for text in a window: it has room in a terminal of 80.
+const WINDOW_WIDTH: usize = 74;
 
 impl Driver {
     /// Does a what-if command.
@@ -47,11 +54,15 @@ impl Driver {
             }
             WhatIfCommand::Branch(None) => Ok(self.list_branches()),
             WhatIfCommand::Compare(name) => self.compare(name.as_deref()),
+            WhatIfCommand::Versions(text) => self.versions(text),
             WhatIfCommand::Weigh(plugin, by) => self.weigh(*plugin, *by),
         };
         let looks = matches!(
             command,
-            WhatIfCommand::Menu(..) | WhatIfCommand::Offers(..) | WhatIfCommand::OpenEditor(_)
+            WhatIfCommand::Menu(..)
+                | WhatIfCommand::Offers(..)
+                | WhatIfCommand::OpenEditor(_)
+                | WhatIfCommand::Versions(_)
         );
         if !looks && !matches!(command, WhatIfCommand::Weigh(..) | WhatIfCommand::Compare(_)) {
             self.model.weights.clear();
@@ -130,6 +141,36 @@ impl Driver {
             (Some(WhatIfCommand::Branch(Some(branch.name))), line)
         });
         CommandResult::window(WindowContent::Branches("Branches".into(), lines.collect()))
+    }
+
+    /// What changed between two versions. Without a name: between the original's and the branch's,
+    /// or the branch's and the default one.
+    fn versions(&self, text: &str) -> Result<CommandResult, EditError> {
+        let version = |session: &Session| gates(session).version();
+        let here = version(&self.session);
+        let named: Result<Vec<KubeVersion>, _> = text.split_whitespace().map(str::parse).collect();
+        let named = named.map_err(|error: NotAVersion| EditError(error.to_string()))?;
+        let original = self.branches.other(ORIGINAL).map_or(here, version);
+        let (from, to) = match named.as_slice() {
+            [] if original != here => (original, here),
+            [] if here != KubeVersion::default() => (here, KubeVersion::default()),
+            [] => (here.before().unwrap_or(here), here),
+            [other] => (here, *other),
+            [from, to] => (*from, *to),
+            _ => return Err(EditError("name at most two versions".into())),
+        };
+        if from == to {
+            return Err(EditError(format!("this branch is scheduled as by {to} already")));
+        }
+        let registry = self.session.world().registry().descriptors();
+        let between = versions::between(from, to, &registry);
+        let mut lines: Vec<String> =
+            versions::between_text(&between, WINDOW_WIDTH).lines().map(str::to_owned).collect();
+        let other = if to == here { from } else { to };
+        lines.push(String::new());
+        lines.push(format!(":what-if kube-version {other} tries {other} in a branch; D compares"));
+        let title = format!("kube-scheduler {from} → {to}");
+        Ok(CommandResult::window(WindowContent::Lines(title, lines)))
     }
 
     /// Does again what was taken back: in a moment, or as a run.

@@ -17,7 +17,7 @@ use crate::tui::widget::status_line::Severity;
 use kubestep_api::Object;
 use kubestep_cluster::World;
 use kubestep_config as config;
-use kubestep_config::FeatureGates;
+use kubestep_config::{FeatureGates, UnknownPlugins};
 use kubestep_debug::Session;
 use kubestep_live::InteractiveScheduler;
 use kubestep_live::replay::replay;
@@ -50,18 +50,20 @@ fn remote_session(cluster: &str) -> Session {
 }
 
 fn read(text: &str) -> kubestep_source::Input {
+    crate::plugins::declare_kinds();
     kubestep_source::read_text("test", text.into(), &Filter::default()).unwrap()
 }
 
 fn world(read: kubestep_source::Input, gates: &str, prepare: fn(&mut World)) -> World {
     let written = read.captured.feature_gates.as_deref().unwrap_or(gates);
     let features = FeatureGates::parse(written).unwrap();
-    let registry = kubestep_plugins::registry();
+    let registry = crate::plugins::registry();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
-    let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
+    let (plugins, unknown) = (registry.descriptors(), UnknownPlugins::Opaque);
+    let resolved = config::resolve_as(text, Vec::new(), &features, &plugins, unknown).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();
     prepare(&mut world);
-    world.set_provisioning(read.provisioning);
+    world.set_provisioning(read.auxiliary.provisioning);
     kubestep_cluster::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
     world
 }
@@ -180,7 +182,7 @@ impl Live {
         (live.turn(), server)
     }
 
-    /// What the event loop does beside keys: time, news, and cycles that run by themselves.
+    /// What the event loop does besides keys: time, updates, and cycles that run by themselves.
     pub fn turn(mut self) -> Live {
         loop {
             self.interface.driver.live_tick();

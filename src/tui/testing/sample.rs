@@ -1,4 +1,4 @@
-//! A small session by hand: two cycles, one that fails on all nodes and one that ties.
+//! A small made-up session: two cycles, one that fails on all nodes and one that ties.
 
 use std::sync::Arc;
 
@@ -130,8 +130,8 @@ fn scheduled() -> CycleRecord {
                 score("TaintToleration", 3, [0, 0, 1], [100, 100, 0]),
                 score("NodeResourcesFit", 1, [62, 62, 91], [62, 62, 91]),
             ],
-            extenders: Vec::new(),
             totals: vec![362, 362, 91].into(),
+            ..ScoreRecord::default()
         },
         reserve: vec![said("VolumeBinding", Status::SUCCESS)],
         permit: vec![said("ManualPermit", Status::new(Code::Wait, ""))],
@@ -190,8 +190,7 @@ fn node(at: usize, name: &str) -> Arc<NodeInfo> {
 
 fn configuration() -> Configuration {
     let gates = FeatureGates::default();
-    let config =
-        config::resolve(None, &gates, &kubestep_plugins::registry().descriptors()).unwrap();
+    let config = config::resolve(None, &gates, &crate::plugins::registry().descriptors()).unwrap();
     Configuration { gates, rows: Arc::new(config::rows::rows(&config)) }
 }
 

@@ -22,6 +22,7 @@ use indexmap::IndexMap;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
+use kubestep_debug::certainty::is_uncertain;
 use kubestep_framework::record::{CycleRecord, FilterColumn, PluginStatus, ScoreColumn, VerdictId};
 
 /// A line: a point, or a plugin at the point above it.
@@ -131,26 +132,41 @@ fn row_of(rows: &[Row], frame: Frame) -> Option<usize> {
 /// All lines of a cycle, in the order in which the points run.
 fn rows(cycle: &CycleRecord) -> Vec<Row> {
     let mut rows = Vec::new();
-    push_statuses(&mut rows, ExtensionPoint::PreFilter, &cycle.pre_filter);
+    push_statuses(&mut rows, ExtensionPoint::PreFilter, cycle);
     push_filter(&mut rows, cycle);
-    push_statuses(&mut rows, ExtensionPoint::PostFilter, &cycle.post_filter);
-    push_statuses(&mut rows, ExtensionPoint::PreScore, &cycle.score.pre_score);
+    push_statuses(&mut rows, ExtensionPoint::PostFilter, cycle);
+    push_statuses(&mut rows, ExtensionPoint::PreScore, cycle);
     push_score(&mut rows, cycle);
-    push_statuses(&mut rows, ExtensionPoint::Reserve, &cycle.reserve);
-    push_statuses(&mut rows, ExtensionPoint::Permit, &cycle.permit);
-    push_statuses(&mut rows, ExtensionPoint::PreBind, &cycle.pre_bind);
-    push_statuses(&mut rows, ExtensionPoint::Bind, &cycle.bind);
+    push_statuses(&mut rows, ExtensionPoint::Reserve, cycle);
+    push_statuses(&mut rows, ExtensionPoint::Permit, cycle);
+    push_statuses(&mut rows, ExtensionPoint::PreBind, cycle);
+    push_statuses(&mut rows, ExtensionPoint::Bind, cycle);
     rows
 }
 
-fn push_statuses(rows: &mut Vec<Row>, point: ExtensionPoint, answers: &[PluginStatus]) {
-    let at = rows.len();
+fn push_statuses(rows: &mut Vec<Row>, point: ExtensionPoint, cycle: &CycleRecord) {
+    let (at, answers) = (rows.len(), cycle.answers(point));
     for answer in answers {
         let verdict = verdict::of_code(answer.status.code());
         let words = status_words(answer);
         rows.push(Row::new((point, Some(answer.plugin)), verdict, words));
     }
-    let verdict = worst(rows[at..].iter().map(|r| r.verdict));
+    if !answers.is_empty() {
+        let opaque = cycle.opaque.iter().flat_map(|opaque| &opaque.plugins);
+        let opaque = opaque.filter(|plugin| plugin.points.contains(point));
+        rows.extend(opaque.map(|plugin| {
+            let words = "opaque: what it decides is unknown".to_owned();
+            Row::new((point, Some(plugin.name)), VerdictSign::Unknown, words)
+        }));
+    }
+    let verdicts = || rows[at..].iter().map(|r| r.verdict);
+    let verdict = match point {
+        // The first success ends it: what was said before is overruled.
+        ExtensionPoint::PostFilter if verdicts().any(|v| v == VerdictSign::Success) => {
+            VerdictSign::Success
+        }
+        _ => worst(verdicts()),
+    };
     let words = if answers.is_empty() { "did not run".to_owned() } else { String::new() };
     rows.insert(at, Row::new((point, None), verdict, words));
 }
@@ -170,7 +186,7 @@ fn status_words(answer: &PluginStatus) -> String {
 /// The gravest answer of several; a skip weighs least.
 fn worst(verdicts: impl Iterator<Item = VerdictSign>) -> VerdictSign {
     let weight = |v: &VerdictSign| match v {
-        VerdictSign::NotEvaluated => 0,
+        VerdictSign::NotEvaluated | VerdictSign::Unknown => 0,
         VerdictSign::Skip => 1,
         VerdictSign::Success => 2,
         VerdictSign::Wait => 3,
@@ -222,10 +238,13 @@ fn filter_row(
     column: &FilterColumn,
 ) -> (VerdictSign, Option<(usize, usize)>, String) {
     let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
+    if column.verdicts.iter().any(|id| id == VerdictId::UNKNOWN) {
+        return (VerdictSign::Unknown, None, "opaque: its verdicts are unknown".into());
+    }
     let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
     for node in &cycle.nodes.order {
         let official = cycle.filter.verdicts.get(*node);
-        let Some(id) = column.verdicts.get(*node) else { continue };
+        let Some(id) = report::verdict::of_plugin(cycle, column, *node) else { continue };
         if official.is_some_and(VerdictId::is_not_evaluated) {
             continue;
         }
@@ -295,6 +314,10 @@ fn push_score(rows: &mut Vec<Row>, cycle: &CycleRecord) {
     for column in &cycle.score.plugins {
         let (verdict, words) = (VerdictSign::Success, column_words(cycle, column));
         rows.push(Row::new((point, Some(column.plugin)), verdict, words));
+    }
+    for column in &cycle.score.opaque {
+        let words = format!("opaque: its scores are unknown, ×{}", column.weight);
+        rows.push(Row::new((point, Some(column.plugin)), VerdictSign::Unknown, words));
     }
 }
 
@@ -388,8 +411,9 @@ impl GridSource for CycleView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        use VerdictSign::{NotEvaluated, Skip, Success};
-        self.rows.get(row).is_some_and(|r| !matches!(r.verdict, Success | Skip | NotEvaluated))
+        use VerdictSign::{NotEvaluated, Skip, Success, Unknown};
+        let passes = |verdict| matches!(verdict, Success | Skip | NotEvaluated | Unknown);
+        self.rows.get(row).is_some_and(|row| !passes(row.verdict))
     }
 }
 
@@ -487,5 +511,6 @@ fn title(cycle: &CycleRecord) -> String {
     let node = cycle.node.map(|n| format!(" on {n}")).unwrap_or_default();
     let group = cycle.group.as_ref().map(|group| format!(", group {}", group.group));
     let group = group.unwrap_or_default();
-    format!("Cycle {} of {}: {outcome}{node}{group}", cycle.cycle, cycle.pod)
+    let certainty = if is_uncertain(cycle) { ", uncertain" } else { "" };
+    format!("Cycle {} of {}: {outcome}{node}{group}{certainty}", cycle.cycle, cycle.pod)
 }

@@ -178,3 +178,55 @@ fn drawings_are_read_without_colours_and_in_ascii() {
         assert_eq!(plain, colored, "{keys}");
     }
 }
+
+#[test]
+fn nodes_that_are_no_candidates_are_grouped_and_lead_to_what_blocks_them() {
+    let mut text = many();
+    for at in (0..60).filter(|at| at % 3 > 0) {
+        let priority = if at == 1 { -1 } else { 9 };
+        let _ = writeln!(
+            text,
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: busy-{at:02}, namespace: default}}\nspec: \
+             {{priority: {priority}, nodeName: node-{at:02}, containers: [{{name: c, resources: \
+             {{requests: {{cpu: '1'}}}}}}]}}\n---"
+        );
+    }
+    let text = text.replace("cpu: '40'", "cpu: '4'").replace("priority: 1,", "priority: 9,");
+    let mut live = Live::new(session(&text), (120, 40)).keys("n8");
+    let shown = live.text();
+    assert!(shown.contains("★ taken          1        0 Success: default/busy-01"), "{shown}");
+    assert!(shown.contains("▸ 39 nodes") && shown.contains("▸ 20 nodes"), "{shown}");
+    let mut live = live.keys("j<Enter>j");
+    assert!(live.text().contains("is no candidate"), "{}", live.text());
+    let mut live = live.keys("<Enter>");
+    assert!(live.text().contains("default/large on node-0"), "{}", live.text());
+    assert!(live.text().contains("NodeResourcesFit: "), "{}", live.text());
+    // A filter is about every single node.
+    let mut live = live.keys("<Esc>/node-00<Enter>");
+    assert!(live.lines()[2].contains("1 of 60"), "{}", live.text());
+}
+
+#[test]
+fn the_matrix_counts_the_room_that_is_reserved_for_nominated_pods() {
+    let pod = |name: &str, priority: i32, cpu: u32, more: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: default}}\nspec: \
+             {{priority: {priority}, {more} containers: [{{name: c, resources: {{requests: {{cpu: \
+             '{cpu}'}}}}}}]}}\n---\n"
+        )
+    };
+    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: only}\nstatus: {allocatable: {cpu: '2', \
+                pods: '10'}}\n---\n";
+    let cluster = node.to_owned()
+        + &pod("victim", -1, 2, "nodeName: only,")
+        + &pod("boss", 10, 2, "")
+        + &pod("small", 0, 1, "");
+    let mut live = Live::new(session(&cluster), (120, 30)).keys("nn3lll");
+    let text = live.text();
+    assert!(text.contains("Filter of default/small in cycle 2"), "{text}");
+    let row = live.lines().into_iter().find(|line| line.contains("only ")).unwrap();
+    assert_eq!(row.matches("✗ no").count(), 2, "the verdict and its plugin: {text}");
+    let live = live.keys("0");
+    let text = { live }.text();
+    assert!(text.contains("NodeResourcesFit  0/1 pass"), "{text}");
+}

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::View;
 use super::shared::since_start;
+use super::{View, shared};
 use crate::tui::layout::Tier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
@@ -28,10 +28,17 @@ impl EventsView<'_> {
         reached.zip(self.at(row)).is_some_and(|(reached, at)| at.0 as usize >= reached)
     }
 
+    fn widest_pod(&self) -> usize {
+        shared::widest(self.0.events.iter().map(|(_, entry)| entry.pod()))
+    }
+
     fn entry(&self, row: usize) -> Option<&Entry> {
         self.0.events.get(row).map(|(_, entry)| entry.as_ref())
     }
 }
+
+/// Columns of the longest usual cause.
+const CAUSE: usize = 26;
 
 /// The events, by their labels, that move a pod because something failed.
 const FAILURES: [&str; 1] = ["ScheduleAttemptFailure"];
@@ -82,11 +89,11 @@ impl GridSource for EventsView<'_> {
 
     fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => GridColumn::name("pod", 18, 36),
+            0 => GridColumn::fitted("pod", 18, self.widest_pod()),
             1 => GridColumn::number("time", 8),
             2 => GridColumn::text("what", 5),
             3 => GridColumn::prose("from → to, or answer", 26),
-            4 => GridColumn::text("cause", 18),
+            4 => GridColumn::fitted("cause", 18, CAUSE),
             _ => GridColumn::name("plugin", 12, 24).from_tier(Tier::Standard),
         }
     }

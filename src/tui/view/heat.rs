@@ -1,9 +1,9 @@
 //! A heat map of the cluster in place of rows: a line for each zone, a cell for each node, coloured by
 //! what the view under it says of the node. The selected cell's node is described beside it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use super::{OnEnter, RunTarget, View, label_key};
+use super::{OnEnter, RunTarget, View, label_key, shared};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
@@ -12,7 +12,6 @@ use crate::tui::widget::bar::Parts;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_framework::node::NodeInfo;
 
 /// Most columns for the names of zones.
 const ZONES: usize = 20;
@@ -21,7 +20,7 @@ const MOST: usize = 200;
 /// What stands for nodes without a zone.
 const NO_ZONE: &str = "no zone";
 
-/// See the module.
+/// The map over the rows of another view.
 pub struct HeatView<'a> {
     inner: Box<dyn View + 'a>,
     map: usize,
@@ -57,17 +56,12 @@ impl<'a> HeatView<'a> {
 }
 
 /// The rows of each zone, in their order.
-fn by_zone<'a>(model: &'a Model, inner: &dyn View) -> BTreeMap<String, Vec<usize>> {
-    let zone_of = |node: &'a NodeInfo| {
-        let labels = &node.node.as_ref()?.metadata.labels;
-        labels.get_str(label_key("zone")).map(|zone| zone.as_str())
-    };
-    let nodes = model.nodes.iter().filter_map(|node| Some((node.name, zone_of(node)?)));
-    let zones: HashMap<Symbol, &str> = nodes.collect();
+fn by_zone(model: &Model, inner: &dyn View) -> BTreeMap<String, Vec<usize>> {
     let mut rows: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for row in 0..inner.rows() {
-        let zone = inner.node_of(row, 0).and_then(|node| zones.get(&node));
-        let zone = zone.copied().unwrap_or(NO_ZONE);
+        let labels = inner.node_of(row, 0).and_then(|node| shared::labels_of(model, node));
+        let zone = labels.and_then(|labels| labels.get_str(label_key("zone")));
+        let zone = zone.map_or(NO_ZONE, |zone| zone.as_str());
         match rows.get_mut(zone) {
             Some(rows) => rows.push(row),
             None => drop(rows.insert(zone.to_owned(), vec![row])),
@@ -116,6 +110,10 @@ impl GridSource for HeatView<'_> {
         }
     }
 
+    fn is_map(&self) -> bool {
+        true
+    }
+
     /// A filter looks for zones and nodes.
     fn searched(&self, line: usize, column: usize, out: &mut CellOut) {
         match (column, self.row(line, column)) {
@@ -126,9 +124,9 @@ impl GridSource for HeatView<'_> {
     }
 
     fn key(&self, line: usize) -> u64 {
-        self.lines.get(line).map_or(0, |line| {
-            super::shared::key_of_text(&line.zone).wrapping_add(line.number as u64)
-        })
+        self.lines
+            .get(line)
+            .map_or(0, |line| shared::key_of_text(&line.zone).wrapping_add(line.number as u64))
     }
 
     fn is_current(&self, line: usize) -> bool {

@@ -113,6 +113,11 @@ pub trait View: GridSource {
     fn open(&self, _row: usize, _column: usize) -> OnEnter {
         OnEnter::Describe
     }
+
+    /// Where Enter leads while there is no row.
+    fn open_empty(&self) -> Option<OnEnter> {
+        None
+    }
 }
 
 /// What one can run to.
@@ -223,7 +228,7 @@ views! {
         "All pods of the cluster" }
     Waiting { "waiting" "7" "Waiting" Nodes in Timeline, |cx| Box::new(waiting::WaitingView(cx.model)),
         "Pods held at Permit, to allow or reject" }
-    Preemption { "preemption" "8" "Preemption" Preemption in Cycle, |cx| Box::new(preemption::PreemptionView::new(cx.model)),
+    Preemption { "preemption" "8" "Preemption" Preemption in Cycle, |cx| Box::new(preemption::PreemptionView::new(cx.model, cx.shape)),
         "Preemption: candidate nodes, victims, budgets" }
     Events { "events" "9" "Events" Recording in Timeline, |cx| Box::new(events::EventsView(cx.model)),
         "Queue moves and each queueing hint's answer" }
@@ -260,6 +265,19 @@ impl ViewId {
     /// Its name on the first line.
     pub fn title(self) -> &'static str {
         self.spec().title
+    }
+
+    /// Its name in fewer letters, so that all with a digit fit into 80 columns.
+    pub fn short(self) -> &'static str {
+        match self {
+            ViewId::Timeline => "Time",
+            ViewId::Queues => "Queue",
+            ViewId::Scores => "Score",
+            ViewId::Waiting => "Wait",
+            ViewId::Preemption => "Preempt",
+            ViewId::Events => "Event",
+            other => other.title(),
+        }
     }
 
     /// The key beside its name: a digit, or `gc`.
@@ -300,7 +318,7 @@ pub fn tab_views(active: ViewId) -> Vec<ViewId> {
 pub fn tabs(active: ViewId) -> Tabs {
     let views = tab_views(active);
     let at = views.iter().position(|view| *view == active).unwrap_or_default();
-    let tab = |view: &ViewId| Tab { key: view.key(), title: view.title() };
+    let tab = |view: &ViewId| Tab { key: view.key(), title: view.title(), short: view.short() };
     Tabs { tabs: views.iter().map(tab).collect(), active: at }
 }
 
@@ -308,7 +326,7 @@ pub fn tabs(active: ViewId) -> Tabs {
 pub fn decision_lines(decision: &Decision) -> Vec<DetailLine> {
     let scope = match decision.verdict {
         Verdict::Same => Scope::VerdictPass,
-        Verdict::Tie => Scope::VerdictWait,
+        Verdict::Tie | Verdict::Opaque => Scope::VerdictWait,
         Verdict::Different => Scope::VerdictFail,
         Verdict::Untried | Verdict::Incomparable => Scope::VerdictSkip,
     };
@@ -324,6 +342,10 @@ pub fn decision_lines(decision: &Decision) -> Vec<DetailLine> {
     if !decision.reason.is_empty() {
         lines.push(DetailLine::field("  where", &decision.reason));
     }
+    if let Some(learned) = decision.learned.as_ref().filter(|learned| learned.is_spoken()) {
+        let said = learned.lines().into_iter();
+        lines.extend(said.map(|line| DetailLine::field("  learned", line)));
+    }
     lines
 }
 
@@ -333,6 +355,7 @@ fn live_decision_lines(model: &Model, cycle: u64) -> Vec<DetailLine> {
 }
 
 pub(super) use nodes::taints;
+pub(super) use timeline::strip;
 
 /// `, evaluated 581 of 1000 nodes`, if a cycle did not evaluate all of them.
 fn evaluated(cycle: &CycleRecord) -> String {

@@ -1,6 +1,6 @@
 //! The nodes with what is requested of them and what is left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -62,20 +62,29 @@ const PODS: usize = 2;
 /// The column of the first of them.
 const FIRST_DRAWN: usize = 2;
 
+/// What is reserved on each node for pods nominated to it, of each drawn resource; of pods, how many.
+type Reserved = HashMap<Symbol, [i64; 3]>;
+
+fn reserved(model: &Model) -> Reserved {
+    let mut reserved = Reserved::new();
+    for (node, pod) in &model.nominated {
+        let request = &pod.resource.resource;
+        let sums = reserved.entry(*node).or_default();
+        for (sum, more) in sums.iter_mut().zip([request.milli_cpu, request.memory, 1]) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+    reserved
+}
+
 /// The use of each drawn resource, of a node or the sum of several.
 #[derive(Clone, Copy, Default)]
 struct Uses([Use; 3]);
 
 impl Uses {
-    fn of(model: &Model, node: &NodeInfo) -> Uses {
+    fn of(reserved: &Reserved, node: &NodeInfo) -> Uses {
         let (used, all) = (&node.requested, &node.allocatable);
-        let mut reserved = [0_i64; 3];
-        for pod in model.nominated_to(node.name) {
-            let request = &pod.resource.resource;
-            for (sum, more) in reserved.iter_mut().zip([request.milli_cpu, request.memory, 1]) {
-                *sum = sum.saturating_add(more);
-            }
-        }
+        let reserved = reserved.get(&node.name).copied().unwrap_or_default();
         let pods = i64::try_from(node.pods.len()).unwrap_or(i64::MAX);
         let requested = [used.milli_cpu, used.memory, pods];
         let allocatable = [all.milli_cpu, all.memory, all.allowed_pods];
@@ -116,7 +125,6 @@ struct Group {
     /// Their places in the model.
     nodes: Vec<usize>,
     uses: Uses,
-    nominated: usize,
 }
 
 impl Group {
@@ -132,10 +140,11 @@ enum Row {
     Node(usize),
 }
 
-/// See the module.
+/// The rows of the nodes: one each, or by the value of a label.
 pub struct NodesView<'a> {
     model: &'a Model,
     shape: Shape,
+    reserved: Reserved,
     groups: Vec<Group>,
     /// Empty where every node is a row.
     rows: Vec<Row>,
@@ -148,8 +157,9 @@ pub struct NodesView<'a> {
 impl<'a> NodesView<'a> {
     /// The nodes at the debugger's position, in `room` terminal columns.
     pub fn new(model: &'a Model, shape: Shape, room: u16) -> NodesView<'a> {
+        let reserved = reserved(model);
         let groups = match &shape.group_by {
-            Some(key) => groups(model, key),
+            Some(key) => groups(model, &reserved, key),
             None => Vec::new(),
         };
         let mut rows = Vec::new();
@@ -165,8 +175,8 @@ impl<'a> NodesView<'a> {
             90..=129 => 10,
             _ => 14,
         };
-        let ratios = ratio_widths(model, &groups);
-        NodesView { model, shape, groups, rows, bar, ratios }
+        let ratios = ratio_widths(model, &reserved, &groups);
+        NodesView { model, shape, reserved, groups, rows, bar, ratios }
     }
 
     fn row(&self, row: usize) -> Row {
@@ -188,16 +198,12 @@ impl<'a> NodesView<'a> {
     }
 
     fn uses(&self, row: usize) -> Option<Uses> {
-        let of_node = || Some(Uses::of(self.model, self.node(row)?));
+        let of_node = || Some(Uses::of(&self.reserved, self.node(row)?));
         self.group(row).map(|group| group.uses).or_else(of_node)
     }
 
-    fn nominated(&self, row: usize) -> usize {
-        let on_node = |node: &Arc<NodeInfo>| self.model.nominated_to(node.name).count();
-        match self.group(row) {
-            Some(group) => group.nominated,
-            None => self.node(row).map_or(0, on_node),
-        }
+    fn nominated(&self, row: usize) -> i64 {
+        self.uses(row).map_or(0, |uses| uses.0[PODS].reserved)
     }
 
     /// A bar with the share in percent where there is room, and the amounts.
@@ -230,7 +236,7 @@ impl<'a> NodesView<'a> {
 }
 
 /// The nodes by the value of a label, with sums.
-fn groups(model: &Model, key: &str) -> Vec<Group> {
+fn groups(model: &Model, reserved: &Reserved, key: &str) -> Vec<Group> {
     let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
     for (at, node) in model.nodes.iter().enumerate() {
         let value = labels(node).and_then(|labels| labels.get_str(key)).map(|value| value.as_str());
@@ -239,11 +245,9 @@ fn groups(model: &Model, key: &str) -> Vec<Group> {
             value: value.to_owned(),
             nodes: Vec::new(),
             uses: Uses::default(),
-            nominated: 0,
         });
         group.nodes.push(at);
-        group.uses.add(Uses::of(model, node));
-        group.nominated += model.nominated_to(node.name).count();
+        group.uses.add(Uses::of(reserved, node));
     }
     groups.into_values().collect()
 }
@@ -251,9 +255,9 @@ fn groups(model: &Model, key: &str) -> Vec<Group> {
 /// Nodes whose amounts are measured; of more, so many of them in even steps.
 const MEASURED: usize = 500;
 
-fn ratio_widths(model: &Model, groups: &[Group]) -> [usize; 3] {
+fn ratio_widths(model: &Model, reserved: &Reserved, groups: &[Group]) -> [usize; 3] {
     let step = model.nodes.len().div_ceil(MEASURED).max(1);
-    let nodes = model.nodes.iter().step_by(step).map(|node| Uses::of(model, node));
+    let nodes = model.nodes.iter().step_by(step).map(|node| Uses::of(reserved, node));
     let mut widest = [0; 3];
     for uses in nodes.chain(groups.iter().map(|group| group.uses)) {
         for (at, widest) in widest.iter_mut().enumerate() {

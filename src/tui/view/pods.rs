@@ -54,6 +54,17 @@ impl PodsView<'_> {
         }
     }
 
+    /// The columns of these words.
+    fn place_width(&self, row: &PodRow) -> usize {
+        let short = |node: Symbol| width(self.0.node_names.short(&node));
+        match row.place {
+            PodPlace::Node(node) => width("on ") + short(node),
+            PodPlace::Waiting(node) => width("waits for ") + short(node),
+            PodPlace::Queue(queue) => queue.as_str().len(),
+            place => width(&place.words()),
+        }
+    }
+
     /// What the pod counts for on a node.
     fn requests(&self, pod: &Pod) -> String {
         amount::resources(&requested(pod, &self.0.configuration.gates))
@@ -76,10 +87,9 @@ impl GridSource for PodsView<'_> {
                 GridColumn::fitted("pod", 22, shared::widest(pods))
             }
             1 => {
-                let places =
-                    self.0.pods.iter().take(shared::MEASURED).map(|row| self.place_words(row));
-                let widest = places.map(|place| SIGN + width(&place)).max().unwrap_or(0);
-                GridColumn::fitted("place", 16, widest)
+                let pods = self.0.pods.iter().take(shared::MEASURED);
+                let widest = pods.map(|row| self.place_width(row)).max().unwrap_or(0);
+                GridColumn::fitted("place", 16, SIGN + widest)
             }
             2 => GridColumn::number("prio", 8),
             3 => GridColumn::prose("requests", 20),

@@ -2,62 +2,118 @@
 //! candidates, and which was taken.
 
 use crate::report;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{OnEnter, View, preemption_bars, shared, verdict};
+use super::{OnEnter, Shape, View, ViewId, preemption_bars, shared, verdict};
 use crate::tui::command::Command;
+use crate::tui::glyph::FOLDS;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
 use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_framework::node::NodeId;
-use kubestep_framework::record::{Candidate, CycleRecord, PluginStatus};
-use kubestep_framework::status::Code;
+use kubestep_framework::record::{Candidate, CycleRecord, PluginStatus, VerdictId};
+use kubestep_framework::status::{Code, Status};
+
+/// More rows than this are grouped by what the dry run found.
+const GROUPED_ABOVE: usize = 50;
 
 /// The rows of preemption: candidates first, then the other nodes.
 pub struct PreemptionView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
-    /// The nodes that are no candidates, where the dry run ran.
-    others: Vec<NodeId>,
+    shape: Shape,
+    /// The nodes that are no candidates, where the dry run ran, by what it found.
+    groups: Vec<Group>,
+    rows: Vec<Row>,
+}
+
+/// Nodes on which the dry run found the same.
+struct Group {
+    key: u64,
+    code: Code,
+    words: String,
+    nodes: Vec<NodeId>,
+}
+
+/// A line.
+#[derive(Clone, Copy)]
+enum Row {
+    /// A candidate, by its index.
+    Candidate(usize),
+    /// A group, by its index.
+    Group(usize),
+    /// A node of a group that is no candidate.
+    Other(usize, NodeId),
 }
 
 impl<'a> PreemptionView<'a> {
     /// Preemption in the cycle at the debugger's position.
-    pub fn new(model: &'a Model) -> PreemptionView<'a> {
+    pub fn new(model: &'a Model, shape: Shape) -> PreemptionView<'a> {
         let cycle = model.cycle();
-        PreemptionView { model, cycle, others: cycle.map_or(Vec::new(), |c| others(c)) }
+        let others = cycle.map_or(Vec::new(), |c| others(c));
+        let groups = cycle.map_or(Vec::new(), |c| groups(c, &others));
+        let candidates = cycle.map_or(0, |c| c.candidates.len());
+        let mut rows: Vec<Row> = (0..candidates).map(Row::Candidate).collect();
+        if !shape.flat && candidates + others.len() > GROUPED_ABOVE {
+            for (at, group) in groups.iter().enumerate() {
+                rows.push(Row::Group(at));
+                let nodes = group.nodes.iter().filter(|_| shape.is_open(group.key));
+                rows.extend(nodes.map(|node| Row::Other(at, *node)));
+            }
+        } else {
+            let group_of = groups.iter().enumerate();
+            let group_of =
+                group_of.flat_map(|(at, group)| group.nodes.iter().map(move |n| (*n, at)));
+            let group_of: HashMap<NodeId, usize> = group_of.collect();
+            let row = |node: &NodeId| Some(Row::Other(*group_of.get(node)?, *node));
+            rows.extend(others.iter().filter_map(row));
+        }
+        PreemptionView { model, cycle, shape, groups, rows }
     }
 
-    /// A node that is no candidate.
-    fn other(&self, row: usize) -> Option<NodeId> {
-        self.others.get(row.checked_sub(self.cycle?.candidates.len())?).copied()
+    /// Whether nodes that are no candidates are behind rows that stand for several.
+    fn is_grouped(&self) -> bool {
+        let candidates = self.cycle.map_or(0, |cycle| cycle.candidates.len());
+        matches!(self.rows.get(candidates), Some(Row::Group(_)))
+    }
+
+    /// The group of a row, with the node if it is of one.
+    fn group(&self, row: usize) -> Option<(&Group, Option<NodeId>)> {
+        match self.rows.get(row)? {
+            Row::Candidate(_) => None,
+            Row::Group(at) => Some((self.groups.get(*at)?, None)),
+            Row::Other(at, node) => Some((self.groups.get(*at)?, Some(*node))),
+        }
     }
 
     fn node(&self, row: usize) -> Option<Symbol> {
-        let candidate = self.candidate(row).map(|candidate| candidate.node);
-        candidate.or_else(|| Some(self.cycle?.nodes.name(self.other(row)?)))
+        match self.rows.get(row)? {
+            Row::Candidate(_) => Some(self.candidate(row)?.node),
+            Row::Group(_) => None,
+            Row::Other(_, node) => Some(self.cycle?.nodes.name(*node)),
+        }
     }
 
     fn candidate(&self, row: usize) -> Option<&'a Candidate> {
-        self.cycle?.candidates.get(row)
+        match self.rows.get(row)? {
+            Row::Candidate(at) => self.cycle?.candidates.get(*at),
+            _ => None,
+        }
     }
 
-    /// The last cycle up to the position in which a pod preempted others.
-    fn elsewhere(&self) -> String {
+    /// The last cycle up to the position in which a pod preempted others, by its index.
+    fn elsewhere(&self) -> Option<usize> {
         let cycles = self.model.position.map_or(0, |position| position.cycle + 1);
-        let mut cycles = self.model.cycles.iter().take(cycles).rev();
-        let found = cycles.find(|cycle| cycle.preemption.is_some());
-        found.map_or(String::new(), |cycle| {
-            let (number, pod) = (cycle.cycle, cycle.pod);
-            format!(" It did in cycle {number} of {pod}; :cycle {number} goes there.")
-        })
+        let cycles = self.model.cycles.iter().take(cycles);
+        cycles.enumerate().rfind(|(_, cycle)| cycle.preemption.is_some()).map(|(at, _)| at)
     }
 
     /// Whether PostFilter comes after the debugger's position.
@@ -93,27 +149,38 @@ impl<'a> PreemptionView<'a> {
     }
 
     fn other_cell(&self, row: usize, column: usize, out: &mut CellOut) {
-        let Some((cycle, node)) = self.cycle.zip(self.other(row)) else { return };
-        let (code, words) = found(cycle, node);
-        match column {
-            0 => {
-                let name = cycle.nodes.name(node);
-                out.set(self.model.node_names.short(&name), Scope::Text);
+        let Some((group, node)) = self.group(row) else { return };
+        match (column, node) {
+            (0, None) => {
+                let fold = FOLDS[usize::from(self.shape.is_open(group.key))];
+                out.set(&format!("{fold} {}", count(group.nodes.len(), "node")), Scope::TextStrong);
             }
-            1 => out.verdict(verdict::of_code(code)),
-            2 | 3 => {}
-            _ => out.set(&status_words(code, &words), Scope::Text),
+            (0, Some(_)) => {
+                out.set(if self.is_grouped() { "  " } else { "" }, Scope::Text);
+                let name = self.node(row).unwrap_or_default();
+                out.text.push_str(self.model.node_names.short(&name));
+            }
+            (1, _) => out.verdict(verdict::of_code(group.code)),
+            (2 | 3, _) => {}
+            _ => out.set(&status_words(group.code, &group.words), Scope::Text),
         }
     }
 
     fn other_detail(&self, row: usize) -> Vec<DetailLine> {
-        let Some((cycle, node)) = self.cycle.zip(self.other(row)) else { return Vec::new() };
-        let (code, words) = found(cycle, node);
-        let name = cycle.nodes.name(node);
-        let mut lines = vec![DetailLine::heading(format!("{name} is no candidate"))];
-        let scope = verdict::of_code(code).scope();
-        lines.push(DetailLine::field("dry run", status_words(code, &words)).scoped(scope));
+        let Some((group, _)) = self.group(row) else { return Vec::new() };
+        let (heading, enter) = match self.node(row) {
+            Some(name) => (format!("{name} is no candidate"), "what the cycle found on this node"),
+            None => {
+                let nodes = count(group.nodes.len(), "node");
+                (format!("{nodes} that are no candidates"), "shows a row for each, or folds them")
+            }
+        };
+        let mut lines = vec![DetailLine::heading(heading)];
+        let scope = verdict::of_code(group.code).scope();
+        let words = status_words(group.code, &group.words);
+        lines.push(DetailLine::field("dry run", words).scoped(scope));
         lines.extend(self.answers());
+        lines.push(DetailLine::field("Enter", enter));
         lines
     }
 
@@ -150,6 +217,28 @@ fn others(cycle: &CycleRecord) -> Vec<NodeId> {
     nodes.filter(|node| !candidates.contains(&cycle.nodes.name(*node))).collect()
 }
 
+/// The nodes that are no candidates by what the dry run found, the first ones first. There are many
+/// nodes and few findings, so each is put into words once.
+fn groups(cycle: &CycleRecord, others: &[NodeId]) -> Vec<Group> {
+    type Finding = (Option<*const Status>, Option<u64>, Option<VerdictId>);
+    let mut places: HashMap<Finding, usize> = HashMap::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for node in others {
+        let own = cycle.dry_run.as_ref().and_then(|statuses| statuses.own(*node));
+        let extender = cycle.filter.by_extender(*node).filter(|_| own.is_none());
+        let extender = extender.map(|status| shared::key_of_text(&status.message()));
+        let finding = (own.map(std::ptr::from_ref), extender, cycle.filter.verdicts.get(*node));
+        let at = *places.entry(finding).or_insert_with(|| {
+            let (code, words) = found(cycle, *node);
+            let key = shared::key_of_text(&status_words(code, &words));
+            groups.push(Group { key, code, words, nodes: Vec::new() });
+            groups.len() - 1
+        });
+        groups[at].nodes.push(*node);
+    }
+    groups
+}
+
 /// What the dry run found on a node that is no candidate: a code, and words.
 fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
     let own = cycle.dry_run.as_ref().and_then(|statuses| statuses.own(node));
@@ -176,7 +265,7 @@ fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
 
 impl GridSource for PreemptionView<'_> {
     fn rows(&self) -> usize {
-        self.cycle.map_or(0, |c| c.candidates.len()) + self.others.len()
+        self.rows.len()
     }
 
     fn columns(&self) -> usize {
@@ -185,7 +274,14 @@ impl GridSource for PreemptionView<'_> {
 
     fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => GridColumn::fitted("node", 16, self.model.node_names.widest().into()),
+            0 => {
+                let names = usize::from(self.model.node_names.widest());
+                GridColumn::fitted(
+                    "node",
+                    16,
+                    if self.is_grouped() { (names + 2).max(14) } else { names },
+                )
+            }
             1 => GridColumn::text("dry run", 9),
             2 => GridColumn::number("victims", 8),
             3 => GridColumn::number("budgets", 8),
@@ -202,6 +298,13 @@ impl GridSource for PreemptionView<'_> {
 
     fn is_failure(&self, row: usize) -> bool {
         self.candidate(row).is_none_or(|c| c.pdb_violations > 0)
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        match (self.node(row), self.group(row)) {
+            (Some(name), _) => shared::key_of_text(&name),
+            (None, group) => group.map_or(0, |(group, _)| group.key),
+        }
     }
 
     fn has_labels(&self) -> bool {
@@ -224,7 +327,11 @@ impl View for PreemptionView<'_> {
     fn empty(&self) -> String {
         let Some(cycle) = self.cycle else { return "No cycle yet: n runs the next one.".into() };
         if cycle.post_filter.is_empty() {
-            return format!("Preemption did not run in this cycle.{}", self.elsewhere());
+            let other = self.elsewhere().and_then(|at| self.model.cycles.get(at));
+            let other = other.map(|cycle| (cycle.cycle, cycle.pod)).map(|(number, pod)| {
+                format!(" It did in cycle {number} of {pod}: Enter shows that.")
+            });
+            return format!("Preemption did not run in this cycle.{}", other.unwrap_or_default());
         }
         let said =
             |a: &PluginStatus| format!("\n{}: {}", a.plugin, report::verdict::reasons(&a.status));
@@ -263,10 +370,19 @@ impl View for PreemptionView<'_> {
         self.node(row)
     }
 
-    /// What decides between the candidates, and why other nodes are none.
-    fn open(&self, _row: usize, _column: usize) -> OnEnter {
-        let asked = self.cycle.map(|cycle| OnEnter::Run(Command::WhyView(cycle.pod)));
-        asked.unwrap_or(OnEnter::Describe)
+    /// What decides between the candidates; of another node, what the cycle found there.
+    fn open(&self, row: usize, _column: usize) -> OnEnter {
+        let Some(cycle) = self.cycle else { return OnEnter::Describe };
+        match (self.group(row), self.node(row)) {
+            (Some((group, None)), _) => OnEnter::Fold(group.key),
+            (Some(_), Some(node)) => OnEnter::Run(Command::ExplainNode(cycle.cycle, node)),
+            _ => OnEnter::Run(Command::WhyView(cycle.pod)),
+        }
+    }
+
+    fn open_empty(&self) -> Option<OnEnter> {
+        let position = CyclePosition { cycle: self.elsewhere()?, frame: Frame::START };
+        Some(OnEnter::Inspect(position, ViewId::Preemption))
     }
 
     fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {

@@ -264,10 +264,12 @@ impl View for QueuesView<'_> {
         if !pod.rejected_by.is_empty() {
             lines.push(DetailLine::field("rejected by", names(pod)));
         }
-        if !pod.reason.is_empty() {
+        let last = self.0.last_cycle_of(key);
+        // The last cycle's message has the reason otherwise.
+        if !pod.reason.is_empty() && last.is_none_or(|cycle| cycle.message != pod.reason) {
             lines.push(DetailLine::field("why", &pod.reason));
         }
-        if let Some(cycle) = self.0.last_cycle_of(key) {
+        if let Some(cycle) = last {
             lines.push(DetailLine::heading(format!("Last cycle, {}", cycle.cycle)));
             lines.extend(outcome_lines(cycle));
             lines.extend(super::live_decision_lines(self.0, cycle.cycle));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::shared::{NAMES, tie_break_words};
 use super::{OnEnter, Shape, View, shared};
 use crate::tui::command::{Command, WhatIfCommand};
-use crate::tui::glyph::SHADES;
+use crate::tui::glyph::{SHADES, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::{Align, Cut};
@@ -66,7 +66,10 @@ impl<'a> ScoresView<'a> {
         let scored = cycle.map_or(Vec::new(), |c| c.score.columns().collect());
         let at = front.map(|(plugin, _)| plugin);
         let differs = |place: &usize| scored.get(*place).is_some_and(|column| !is_equal(column));
-        let differing: Vec<usize> = (0..scored.len()).filter(differs).collect();
+        let has_bar = |place: &usize| {
+            differs(place) && scored.get(*place).is_some_and(|it| !it.normalized.are_unknown())
+        };
+        let differing: Vec<usize> = (0..scored.len()).filter(has_bar).collect();
         let is_shown = |place: &usize| shape.unfolded || differs(place) || at == Some(*place);
         let shown = (0..scored.len()).filter(is_shown).collect();
         let bar = match room {
@@ -211,7 +214,10 @@ impl<'a> ScoresView<'a> {
             parts.push((bar::fill(series).repeat(2), Scope::of_series(series)));
             parts.push((format!(" {name}  "), Scope::Text));
         }
-        let equal = self.scored.iter().enumerate().filter(|(at, _)| !self.differing.contains(at));
+        let equal = self.scored.iter().enumerate();
+        let equal = equal.filter(|(at, column)| {
+            !self.differing.contains(at) && !column.normalized.are_unknown()
+        });
         let equal = equal.map(|(_, column)| {
             let normalized = column.normalized.get(0).unwrap_or_default();
             format!("{} {}", column.plugin, normalized * self.weight(column))
@@ -237,8 +243,11 @@ impl<'a> ScoresView<'a> {
     }
 }
 
-/// Whether every node got the same.
+/// Whether every node got the same. Those of an opaque plugin are unknown.
 fn is_equal(column: &ScoreColumn) -> bool {
+    if column.normalized.are_unknown() {
+        return false;
+    }
     let mut values = column.normalized.iter();
     let first = values.next();
     values.all(|value| Some(value) == first)
@@ -331,6 +340,10 @@ impl GridSource for ScoresView<'_> {
             }
             (5, _) => {
                 bar::segments(&self.segments(at), self.most, self.bar, out);
+                Ok(())
+            }
+            (_, Some(plugin)) if plugin.normalized.are_unknown() => {
+                out.set(VerdictSign::Unknown.glyph(), VerdictSign::Unknown.scope());
                 Ok(())
             }
             (_, Some(plugin)) => {
@@ -513,15 +526,18 @@ impl View for ScoresView<'_> {
 }
 
 fn arithmetic(plugin: &ScoreColumn, at: usize, weight: i64) -> String {
-    let raw = plugin.raw.get(at).unwrap_or_default();
-    let normalized = plugin.normalized.get(at).unwrap_or_default();
+    let Some((raw, normalized)) = plugin.raw.get(at).zip(plugin.normalized.get(at)) else {
+        return format!("{}: unknown, × weight {weight}", plugin.plugin);
+    };
     let (name, weighted) = (plugin.plugin, normalized * weight);
     format!("{name}: raw {raw}, normalized {normalized}, × weight {weight} = {weighted}")
 }
 
 fn term(plugin: &ScoreColumn, at: usize, weight: i64) -> String {
-    let normalized = plugin.normalized.get(at).unwrap_or_default();
-    format!("{} {}", plugin.plugin, normalized * weight)
+    match plugin.normalized.get(at) {
+        Some(normalized) => format!("{} {}", plugin.plugin, normalized * weight),
+        None => format!("{} ?", plugin.plugin),
+    }
 }
 
 fn tie_line(cycle: &CycleRecord) -> Option<DetailLine> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// See the module.
+/// What is folded, grouped or mapped in one view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// What is folded by default is shown, too: skipped plugins, equal scores.

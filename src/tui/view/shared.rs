@@ -57,13 +57,20 @@ pub fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
 
 /// The labels of the node called `name`.
 pub fn labels_of(model: &Model, name: Symbol) -> Option<&Labels> {
-    let node = model.nodes.iter().find(|n| n.name == name)?;
-    Some(&node.node.as_ref()?.metadata.labels)
+    Some(&model.nodes.named(name)?.node.as_ref()?.metadata.labels)
 }
 
 /// Time since the session's start.
 pub fn since_start(model: &Model, time: kubestep_api::Time) -> String {
     format!("+{}", span(time.0 - model.start.0))
+}
+
+/// What opaque plugins could have changed about the decision.
+fn uncertain_lines(cycle: &CycleRecord) -> Vec<DetailLine> {
+    let certainty = cycle.certainty();
+    let certainty = certainty.iter().filter(|certainty| !certainty.is_certain());
+    let lines = certainty.flat_map(|certainty| certainty.conditions());
+    lines.map(|line| DetailLine::field("uncertain", line).scoped(Scope::VerdictPending)).collect()
 }
 
 /// How a cycle ended, with the pod's whole message.
@@ -79,6 +86,7 @@ pub fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<DetailLine> {
     if !cycle.message.is_empty() {
         lines.push(DetailLine::field("message", &cycle.message));
     }
+    lines.extend(uncertain_lines(cycle));
     lines.extend(cycle.group.as_ref().map(group_line));
     let named = [
         ("node", cycle.node),

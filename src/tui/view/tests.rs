@@ -39,15 +39,18 @@ fn every_view_in_eighty_columns() {
 #[test]
 fn every_view_on_a_wide_terminal() {
     for view in ViewId::all() {
-        let name = format!("{}-200x50", view.title().to_lowercase());
-        at((200, 50)).keys(&view.key()).golden(&name);
+        let name = format!("{}-200x60", view.title().to_lowercase());
+        at((200, 60)).keys(&view.key()).golden(&name);
     }
 }
 
 #[test]
-fn the_matrix_and_the_queues_on_terminals_in_between() {
-    at((120, 40)).keys("3").golden("filter-120x40");
-    at((120, 40)).keys("2").golden("queues-120x40");
+fn the_views_that_show_more_in_a_hundred_and_twenty_columns() {
+    use ViewId::{Cycle, Filter, Nodes, Pods, Preemption, Queues, Scores, Timeline};
+    for view in [Cycle, Timeline, Queues, Filter, Scores, Nodes, Pods, Preemption] {
+        let name = format!("{}-120x36", view.title().to_lowercase());
+        at((120, 36)).keys(&view.key()).golden(&name);
+    }
 }
 
 #[test]
@@ -220,6 +223,7 @@ fn decision(pod_name: &str, cycle: Option<u64>, verdict: Verdict, reason: &str) 
         theirs: "bound to node-c".into(),
         verdict,
         reason: reason.into(),
+        learned: None,
     })
 }
 

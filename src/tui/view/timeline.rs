@@ -49,38 +49,37 @@ impl TimelineView<'_> {
     }
 }
 
-impl TimelineView<'_> {
-    /// A sign for each cycle, coloured by its outcome, with the debugger's position in the middle
-    /// where not all fit into `width` columns.
-    fn strip(&self, width: usize) -> Parts {
-        let all = self.0.cycles.len();
-        let position = self.0.position.map(|position| position.cycle);
-        // Beside the numbers on both sides and the mark of the position.
-        let room = width.saturating_sub(2 * (all.to_string().len() + 4) + 1).max(1);
-        let middle = position.unwrap_or(all).saturating_sub(room / 2);
-        let first = middle.min(all.saturating_sub(room));
-        let last = (first + room).min(all);
-        let mut parts = Parts::new();
-        if first > 0 {
-            parts.push((format!("{MORE_LEFT} {first} "), Scope::TextDim));
-        }
-        for (at, cycle) in self.0.cycles.iter().enumerate().take(last).skip(first) {
-            let under_way = self.is_under_way(at);
-            let verdict = if under_way { VerdictSign::Pending } else { of_outcome(cycle.outcome) };
-            if position == Some(at) {
-                parts.push((CURSOR.into(), Scope::Cursor));
-            }
-            let scope = match cycle.preemption.is_some() && !under_way {
-                true => Scope::VerdictPending,
-                false => verdict.scope(),
-            };
-            parts.push((verdict.glyph().into(), scope));
-        }
-        if last < all {
-            parts.push((format!(" {} {MORE_RIGHT}", all - last), Scope::TextDim));
-        }
-        parts
+/// A sign for each cycle, coloured by its outcome, with the debugger's position in the middle
+/// where not all fit into `width` columns.
+pub fn strip(model: &Model, width: usize) -> Parts {
+    let all = model.cycles.len();
+    let position = model.position.map(|position| position.cycle);
+    // Beside the numbers on both sides and the mark of the position.
+    let sides = if all < width { 1 } else { 2 * (all.to_string().len() + 3) + 1 };
+    let room = width.saturating_sub(sides).max(1);
+    let middle = position.unwrap_or(all).saturating_sub(room / 2);
+    let first = middle.min(all.saturating_sub(room));
+    let last = (first + room).min(all);
+    let mut parts = Parts::new();
+    if first > 0 {
+        parts.push((format!("{MORE_LEFT} {first} "), Scope::TextDim));
     }
+    for (at, cycle) in model.cycles.iter().enumerate().take(last).skip(first) {
+        let under_way = model.under_way && position == Some(at);
+        let verdict = if under_way { VerdictSign::Pending } else { of_outcome(cycle.outcome) };
+        if position == Some(at) {
+            parts.push((CURSOR.into(), Scope::Cursor));
+        }
+        let scope = match cycle.preemption.is_some() && !under_way {
+            true => Scope::VerdictPending,
+            false => verdict.scope(),
+        };
+        parts.push((verdict.glyph().into(), scope));
+    }
+    if last < all {
+        parts.push((format!(" {} {MORE_RIGHT}", all - last), Scope::TextDim));
+    }
+    parts
 }
 
 /// The sign of an outcome.
@@ -143,7 +142,7 @@ impl GridSource for TimelineView<'_> {
             }
             5 => match (cycle.node, cycle.nominated_node) {
                 (Some(node), _) => out.write_str(self.0.node_names.short(&node)),
-                // Not there yet: the place is only kept for it.
+                // Nominated: room is only reserved there.
                 (None, Some(node)) => write!(out, "({})", self.0.node_names.short(&node)),
                 (None, None) => Ok(()),
             },
@@ -196,7 +195,7 @@ impl View for TimelineView<'_> {
     }
 
     fn banner(&self, width: u16) -> Vec<Parts> {
-        if self.0.cycles.is_empty() { Vec::new() } else { vec![self.strip(usize::from(width))] }
+        if self.0.cycles.is_empty() { Vec::new() } else { vec![strip(self.0, usize::from(width))] }
     }
 
     fn empty(&self) -> String {

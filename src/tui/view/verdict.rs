@@ -23,6 +23,7 @@ pub fn of_id(cycle: &CycleRecord, id: VerdictId) -> VerdictSign {
         Some(status) => of_code(status.code()),
         None if id == VerdictId::PASS => VerdictSign::Success,
         None if id == VerdictId::SKIPPED => VerdictSign::Skip,
+        None if id == VerdictId::UNKNOWN => VerdictSign::Unknown,
         None => VerdictSign::NotEvaluated,
     }
 }

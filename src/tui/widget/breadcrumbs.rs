@@ -12,11 +12,17 @@ use crate::tui::theme::Scope;
 /// A crumb's number, unless it stands for several, and its text.
 type Crumb = (Option<usize>, String);
 
-/// Draws the crumbs with `right` (the clock) at the other end. What does not fit loses its middle: the
-/// outermost and the innermost say most.
-pub fn draw(buffer: &mut Buffer, area: Rect, crumbs: &[String], right: &str, paint: &Paint) {
+/// Draws the crumbs with `right` (the clock) at the other end; gives the room between them. What does
+/// not fit loses its middle: the outermost and the innermost say most.
+pub fn draw(
+    buffer: &mut Buffer,
+    area: Rect,
+    crumbs: &[String],
+    right: &str,
+    paint: &Paint,
+) -> Rect {
     if area.height == 0 {
-        return;
+        return area;
     }
     let right = sanitize::clean(right);
     let clock_x = clock_at(area.right(), &right);
@@ -32,6 +38,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, crumbs: &[String], right: &str, pai
             x = paint.put(buffer, room, x, area.y, CRUMB, Scope::Crumb);
         }
     }
+    Rect { x, width: room.right().saturating_sub(x), ..area }
 }
 
 /// Where the clock begins on a line that ends at `end`.

@@ -44,7 +44,7 @@ impl<'a> Manifest<'a> {
     /// An error about a field.
     pub fn error(&self, path: &str, message: impl Into<String>) -> DecodeError {
         let (object, path) = (self.title(), path.to_owned());
-        DecodeError { object, path, message: message.into(), position: None }
+        DecodeError { object, path, message: message.into(), ..DecodeError::default() }
     }
 
     /// The field at a path such as `spec.replicas`; null if it is missing.

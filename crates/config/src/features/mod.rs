@@ -12,6 +12,8 @@ use super::versions::{Behaviour, KubeVersion, Switch};
 pub use table::{Feature, GateSpec, Stage};
 use table::{GATES, Gate};
 
+#[cfg(test)]
+mod emulated_tests;
 mod table;
 
 impl Feature {
@@ -481,7 +483,9 @@ mod tests {
         assert_eq!(gates.behaviour(), FeatureGates::of(own).behaviour());
         assert!(gates.parsed("OpportunisticBatching=true").is_err());
         // A gate that the scheduler itself no longer has is not one, whatever it emulates.
-        assert!(FeatureGates::of(old).parsed("CSIMigrationPortworx=false").is_ok());
+        let oldest = FeatureGates::of(KubeVersion::OLDEST);
+        assert!(oldest.parsed("CSIMigrationPortworx=false").is_ok());
+        assert!(FeatureGates::of(old).parsed("CSIMigrationPortworx=false").is_err());
         let error = gates.parsed("CSIMigrationPortworx=false").unwrap_err().to_string();
         assert!(error.starts_with("Kubernetes 1.36 has no feature gate CSIMigration"), "{error}");
         assert_eq!(gates.to_string(), "");

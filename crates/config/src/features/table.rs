@@ -197,7 +197,7 @@ features! {
         "Tolerations with the operators Lt and Gt."
     CoordinatedLeaderElection { 31 Alpha off, 33 Beta off } []
         "The API server selects the leader."
-    CSIMigrationPortworx { 31 Beta on, 36 Gone } []
+    CSIMigrationPortworx { 31 Beta on, 33 Ga on locked, 36 Gone } []
         "In-tree Portworx volumes are handled by the CSI driver."
     VolumeCapacityPriority { 21 Alpha off, 33 Gone } []
         "Nodes are scored by the capacity of the static volumes they would use."

@@ -160,18 +160,18 @@ switches! {
         "The deletion of a pod whose own anti-affinity matches the pending pod requeues it."
     SpreadHintCountsNominated 36 PodTopologySpread Read []
         "For requeueing, a pod that is nominated to a node counts as placed."
-    InTreeVolumesAlwaysMigrated 36 NodeVolumeLimits Listed []
-        "Every in-tree volume counts for its CSI driver; before, the annotation of the CSINode decides."
+    PortworxAlwaysMigrated 36 NodeVolumeLimits Read []
+        "In-tree Portworx volumes count for their CSI driver; before, only if the CSINode's annotation lists their plugin."
     VolumeLimitScalingOptIn 36 NodeVolumeLimits Read []
         "With VolumeLimitScaling, a node without the driver is rejected only if the CSIDriver asks for it."
-    WaitingVictimRequeued 36 preemption Listed [135719]
-        "A victim that waits for its binding returns to the backoff queue; before, it is rejected or deleted."
+    WaitingVictimRequeued 36 preemption Read [135719]
+        "A victim that is not bound yet returns to the backoff queue; before, one that waits at Permit is rejected, and one in PreBind deleted."
     FailedVictimEndsPreemption 36 preemption Read [135502]
         "The last victim is not deleted if another one could not be deleted."
     RejectorsKeptWhilePopped 36 queue Read []
         "The plugins that rejected a pod are forgotten at its next failure; before, when it is popped."
     PodsSignedWhenQueued 36 batching Listed []
-        "The signature of a pod is computed when it is queued; before, in its cycle."
+        "The signature of a pod is computed when it is queued; before, in its cycle. It depends on the pod alone, so that no decision differs."
     SignaturesWithExtendedResources 36 batching Read []
         "With DRAExtendedResource, only pods that request such a resource cannot be batched; before, no pod can."
     PodGroupCycles 36 groups Listed []
@@ -182,9 +182,9 @@ switches! {
         "RequestedToCapacityRatio without a shape is invalid, as is a shape for another strategy; before, it fails when the plugin is built."
 
     FirstOfEqualTotals 35 cycle Listed []
-        "Of nodes with the same total score, the first of the heap is taken; before, one is drawn at random."
+        "Of nodes with the same total score, the first of the heap is taken; before, one is drawn at random. No simulation can repeat that: kubestep takes the first in both."
     ExtenderTieKey 35 cycle Listed []
-        "Where extenders score, a random second key orders nodes with the same total score."
+        "Where extenders score, a random second key orders nodes with the same total score. No simulation can repeat that: kubestep takes the first in both."
     DynamicResourcesScore 35 DynamicResources Recorded []
         "The plugin scores nodes, with weight 2."
     NodeDeclaredFeaturesPlugin 35 NodeDeclaredFeatures Recorded []

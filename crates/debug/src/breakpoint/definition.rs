@@ -165,6 +165,14 @@ impl Definition {
         matches!(self.what, What::Watch(_))
     }
 
+    /// What a watch watches.
+    pub fn subject(&self) -> Option<&Subject> {
+        match &self.what {
+            What::Watch(subject) => Some(subject),
+            What::Break { .. } => None,
+        }
+    }
+
     /// The place of a breakpoint.
     pub fn location(&self) -> Option<&Location> {
         match &self.what {

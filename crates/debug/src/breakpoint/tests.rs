@@ -21,7 +21,8 @@ const STORIES: &[&str] = &["tour", "held-at-permit", "preemption-budget", "gated
 fn story(name: &str) -> Session {
     let cluster = fixtures::find(name).unwrap().cluster;
     let read = kubestep_source::read_text("test", cluster.into(), &Filter::default()).unwrap();
-    let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
+    let (features, registry) =
+        (FeatureGates::default(), kubestep_scheduler_plugins::add_to(kubestep_plugins::registry()));
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();

@@ -1,5 +1,6 @@
 //! Watches: a node's free resources, a queue's length, a pod's place, through the recording.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::breakpoint::condition::Condition;
@@ -11,9 +12,11 @@ use crate::ledger::NodeAmounts;
 use crate::trace::{Entry, EntryId};
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
+use kubestep_config::suggest;
+use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
-use kubestep_framework::resource::amount::cpu;
+use kubestep_framework::resource::amount::{self, cpu};
 
 /// What is watched.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,6 +63,29 @@ impl Subject {
             None => Ok(found),
             Some(more) => Err(format!("unexpected {more:?}; {usage}")),
         }
+    }
+
+    /// Refuses a resource that no node of a cluster has.
+    ///
+    /// # Errors
+    /// Names the nearest one.
+    pub fn check_resource(&self, world: &World) -> Result<(), String> {
+        let Subject::Node { resource: Some(resource), .. } = self else { return Ok(()) };
+        let nodes = || world.scheduler().cache().nodes();
+        let names = |node: &NodeInfo| {
+            let parts = amount::parts(&node.allocatable).into_iter();
+            parts
+                .map(|(name, _)| Symbol::new(name))
+                .chain([Symbol::new("pods")])
+                .collect::<Vec<_>>()
+        };
+        let known: BTreeSet<Symbol> = nodes().flat_map(|node| names(node)).collect();
+        if known.is_empty() || known.contains(resource) {
+            return Ok(());
+        }
+        let near = suggest::closest(resource, known.iter().map(|name| name.as_str()));
+        let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+        Err(format!("no node has the resource {:?}{near}", resource.as_str()))
     }
 
     /// Refuses conditions on what a watch does not know.

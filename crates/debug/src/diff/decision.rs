@@ -1,6 +1,7 @@
 //! One attempt of a pod on both sides: its outcomes, and the verdicts that differ.
 
 use std::fmt;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use indexmap::IndexMap;
@@ -10,6 +11,7 @@ use crate::diff::{Pair, is_whole};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
+use kubestep_framework::record::certainty::Certainty;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus, VerdictId};
 use kubestep_framework::status::Status;
 
@@ -38,6 +40,8 @@ pub struct Decision {
     pub message: Pair<String>,
     /// The manual decisions in these cycles, in words.
     pub interventions: Pair<Vec<String>>,
+    /// How certain the decisions are, where opaque plugins could have changed them.
+    pub certainty: Pair<Option<Arc<Certainty>>>,
     /// The verdicts that differ; equal ones of several nodes are merged.
     pub verdicts: Vec<VerdictDifference>,
     /// The scores that differ, by node.
@@ -50,8 +54,10 @@ pub struct Decision {
 /// A plugin's verdict.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
-    /// None: the node or plugin does not exist, or the cycle did not get that far.
+    /// None: the plugin does not exist, or the cycle did not get that far.
     None,
+    /// None: the cycle had no such node.
+    NoNode,
     /// The plugin was skipped.
     Skipped,
     /// Success.
@@ -73,6 +79,17 @@ pub struct VerdictDifference {
     pub nodes: Vec<Symbol>,
 }
 
+impl VerdictDifference {
+    /// The side that alone has the nodes: `a` or `b`.
+    pub fn side(&self) -> Option<&'static str> {
+        match (&self.verdict.a, &self.verdict.b) {
+            (_, Verdict::NoNode) => Some("a"),
+            (Verdict::NoNode, _) => Some("b"),
+            _ => None,
+        }
+    }
+}
+
 impl Decision {
     /// The difference of an attempt; `None` if there is none.
     pub(super) fn of(attempt: usize, pair: Pair<Option<&CycleRecord>>) -> Option<Decision> {
@@ -91,6 +108,10 @@ impl Decision {
                 b: message(pair.b).unwrap_or_default(),
             },
             interventions: Pair { a: interventions(pair.a), b: interventions(pair.b) },
+            certainty: Pair {
+                a: pair.a.and_then(CycleRecord::certainty),
+                b: pair.b.and_then(CycleRecord::certainty),
+            },
             verdicts: Vec::new(),
             scores: Vec::new(),
             not_compared: !whole,
@@ -202,8 +223,8 @@ fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &Nodes) -> Vec<VerdictDiffe
     differences.collect()
 }
 
-/// The number of a verdict in its cycle.
-type Id = Option<VerdictId>;
+/// The number of a verdict in its cycle, if the plugin gave one; `None` of a node that the cycle had not.
+type Id = Option<Option<VerdictId>>;
 
 fn by_extender(record: &CycleRecord, node: Option<NodeId>) -> Verdict {
     let refusal = record.filter.extender.iter().find(|(id, _)| Some(*id) == node);
@@ -223,10 +244,12 @@ impl Column<'_> {
     }
 
     fn id(&self, node: Option<NodeId>) -> Id {
-        self.verdicts?.get(node?)
+        let node = node?;
+        Some(self.verdicts.and_then(|verdicts| verdicts.get(node)))
     }
 
     fn verdict(&self, id: Id) -> Verdict {
+        let Some(id) = id else { return Verdict::NoNode };
         match id {
             None => Verdict::None,
             Some(VerdictId::PASS) => Verdict::Passes,
@@ -255,6 +278,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Verdict::None => f.write_str("no verdict"),
+            Verdict::NoNode => f.write_str("no such node"),
             Verdict::Skipped => f.write_str("nothing to say"),
             Verdict::Passes => f.write_str("passes"),
             Verdict::Says(text) => f.write_str(text),

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::Session;
+use crate::certainty;
 use crate::trace::History;
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
@@ -100,6 +101,8 @@ pub struct Difference {
     pub pods: Vec<PodDifference>,
     /// How many pods are the same.
     pub same: usize,
+    /// How many decisions of each side opaque plugins could have changed.
+    pub uncertain: Pair<usize>,
 }
 
 impl Difference {
@@ -122,7 +125,11 @@ pub fn compare(a: Side<'_>, b: Side<'_>) -> Difference {
         keys.into_iter().filter_map(|key| compare_pod(a, b, key)).collect();
     // Names are unique, so an unstable sort is deterministic.
     pods.sort_unstable_by_key(|pod| (pod.change, pod.pod));
-    Difference { same: all - pods.len(), pods }
+    let uncertain = |side: Side<'_>| {
+        side.history.cycles().filter(|record| certainty::is_uncertain(record)).count()
+    };
+    let uncertain = Pair { a: uncertain(a), b: uncertain(b) };
+    Difference { same: all - pods.len(), pods, uncertain }
 }
 
 /// The pods that exist or had an attempt.

@@ -5,6 +5,7 @@ use crate::edit::offers::Offer;
 use crate::edit::{Applied, EditError, PolicyEdit};
 use kubestep_cluster::World;
 use kubestep_config::rows::{About, Row};
+use kubestep_config::versions::Served;
 use kubestep_config::{ExtensionPoint, FeatureGates, Overlay, Switch};
 
 pub(super) fn apply(world: &mut World, edit: &PolicyEdit) -> Result<Applied, EditError> {
@@ -12,9 +13,11 @@ pub(super) fn apply(world: &mut World, edit: &PolicyEdit) -> Result<Applied, Edi
     let mut text = config.text.clone();
     let mut overlays = config.overlays.clone();
     let mut features = config.features;
+    let mut notes = Vec::new();
     match edit {
         PolicyEdit::Overlay(overlay) => add(&mut overlays, overlay.clone()),
         PolicyEdit::Feature(name, on) => features = flipped(features, name, *on)?,
+        PolicyEdit::Version(served) => features = at_version(features, served, &mut notes)?,
         PolicyEdit::Load(new) => {
             text = Some(new.clone());
             overlays.clear();
@@ -22,7 +25,6 @@ pub(super) fn apply(world: &mut World, edit: &PolicyEdit) -> Result<Applied, Edi
     }
     let extenders = config.extenders.clone();
     world.reconfigure(text.as_deref(), overlays, &features).map_err(EditError)?;
-    let mut notes = Vec::new();
     if !world.config().extenders.is_empty() && world.config().extenders != extenders {
         notes.push("the new extenders are not called and count as unreachable".into());
     }
@@ -51,8 +53,30 @@ fn flipped(features: FeatureGates, name: &str, on: bool) -> Result<FeatureGates,
     Ok(flipped)
 }
 
-/// The edits for a row, and the name of that row. Loading another configuration is on offer for
-/// every row.
+/// The gates of another version, with those that are set as far as it takes them.
+fn at_version(
+    gates: FeatureGates,
+    served: &Served,
+    notes: &mut Vec<String>,
+) -> Result<FeatureGates, EditError> {
+    let (adopted, refused) =
+        served.gates().adopted(&gates.to_string()).map_err(|error| EditError(error.to_string()))?;
+    if adopted == gates {
+        return Err(EditError(format!("kube-scheduler is {} already", gates.version_words())));
+    }
+    notes.extend(served.notices());
+    notes.extend(refused.iter().map(|why| format!("a feature gate is not set any more: {why}")));
+    Ok(adopted)
+}
+
+/// Decides by these gates from now on; configuration, cluster and queue are kept.
+pub(crate) fn set_gates(world: &mut World, gates: FeatureGates) -> Result<(), EditError> {
+    let (text, overlays) = (world.config().text.clone(), world.config().overlays.clone());
+    world.reconfigure(text.as_deref(), overlays, &gates).map_err(EditError)
+}
+
+/// The edits for a row, and the name of that row. Loading another configuration, or deciding as
+/// another version, is on offer for every row.
 pub fn offers(rows: &[Row], at: usize) -> (String, Vec<Offer>) {
     let row = rows.get(at);
     let mut found = match row.map(|row| row.about) {
@@ -63,6 +87,7 @@ pub fn offers(rows: &[Row], at: usize) -> (String, Vec<Offer>) {
         }
         _ => Vec::new(),
     };
+    found.push(Offer { words: "kube-version ".into(), missing: "VERSION" });
     found.push(Offer { words: "config @".into(), missing: "FILE" });
     (row.map_or_else(|| "configuration".into(), |row| row.name.clone()), found)
 }

@@ -34,6 +34,7 @@ use kubestep_api::{
     TopologySpreadConstraint,
 };
 use kubestep_cluster::World;
+use kubestep_config::versions::Served;
 use kubestep_config::{ExtensionPoint, Overlay};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::Intervention;
@@ -119,6 +120,8 @@ pub enum PolicyEdit {
     Overlay(Overlay),
     /// Sets a feature gate.
     Feature(String, bool),
+    /// Decides as another version of kube-scheduler, with the feature gates that are set.
+    Version(Served),
     /// Loads another configuration, YAML or JSON. Earlier weights and switches are dropped.
     Load(String),
 }
@@ -253,6 +256,10 @@ impl Change for Edit {
 
     fn apply(&self, world: &mut World) -> Result<(), EditError> {
         Edit::apply(self, world).map(|_| ())
+    }
+
+    fn sets_gates(&self) -> bool {
+        matches!(self, Edit::Policy(PolicyEdit::Feature(..) | PolicyEdit::Version(_)))
     }
 }
 

@@ -27,8 +27,9 @@ impl Offer {
     pub fn about(&self) -> &'static str {
         let matching = |form: &&Form| {
             let literal = form.usage.split(' ').zip(self.words.split([' ', '=']));
-            let is_word =
-                |word: &str| !word.starts_with('[') && word.chars().all(|c| c.is_lowercase());
+            let is_word = |word: &str| {
+                !word.starts_with('[') && word.chars().all(|c| c.is_lowercase() || c == '-')
+            };
             literal.take(2).all(|(form, word)| form == word || !is_word(form))
         };
         FORMS.iter().find(matching).map_or("", |form| form.about)

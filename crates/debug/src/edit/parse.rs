@@ -65,6 +65,7 @@ forms! {
     "disable PLUGIN [at POINT] [in PROFILE]": "disable a plugin",
     "enable PLUGIN [at POINT] [in PROFILE]": "enable a plugin",
     "feature GATE=BOOL": "turn a feature gate on or off",
+    "kube-version VERSION": "decide as another version of kube-scheduler",
     "config YAML": "load another scheduler configuration",
     "choose node NAME for pod NAME": "choose this node if it shares the best score",
     "force node NAME for pod NAME": "choose this node in the pod's next cycle",
@@ -163,10 +164,9 @@ fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
             let object = key(words)?;
             Ok(Edit::Set { object, path: words.need("the field's path")?.into(), value: None })
         }
-        "weight" | "disable" | "enable" | "feature" | "config" | "choose" | "force" | "veto"
-        | "activate" | "requeue" | "fail" | "heal" | "lose" | "drain" | "hold" | "release" => {
-            parse_scheduler::parse(verb, words)
-        }
+        "weight" | "disable" | "enable" | "feature" | "kube-version" | "config" | "choose"
+        | "force" | "veto" | "activate" | "requeue" | "fail" | "heal" | "lose" | "drain"
+        | "hold" | "release" => parse_scheduler::parse(verb, words),
         verb => {
             let key = key(words)?;
             match key.kind {

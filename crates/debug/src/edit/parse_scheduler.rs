@@ -4,7 +4,7 @@ use crate::edit::parse::{Parsed, Words, assignment, key};
 use crate::edit::{Edit, Fault, FaultKind, NodeSet, PolicyEdit};
 use kubestep_api::Kind;
 use kubestep_api::intern::Symbol;
-use kubestep_config::{ExtensionPoint, Overlay, Switch};
+use kubestep_config::{ExtensionPoint, KubeVersion, Overlay, Switch};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::{FAILING_POINTS, Intervention};
 use kubestep_scheduler::what_if::{HoldRule, PodSelection};
@@ -37,6 +37,10 @@ fn policy(verb: &str, words: &mut Words<'_>) -> Parsed<PolicyEdit> {
             let (name, value) = assignment(words.need("GATE=true or GATE=false")?)?;
             let on = value.parse().map_err(|_| format!("{value:?} is neither true nor false"))?;
             Ok(PolicyEdit::Feature(name.into(), on))
+        }
+        "kube-version" => {
+            let served = KubeVersion::nearest(words.need("the version")?);
+            served.map(PolicyEdit::Version).map_err(|error| error.to_string())
         }
         "weight" => {
             let (name, weight) = assignment(words.need("PLUGIN=NUMBER")?)?;

@@ -8,6 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, PodSchedulingGate, PodSpec, SharedList};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::pod::qos::qos_class;
 
 pub(super) fn apply(
     world: &mut World,
@@ -187,7 +188,7 @@ pub(super) fn fixed_fields(old: &Pod, new: &Pod) -> Vec<&'static str> {
     if !was.scheduling_gates.is_empty() && adds_only(was, &is) {
         is.node_selector = was.node_selector.clone();
     }
-    if resize::quality(old) == resize::quality(new) {
+    if qos_class(old) == qos_class(new) {
         resize::level(&was.containers, &mut is.containers);
         resize::level(&was.init_containers, &mut is.init_containers);
         if is.resources.is_some() && was.resources.is_some() {

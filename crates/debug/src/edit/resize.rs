@@ -152,36 +152,6 @@ fn set(resources: &mut ResourceRequirements, resource: Symbol, amount: &Quantity
     resources.requests.get_or_insert_default().insert(resource, amount.clone());
 }
 
-/// The QoS class, which a resize may not change: 0 BestEffort, 1 Burstable, 2 Guaranteed
-/// (`ComputePodQOS`).
-pub(super) fn quality(pod: &Pod) -> u8 {
-    let own = pod.spec.resources.as_deref().into_iter();
-    let all: Vec<&ResourceRequirements> = match own.clone().next() {
-        Some(_) => own.collect(),
-        None => {
-            let init = pod.spec.init_containers.iter();
-            pod.spec.containers.iter().chain(init).map(|one| &one.resources).collect()
-        }
-    };
-    let set = |amount: Option<&Quantity>| amount.is_some_and(|amount| !amount.is_zero());
-    let asks = |one: &&ResourceRequirements| {
-        RESIZABLE
-            .iter()
-            .any(|name| set(one.request((*name).into())) || set(one.limit((*name).into())))
-    };
-    let is_fixed = |one: &&ResourceRequirements| {
-        RESIZABLE.iter().all(|name| {
-            let limit = one.limit((*name).into());
-            set(limit) && one.request((*name).into()).is_none_or(|request| Some(request) == limit)
-        })
-    };
-    match (all.iter().any(asks), all.iter().all(is_fixed)) {
-        (false, _) => 0,
-        (true, false) => 1,
-        (true, true) => 2,
-    }
-}
-
 /// Resets the images and the CPU and memory requests and limits of containers of the same names to
 /// the old ones: those are the fields that the API lets change.
 pub(super) fn level(was: &SharedList<Container>, is: &mut SharedList<Container>) {

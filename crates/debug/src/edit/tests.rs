@@ -25,7 +25,7 @@ pub(crate) fn world(text: &str) -> World {
 }
 
 pub(crate) fn world_with(text: &str, features: FeatureGates) -> World {
-    let registry = kubestep_plugins::registry();
+    let registry = kubestep_scheduler_plugins::add_to(kubestep_plugins::registry());
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     let read = kubestep_source::read_text("test", text.into(), &Filter::default()).unwrap();
@@ -449,6 +449,7 @@ fn every_form_is_read() {
             .replace("PORT[/PROTOCOL][@IP]", "80")
             .replace("with value NUMBER", "with value 1")
             .replace(" NUMBER", " 1")
+            .replace("VERSION", "1.31")
             .replace("add N", "add 2")
             .replace("put YAML", "put {kind: Node, metadata: {name: a}}")
             .replace("YAML|none", "none")

@@ -173,6 +173,7 @@ fn policy(f: &mut fmt::Formatter<'_>, edit: &PolicyEdit) -> fmt::Result {
     match edit {
         PolicyEdit::Overlay(overlay) => write!(f, "{overlay}"),
         PolicyEdit::Feature(name, on) => write!(f, "feature {name}={on}"),
+        PolicyEdit::Version(served) => write!(f, "kube-version {}", served.asked),
         PolicyEdit::Load(_) => f.write_str("config"),
     }
 }

@@ -8,11 +8,11 @@ use kubestep_source::Filter;
 use kubestep_source::fixtures;
 
 pub(super) fn story(name: &str) -> Session {
+    let registry = kubestep_scheduler_plugins::add_to(kubestep_plugins::registry());
     let cluster = fixtures::find(name).unwrap().cluster;
     let read = kubestep_source::read_text("test", cluster.into(), &Filter::default()).unwrap();
     let gates = read.captured.feature_gates.as_deref().map(FeatureGates::parse);
     let features = gates.transpose().unwrap().unwrap_or_default();
-    let registry = kubestep_plugins::registry();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::certainty;
 use crate::trace::state::{PodState, State};
 use kubestep_framework::node::NodeId;
 use kubestep_framework::pod::NamespacedName;
@@ -42,6 +43,7 @@ pub fn cycle(record: &CycleRecord) -> Value {
     out.set("nominatedNode", json!(record.nominated_node));
     out.set("tieBreak", json!(record.other_tie_break().map(|how| how.to_string())));
     out.set("interventions", interventions(record).unwrap_or_default());
+    out.set("certainty", record.certainty().map(|it| certainty::value(&it)).unwrap_or_default());
     // Where scoring failed, upstream's result says nothing of the nodes.
     if record.feasible.len() == 1 || !record.score.totals.is_empty() {
         out.set("evaluated", json!(record.evaluated_nodes));
@@ -68,6 +70,7 @@ pub fn summary(record: &CycleRecord) -> Value {
         ("total", total.map(Value::from)),
         ("tieBreak", record.other_tie_break().map(|how| how.to_string().into())),
         ("interventions", interventions(record)),
+        ("certainty", record.certainty().map(|it| certainty::value(&it))),
     ];
     for (key, value) in optional {
         if let Some(value) = value {

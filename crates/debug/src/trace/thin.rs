@@ -20,6 +20,7 @@ const CHUNK_ENTRY: usize = 16;
 /// The record without its matrices. Plugins stay, with empty columns.
 pub fn thin(record: &CycleRecord) -> CycleRecord {
     let mut thin = record.clone();
+    thin.kept_certainty = record.certainty();
     thin.left_out
         .get_or_insert(LeftOut { feasible: record.feasible.len(), tied: !record.tie.is_empty() });
     thin.verdicts = Default::default();
@@ -164,7 +165,7 @@ fn lists(record: &CycleRecord) -> impl Iterator<Item = (usize, usize)> + '_ {
 fn own_bytes(record: &CycleRecord) -> usize {
     let nodes = record.tie.capacity() * size_of::<NodeId>();
     let scores = |scores: &Scores| match scores {
-        Scores::Same { .. } | Scores::OfNodes { .. } => 0,
+        Scores::Same { .. } | Scores::OfNodes { .. } | Scores::Unknown { .. } => 0,
         Scores::Small(scores) => size_of_val(&scores[..]),
         Scores::Any(scores) => size_of_val(&scores[..]),
     };

@@ -7,6 +7,7 @@
 //! difference. One run answers for all pods, so the number of runs depends on how many changes
 //! matter, and not on the number of pods.
 
+mod branches;
 mod outcome;
 mod search;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use kubestep_config::FeatureGates;
 use kubestep_config::versions::{Change, Switch, differences};
 use kubestep_framework::pod::NamespacedName;
 
+pub use branches::{between_branches, cycles_as_far_as, gates};
 pub use outcome::{Attempt, PodOutcome};
 use outcome::{Outcomes, of_pod, outcomes};
 use search::Search;

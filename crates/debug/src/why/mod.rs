@@ -6,11 +6,12 @@
 //! a copy, so that it finds all that is in the way, also on nodes that the scheduler did not
 //! evaluate, and also for a pod that was never tried. The pieces: [`model`] what an answer is
 //! made of, [`cause`] what is behind a refusal, one file a plugin, `nodes` ranking and folding,
-//! `place`, `problems`, `references` and `group` what no node can help, [`spread`] the ledgers,
+//! `place`, `problems`, `gate`, `references` and `group` what no node can help, [`spread`] the ledgers,
 //! [`queue`], [`preemption`] and [`score`].
 
 mod asking;
 pub mod cause;
+mod gate;
 pub(super) mod group;
 pub mod model;
 mod nodes;
@@ -24,6 +25,7 @@ pub mod spread;
 
 use std::sync::Arc;
 
+use crate::certainty::Judgement;
 use crate::trace::History;
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
@@ -33,6 +35,7 @@ use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_scheduler::what_if::Probe;
 
 use cause::Placed;
+pub(crate) use gate::{Waiting, waiting};
 
 pub use asking::{ask, ask_of_cycle};
 pub use model::*;
@@ -112,6 +115,7 @@ impl Question<'_> {
                 .map(|probe| nominated::of(probe.pod(), probe.cx().nominated))
                 .unwrap_or_default(),
             placement: None,
+            certainty: None,
             preemption: None,
             queue: queue::of(self.world, self.pod),
             moves,
@@ -121,6 +125,7 @@ impl Question<'_> {
         if let Some(probe) = &probe {
             why.placement = self.placement(&why, probe);
             why.preemption = self.preemption(&why, probe, &attempts);
+            why.certainty = self.certainty(&why, probe, last);
         }
         Some(why)
     }
@@ -144,6 +149,21 @@ impl Question<'_> {
             None if pending && !why.fits_somewhere() => preemption::of(probe, why.at),
             recorded => recorded,
         }
+    }
+
+    /// How certain the decision is: the recorded one, or the one that the next attempt would make.
+    fn certainty(&self, why: &Why, probe: &Probe, last: Option<&CycleRecord>) -> Option<Judgement> {
+        let has_place = matches!(why.place, Place::Bound { .. } | Place::Ended { .. });
+        if self.before.is_some() || has_place || !why.fits_somewhere() {
+            return Judgement::of(self.history, last?);
+        }
+        let mut fitting: Vec<Symbol> = why.fitting().map(|node| node.node).collect();
+        fitting.sort_unstable();
+        let nodes = probe.snapshot().iter();
+        let fits = nodes.filter(|node| fitting.binary_search(&node.name).is_ok());
+        let ids: Vec<_> = fits.map(|node| node.id).collect();
+        let best = why.placement.as_ref().and_then(|placement| placement.ranking.first());
+        Judgement::supposed(self.history, probe, &ids, best.map(|row| row.node))
     }
 
     /// Why the pod has its node, or which one it would get.
@@ -176,7 +196,7 @@ fn unbound(pod: &Arc<Pod>) -> Arc<Pod> {
 }
 
 /// The pod as the queue parsed it, or parsed now.
-fn info(world: &World, key: NamespacedName, pod: &Arc<Pod>) -> Arc<PodInfo> {
+pub(crate) fn info(world: &World, key: NamespacedName, pod: &Arc<Pod>) -> Arc<PodInfo> {
     let queued = world.scheduler().queue().get(key);
     let same = queued.filter(|queued| queued.uid() == pod.metadata.uid);
     let parsed = || Arc::new(PodInfo::with_features(pod.clone(), world.scheduler().features()));

@@ -8,6 +8,7 @@ use super::preemption::PreemptionWhy;
 use super::queue::{Asked, Moved, QueueWhy};
 use super::score::Placement;
 use super::spread::Ledger;
+use crate::certainty::Judgement;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
@@ -333,6 +334,9 @@ pub struct Why {
     pub nominations: Vec<Nomination>,
     /// Why the pod has its node, or how the nodes that fit rank.
     pub placement: Option<Placement>,
+    /// How certain the decision is, if the profile has opaque plugins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<Judgement>,
     /// Whether preemption would help, for a pod that fits nowhere.
     pub preemption: Option<PreemptionWhy>,
     /// Its queue, and what it waits for.

@@ -158,7 +158,7 @@ fn ahead(probe: &Probe) -> Vec<Ahead> {
         only: answer.nodes.clone(),
         causes: match answer.status.is_success() {
             true => Vec::new(),
-            false => vec![cause::said(&answer.status)],
+            false => cause::of_pre_filter(answer.plugin, &answer.status, probe),
         },
     };
     probe.answers().iter().filter(telling).map(ahead).collect()

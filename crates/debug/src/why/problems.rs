@@ -2,6 +2,7 @@
 //! scheduler does not report: an unknown scheduler name, a gate, a group with too few pods, a
 //! missing object that the pod refers to.
 
+use super::gate;
 use super::group::Tried;
 use super::model::{Place, Problem, ProblemKind};
 use super::references::{self, Field, Reference};
@@ -136,15 +137,9 @@ fn terminating(pod: &Pod) -> Option<Problem> {
 }
 
 fn gated(world: &World, pod: &Pod) -> Vec<Problem> {
-    let gates = pod.spec.scheduling_gates.iter().map(|gate| Problem {
-        kind: ProblemKind::Gate,
-        blocking: true,
-        text: format!("scheduling gate {:?} holds it back", gate.name.as_str()),
-        advice: "remove it from spec.schedulingGates; until then the scheduler does not try the \
-                 pod and writes no event"
-            .into(),
-    });
-    let mut problems: Vec<Problem> = gates.collect();
+    let gates = pod.spec.scheduling_gates.iter();
+    let mut problems: Vec<Problem> =
+        gates.map(|gate| gate::problem(world, pod, gate.name)).collect();
     let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
     let queued = world.scheduler().queue().get(key);
     let plugin = queued.and_then(|queued| queued.gating_plugin);

@@ -14,10 +14,11 @@ use crate::objects::shards::Shards;
 use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    CsiDriver, CsiNode, CsiStorageCapacity, DeviceClass, DeviceTaintRule, Kind, Labels, Namespace,
-    Object, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PodGroup,
-    PriorityClass, ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate,
-    ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment, Workload,
+    CsiDriver, CsiNode, CsiStorageCapacity, Custom, CustomKind, CustomObject, DeviceClass,
+    DeviceTaintRule, Kind, Labels, Namespace, Object, PersistentVolume, PersistentVolumeClaim, Pod,
+    PodDisruptionBudget, PodGroup, PriorityClass, ReplicaSet, ReplicationController, ResourceClaim,
+    ResourceClaimTemplate, ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment,
+    Workload,
 };
 
 /// Calls `$do` with the table of kinds and their fields.
@@ -52,6 +53,9 @@ macro_rules! for_each_kind {
 
 /// Objects of one kind by namespace and name.
 pub type ByKey<T> = Arc<BTreeMap<NamespacedName, Arc<T>>>;
+
+/// Objects of one custom kind.
+pub type CustomObjects = ByKey<CustomObject>;
 
 /// All objects that plugins look up, except nodes, which are in the cache.
 ///
@@ -102,6 +106,8 @@ pub struct Objects {
     pub pod_groups: ByKey<PodGroup>,
     /// Workloads.
     pub workloads: ByKey<Workload>,
+    /// Objects of the custom kinds that plugins declared.
+    pub custom: Arc<BTreeMap<CustomKind, CustomObjects>>,
     /// The device class of each extended resource; follows `device_classes`.
     pub extended_resources: Arc<ExtendedResources>,
 }
@@ -110,6 +116,16 @@ impl Objects {
     /// The pod of that name.
     pub fn pod(&self, key: NamespacedName) -> Option<&Arc<Pod>> {
         self.pods.get(&key)
+    }
+
+    /// The value of a custom object; the namespace is empty for cluster-scoped kinds.
+    pub fn custom<T: Custom>(&self, key: NamespacedName) -> Option<&T> {
+        self.custom.get(&T::KIND)?.get(&key)?.get()
+    }
+
+    /// The objects of a custom kind. A copy shares them.
+    pub fn custom_objects(&self, kind: CustomKind) -> CustomObjects {
+        self.custom.get(&kind).cloned().unwrap_or_default()
     }
 
     /// The labels of a namespace; empty if the namespace does not exist, as upstream.
@@ -137,6 +153,11 @@ impl Objects {
             ($($variant:ident => $field:ident),* $(,)?) => {
                 match object {
                     Object::Node(_) => None,
+                    Object::Custom(object) => {
+                        let kinds = Arc::make_mut(&mut self.custom);
+                        let objects = Arc::make_mut(kinds.entry(object.kind).or_default());
+                        objects.insert(key, object).map(Object::Custom)
+                    }
                     $(Object::$variant(object) => {
                         Arc::make_mut(&mut self.$field).insert(key, object).map(Object::$variant)
                     })*
@@ -152,6 +173,9 @@ impl Objects {
             ($($variant:ident => $field:ident),* $(,)?) => {
                 match kind {
                     Kind::Node => None,
+                    Kind::Custom(kind) => {
+                        self.custom.get(&kind)?.get(&key).cloned().map(Object::Custom)
+                    }
                     $(Kind::$variant => self.$field.get(&key).cloned().map(Object::$variant),)*
                 }
             };
@@ -165,6 +189,7 @@ impl Objects {
             ($($variant:ident => $field:ident),* $(,)?) => {
                 match kind {
                     Kind::Node => Vec::new(),
+                    Kind::Custom(kind) => self.custom_objects(kind).keys().copied().collect(),
                     $(Kind::$variant => self.$field.keys().copied().collect(),)*
                 }
             };
@@ -182,6 +207,11 @@ impl Objects {
             ($($variant:ident => $field:ident),* $(,)?) => {
                 match object {
                     Object::Node(_) => None,
+                    Object::Custom(object) => {
+                        let kinds = Arc::make_mut(&mut self.custom);
+                        let objects = kinds.get_mut(&object.kind)?;
+                        Arc::make_mut(objects).remove(&key).map(Object::Custom)
+                    }
                     $(Object::$variant(_) => {
                         Arc::make_mut(&mut self.$field).remove(&key).map(Object::$variant)
                     })*

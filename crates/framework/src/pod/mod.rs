@@ -6,6 +6,7 @@ pub mod class;
 pub mod conditions;
 pub mod nominated;
 pub mod ports;
+pub mod qos;
 pub mod requests;
 
 use std::sync::Arc;

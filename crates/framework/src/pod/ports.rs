@@ -59,9 +59,9 @@ impl HostPorts {
         }
     }
 
-    /// Whether `port` conflicts with one in use.
-    pub fn conflicts_with(&self, port: &HostPort) -> bool {
-        port.port > 0 && self.0.iter().any(|used| used.conflicts_with(port))
+    /// The ports in use that `port` conflicts with.
+    pub fn conflicting(&self, port: &HostPort) -> impl Iterator<Item = &HostPort> {
+        self.0.iter().filter(move |used| port.port > 0 && used.conflicts_with(port))
     }
 
     /// The ports in use.
@@ -94,15 +94,19 @@ mod tests {
         HostPort::new(ip.into(), protocol.into(), port)
     }
 
+    fn conflicts(used: &HostPorts, port: &HostPort) -> bool {
+        used.conflicting(port).next().is_some()
+    }
+
     #[test]
     fn the_wildcard_address_clashes_with_every_address() {
         let mut used = HostPorts::default();
         used.add(port("127.0.0.1", "TCP", 80));
-        assert!(used.conflicts_with(&port("", "", 80)));
-        assert!(used.conflicts_with(&port("127.0.0.1", "TCP", 80)));
-        assert!(!used.conflicts_with(&port("10.0.0.1", "TCP", 80)));
-        assert!(!used.conflicts_with(&port("", "UDP", 80)));
-        assert!(!used.conflicts_with(&port("", "", 81)));
+        assert!(conflicts(&used, &port("", "", 80)));
+        assert!(conflicts(&used, &port("127.0.0.1", "TCP", 80)));
+        assert!(!conflicts(&used, &port("10.0.0.1", "TCP", 80)));
+        assert!(!conflicts(&used, &port("", "UDP", 80)));
+        assert!(!conflicts(&used, &port("", "", 81)));
     }
 
     #[test]

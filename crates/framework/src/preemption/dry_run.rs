@@ -4,8 +4,8 @@
 //! `pkg/scheduler/framework/preemption/preemption.go`.
 
 use crate::node::NodeId;
-use crate::preemption::NodeVictims;
 use crate::preemption::victims::Search;
+use crate::preemption::{NodeVictims, PreemptionRules};
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
 
@@ -20,14 +20,15 @@ pub struct DryRun {
     pub errors: Vec<String>,
 }
 
-/// Looks at `nodes` in order until `wanted` candidates are found, at least one of them without
-/// a violated budget.
-pub fn dry_run(search: &Search<'_>, nodes: &[NodeId], wanted: usize) -> DryRun {
+/// Looks at `nodes` in order until there are enough candidates by the `rules`, at least one of them
+/// without a violated budget.
+pub fn dry_run(search: &Search<'_>, rules: &dyn PreemptionRules, nodes: &[NodeId]) -> DryRun {
+    let wanted = rules.candidates(nodes.len());
     let mut found = DryRun::default();
     let (mut clean, mut violating) = (Vec::new(), Vec::new());
     for id in nodes {
         let Some(node) = search.cx.snapshot.get(*id) else { continue };
-        let status = match search.select_victims(node) {
+        let status = match rules.select_victims(search, node) {
             Ok((pods, pdb_violations)) if !pods.is_empty() => {
                 let list = if pdb_violations == 0 { &mut clean } else { &mut violating };
                 if list.len() < wanted {
@@ -65,6 +66,19 @@ mod tests {
     use crate::preemption::budgets::Budgets;
     use crate::registry::Registry;
     use crate::testing::{Cluster, PodBuilder, cpu_fit, framework_of, info, node, object, pod};
+    use kubestep_api::intern::Symbol;
+
+    /// The default rules, with this number of candidates.
+    struct Wanted(usize);
+
+    impl PreemptionRules for Wanted {
+        fn plugin(&self) -> Symbol {
+            Symbol::EMPTY
+        }
+        fn candidates(&self, _: usize) -> usize {
+            self.0
+        }
+    }
 
     /// Five full nodes; on those in `guarded` the victim has a budget that allows nothing. The
     /// candidates for `wanted`, with their violations.
@@ -84,7 +98,7 @@ mod tests {
         framework.run_pre_filter(&cx, &mut state);
         let budgets = Budgets::new(cx.objects);
         let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
-        let found = dry_run(&search, cluster.snapshot.order(), wanted);
+        let found = dry_run(&search, &Wanted(wanted), cluster.snapshot.order());
         let named =
             |candidate: &NodeVictims| (candidate.node.to_string(), candidate.pdb_violations);
         (found.candidates.iter().map(named).collect(), found)
@@ -119,7 +133,7 @@ mod tests {
         let (cx, state, budgets) =
             (cluster.cx(&preemptor), CycleState::default(), Budgets::default());
         let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
-        let found = dry_run(&search, cluster.snapshot.order(), 1);
+        let found = dry_run(&search, &Wanted(1), cluster.snapshot.order());
         assert_eq!(found.errors, ["expected at least one victim pod on node \"n1\""]);
         assert_eq!(found.statuses.get(NodeId(0)).code(), Code::Error);
     }

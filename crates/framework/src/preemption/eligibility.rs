@@ -20,6 +20,15 @@ const VICTIM_TERMINATING: &str = "not eligible due to a terminating pod on the n
 /// Why the pod is not eligible to preempt others; `None` if it is. It is not if its policy is
 /// Never, or while a victim on its nominated node is still terminating.
 pub fn refusal(cx: &CycleContext<'_>, statuses: &NodeStatuses) -> Option<&'static str> {
+    refusal_while_terminating(cx, statuses, |pod| is_terminating_victim(cx, pod))
+}
+
+/// The same with a rule of the plugin for the pods on the nominated node that are waited for.
+pub fn refusal_while_terminating(
+    cx: &CycleContext<'_>,
+    statuses: &NodeStatuses,
+    is_waited_for: impl Fn(&PodInfo) -> bool,
+) -> Option<&'static str> {
     let pod = &cx.pod.pod;
     if pod.spec.preemption_policy == Some(PreemptionPolicy::Never) {
         return Some(NEVER);
@@ -32,16 +41,19 @@ pub fn refusal(cx: &CycleContext<'_>, statuses: &NodeStatuses) -> Option<&'stati
     if status.code() == Code::UnschedulableAndUnresolvable {
         return None;
     }
-    terminating_victims(cx).next().map(|_| VICTIM_TERMINATING)
+    let waits = node.is_some_and(|node| node.pods.iter().any(|pod| is_waited_for(pod)));
+    waits.then_some(VICTIM_TERMINATING)
 }
 
 /// The pods on the pod's nominated node that it preempted and that are still terminating.
 pub fn terminating_victims<'a>(cx: &'a CycleContext<'_>) -> impl Iterator<Item = &'a PodInfo> {
     let node = cx.snapshot.by_name(cx.pod.pod.status.nominated_node_name);
     let pods = node.into_iter().flat_map(|node| node.pods.iter()).map(|pod| &**pod);
-    pods.filter(move |victim: &&PodInfo| {
-        may_preempt(cx.pod, victim) && is_terminating_by_preemption(&victim.pod)
-    })
+    pods.filter(move |victim: &&PodInfo| is_terminating_victim(cx, victim))
+}
+
+fn is_terminating_victim(cx: &CycleContext<'_>, victim: &PodInfo) -> bool {
+    may_preempt(cx.pod, victim) && is_terminating_by_preemption(&victim.pod)
 }
 
 /// Whether `preemptor` may evict `victim`: only lower priorities.

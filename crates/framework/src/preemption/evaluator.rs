@@ -7,22 +7,22 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use crate::cycle_state::CycleState;
-use crate::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext, Preemption};
+use crate::plugin::{CycleContext, PostFilterAnswer, PostFilterContext, Preemption};
 use crate::pod::PodInfo;
 use crate::preemption::budgets::Budgets;
 use crate::preemption::dry_run::{DryRun, dry_run};
 use crate::preemption::pick::pick;
 use crate::preemption::victims::Search;
-use crate::preemption::{NodeVictims, eligibility, extenders};
+use crate::preemption::{NodeVictims, PreemptionRules, extenders};
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
 use crate::tie_break::place;
 use kubestep_api::intern::Symbol;
 
-/// Looks for a node where the cycle's pod fits after evicting pods. `plugin` is the plugin on whose
-/// behalf it runs. The status is upstream's, without the plugin's prefix.
+/// Looks for a node where the cycle's pod fits after evicting pods, by the rules of a plugin. The
+/// status is upstream's, without the plugin's prefix.
 pub fn preempt(
-    plugin: &dyn Plugin,
+    rules: &dyn PreemptionRules,
     cx: &mut PostFilterContext<'_>,
     state: &CycleState,
 ) -> PostFilterAnswer {
@@ -31,23 +31,23 @@ pub fn preempt(
         Err(status) => return refused(status),
     };
     let cycle = CycleContext { pod: &pod, ..cx.cycle };
-    if let Some(reason) = eligibility::refusal(&cycle, cx.statuses) {
+    if let Some(reason) = rules.refusal(&cycle, state, cx.statuses) {
         return refused(Status::unschedulable(reason));
     }
     if cycle.snapshot.is_empty() {
         return refused(Status::error("no nodes available"));
     }
-    let found = find_candidates(plugin, cycle, cx, state);
+    let found = find_candidates(rules, cycle, cx, state);
     let candidates = found.candidates.iter().map(NodeVictims::record).collect();
     let dry_run = Some(Arc::new(found.statuses.clone()));
-    let answer = decide(found, plugin.name(), &cycle, cx);
+    let answer = decide(found, rules, &cycle, cx);
     PostFilterAnswer { candidates, dry_run, ..answer }
 }
 
 /// What follows from the dry run.
 fn decide(
     found: DryRun,
-    plugin: Symbol,
+    rules: &dyn PreemptionRules,
     cycle: &CycleContext<'_>,
     cx: &mut PostFilterContext<'_>,
 ) -> PostFilterAnswer {
@@ -57,7 +57,7 @@ fn decide(
     match extenders::restrict(cx, cycle, found.candidates) {
         Err(text) => refused(Status::error(&text)),
         Ok(candidates) => match pick(&candidates, cycle.now) {
-            Some(best) => nominate(plugin, best),
+            Some(best) => nominate(rules, best),
             None => refused(Status::unschedulable("no candidate node for preemption")),
         },
     }
@@ -81,18 +81,19 @@ fn latest(cx: &CycleContext<'_>) -> Result<Arc<PodInfo>, Status> {
 /// Only nodes with the status Unschedulable can become candidates; on the others preemption can't
 /// help.
 fn find_candidates(
-    plugin: &dyn Plugin,
+    rules: &dyn PreemptionRules,
     cycle: CycleContext<'_>,
     cx: &PostFilterContext<'_>,
     state: &CycleState,
 ) -> DryRun {
     let mut nodes = cx.statuses.with_code(Code::Unschedulable, cycle.snapshot);
-    let first = place(cycle.chance, nodes.len()); // upstream starts at a random node
-    nodes.rotate_left(first);
+    if rules.starts_anywhere() {
+        let first = place(cycle.chance, nodes.len());
+        nodes.rotate_left(first);
+    }
     let budgets = Budgets::new(cycle.objects);
     let search = Search { cx: cycle, framework: cx.framework, state, budgets: &budgets };
-    let wanted = plugin.preemption_candidates(nodes.len()).unwrap_or_default();
-    dry_run(&search, &nodes, wanted)
+    dry_run(&search, rules, &nodes)
 }
 
 /// The answer without candidates: the nomination is cleared, and the message counts the reasons.
@@ -115,12 +116,13 @@ fn aggregate(errors: &[String]) -> String {
 }
 
 /// The answer that nominates the node of the best candidate.
-fn nominate(plugin: Symbol, best: &NodeVictims) -> PostFilterAnswer {
+fn nominate(rules: &dyn PreemptionRules, best: &NodeVictims) -> PostFilterAnswer {
     PostFilterAnswer {
         status: Status::SUCCESS,
         nominate: Some(best.node),
         preemption: Some(Preemption {
-            plugin,
+            plugin: rules.plugin(),
+            is_asynchronous: rules.is_asynchronous(),
             node: best.node,
             victims: best.pods.clone(),
             candidate: best.record(),

@@ -24,11 +24,18 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Condition, ConditionStatus, PodGroup, Time};
 use kubestep_config::versions::{Behaviour, Switch};
 
+/// The message of a victim that is not bound yet.
+const PREEMPTED: &str = "preempted";
+
 /// What the scheduler can do with a victim that is not bound yet.
 pub trait VictimHooks {
-    /// Rejects the pod if it waits at Permit, with `plugin` as the rejector and with `message`.
-    /// `Some(true)` if it was rejected; `None` if it does not wait.
+    /// Sends the pod back to the queue if it waits at Permit, as after an error of `plugin` with
+    /// `message`. `Some(true)` if that was still possible; `None` if it does not wait.
     fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool>;
+
+    /// Rejects the pod if it waits at Permit, with `plugin` as the rejector and with `message`.
+    /// `false` if it does not wait there.
+    fn reject_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool;
 
     /// Cancels the pod's binding if it is in PreBind, with `cause`. `Some(true)` if that was still
     /// possible; `None` if the pod is not in PreBind.
@@ -247,7 +254,8 @@ impl Eviction {
 
     fn evict(&mut self, cx: &mut EvictionContext<'_>, at: usize) -> Poll<Result<(), String>> {
         if !self.evicted[at] {
-            ready!(evict(cx, &self.preemptor, &self.preemption, &self.victims[at]))?;
+            let (preemptor, victim) = (&self.preemptor, &self.victims[at]);
+            ready!(evict(cx, preemptor, &self.preemption, victim, self.behaviour))?;
             self.evicted[at] = true;
         }
         Poll::Ready(Ok(()))
@@ -272,7 +280,7 @@ pub fn evict_at_once(
 ) -> Result<Vec<Arc<PodInfo>>, String> {
     let mut unanswered = Vec::new();
     for victim in staying(preemption, behaviour) {
-        match evict(cx, preemptor, preemption, victim) {
+        match evict(cx, preemptor, preemption, victim, behaviour) {
             Poll::Ready(evicted) => evicted?,
             Poll::Pending => unanswered.push(victim.clone()),
         }
@@ -315,11 +323,15 @@ fn evict(
     preemptor: &Preemptor,
     preemption: &Preemption,
     victim: &PodInfo,
+    behaviour: Behaviour,
 ) -> Poll<Result<(), String>> {
     let Preemptor { kind, uid, .. } = preemptor;
     let mut note = format!("Preempted by {kind} {uid} on node {}", preemption.node);
-    if evict_in_memory(cx, preemption.plugin, victim) {
+    let requeues = behaviour.has(Switch::WaitingVictimRequeued);
+    if requeues && evict_in_memory(cx, preemption.plugin, victim) {
         note.push_str(" (in kube-scheduler memory).");
+    } else if !requeues && cx.hooks.reject_waiting(victim.uid(), preemption.plugin, PREEMPTED) {
+        // Up to 1.35 only the rejection tells the victim.
     } else if !ready!(evict_through_api(cx, preemptor, victim))? {
         return Poll::Ready(Ok(())); // already deleted: no event
     }
@@ -338,7 +350,7 @@ fn evict(
 
 fn evict_in_memory(cx: &mut EvictionContext<'_>, plugin: Symbol, victim: &PodInfo) -> bool {
     let uid = victim.uid();
-    let waited = cx.hooks.preempt_waiting(uid, plugin, "preempted");
+    let waited = cx.hooks.preempt_waiting(uid, plugin, PREEMPTED);
     let cancel = || {
         let cause = format!("preempted by {plugin}");
         cx.hooks.cancel_binding(uid, &cause).unwrap_or(false)

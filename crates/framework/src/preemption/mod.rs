@@ -15,13 +15,20 @@
 
 use std::sync::Arc;
 
+use crate::cycle_state::CycleState;
+use crate::node::NodeInfo;
+use crate::plugin::CycleContext;
 use crate::pod::PodInfo;
+use crate::preemption::victims::{Search, Victims};
 use crate::record::Candidate;
+use crate::status::Status;
+use crate::status::node_statuses::NodeStatuses;
 use kubestep_api::intern::Symbol;
 
 pub mod budgets;
 pub mod dry_run;
 pub mod eligibility;
+pub mod enough;
 pub mod evaluator;
 pub mod executor;
 pub mod extenders;
@@ -32,6 +39,50 @@ pub mod victims;
 /// The plugin that preempts. Preemptions carry its name, and a pod group preempts as a whole only
 /// in a profile that has it.
 pub const PLUGIN: &str = "DefaultPreemption";
+
+/// What a plugin that preempts decides itself; the defaults are DefaultPreemption's. Upstream:
+/// `Interface` in `pkg/scheduler/framework/preemption/preemption.go`.
+pub trait PreemptionRules {
+    /// The plugin's name.
+    fn plugin(&self) -> Symbol;
+
+    /// The number of candidates among `nodes` nodes with which the search ends.
+    fn candidates(&self, nodes: usize) -> usize;
+
+    /// Whether upstream begins the search at a random node, as opposed to the first.
+    fn starts_anywhere(&self) -> bool {
+        true
+    }
+
+    /// Whether the victims are evicted in the background of the cycle, if the gate
+    /// SchedulerAsyncPreemption is on.
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
+
+    /// Why the cycle's pod is not eligible to preempt others; `None` if it is.
+    fn refusal(
+        &self,
+        cx: &CycleContext<'_>,
+        _state: &CycleState,
+        statuses: &NodeStatuses,
+    ) -> Option<&'static str> {
+        eligibility::refusal(cx, statuses)
+    }
+
+    /// The victims on `node`; none if the pod fits without preemption.
+    ///
+    /// # Errors
+    /// Why preemption does not help on this node.
+    fn select_victims(&self, search: &Search<'_>, node: &NodeInfo) -> Result<Victims, Status> {
+        let lower = |pod: &&Arc<PodInfo>| eligibility::may_preempt(search.cx.pod, pod);
+        let potential: Vec<Arc<PodInfo>> = node.pods.iter().filter(lower).cloned().collect();
+        if potential.is_empty() {
+            return Err(Status::unresolvable("No preemption victims found for incoming pod"));
+        }
+        search.select_victims(node, potential)
+    }
+}
 
 /// A candidate: a node and its victims.
 #[derive(Clone, PartialEq, Debug)]

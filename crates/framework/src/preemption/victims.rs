@@ -13,7 +13,6 @@ use crate::node::NodeInfo;
 use crate::plugin::{CycleContext, Handle};
 use crate::pod::PodInfo;
 use crate::preemption::budgets::Budgets;
-use crate::preemption::eligibility::may_preempt;
 use crate::status::Status;
 use kubestep_api::Time;
 
@@ -52,79 +51,129 @@ pub struct Search<'a> {
 pub type Victims = (Vec<Arc<PodInfo>>, i64);
 
 impl Search<'_> {
-    /// The smallest set of victims on `node` that this greedy search finds. An empty set means that
-    /// the pod fits without preemption.
+    /// The smallest set of victims among `potential`, pods on `node`, that this greedy search
+    /// finds. An empty set means that the pod fits without preemption.
     ///
     /// # Errors
-    /// Why preemption does not help on this node: it has no pod of lower priority, or the pod does
-    /// not fit even without them.
-    pub fn select_victims(&self, node: &NodeInfo) -> Result<Victims, Status> {
-        let lower = |pod: &&Arc<PodInfo>| may_preempt(self.cx.pod, pod);
-        let mut potential: Vec<Arc<PodInfo>> = node.pods.iter().filter(lower).cloned().collect();
-        if potential.is_empty() {
-            return Err(Status::unresolvable("No preemption victims found for incoming pod"));
-        }
+    /// Why preemption does not help on this node: the pod does not fit even without all of them.
+    pub fn select_victims(
+        &self,
+        node: &NodeInfo,
+        potential: Vec<Arc<PodInfo>>,
+    ) -> Result<Victims, Status> {
+        let reprieve = |trial: &mut Trial<'_>, pod: &Arc<PodInfo>| trial.reprieve(pod);
+        self.select_victims_with(node, potential, |trial| trial.filter(), reprieve)
+    }
+
+    /// The same with the rules of a plugin: `fits` checks the node without all of `potential`, and
+    /// `reprieve` puts a pod back and takes it away again if it cannot stay.
+    ///
+    /// # Errors
+    /// As [`Search::select_victims`].
+    pub fn select_victims_with(
+        &self,
+        node: &NodeInfo,
+        mut potential: Vec<Arc<PodInfo>>,
+        fits: impl Fn(&Trial<'_>) -> Status,
+        reprieve: impl Fn(&mut Trial<'_>, &Arc<PodInfo>) -> Result<Reprieve, Status>,
+    ) -> Result<Victims, Status> {
         let mut trial = Trial { search: self, state: self.state.clone(), node: node.clone() };
         for pod in &potential {
             trial.remove(pod)?;
         }
-        let status = trial.filter();
+        let status = fits(&trial);
         if !status.is_success() {
             return Err(status);
         }
         self.sort_by_importance(&mut potential);
         let (violating, others) = self.budgets.split(potential);
         let both = !violating.is_empty() && !others.is_empty();
-        let mut victims = trial.reprieve(violating)?;
-        let violations = victims.len() as i64;
-        victims.extend(trial.reprieve(others)?);
+        let (mut victims, mut violations) = (Vec::new(), 0);
+        let with_budget = violating.into_iter().map(|pod| (pod, 1));
+        for (pod, violation) in with_budget.chain(others.into_iter().map(|pod| (pod, 0))) {
+            let answer = reprieve(&mut trial, &pod)?;
+            if answer == Reprieve::DoesNotFit {
+                violations += violation;
+            }
+            if answer != Reprieve::Stays {
+                victims.push(pod);
+            }
+        }
         if both {
             self.sort_by_importance(&mut victims); // violating and other victims in one order
         }
         Ok((victims, violations))
     }
 
-    fn sort_by_importance(&self, pods: &mut [Arc<PodInfo>]) {
+    /// Sorts pods, the most important first.
+    pub fn sort_by_importance(&self, pods: &mut [Arc<PodInfo>]) {
         go_sort::sort(pods, |a, b| is_more_important(a, b, self.cx.now));
     }
 }
 
+/// What became of a pod that was put back on the node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reprieve {
+    /// It stays: the preempting pod fits beside it.
+    Stays,
+    /// It is a victim: the preempting pod does not fit beside it.
+    DoesNotFit,
+    /// It is a victim for a reason of the plugin. It does not count against disruption budgets.
+    Refused,
+}
+
 /// A copy of a node and of the cycle's state, on which pods are removed and put back.
-struct Trial<'a> {
+pub struct Trial<'a> {
     search: &'a Search<'a>,
-    state: CycleState,
-    node: NodeInfo,
+    /// The state, as AddPod and RemovePod left it.
+    pub state: CycleState,
+    /// The node with the pods that are on it now.
+    pub node: NodeInfo,
 }
 
 impl Trial<'_> {
-    fn filter(&self) -> Status {
+    /// Whether the preempting pod fits on the node as it is now.
+    pub fn filter(&self) -> Status {
         let Search { cx, framework, .. } = self.search;
         framework.run_filter_with_nominated(cx, &self.state, &self.node)
     }
 
-    fn remove(&mut self, pod: &Arc<PodInfo>) -> Result<(), Status> {
-        self.node.remove_pod(pod.uid());
+    /// Removes a pod.
+    ///
+    /// # Errors
+    /// The pod is not on the node, or a plugin fails.
+    pub fn remove(&mut self, pod: &Arc<PodInfo>) -> Result<(), Status> {
+        if self.node.remove_pod(pod.uid()).is_none() {
+            let (name, node) = (pod.key().name, self.node.name);
+            return Err(Status::error(&format!(
+                "no corresponding pod {name} in pods of node {node}"
+            )));
+        }
         let Search { cx, framework, .. } = self.search;
         succeeded(framework.run_remove_pod(cx, &mut self.state, pod, &self.node))
     }
 
-    fn add(&mut self, pod: &Arc<PodInfo>) -> Result<(), Status> {
+    /// Puts a pod back.
+    ///
+    /// # Errors
+    /// A plugin fails.
+    pub fn add(&mut self, pod: &Arc<PodInfo>) -> Result<(), Status> {
         self.node.add_pod(pod.clone());
         let Search { cx, framework, .. } = self.search;
         succeeded(framework.run_add_pod(cx, &mut self.state, pod, &self.node))
     }
 
-    /// Puts the pods back one by one and returns those that cannot stay.
-    fn reprieve(&mut self, pods: Vec<Arc<PodInfo>>) -> Result<Vec<Arc<PodInfo>>, Status> {
-        let mut victims = Vec::new();
-        for pod in pods {
-            self.add(&pod)?;
-            if !self.filter().is_success() {
-                self.remove(&pod)?;
-                victims.push(pod);
-            }
+    /// Puts a pod back, and removes it again if the preempting pod does not fit beside it.
+    ///
+    /// # Errors
+    /// A plugin fails.
+    pub fn reprieve(&mut self, pod: &Arc<PodInfo>) -> Result<Reprieve, Status> {
+        self.add(pod)?;
+        if self.filter().is_success() {
+            return Ok(Reprieve::Stays);
         }
-        Ok(victims)
+        self.remove(pod)?;
+        Ok(Reprieve::DoesNotFit)
     }
 }
 
@@ -137,9 +186,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::preemption::PreemptionRules;
     use crate::status::Code;
     use crate::testing::{Cluster, NodeBuilder, PodBuilder, cpu_fit, info, node, object, pod};
     use kubestep_api::Pod;
+    use kubestep_api::intern::Symbol;
+
+    struct Rules;
+
+    impl PreemptionRules for Rules {
+        fn plugin(&self) -> Symbol {
+            Symbol::EMPTY
+        }
+        fn candidates(&self, nodes: usize) -> usize {
+            nodes
+        }
+    }
 
     fn on_node(name: &str, priority: i32, cpu: &str) -> Pod {
         pod(name).priority(priority).requests("cpu", cpu).on("n1")
@@ -153,7 +215,7 @@ mod tests {
         assert!(framework.run_pre_filter(&cx, &mut state).status.is_success());
         let budgets = Budgets::new(cx.objects);
         let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
-        let (pods, violations) = search.select_victims(cluster.node("n1"))?;
+        let (pods, violations) = Rules.select_victims(&search, cluster.node("n1"))?;
         Ok((pods.iter().map(|pod| pod.key().name.to_string()).collect(), violations))
     }
 

@@ -4,6 +4,7 @@
 //! Recording is always on. Filter verdicts are columns of small numbers that share what did not
 //! change since the cycle before.
 
+pub mod certainty;
 pub mod column;
 pub mod intervention;
 pub mod scores;
@@ -13,7 +14,9 @@ use std::sync::Arc;
 
 use crate::events::ClusterEvent;
 use crate::node::NodeId;
+use crate::opaque::OpaquePlugins;
 use crate::pod::{NamespacedName, PodInfo};
+use crate::record::certainty::Certainty;
 use crate::record::column::Column;
 use crate::record::intervention::Intervention;
 use crate::record::scores::{EXTENDER_SCORE_SCALE, Scores};
@@ -43,8 +46,10 @@ impl VerdictId {
     pub const CYCLE_ENDED: VerdictId = VerdictId(5);
     /// Not evaluated: the pod's group was tried on other nodes.
     pub const OUTSIDE_PLACEMENT: VerdictId = VerdictId(6);
+    /// The plugin is opaque: what it decides is unknown.
+    pub const UNKNOWN: VerdictId = VerdictId(7);
     /// The first number that is the index of a status in the table.
-    const FIRST_STATUS: u32 = 7;
+    const FIRST_STATUS: u32 = 8;
 
     /// Whether the node was not evaluated.
     #[inline]
@@ -226,16 +231,19 @@ pub struct ScoreRecord {
     pub plugins: Vec<ScoreColumn>,
     /// The extenders that scored, in the order called.
     pub extenders: Vec<ExtenderColumn>,
-    /// Total scores.
+    /// The opaque plugins that score, with unknown scores.
+    pub opaque: Vec<ScoreColumn>,
+    /// Total scores, without those of opaque plugins.
     pub totals: Scores,
 }
 
 impl ScoreRecord {
-    /// All that scored, extenders behind the plugins. Extenders without a weight only filter.
+    /// All that scored: plugins, opaque ones, whose scores are unknown, and extenders. Extenders
+    /// without a weight only filter.
     pub fn columns(&self) -> impl Iterator<Item = Cow<'_, ScoreColumn>> {
         let extenders = self.extenders.iter().filter(|extender| extender.weight != 0);
         let extenders = extenders.map(|extender| Cow::Owned(extender.as_plugin()));
-        self.plugins.iter().map(Cow::Borrowed).chain(extenders)
+        self.plugins.iter().chain(&self.opaque).map(Cow::Borrowed).chain(extenders)
     }
 
     /// What the extenders add to the total of the node at a position; `None` if none scored it.
@@ -414,6 +422,12 @@ pub struct CycleRecord {
     pub left_out: Option<LeftOut>,
     /// The user's interventions that were in force.
     pub interventions: Vec<Intervention>,
+    /// The opaque plugins of the profile, if it has some.
+    pub opaque: Option<Arc<OpaquePlugins>>,
+    /// The number of other pods in the active queue, if an opaque plugin orders it.
+    pub others_active: usize,
+    /// The certainty of a record whose lists were left out.
+    pub kept_certainty: Option<Arc<Certainty>>,
 }
 
 impl CycleRecord {
@@ -441,6 +455,12 @@ impl CycleRecord {
     /// Number of feasible nodes.
     pub fn feasible_count(&self) -> usize {
         self.left_out.map_or(self.feasible.len(), |left_out| left_out.feasible)
+    }
+
+    /// How certain the decision is; `None` if the profile has no opaque plugin.
+    pub fn certainty(&self) -> Option<Arc<Certainty>> {
+        let kept = self.kept_certainty.clone().filter(|_| !self.is_whole());
+        kept.or_else(|| Some(Arc::new(Certainty::of(self, self.opaque.as_ref()?))))
     }
 
     /// Whether no list was dropped.

@@ -34,6 +34,11 @@ pub enum Scores {
         /// The nodes, in the order of the list.
         nodes: Arc<[NodeId]>,
     },
+    /// The scores of an opaque plugin.
+    Unknown {
+        /// Number of scores.
+        len: usize,
+    },
 }
 
 /// Lists with the same scores are equal, whatever their form.
@@ -75,7 +80,7 @@ impl Scores {
     /// Number of scores.
     pub fn len(&self) -> usize {
         match self {
-            Scores::Same { len, .. } => *len,
+            Scores::Same { len, .. } | Scores::Unknown { len } => *len,
             Scores::Small(scores) => scores.len(),
             Scores::Any(scores) => scores.len(),
             Scores::OfNodes { nodes, .. } => nodes.len(),
@@ -100,12 +105,18 @@ impl Scores {
         self.len() == 0
     }
 
-    /// The score at a position.
+    /// Whether they are those of an opaque plugin.
+    pub fn are_unknown(&self) -> bool {
+        matches!(self, Scores::Unknown { .. })
+    }
+
+    /// The score at a position; `None` beyond the end, and if it is unknown.
     pub fn get(&self, at: usize) -> Option<i64> {
         match self {
             Scores::Same { value, len } => (at < *len).then_some(*value),
             Scores::Small(scores) => scores.get(at).copied().map(i64::from),
             Scores::Any(scores) => scores.get(at).copied(),
+            Scores::Unknown { .. } => None,
             Scores::OfNodes { column, nodes } => column.get(*nodes.get(at)?),
         }
     }
@@ -119,7 +130,7 @@ impl Scores {
         }
     }
 
-    /// All scores in order.
+    /// All known scores in order.
     pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.len()).filter_map(|at| self.get(at))
     }

@@ -11,10 +11,13 @@ pub mod scoring;
 #[cfg(test)]
 mod tests;
 
+use std::mem::take;
 use std::sync::Arc;
 
 use crate::cycle_state::CycleState;
+use crate::effects::Effects;
 use crate::host::Host;
+use crate::opaque::{self, OpaquePlugins};
 use crate::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer};
 use crate::record::PluginStatus;
 use crate::registry::Registry;
@@ -32,6 +35,7 @@ pub struct Framework {
     instances: Vec<Arc<dyn Plugin>>,
     descriptors: Vec<PluginDescriptor>,
     extenders: Arc<[Extender]>,
+    opaque: Option<Arc<OpaquePlugins>>,
 }
 
 /// The combined result of all PreFilter plugins.
@@ -63,10 +67,13 @@ pub struct PostFilterOutcome {
     pub answer: PostFilterAnswer,
     /// Each plugin's answer.
     pub answers: Vec<PluginStatus>,
+    /// What the plugins that ran request.
+    pub effects: Effects,
 }
 
 impl Framework {
-    /// Builds every plugin of `profile`.
+    /// Builds every plugin of `profile` except opaque ones. Where only opaque plugins order the
+    /// queue or bind pods, the first plugin of the registry that can does.
     ///
     /// # Errors
     /// A plugin is not in the registry or rejects its arguments; the text is upstream's.
@@ -81,16 +88,27 @@ impl Framework {
             profile.instances.iter().filter(|name| filters.iter().all(|p| p.name != **name));
         let mut args = profile.args.clone();
         args.without_filter = others.copied().collect();
-        for name in &profile.instances {
-            let built = registry.build(*name, &args, features);
+        let stand_ins = opaque::stand_ins(&profile, registry);
+        let known = profile.instances.iter().copied().filter(|name| !profile.is_opaque(*name));
+        let more = stand_ins.iter().map(|(_, name)| *name);
+        let more = more.filter(|name| !profile.instances.contains(name));
+        for name in known.chain(more) {
+            let built = registry.build(name, &args, features);
             let plugin = built.map_err(|err| format!("initializing plugin {name:?}: {err}"))?;
             instances.push(plugin);
         }
         let find = |name: Symbol| instances.iter().find(|plugin| plugin.name() == name).cloned();
-        let points = ExtensionPoint::ALL
-            .map(|point| profile.at(point).iter().filter_map(|plugin| find(plugin.name)).collect());
+        let points: [Vec<Arc<dyn Plugin>>; ExtensionPoint::COUNT] =
+            ExtensionPoint::ALL.map(|point| {
+                let stand_in = stand_ins.iter().filter(|(at, _)| *at == point);
+                let names = profile.at(point).iter().map(|plugin| plugin.name);
+                names.chain(stand_in.map(|(_, name)| *name)).filter_map(find).collect()
+            });
         let (descriptors, extenders) = (registry.descriptors(), Arc::new([]) as Arc<[Extender]>);
-        Ok(Framework { profile, points, instances, descriptors, extenders })
+        let scorers = points[ExtensionPoint::Score.index()].iter();
+        let bases = scorers.map(|plugin| (plugin.name(), plugin.score_basis())).collect();
+        let opaque = OpaquePlugins::of(&profile, bases).map(Arc::new);
+        Ok(Framework { profile, points, instances, descriptors, extenders, opaque })
     }
 
     /// The same profile with these extenders, in their effective order: ignorable ones last.
@@ -114,7 +132,17 @@ impl Framework {
         &self.profile
     }
 
-    /// The plugins at a point, in order.
+    /// The opaque plugins of the profile, if it has some.
+    pub fn opaque(&self) -> Option<&Arc<OpaquePlugins>> {
+        self.opaque.as_ref()
+    }
+
+    /// Whether the profile runs a plugin at a point, be it an opaque one.
+    pub fn runs_any_at(&self, point: ExtensionPoint) -> bool {
+        !self.profile.at(point).is_empty()
+    }
+
+    /// The plugins at a point, in order; without opaque ones.
     pub fn at(&self, point: ExtensionPoint) -> &[Arc<dyn Plugin>] {
         &self.points[point.index()]
     }
@@ -197,13 +225,14 @@ impl Framework {
         for plugin in self.at(ExtensionPoint::PostFilter) {
             let name = plugin.name();
             let mut cx = PostFilterContext { cycle, framework: self, statuses, host: &mut *host };
-            let answer = match state.fault(ExtensionPoint::PostFilter, name) {
+            let mut answer = match state.fault(ExtensionPoint::PostFilter, name) {
                 Some(status) => PostFilterAnswer { status, ..PostFilterAnswer::default() },
                 None => {
                     let turn = || plugin.post_filter(&mut cx, state);
                     cycle.shared.timer.time(ExtensionPoint::PostFilter, name, turn)
                 }
             };
+            outcome.effects.append(take(&mut answer.effects));
             let status = answer.status.clone().by(name);
             let nominated = answer.nominate.filter(|node| !node.is_empty());
             let recorded = PluginStatus::new(name, status.clone());
@@ -216,11 +245,11 @@ impl Framework {
                     let PostFilterAnswer { candidates, dry_run, .. } = answer;
                     let nothing = PostFilterAnswer::default();
                     let answer = PostFilterAnswer { candidates, dry_run, ..nothing };
-                    return PostFilterOutcome { status, answer, answers: outcome.answers };
+                    return PostFilterOutcome { status, answer, ..outcome };
                 }
             };
             if ends {
-                return PostFilterOutcome { status, answer, answers: outcome.answers };
+                return PostFilterOutcome { status, answer, ..outcome };
             }
             if answer.nominate.is_some() {
                 outcome.answer = answer;

@@ -5,6 +5,7 @@
 
 use crate::cycle_state::CycleState;
 use crate::node::NodeId;
+use crate::opaque::OpaquePlugin;
 use crate::plugin::{CycleContext, Plugin};
 use crate::record::scores::{MAX_NODE_SCORE, Scores};
 use crate::record::{PluginStatus, ScoreColumn, ScoreRecord};
@@ -99,7 +100,20 @@ impl Framework {
             record.plugins.push(column);
         }
         record.totals = totals.map_or(kept.totals, |totals| Scores::Any(totals.into()));
+        record.opaque = self.opaque_scores(ids.len());
         Status::SUCCESS
+    }
+
+    /// The columns of opaque plugins.
+    fn opaque_scores(&self, len: usize) -> Vec<ScoreColumn> {
+        let plugins = self.opaque().into_iter().flat_map(|opaque| &opaque.plugins);
+        let column = |plugin: &OpaquePlugin| ScoreColumn {
+            plugin: plugin.name,
+            weight: plugin.weight,
+            raw: Scores::Unknown { len },
+            normalized: Scores::Unknown { len },
+        };
+        plugins.filter(|plugin| plugin.points.contains(ExtensionPoint::Score)).map(column).collect()
     }
 
     /// The column, and its normalized scores.

@@ -75,6 +75,10 @@ const AMOUNTS: &[&str] = &[
 ];
 /// Fields keyed by names of attributes, capacities and counters, which are kept.
 const BY_ATTRIBUTE: &[&str] = &["attributes", "counters", "consumedCapacity", "validRange"];
+/// The same in objects of custom kinds.
+const CUSTOM_AMOUNTS: &[&str] = &["min", "max", "minResources"];
+/// Fields of custom kinds with public values; names only of NUMA zones.
+const CUSTOM_KEPT: &[&str] = &["available", "allocatable", "topologyPolicies"];
 /// Maps of labels.
 const LABELS: &[&str] = &["labels", "matchLabels", "nodeSelector", "selector"];
 /// Fields with label keys.
@@ -118,6 +122,9 @@ impl Redactor {
             "annotations" => self.annotations(fields),
             field if LABELS.contains(&field) && is_plain => self.labels(fields),
             field if AMOUNTS.contains(&field) && is_plain => {
+                fields.into_iter().map(|(name, amount)| (self.resource(&name), amount)).collect()
+            }
+            field if CUSTOM_AMOUNTS.contains(&field) && is_custom(at) => {
                 fields.into_iter().map(|(name, amount)| (self.resource(&name), amount)).collect()
             }
             "nodeAllocatableResourceMappings" => {
@@ -202,6 +209,9 @@ impl Redactor {
         match at.field {
             field if DRIVERS.contains(&field) => self.driver(text),
             "name" if is_driver(at) => self.driver(text),
+            "name" if is_custom(at) && ["zones", "costs"].contains(&at.parent) => text.to_owned(),
+            "name" if is_custom(at) && at.parent == "resources" => self.resource(text),
+            field if is_custom(at) && CUSTOM_KEPT.contains(&field) => text.to_owned(),
             "name" if at.parent == "os" => text.to_owned(),
             field if KEPT.contains(&field) => text.to_owned(),
             "capacity" => text.to_owned(),
@@ -418,6 +428,10 @@ fn is_driver(at: At<'_>) -> bool {
 }
 
 /// What a field names, as part of the pseudonym.
+fn is_custom(at: At<'_>) -> bool {
+    matches!(at.kind, Kind::Custom(_))
+}
+
 fn word(at: At<'_>, field: &str) -> &'static str {
     let own = at.parent == "metadata" && field == "name";
     match field {

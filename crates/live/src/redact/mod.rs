@@ -40,7 +40,7 @@ pub struct Redactor {
 
 /// Whether a label, taint or annotation of this domain is Kubernetes' own.
 fn is_well_known(domain: &str) -> bool {
-    ["kubernetes.io", "k8s.io"]
+    ["kubernetes.io", "k8s.io", "x-k8s.io"]
         .iter()
         .any(|own| domain == *own || domain.strip_suffix(own).is_some_and(|d| d.ends_with('.')))
 }
@@ -62,9 +62,10 @@ fn word_of(kind: Kind) -> &'static str {
 impl Redactor {
     /// Collects the names of these objects. Other objects may follow later.
     pub fn new<'a>(objects: impl Iterator<Item = &'a Object> + Clone) -> Redactor {
-        let plugins = kubestep_plugins::registry().descriptors();
+        let plugins = kubestep_scheduler_plugins::add_to(kubestep_plugins::registry());
+        let plugins = plugins.descriptors();
         let plugins = plugins.into_iter().map(|plugin| plugin.name.to_string());
-        let kinds = Kind::all().map(|kind| kind.plural().to_owned());
+        let kinds = Kind::all().chain(Kind::all_custom()).map(|kind| kind.plural().to_owned());
         let kept = plugins.chain(kinds).collect();
         let found = Some(BTreeMap::new());
         let mut redactor = Redactor { kept, found, ..Redactor::default() };

@@ -32,7 +32,7 @@ struct Cluster {
 
 impl Cluster {
     fn run(&self) -> Option<Session> {
-        let registry = kubestep_plugins::registry();
+        let registry = kubestep_scheduler_plugins::add_to(kubestep_plugins::registry());
         let text = self.config.as_ref().map(Value::to_string);
         let config =
             config::resolve(text.as_deref(), &self.features, &registry.descriptors()).ok()?;
@@ -53,6 +53,7 @@ impl Cluster {
 }
 
 fn stories() -> Vec<Cluster> {
+    kubestep_scheduler_plugins::declare_kinds();
     let cluster = |story: &kubestep_source::fixtures::Story| {
         let read = kubestep_source::read_text(story.name, story.cluster.into(), &Filter::default())
             .unwrap();

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
+use crate::clock::WallClock;
 use crate::scheduling::{
     Arrival, Cluster, End, LAG, LeaderStatus, LiveScheduler, Reporter, SchedulerState, TICK,
 };
@@ -15,7 +16,7 @@ use kubestep_api::Object;
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Outgoing;
 use kubestep_framework::record::{CycleRecord, QueueMove};
-use kubestep_framework::stopwatch::{Clock, Done, Spent, Stopwatch};
+use kubestep_framework::stopwatch::{Done, Spent, Stopwatch};
 
 /// Most arrivals between two cycles.
 const BATCH: usize = 1_000;
@@ -38,19 +39,11 @@ struct MeasuredWorld {
     stopwatch: Arc<Stopwatch>,
 }
 
-struct WallClock(Instant);
-
-impl Clock for WallClock {
-    fn nanos(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-}
-
 impl Scheduling {
     /// Schedules in `cluster`, whose lists are loaded into `world`. The world's API server is
     /// remote. Reports what happens to `report`.
     pub fn new(mut world: World, cluster: Box<dyn Cluster>, report: Reporter) -> Scheduling {
-        let stopwatch = Arc::new(Stopwatch::new(Arc::new(WallClock(Instant::now()))));
+        let stopwatch = Arc::new(Stopwatch::new(Arc::new(WallClock::default())));
         world.scheduler_mut().measure(Some(stopwatch.clone()));
         let scheduler = LiveScheduler::new(cluster, &world, report);
         Scheduling { scheduler, state: MeasuredWorld { world, stopwatch }, ticked: None }

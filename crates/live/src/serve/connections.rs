@@ -22,6 +22,8 @@ const MOST: usize = 256;
 const SHARE: u64 = 4;
 /// Pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long a connection that is closed may take to release its descriptor.
+const CLOSING: Duration = Duration::from_millis(1);
 
 /// Limits for connections.
 #[derive(Clone, Copy, Debug)]
@@ -91,11 +93,12 @@ impl Connections {
                     spare = spare.or_else(spare_descriptor);
                 }
                 Err(error) => {
-                    // Meanwhile callers accepted earlier may be answered.
-                    sleep(PAUSE).await;
-                    if is_exhausted(&error) && !self.table().close_one() {
+                    let closes = is_exhausted(&error) && self.table().close_one();
+                    if is_exhausted(&error) && !closes {
                         spare = None;
                     }
+                    // Meanwhile a connection closes, or callers accepted earlier are answered.
+                    sleep(if closes { CLOSING } else { PAUSE }).await;
                 }
             }
         }

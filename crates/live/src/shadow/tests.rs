@@ -6,7 +6,7 @@ use super::*;
 use crate::compare::Verdict;
 use kubestep_cluster::{START, World};
 use kubestep_config as config;
-use kubestep_config::FeatureGates;
+use kubestep_config::{FeatureGates, UnknownPlugins};
 use kubestep_framework::testing::{NodeBuilder, PodBuilder, key, node, pod};
 
 const SECOND: i64 = 1_000_000;
@@ -21,8 +21,13 @@ struct Play {
 
 impl Play {
     fn new(objects: Vec<Object>) -> Play {
+        Play::configured(None, objects)
+    }
+
+    fn configured(text: Option<&str>, objects: Vec<Object>) -> Play {
         let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
-        let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+        let (plugins, unknown) = (registry.descriptors(), UnknownPlugins::Opaque);
+        let config = config::resolve_as(text, Vec::new(), &features, &plugins, unknown).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         world.note_writes();
         let (session, shadow) = (Session::new(world), Shadow::default());
@@ -158,6 +163,47 @@ fn a_pod_that_theirs_refuses_is_pending_here_as_well() {
     assert_eq!(play.node_of("web"), "", "it is not tried again at once");
     play.says(web().on("n1").into());
     assert_ne!(play.last().0, Verdict::Untried, "ours had another look before");
+}
+
+const OPAQUE: &str = "
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins: {filter: {enabled: [{name: MoonPhase}]}, score: {enabled: [{name: MoonPhase}]}}
+";
+
+#[test]
+fn an_opaque_plugin_explains_a_difference_where_it_can() {
+    let opaque = |objects| Play::configured(Some(OPAQUE), objects);
+    let mut play = opaque(vec![pod("old").requests("cpu", "2").on("n1").into()]);
+    play.says(web().into());
+    play.works();
+    let message = "0/2 nodes are available: 1 Insufficient cpu, 1 wrong moon phase.";
+    play.says(refused(web(), message));
+    let words = "MoonPhase rejected 1 node: wrong moon phase; certainly n2";
+    assert_eq!(play.last(), (Verdict::Opaque, words));
+    let learned = play.shadow.decisions().last().unwrap().learned.clone().unwrap();
+    assert_eq!((learned.at_least, learned.at_most), (1, 1));
+
+    // What known plugins say contradicts the message.
+    let mut play = opaque(Vec::new());
+    play.says(web().into());
+    play.works();
+    play.says(refused(web(), message));
+    assert_eq!(play.last().0, Verdict::Different);
+    let learned = play.shadow.decisions().last().unwrap().learned.clone().unwrap();
+    assert_eq!(learned.contradictions[0], "1 node there, 0 here: Insufficient cpu");
+
+    // Another node, which the plugin may have preferred, and one that a known plugin rejects.
+    let mut play = opaque(vec![pod("old").requests("cpu", "1").on("n1").into()]);
+    play.says(web().into());
+    play.works();
+    assert_eq!(play.node_of("web"), "n2");
+    play.says(web().on("n1").into());
+    assert_eq!(play.last().0, Verdict::Opaque, "{}", play.last().1);
+    let mut play = opaque(vec![pod("old").requests("cpu", "2").on("n1").into()]);
+    play.says_all(vec![web().into(), web().on("n1").into()]);
+    assert_eq!(play.last().0, Verdict::Different, "no plugin lets a pod in");
 }
 
 #[test]

@@ -20,6 +20,7 @@ use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::opaque::ScoreBasis;
 use kubestep_framework::plugin::{
     BindContext, CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer,
     QueueContext,
@@ -221,6 +222,10 @@ impl Plugin for DynamicResources {
         }
     }
 
+    fn is_idle(&self, state: &CycleState) -> bool {
+        state.read::<ClaimState>().is_some_and(ClaimState::is_empty)
+    }
+
     fn filters(
         &self,
         _cx: &CycleContext<'_>,
@@ -262,6 +267,10 @@ impl Plugin for DynamicResources {
         let counts = cx.features.enabled(Feature::DRAPrioritizedList);
         let nothing = !counts || state.read::<ClaimState>()?.is_empty();
         nothing.then(|| vec![0; nodes.len()])
+    }
+
+    fn score_basis(&self) -> ScoreBasis {
+        ScoreBasis::Normalized
     }
 
     fn normalize(

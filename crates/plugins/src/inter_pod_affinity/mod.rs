@@ -16,6 +16,7 @@ use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::opaque::ScoreBasis;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
@@ -203,6 +204,10 @@ impl Plugin for InterPodAffinity {
     ) -> Option<Vec<i64>> {
         let weights = state.read::<score::Weights>()?;
         Some(nodes.iter().map(|node| weights.score(*node)).collect())
+    }
+
+    fn score_basis(&self) -> ScoreBasis {
+        ScoreBasis::Normalized
     }
 
     fn normalize(

@@ -19,6 +19,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::opaque::ScoreBasis;
 use kubestep_framework::plugin::{CycleContext, Normalizing, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
@@ -146,6 +147,10 @@ fn deviation(shares: &[f64]) -> f64 {
 impl Plugin for BalancedAllocation {
     fn name(&self) -> Symbol {
         self.name
+    }
+
+    fn score_basis(&self) -> ScoreBasis {
+        ScoreBasis::NodeAlone
     }
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::volumes::migration::{InTree, inline_handle, volume_handle};
+use crate::volume_binding::is_migrated;
+use crate::volumes::migration::{InTree, PORTWORX, inline_handle, volume_handle};
 use crate::volumes::{self, ClaimVolume};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{PersistentVolumeClaim, Pod, Volume};
+use kubestep_api::{CsiNode, PersistentVolumeClaim, Pod, Volume};
+use kubestep_config::versions::Switch;
+use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 
@@ -20,6 +23,32 @@ pub enum LookupError {
     NotFound(String),
     /// Any other error.
     Other(String),
+}
+
+/// The in-tree plugins whose volumes count on a node for their CSI drivers.
+#[derive(Clone, Copy)]
+pub struct Migrated {
+    /// Whether the node has a CSINode.
+    has_csi_node: bool,
+    /// Whether Portworx is one of them.
+    portworx: bool,
+}
+
+impl Migrated {
+    /// Those of a node with that CSINode.
+    pub fn of(csi_node: Option<&CsiNode>, features: &FeatureGates) -> Migrated {
+        // Up to 1.35 gate and annotation decide, of this plugin alone.
+        let by_node = || {
+            features.enabled(Feature::CSIMigrationPortworx)
+                && is_migrated(csi_node, PORTWORX.plugin)
+        };
+        let portworx = features.has(Switch::PortworxAlwaysMigrated) || by_node();
+        Migrated { has_csi_node: csi_node.is_some(), portworx }
+    }
+
+    fn counts(self, in_tree: InTree) -> bool {
+        self.has_csi_node && in_tree.counts && (self.portworx || in_tree != PORTWORX)
+    }
 }
 
 /// Distinct volumes as (driver, handle).
@@ -59,13 +88,12 @@ impl Attachable {
         self.drivers().filter(|other| *other == driver).count() as i64
     }
 
-    /// Adds the volumes of a pod. `migrated`: whether the node has a CSINode. Unless the pod is
-    /// `new`, missing claims are ignored.
+    /// Adds the volumes of a pod. Unless the pod is `new`, missing claims are ignored.
     pub fn add_pod(
         &mut self,
         pod: &Pod,
         objects: &Objects,
-        migrated: bool,
+        migrated: Migrated,
         new: bool,
     ) -> Result<(), LookupError> {
         for volume in &pod.spec.volumes {
@@ -93,8 +121,8 @@ impl Attachable {
     }
 
     /// Inline volumes count only if their in-tree plugin is migrated to a CSI driver.
-    fn add_inline(&mut self, volume: &Volume, migrated: bool) -> Result<(), LookupError> {
-        let in_tree = InTree::of_volume(volume).filter(|in_tree| migrated && in_tree.counts);
+    fn add_inline(&mut self, volume: &Volume, migrated: Migrated) -> Result<(), LookupError> {
+        let in_tree = InTree::of_volume(volume).filter(|in_tree| migrated.counts(*in_tree));
         let Some(in_tree) = in_tree else { return Ok(()) };
         let handle = inline_handle(volume).map_err(|why| {
             LookupError::Other(format!(
@@ -111,7 +139,7 @@ impl Attachable {
 fn of_claim(
     objects: &Objects,
     claim: &PersistentVolumeClaim,
-    migrated: bool,
+    migrated: Migrated,
 ) -> Option<(Symbol, Symbol)> {
     let name = claim.spec.volume_name;
     let volume = (!name.is_empty())
@@ -122,7 +150,7 @@ fn of_claim(
         Some(source) => (source.driver, source.volume_handle),
         None => {
             let in_tree = InTree::of_persistent_volume(volume);
-            let in_tree = in_tree.filter(|in_tree| migrated && in_tree.counts)?;
+            let in_tree = in_tree.filter(|in_tree| migrated.counts(*in_tree))?;
             (in_tree.driver.into(), volume_handle(volume).ok()?.into())
         }
     };
@@ -132,13 +160,13 @@ fn of_claim(
 fn of_class(
     objects: &Objects,
     claim: &PersistentVolumeClaim,
-    migrated: bool,
+    migrated: Migrated,
 ) -> Option<(Symbol, Symbol)> {
     let class = NamespacedName::new(Symbol::EMPTY, volumes::class_of(claim));
     let provisioner = objects.storage_classes.get(&class)?.provisioner;
     let driver = match InTree::by_name(provisioner) {
         None => provisioner,
-        Some(in_tree) if migrated && in_tree.counts => in_tree.driver.into(),
+        Some(in_tree) if migrated.counts(in_tree) => in_tree.driver.into(),
         Some(_) => return None,
     };
     let meta = &claim.metadata;

@@ -1,6 +1,6 @@
 //! The drivers whose limit a node would exceed, for Filter and for explanations.
 
-use super::count::{Attachable, LookupError};
+use super::count::{Attachable, LookupError, Migrated};
 use super::{Attachments, count_of, limit};
 use crate::volumes;
 use kubestep_api::CsiNode;
@@ -33,7 +33,8 @@ pub(super) fn csi_node<'a>(cx: &CycleContext<'a>, node: &NodeInfo) -> Option<&'a
 /// The volumes that the pod adds.
 pub(super) fn new_volumes(cx: &CycleContext<'_>, node: &NodeInfo) -> Result<Attachable, Status> {
     let mut new = Attachable::default();
-    match new.add_pod(&cx.pod.pod, cx.objects, csi_node(cx, node).is_some(), true) {
+    let migrated = Migrated::of(csi_node(cx, node), cx.features);
+    match new.add_pod(&cx.pod.pod, cx.objects, migrated, true) {
         Ok(()) => Ok(new),
         Err(LookupError::NotFound(text)) => Err(volumes::unresolvable(text)),
         Err(LookupError::Other(text)) => Err(Status::error(&text)),
@@ -52,9 +53,10 @@ pub(super) fn over_limit(
     if new.is_empty() || csi_node.spec.drivers.iter().all(|entry| count_of(entry).is_none()) {
         return Ok(Vec::new());
     }
+    let migrated = Migrated::of(Some(csi_node), cx.features);
     let mut attached = Attachable::default();
     for pod in &node.pods {
-        let added = attached.add_pod(&pod.pod, cx.objects, true, false);
+        let added = attached.add_pod(&pod.pod, cx.objects, migrated, false);
         if let Err(LookupError::NotFound(text) | LookupError::Other(text)) = added {
             return Err(Status::error(&text));
         }

@@ -9,7 +9,7 @@ use kubestep_api::{
     CsiDriver, CsiNode, Object, PersistentVolume, PersistentVolumeClaim, StorageClass,
     VolumeAttachment,
 };
-use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_config::{Feature, FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::events::{Action, ClusterEvent, EventResource, Hint};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::PodInfo;
@@ -138,6 +138,30 @@ fn old_inline_disks_count_as_their_drivers() {
     cluster.objects.insert(Object::from(csi_node(limited("pd.csi.storage.gke.io", 1))));
     assert_eq!(refusal(&cluster, &other), EXCEEDED);
     assert_eq!(refusal(&cluster, &info_of(inline("p", "", "a"))), "");
+}
+
+#[test]
+fn portworx_volumes_count_by_the_annotation_up_to_1_35() {
+    let volume = json!({"name": "v", "portworxVolume": {"volumeID": "x"}});
+    let pod = json!({
+        "metadata": {"name": "p", "namespace": "d", "uid": "p"}, "spec": {"volumes": [volume]},
+    });
+    let pod = info_of(pod);
+    let mut cluster = cluster(None);
+    let mut refused = |annotation: &str, features: FeatureGates| {
+        let mut node = csi_node(limited("pxd.portworx.com", 0));
+        let key = "storage.alpha.kubernetes.io/migrated-plugins";
+        node.metadata.annotations = [(key, annotation)].into();
+        cluster.objects.insert(Object::from(node));
+        cluster.features = features;
+        refusal(&cluster, &pod) == EXCEEDED
+    };
+    let migrated = "kubernetes.io/aws-ebs,kubernetes.io/portworx-volume";
+    let version = |minor| FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+    assert!(refused("", version(36)) && refused(migrated, version(36)));
+    assert!(!refused("", version(35)) && refused(migrated, version(35)));
+    let off = version(31).with(Feature::CSIMigrationPortworx, false);
+    assert!(!refused(migrated, off));
 }
 
 #[test]

@@ -23,7 +23,24 @@ pub struct Refusals {
     no_label: Status,
 }
 
+/// Why a constraint refuses a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The node lacks the topology label.
+    NoLabel,
+    /// One more pod in the node's domain would exceed the skew.
+    Skew,
+}
+
 impl Refusals {
+    /// The rejection for a reason.
+    pub fn of(&self, reason: Reason) -> &Status {
+        match reason {
+            Reason::NoLabel => &self.no_label,
+            Reason::Skew => &self.skew,
+        }
+    }
+
     /// The rejections with the plugin's name.
     pub fn new(plugin: Symbol) -> Refusals {
         let skew = "node(s) didn't match pod topology spread constraints";
@@ -87,6 +104,14 @@ impl Spread {
         if let Some(domain) = self.column.domain(node) {
             let count = self.pods.add(domain, sign);
             self.critical.update(self.column.value(domain), count);
+        }
+    }
+
+    /// Why the constraint refuses a node, if it does. `most` is from [`Spread::most`].
+    fn refuses(&self, most: i64, node: NodeId) -> Option<Reason> {
+        match self.column.domain(node) {
+            None => Some(Reason::NoLabel),
+            Some(domain) => (self.pods.get(domain) > most).then_some(Reason::Skew),
         }
     }
 
@@ -236,6 +261,14 @@ impl FilterState {
         }
     }
 
+    /// Every constraint that refuses a node, by its place in the list. The first decides the status.
+    pub fn reasons(&self, node: NodeId) -> impl Iterator<Item = (usize, Reason)> {
+        let pairs = self.constraints.list.iter().zip(&self.spreads).enumerate();
+        pairs.filter_map(move |(at, (constraint, spread))| {
+            Some((at, spread.refuses(spread.most(constraint), node)?))
+        })
+    }
+
     /// The status of one node.
     pub fn filter(&self, node: NodeId, refusals: &Refusals) -> Status {
         self.filter_all(&[node], refusals).pop().unwrap_or_default()
@@ -247,13 +280,9 @@ impl FilterState {
         let limits: SmallVec<[(&Spread, i64); 4]> =
             pairs.map(|(constraint, spread)| (spread, spread.most(constraint))).collect();
         let one = |node: &NodeId| {
-            for (spread, most) in &limits {
-                let Some(domain) = spread.column.domain(*node) else { return &refusals.no_label };
-                if spread.pods.get(domain) > *most {
-                    return &refusals.skew;
-                }
-            }
-            const { &Status::SUCCESS }
+            let mut reasons =
+                limits.iter().filter_map(|(spread, most)| spread.refuses(*most, *node));
+            reasons.next().map_or(const { &Status::SUCCESS }, |reason| refusals.of(reason))
         };
         nodes.iter().map(|node| one(node).clone()).collect()
     }

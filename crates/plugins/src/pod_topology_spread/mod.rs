@@ -30,10 +30,9 @@ mod score;
 
 pub use args::{DefaultConstraint, PodTopologySpreadArgs};
 pub use constraint::{Constraint, Constraints};
-pub use filter::FilterState;
+pub use filter::{FilterState, Reason, Refusals};
 
 use constraint::Defaults;
-use filter::Refusals;
 pub use score::ScoreState;
 
 /// What configurations and the manual know of the plugin.

@@ -76,7 +76,8 @@ fn accepts(nodes: Option<&NodeMatcher>, node: &Node) -> bool {
     nodes.is_none_or(|nodes| nodes.matches(&node.metadata.labels, Symbol::EMPTY) == Ok(true))
 }
 
-fn is_migrated(csi_node: Option<&CsiNode>, plugin: &str) -> bool {
+/// Whether the annotation of a node's CSINode lists an in-tree plugin.
+pub fn is_migrated(csi_node: Option<&CsiNode>, plugin: &str) -> bool {
     let annotation = csi_node.and_then(|node| node.metadata.annotations.get_str(MIGRATED_PLUGINS));
     annotation.is_some_and(|plugins| plugins.split(',').any(|other| other == plugin))
 }

@@ -43,6 +43,7 @@ mod reason;
 mod score;
 
 pub use args::VolumeBindingArgs;
+pub(crate) use candidate::is_migrated;
 pub use capacity::largest as largest_volume;
 pub use claims::is_bound;
 pub use find::{SELECTED_NODE, provisions};

@@ -119,14 +119,24 @@ pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Ve
         return reasons;
     };
     let namespace = cx.pod.pod.metadata.namespace;
-    for name in &state.once_pod_claims {
-        let uses =
-            |pod: &&Arc<PodInfo>| volumes::named_claims(&pod.pod).any(|key| key.name == *name);
-        let placed = cx.snapshot.iter().flat_map(|node| &node.pods).chain(&node.pods);
-        let holder = placed.filter(uses).max_by_key(|pod| pod.pod.metadata.namespace == namespace);
-        let claim = NamespacedName::new(namespace, *name);
-        reasons.extend(holder.map(|pod| Reason::Claim { claim, holder: pod.key() }));
-    }
+    let claims = state.once_pod_claims.iter().map(|name| NamespacedName::new(namespace, *name));
+    let held = |is_same: fn(&NamespacedName, &NamespacedName) -> bool| {
+        let reason = |claim: NamespacedName| {
+            let uses = |pod: &&Arc<PodInfo>| {
+                volumes::named_claims(&pod.pod).any(|used| is_same(&used, &claim))
+            };
+            let mut placed = cx.snapshot.iter().flat_map(|node| &node.pods).chain(&node.pods);
+            placed.find(uses).map(|pod| Reason::Claim { claim, holder: pod.key() })
+        };
+        claims.clone().filter_map(reason).collect::<Vec<Reason>>()
+    };
+    let by_claim = held(|used, claim| used == claim);
+    // AddPod and RemovePod of upstream compare names only, whatever the namespace.
+    reasons.extend(if by_claim.is_empty() {
+        held(|used, claim| used.name == claim.name)
+    } else {
+        by_claim
+    });
     reasons
 }
 

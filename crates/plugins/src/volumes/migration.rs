@@ -33,7 +33,8 @@ const GCE: InTree = InTree::new("kubernetes.io/gce-pd", "pd.csi.storage.gke.io",
 const AZURE_DISK: InTree = InTree::new("kubernetes.io/azure-disk", "disk.csi.azure.com", true);
 const AZURE_FILE: InTree = InTree::new("kubernetes.io/azure-file", "file.csi.azure.com", false);
 const CINDER: InTree = InTree::new("kubernetes.io/cinder", "cinder.csi.openstack.org", true);
-const PORTWORX: InTree = InTree::new("kubernetes.io/portworx-volume", "pxd.portworx.com", true);
+pub(crate) const PORTWORX: InTree =
+    InTree::new("kubernetes.io/portworx-volume", "pxd.portworx.com", true);
 const VSPHERE: InTree =
     InTree::new("kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", false);
 

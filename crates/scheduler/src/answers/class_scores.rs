@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::cache::{AnswerCache, CachedColumn, Key};
 use super::recent::Recent;
 use super::scores::UNKNOWN;
+use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeId;
@@ -80,18 +81,36 @@ impl AllClassScores {
         }
         let bytes = cycle.cx.snapshot.slots() * NODE_BYTES;
         let scores = self.0.entry(&class, bytes, ClassScores::default);
-        scores.update(cycle, &plugins, cache)
+        let mut kept = scores.update(cycle, &plugins, cache)?;
+        let len = cycle.feasible.len();
+        kept.columns.extend(idle_plugins(cycle).map(|plugin| ScoreColumn {
+            plugin,
+            weight: cycle.framework.score_weight(plugin),
+            raw: Scores::Same { value: 0, len },
+            normalized: Scores::Same { value: 0, len },
+        }));
+        Some(kept)
     }
+}
+
+/// Whether a plugin scores in this cycle.
+fn runs(cycle: ScoreCycle<'_>, name: Symbol) -> bool {
+    !cycle.state.skips_score(name) && cycle.state.fault(ExtensionPoint::Score, name).is_none()
+}
+
+/// The plugins of the cycle that the pod does not concern.
+fn idle_plugins(cycle: ScoreCycle<'_>) -> impl Iterator<Item = Symbol> {
+    let plugins = cycle.framework.at(ExtensionPoint::Score).iter();
+    let idle = plugins.filter(move |plugin| plugin.is_idle(cycle.state));
+    idle.map(|plugin| plugin.name()).filter(move |name| runs(cycle, *name))
 }
 
 /// The plugins of the cycle whose scores can be kept.
 fn kept_plugins(cycle: ScoreCycle<'_>) -> Vec<KeptPlugin<'_>> {
-    let ScoreCycle { framework, cx, state, .. } = cycle;
+    let ScoreCycle { framework, cx, .. } = cycle;
     let point = ExtensionPoint::Score;
     let kept = |plugin: &'_ Arc<dyn Plugin>| {
-        let name = plugin.name();
-        let runs = !state.skips_score(name) && state.fault(point, name).is_none();
-        runs && plugin.normalizing() != Normalizing::All
+        runs(cycle, plugin.name()) && plugin.normalizing() != Normalizing::All
     };
     let plugins = framework.at(point).iter().filter(|plugin| kept(plugin));
     let plugins = plugins.filter_map(|plugin| {

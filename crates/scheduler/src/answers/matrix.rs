@@ -52,11 +52,20 @@ impl PluginAnswers {
         let mut rejected = Vec::new();
         let mut class = framework.name().to_string();
         let (timer, asked) = (&cx.shared.timer, cx.snapshot.placement().len());
+        let point = ExtensionPoint::Filter;
         for plugin in framework.at(ExtensionPoint::Filter) {
             let name = plugin.name();
             if state.skips_filter(name) {
                 rejected.push(0);
                 let verdicts = self.records.skipped(cx.snapshot.slots());
+                columns.push(FilterColumn { plugin: name, verdicts });
+                continue;
+            }
+            let is_everywhere = cx.snapshot.assumed_placement().is_none();
+            if is_everywhere && state.fault(point, name).is_none() && plugin.is_idle(state) {
+                let verdicts = timer.time(point, name, || self.records.passed(cx.snapshot.slots()));
+                timer.nodes(point, name, asked, 0);
+                rejected.push(0);
                 columns.push(FilterColumn { plugin: name, verdicts });
                 continue;
             }
@@ -67,29 +76,20 @@ impl PluginAnswers {
                 None => class.extend([format!("{:p}", cx.pod.class)]),
             }
             let ask = || self.answers(plugin, cycle, key);
-            let answers = timer.time(ExtensionPoint::Filter, name, ask);
-            timer.nodes(ExtensionPoint::Filter, name, asked, answers.rejected);
+            let answers = timer.time(point, name, ask);
+            timer.nodes(point, name, asked, answers.rejected);
             rejected.push(answers.rejected);
             columns.push(FilterColumn { plugin: name, verdicts: answers.column });
         }
         let snapshot = cx.snapshot;
         if snapshot.assumed_placement().is_some() {
-            let first = self::first_rejections(&columns, &rejected, snapshot.slots());
-            return FilterMatrix {
-                columns,
-                first_rejections: Column::from_values(&first),
-                class: None,
-            };
+            let first = first_rejections(&columns, &rejected, snapshot.slots());
+            let first_rejections = Column::from_values(&first);
+            return FilterMatrix { columns, first_rejections, class: None };
         }
         let search = self.searches.update(&class, &columns, &rejected, snapshot);
+        debug_assert!(search.is_as_computed_again(&columns, &rejected, snapshot));
         let first_rejections = search.first.clone();
-        debug_assert_eq!(
-            snapshot.order().iter().map(|id| first_rejections.get(*id)).collect::<Vec<_>>(),
-            {
-                let first = self::first_rejections(&columns, &rejected, snapshot.slots());
-                snapshot.order().iter().map(|id| first.get(id.index()).copied()).collect::<Vec<_>>()
-            }
-        );
         FilterMatrix { columns, first_rejections, class: Some(class) }
     }
 

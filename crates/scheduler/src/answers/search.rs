@@ -147,6 +147,23 @@ impl Search {
         set_bit(&mut self.passing, rank, verdict == VerdictId::PASS);
     }
 
+    /// Whether it is the same as one that is made now.
+    pub fn is_as_computed_again(
+        &self,
+        columns: &[FilterColumn],
+        rejected: &[usize],
+        snapshot: &Snapshot,
+    ) -> bool {
+        let again = Search::new(columns, rejected, snapshot);
+        let count =
+            |search: &Search, verdict: &VerdictId| search.counts.get(verdict).copied().unwrap_or(0);
+        let mut verdicts = self.counts.keys().chain(again.counts.keys());
+        let is_same = |id: &NodeId| self.first.get(*id) == again.first.get(*id);
+        self.passing == again.passing
+            && verdicts.all(|verdict| count(self, verdict) == count(&again, verdict))
+            && snapshot.order().iter().all(is_same)
+    }
+
     /// Whether an error is among the verdicts. It ends the cycle at its node.
     pub fn has_errors(&self, table: &VerdictTable) -> bool {
         let is_error = |id: &VerdictId| table.get(*id).is_some_and(|s| s.code() == Code::Error);

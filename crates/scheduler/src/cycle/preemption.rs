@@ -16,7 +16,7 @@ use kubestep_framework::preemption::executor::{
 };
 
 impl Scheduler {
-    /// Begins to evict victims for `preemptor`; with SchedulerAsyncPreemption off, evicts them.
+    /// Begins to evict victims for `preemptor`; without SchedulerAsyncPreemption, evicts them.
     ///
     /// # Errors
     /// A victim could not be evicted.
@@ -28,7 +28,8 @@ impl Scheduler {
         host: &mut dyn SchedulerHost,
     ) -> Result<(), String> {
         let behaviour = self.cluster.features.behaviour();
-        if self.cluster.features.enabled(Feature::SchedulerAsyncPreemption) {
+        let has_gate = self.cluster.features.enabled(Feature::SchedulerAsyncPreemption);
+        if has_gate && preemption.is_asynchronous {
             if let Some(eviction) = Eviction::new(preemptor, preemption, behaviour) {
                 eviction.mark(&mut self.cluster.shared);
                 self.preemptions.push_back(eviction);
@@ -73,7 +74,7 @@ impl Scheduler {
             eviction.mark(&mut self.cluster.shared);
             self.preempt_all_waiting(victims, now, host);
             self.preemptions.push_front(eviction);
-        } else if victims.preempted.is_empty() {
+        } else if victims.preempted.is_empty() && victims.rejected.is_empty() {
             // It ends after the victims' events were delivered: the update that marks a victim
             // reaches the preemptor while its preemption is still in progress.
             self.preemptions.push_front(eviction);
@@ -102,8 +103,8 @@ impl Scheduler {
     fn unbound_victims(&self) -> UnboundVictims {
         let unbound =
             self.waiting.pods().iter().filter(|waiting| waiting.stage() != WaitingStage::Bind);
-        let waiting = unbound.map(|waiting| waiting.pod().uid()).collect();
-        UnboundVictims { waiting, preempted: Vec::new() }
+        let waiting = unbound.map(|waiting| (waiting.pod().uid(), waiting.stage())).collect();
+        UnboundVictims { waiting, preempted: Vec::new(), rejected: Vec::new() }
     }
 
     /// Ends the waits of victims. Upstream's binding goroutine does it after the preemptor was let
@@ -118,24 +119,37 @@ impl Scheduler {
         for (uid, plugin, message) in victims.preempted {
             self.preempt_waiting(uid, plugin, &message, now, host);
         }
+        for (uid, plugin, message) in victims.rejected {
+            self.reject_waiting(uid, plugin, &message, now, host);
+        }
     }
 }
 
 /// Victims that are on their way to a node but not bound.
 struct UnboundVictims {
     /// UIDs of the pods that wait at Permit, or in PreBind.
-    waiting: Vec<Symbol>,
+    waiting: Vec<(Symbol, WaitingStage)>,
     /// Those of them that are preempted: UID, plugin, message.
     preempted: Vec<(Symbol, Symbol, String)>,
+    /// Those of them that are rejected at Permit.
+    rejected: Vec<(Symbol, Symbol, String)>,
 }
 
 impl VictimHooks for UnboundVictims {
     fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool> {
-        if !self.waiting.contains(&uid) {
+        if !self.waiting.iter().any(|(waiting, _)| *waiting == uid) {
             return None;
         }
         self.preempted.push((uid, plugin, message.to_owned()));
         Some(true)
+    }
+
+    fn reject_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
+        let is_at_permit = self.waiting.contains(&(uid, WaitingStage::Permit));
+        if is_at_permit {
+            self.rejected.push((uid, plugin, message.to_owned()));
+        }
+        is_at_permit
     }
 
     /// A victim in PreBind is among those that wait.

@@ -25,7 +25,7 @@ use kubestep_framework::status::Status;
 impl SchedulePod<'_> {
     /// Scores the feasible nodes and returns the name of the best. The error ends the cycle.
     pub(super) fn prioritize(&mut self) -> Result<Symbol, Status> {
-        let has_scores = !self.cycle.framework.at(ExtensionPoint::Score).is_empty();
+        let has_scores = self.cycle.framework.runs_any_at(ExtensionPoint::Score);
         if has_scores || !self.profiles.extenders.is_empty() {
             self.run_scores()?;
             self.add_extender_scores();

@@ -15,9 +15,10 @@ use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Condition, ConditionStatus, Time};
 use kubestep_config::ExtensionPoint;
+use kubestep_framework::effects::StateUpdate;
 use kubestep_framework::host::{ApiEvent, PodStatusPatch};
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod, conditions};
-use kubestep_framework::preemption::executor::Preemptor;
+use kubestep_framework::preemption::{self, executor::Preemptor};
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::runtime::binding::PermitOutcome;
 use kubestep_framework::status::node_statuses::Diagnosis;
@@ -94,9 +95,17 @@ impl Scheduler {
         self.update_snapshot();
         record.nodes = self.algorithm.answers.records.names();
         record.start_index = self.algorithm.next_start_node_index;
+        record.opaque = framework.opaque().cloned();
+        if record.opaque.as_ref().is_some_and(|it| it.runs_at(ExtensionPoint::QueueSort)) {
+            record.others_active = self.queue.lengths()[0];
+        }
         record.interventions = self.interventions.take(&queued.info);
-        let signature =
-            queued.signature.clone().filter(|_| !interventions::decide(&record.interventions));
+        // As upstream, pods of a profile with a plugin that does not sign are not batched.
+        let is_signed = record.opaque.as_ref().is_none_or(|opaque| opaque.lets_sign());
+        let signature = queued
+            .signature
+            .clone()
+            .filter(|_| is_signed && !interventions::decide(&record.interventions));
         Ok(Cycle {
             framework,
             queued,
@@ -146,11 +155,18 @@ impl Scheduler {
         cycle: &mut Cycle,
         host: &mut dyn SchedulerHost,
     ) -> Result<Symbol, Failure> {
-        match self.schedule_pod(cycle, host).run() {
+        let found = self.schedule_pod(cycle, host).run();
+        self.apply_updates(&take(&mut cycle.state.updates));
+        match found {
             Ok(node) => Ok(node),
             Err(SchedulePodError::Failed(status)) => Err(Failure::plain(status)),
             Err(SchedulePodError::Fit(diagnosis)) => Err(self.post_filter(cycle, *diagnosis, host)),
         }
+    }
+
+    /// Applies the changes of their states that plugins requested.
+    fn apply_updates(&mut self, updates: &[StateUpdate]) {
+        updates.iter().for_each(|update| update.apply(&mut self.cluster.shared.plugins));
     }
 
     /// The search for a node for the pod of this cycle.
@@ -182,6 +198,8 @@ impl Scheduler {
         }
         let (cx, framework) = (cycle.context(&self.cluster), &cycle.framework);
         let outcome = framework.run_post_filter(cx, &cycle.state, &diagnosis.statuses, host);
+        self.apply_updates(&outcome.effects.updates);
+        self.reject_all_waiting(outcome.effects.reject_waiting, cycle.now, host);
         diagnosis.post_filter_message = outcome.status.message();
         let mut nominate = outcome.answer.nominate;
         cycle.record.post_filter = outcome.answers;
@@ -189,9 +207,10 @@ impl Scheduler {
         cycle.record.dry_run = outcome.answer.dry_run;
         if let Some(preemption) = outcome.answer.preemption {
             cycle.record.preemption = Some(preemption.candidate.clone());
+            let prefix = if preemption.plugin == preemption::PLUGIN { "preemption: " } else { "" };
             let preemptor = Preemptor::pod(&cycle.queued.info);
             if let Err(text) = self.start_preemption(preemptor, preemption, cycle.now, host) {
-                let status = Status::error(&format!("preemption: {text}"));
+                let status = Status::error(&format!("{prefix}{text}"));
                 diagnosis.post_filter_message = status.message();
                 nominate = None;
                 // The plugin that preempts is the last one that was asked.
@@ -287,6 +306,8 @@ impl Scheduler {
         cycle.framework.run_unreserve(&mut cx, &mut cycle.state);
         self.cache.forget_pod(pod)?;
         self.cluster.shared.pod_groups.forget(&pod.pod);
+        let rejections = take(&mut cycle.state.reject_at_once);
+        self.reject_all_waiting(rejections, cycle.now, host);
         Ok(())
     }
 

@@ -20,7 +20,9 @@ use kubestep_config::ExtensionPoint;
 use kubestep_config::versions::Switch;
 use kubestep_framework::extender;
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::record::{VerdictId, VerdictTable};
+use kubestep_framework::record::column::Column;
+use kubestep_framework::record::{FilterColumn, VerdictId, VerdictTable};
+use kubestep_framework::runtime::Framework;
 use kubestep_framework::status::node_statuses::{Diagnosis, add_once};
 use kubestep_framework::status::{Code, Status};
 
@@ -258,6 +260,9 @@ impl SchedulePod<'_> {
         let cycle = FilterCycle { framework, cx, state };
         let matrix = self.algorithm.answers.filter_matrix(cycle);
         record.filter.plugins = matrix.columns;
+        if framework.opaque().is_some() {
+            add_opaque_columns(framework, cx.snapshot.slots(), &mut record.filter.plugins);
+        }
         (*first_rejections, *class) = (matrix.first_rejections, matrix.class);
     }
 
@@ -385,7 +390,7 @@ impl SchedulePod<'_> {
     /// How many feasible nodes end the search.
     fn wanted_nodes(&self, nodes: usize) -> usize {
         let framework = &self.cycle.framework;
-        let no_scoring = framework.at(ExtensionPoint::Score).is_empty();
+        let no_scoring = !framework.runs_any_at(ExtensionPoint::Score);
         if no_scoring && !self.profiles.extenders_want_all_nodes() {
             return 1;
         }
@@ -468,6 +473,17 @@ fn add_invented_name(cycle: &mut Cycle, node: &mut Arc<NodeInfo>) {
     let names = &mut Arc::make_mut(&mut cycle.record.nodes).names;
     Arc::make_mut(node).id = NodeId(names.len() as u32);
     names.push(node.name);
+}
+
+/// Adds a column without known verdicts for each opaque plugin at Filter, in its place.
+fn add_opaque_columns(framework: &Framework, slots: usize, columns: &mut Vec<FilterColumn>) {
+    let profile = framework.profile();
+    for (at, entry) in profile.at(ExtensionPoint::Filter).iter().enumerate() {
+        if profile.is_opaque(entry.name) {
+            let verdicts = Column::filled(VerdictId::UNKNOWN, slots);
+            columns.insert(at.min(columns.len()), FilterColumn { plugin: entry.name, verdicts });
+        }
+    }
 }
 
 /// The indexes of verdicts among the distinct statuses of the diagnosis: looked up once each.

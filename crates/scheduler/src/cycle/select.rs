@@ -11,7 +11,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{CycleRecord, NodeNames};
-use kubestep_framework::tie_break::{TieBreak, place};
+use kubestep_framework::tie_break::{TieBreak, first_in_tree, place};
 
 /// The winning position among those with the best total, `tied`, in ascending order. `None` if it
 /// is empty.
@@ -23,20 +23,6 @@ pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<
         TieBreak::First => tied.first().copied(),
         TieBreak::Seed(_) => tied.get(place(tie_break.chance(cycle), tied.len())).copied(),
     }
-}
-
-/// Of two positions in a binary heap, the first in the order parent, left, right.
-///
-/// While a heap is built, a child moves up only past a parent that is worse, and a right child only
-/// past a left one that is worse. So among equals the one higher up wins, or the one on the left.
-fn first_in_tree(a: usize, b: usize) -> usize {
-    // Counted from 1, the bits after the first are the path down from the root.
-    let (one, other) = (a + 1, b + 1);
-    let (depth, other_depth) = (one.ilog2(), other.ilog2());
-    let level = depth.min(other_depth);
-    let (above, other_above) = (one >> (depth - level), other >> (other_depth - level));
-    let is_first = (above, depth) < (other_above, other_depth);
-    if is_first { a } else { b }
 }
 
 /// The nodes of a cycle that did not win, best first; sorted when the first is requested.

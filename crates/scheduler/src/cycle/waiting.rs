@@ -2,6 +2,7 @@
 //! out; in PreBind until their devices are ready, their volumes are bound, or a write is answered;
 //! and in Bind until the binding is answered.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Cycle, Failure};
@@ -10,6 +11,7 @@ use crate::host::SchedulerHost;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::duration::Duration;
+use kubestep_framework::effects::WaitingRejection;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::status::node_statuses::add_once;
@@ -234,6 +236,25 @@ impl Scheduler {
         let Some(at) = self.waiting.at_permit(uid) else { return false };
         self.end_permit(at, Status::unschedulable(message).by(plugin), now, host);
         true
+    }
+
+    /// Rejects pods that wait at Permit, in their order. Plugins may request more rejections when
+    /// these pods are unreserved; they follow at the end.
+    pub(crate) fn reject_all_waiting(
+        &mut self,
+        rejections: Vec<WaitingRejection>,
+        now: Time,
+        host: &mut dyn SchedulerHost,
+    ) {
+        if let Some(pending) = &mut self.rejections {
+            pending.extend(rejections);
+            return;
+        }
+        self.rejections = Some(rejections.into());
+        while let Some(next) = self.rejections.as_mut().and_then(VecDeque::pop_front) {
+            self.reject_waiting(next.uid, next.plugin, next.text, now, host);
+        }
+        self.rejections = None;
     }
 
     /// Preempts a waiting pod: an error, not a rejection.

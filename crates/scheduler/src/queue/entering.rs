@@ -20,7 +20,7 @@ const BACKOFF_COMPLETE: &str = "BackoffComplete";
 impl SchedulingQueue {
     /// Adds a new pod.
     pub fn add(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>) {
-        self.now = cx.now;
+        self.begin(cx);
         self.add_new(cx, pod, Cause::event("UnschedulablePodAdd"));
     }
 
@@ -33,7 +33,7 @@ impl SchedulingQueue {
 
     /// Moves all pods whose backoff is over into the active queue.
     pub fn flush_backoff_completed(&mut self, cx: &QueueContext<'_>) {
-        self.now = cx.now;
+        self.begin(cx);
         let completed = with_orders!(self, |_less, order| {
             self.backoff.pop_completed(&self.settings, order, cx.now)
         });

@@ -27,7 +27,7 @@ use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::{Behaviour, Switch};
 use kubestep_framework::objects::Objects;
-use kubestep_framework::plugin::QueueContext;
+use kubestep_framework::plugin::{QueueContext, QueueOrder};
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
 use kubestep_framework::record::{HintRecord, QueueMove, QueueName};
 use kubestep_framework::runtime::Framework;
@@ -98,6 +98,8 @@ impl Default for QueueSettings {
 pub struct SchedulingQueue {
     settings: QueueSettings,
     plugins: Arc<QueuePlugins>,
+    /// The order as of the last change, if it depends on more than the pods.
+    order: Option<Arc<dyn QueueOrder>>,
     active: Arc<Heap>,
     backoff: BackoffQueue,
     unschedulable: Arc<UnschedulablePods>,
@@ -128,15 +130,21 @@ impl Cause {
 }
 
 /// The order of the active queue, from the QueueSort plugin of the first profile.
-fn queue_sort(plugins: &QueuePlugins) -> impl Fn(&QueuedPod, &QueuedPod) -> bool + use<'_> {
-    |a, b| plugins.sort.as_ref().is_some_and(|plugin| plugin.less(a, b))
+fn queue_sort<'a>(
+    plugins: &'a QueuePlugins,
+    order: Option<&'a dyn QueueOrder>,
+) -> impl Fn(&QueuedPod, &QueuedPod) -> bool + use<'a> {
+    move |a, b| match order {
+        Some(order) => order.less(a, b),
+        None => plugins.sort.as_ref().is_some_and(|plugin| plugin.less(a, b)),
+    }
 }
 
 /// Calls `$do` with the orders of the active and the backoff queue.
 macro_rules! with_orders {
     ($queue:expr, |$less:ident, $order:ident| $do:expr) => {{
-        let plugins = $queue.plugins.clone();
-        let sort = queue_sort(&plugins);
+        let (plugins, queue_order) = ($queue.plugins.clone(), $queue.order.clone());
+        let sort = queue_sort(&plugins, queue_order.as_deref());
         let $less: $crate::queue::heap::Less<'_> = &sort;
         let tie = $queue.settings.pop_from_backoff.then_some($less);
         let errors_apart = $queue.settings.behaviour.has(Switch::ErrorBackoffQueue);
@@ -160,6 +168,7 @@ impl SchedulingQueue {
         SchedulingQueue {
             settings,
             plugins: Arc::new(plugins),
+            order: None,
             active: Arc::default(),
             backoff: BackoffQueue::default(),
             unschedulable: Arc::default(),
@@ -173,6 +182,12 @@ impl SchedulingQueue {
             tie_break: TieBreak::default(),
             walks: 0,
         }
+    }
+
+    /// Begins a change: takes on the time, and the order of the active queue.
+    fn begin(&mut self, cx: &QueueContext<'_>) {
+        self.now = cx.now;
+        self.order = self.plugins.sort.as_ref().and_then(|plugin| plugin.queue_order(cx));
     }
 
     /// Sets how long a pod may stay unschedulable before it is retried without an event, in
@@ -189,7 +204,7 @@ impl SchedulingQueue {
     /// Pops the next pod and puts it in flight: the first of the active queue or, if that is empty
     /// and `pop_from_backoff` is set, the first of the backoff queue before its backoff ends.
     pub fn pop(&mut self, cx: &QueueContext<'_>) -> Option<QueuedPod> {
-        self.now = cx.now;
+        self.begin(cx);
         loop {
             let (pod, from, label) = self.take_next()?;
             if let Some(pod) = self.move_to_flight(pod, from, Cause::event(label)) {
@@ -227,7 +242,7 @@ impl SchedulingQueue {
         cx: &QueueContext<'_>,
         key: NamespacedName,
     ) -> Option<QueuedPod> {
-        self.now = cx.now;
+        self.begin(cx);
         self.activate_one(cx, key);
         if !self.active.contains(key) {
             return None;

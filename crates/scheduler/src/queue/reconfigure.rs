@@ -16,11 +16,12 @@ impl SchedulingQueue {
         settings: QueueSettings,
         frameworks: &IndexMap<Symbol, Arc<Framework>>,
     ) {
-        self.now = cx.now;
+        self.begin(cx);
         let owned = |pods: Vec<&QueuedPod>| pods.into_iter().cloned().collect::<Vec<_>>();
         let (active, backoff) = (owned(self.active()), owned(self.backoff()));
         self.plugins = Arc::new(QueuePlugins::new(&settings, frameworks));
         self.settings = settings;
+        self.begin(cx);
         for mut pod in self.unschedulable.iter().map(|pod| (**pod).clone()).collect::<Vec<_>>() {
             self.sign(cx, &mut pod);
             Arc::make_mut(&mut self.unschedulable).add_or_update(Arc::new(pod));

@@ -75,7 +75,7 @@ impl SchedulingQueue {
         cx: &QueueContext<'_>,
         pod: QueuedPod,
     ) -> Result<(), String> {
-        self.now = cx.now;
+        self.begin(cx);
         let uid = pod.uid();
         let added = self.take_back(cx, pod);
         if self.in_flight.contains(uid) {
@@ -235,7 +235,7 @@ impl SchedulingQueue {
         objects: &EventObjects,
         check: Option<&dyn Fn(&PodInfo) -> bool>,
     ) {
-        self.now = cx.now;
+        self.begin(cx);
         if !self.plugins.is_of_interest(&event) {
             return;
         }
@@ -296,7 +296,7 @@ impl SchedulingQueue {
     /// Requeues pods that have been unschedulable for too long. Gated ones are marked as flushed
     /// but stay gated.
     pub fn flush_unschedulable_leftover(&mut self, cx: &QueueContext<'_>) {
-        self.now = cx.now;
+        self.begin(cx);
         let limit = self.settings.max_unschedulable_duration;
         let is_left_over = |pod: &&Arc<QueuedPod>| cx.now.0 - pod.timestamp.0 > limit;
         self.walks += 1;

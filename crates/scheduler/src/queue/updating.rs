@@ -20,7 +20,7 @@ impl SchedulingQueue {
     /// backoff queue it is replaced in place; an unschedulable one is requeued if an event of the
     /// update helps; one that is in no queue is added.
     pub fn update(&mut self, cx: &QueueContext<'_>, old: &Arc<Pod>, new: Arc<Pod>) {
-        self.now = cx.now;
+        self.begin(cx);
         let events = pod_update_events(old, &new, cx.features);
         let objects = EventObjects {
             old: Some(Object::Pod(old.clone())),
@@ -113,7 +113,7 @@ impl SchedulingQueue {
     /// Moves the pods into the active queue, also from backoff. A pod in flight is requeued
     /// immediately if it fails; others are not affected.
     pub fn activate(&mut self, cx: &QueueContext<'_>, keys: &[NamespacedName]) {
-        self.now = cx.now;
+        self.begin(cx);
         for key in keys {
             if self.activate_one(cx, *key) {
                 continue;

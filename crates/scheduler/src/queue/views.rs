@@ -14,7 +14,7 @@ use kubestep_framework::pod::nominated::NominatedPods;
 impl SchedulingQueue {
     /// The pods of the active queue, in the order in which they would be popped.
     pub fn active(&self) -> Vec<&QueuedPod> {
-        self.active.in_order(&queue_sort(&self.plugins))
+        self.active.in_order(&queue_sort(&self.plugins, self.order.as_deref()))
     }
 
     /// The pods in backoff: first those that plugins rejected, then those that failed with an

@@ -98,7 +98,7 @@ impl SchedulingQueue {
         objects: &EventObjects,
         pod: &Pod,
     ) {
-        self.now = cx.now;
+        self.begin(cx);
         if !self.plugins.is_of_interest(&event) {
             return;
         }

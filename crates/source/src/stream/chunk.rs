@@ -184,7 +184,7 @@ impl Chunk {
             Item { document, line: place.line, content, expected }
         };
         let kind = match expected {
-            Expected::Kind(kind) => Some(kind),
+            Expected::Kind(kind) | Expected::KindIn(kind, _) => Some(kind),
             _ => None,
         };
         if matches!(expected, Expected::Anything | Expected::Kind(_))

@@ -1,4 +1,4 @@
-//! Stories of pods held, allowed and rejected by hand.
+//! Stories of pods held, allowed and rejected manually.
 
 use crate::tui::testing::{Live, session};
 

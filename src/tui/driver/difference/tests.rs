@@ -68,3 +68,64 @@ fn it_does_not_open_over_what_is_read() {
     let mut live = live.keys("<Esc>D");
     assert!(live.text().contains(TITLE), "{}", live.text());
 }
+
+/// The story at its beginning, wide enough for whole sentences.
+fn upgrade() -> Live {
+    let story = kubestep_source::fixtures::find("upgrade").unwrap();
+    Live::new(session(story.cluster), (120, 44))
+}
+
+#[test]
+fn branches_of_two_versions_name_the_change_behind_each_difference() {
+    let mut live = upgrade().keys(":what-if kube-version 1.33<Enter>c");
+    assert!(live.lines()[0].contains("1.33"), "{}", live.lines()[0]);
+    let mut live = live.keys("D");
+    crate::tui::testing::golden(&live.draw(), "versions-differences");
+    let text = live.text();
+    assert!(text.contains("a: original (kube-scheduler 1.36), "), "{text}");
+    assert!(text.contains("Because of BalancedAllocationGain (NodeResourcesBalanced"), "{text}");
+    // The other way round, the same change is the cause.
+    let mut live = live.keys("<Esc>:branch original<Enter>c:differences what-if-1<Enter>");
+    let text = live.text();
+    assert!(text.contains("kube-scheduler 1.33 → 1.36: "), "{text}");
+    assert!(text.contains("Because of BalancedAllocationGain (NodeResourcesBalanced"), "{text}");
+}
+
+#[test]
+fn what_other_edits_change_is_not_because_of_the_version() {
+    let keys = ":what-if kube-version 1.33<Enter>:what-if delete node memory-0<Enter>cD";
+    let mut live = upgrade().keys(keys);
+    let text = live.text();
+    assert!(text.contains("Not because of the version: "), "{text}");
+}
+
+#[test]
+fn two_branches_of_one_version_are_compared_without_causes() {
+    let mut live = upgrade().keys(":what-if delete node memory-0<Enter>cD");
+    let text = live.text();
+    assert!(
+        text.contains("What differs from original") && !text.contains("kube-scheduler"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_changed_between_versions_is_listed() {
+    let mut live = upgrade().keys(":versions 1.35<Enter>");
+    crate::tui::testing::golden(&live.draw(), "versions");
+    let mut live = live.keys("<Esc>:versions<Enter>");
+    assert!(live.text().contains("kube-scheduler 1.35 → 1.36"), "{}", live.text());
+    let mut live = live.keys("<Esc>:what-if kube-version 1.34<Enter>:versions<Enter>");
+    assert!(live.text().contains("kube-scheduler 1.36 → 1.34"), "{}", live.text());
+    let mut live = live.keys("<Esc>:versions 1.31 1.32<Enter>");
+    assert!(live.text().contains("kube-scheduler 1.31 → 1.32"), "{}", live.text());
+    for (typed, said) in [
+        (":versions latest", "is not a version"),
+        (":versions 1.34", "is scheduled as by 1.34 already"),
+        (":what-if kube-version 1.34", "kube-scheduler is 1.34 already"),
+    ] {
+        let mut other = live.keys(&format!("<Esc>{typed}<Enter>"));
+        assert!(other.text().contains(said), "{typed}: {}", other.text());
+        live = other;
+    }
+}

@@ -48,7 +48,7 @@ fn commands_edits_and_objects_complete_while_one_types() {
     let text = live.text();
     assert!(text.contains("uncordon node NAME: make it schedulable again"), "{text}");
     assert_eq!(live.lines()[22], ":uncordon", "the rest in ghost text");
-    let mut live = live.keys("<Tab> node n");
+    let mut live = live.keys("<Tab>n");
     let text = live.text();
     assert!(text.contains("uncordon node node-0") && text.contains("node-1"), "{text}");
     let mut live = live.keys("<Tab><Enter>");
@@ -56,8 +56,10 @@ fn commands_edits_and_objects_complete_while_one_types() {
     let mut live = live.keys("Ela");
     assert!(live.text().contains("label KIND NAME KEY=VALUE"), "{}", live.text());
     assert_eq!(live.lines()[22], "what-if edit: label");
-    let mut live = live.keys("<Tab> n<Tab> <Tab>");
+    let mut live = live.keys("<Tab>n<Tab><Tab>");
     assert_eq!(live.lines()[22], "what-if edit: label node node-0");
+    let mut live = live.keys("<Esc>:the<Right>hi<Right>");
+    assert_eq!(live.lines()[22], ":theme high-contrast");
     let mut live = live.keys("<Esc>:branch w");
     assert!(live.text().contains("branch what-if-1"), "{}", live.text());
 }
@@ -162,6 +164,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("weight NodeResourcesFit=5", "weight NodeResourcesFit=5"),
     ("disable TaintToleration at Filter", "disable TaintToleration at Filter"),
     ("feature GenericWorkload=true", "feature GenericWorkload=true"),
+    ("kube-version 1.33", "kube-version 1.33"),
     ("choose node a-0 for pod web-1", "choose node a-0 for pod default/web-1"),
     ("force node a-1 for pod web-1", "force node a-1 for pod default/web-1"),
     ("veto node a-0 for pod web-1", "veto node a-0 for pod default/web-1"),

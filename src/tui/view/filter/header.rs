@@ -22,6 +22,8 @@ pub struct Note {
     rejected: usize,
     /// Whether the plugin had nothing to check.
     pub skipped: bool,
+    /// Whether the plugin is opaque.
+    unknown: bool,
 }
 
 /// The names over the columns with their widths: in one line where there is room, else a word under
@@ -74,23 +76,43 @@ pub fn notes(cycle: &CycleRecord) -> Vec<Note> {
     let filter = &cycle.filter;
     let count = |column: &Verdicts<VerdictId>| column.iter().filter(|id| id.is_status()).count();
     let verdicts =
-        Note { rejected: count(&filter.verdicts) + filter.extender.len(), skipped: false };
-    let plugins = filter.plugins.iter().map(|plugin| {
+        Note { rejected: count(&filter.verdicts) + filter.extender.len(), ..Note::default() };
+    let nominated = by_nominated(cycle);
+    let plugins = filter.plugins.iter().zip(nominated).map(|(plugin, nominated)| {
         let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
-        let rejected = count(&plugin.verdicts);
-        Note { rejected, skipped: rejected == 0 && skipped() }
+        let rejected = count(&plugin.verdicts) + nominated;
+        let unknown = plugin.verdicts.iter().any(|id| id == VerdictId::UNKNOWN);
+        Note { rejected, skipped: rejected == 0 && skipped(), unknown }
     });
     let extenders = filter.extenders.iter().map(|name| {
         let own = |(_, status): &&(NodeId, Status)| status.plugin() == *name;
-        Note { rejected: filter.extender.iter().filter(own).count(), skipped: false }
+        Note { rejected: filter.extender.iter().filter(own).count(), ..Note::default() }
     });
     std::iter::once(verdicts).chain(plugins).chain(extenders).collect()
+}
+
+/// Of each plugin, how many nodes it rejects only with the nominated pods.
+fn by_nominated(cycle: &CycleRecord) -> Vec<usize> {
+    let filter = &cycle.filter;
+    let mut rejected = vec![0; filter.plugins.len()];
+    for (node, id) in cycle.nodes.order.iter().filter_map(|n| Some((*n, filter.verdicts.get(*n)?)))
+    {
+        let Some(status) = cycle.verdicts.get(id) else { continue };
+        let by = filter.plugins.iter().position(|plugin| plugin.plugin == status.plugin());
+        let Some((by, column)) = by.and_then(|by| Some((by, filter.plugins.get(by)?))) else {
+            continue;
+        };
+        rejected[by] += usize::from(column.verdicts.get(node) == Some(VerdictId::PASS));
+    }
+    rejected
 }
 
 impl Note {
     /// How many nodes a column rejects, in words or in a narrow column.
     pub fn text(self, words: bool) -> String {
         match (self.rejected, words) {
+            (_, true) if self.unknown => "unknown".to_owned(),
+            (_, false) if self.unknown => VerdictSign::Unknown.glyph().to_owned(),
             (0, true) => if self.skipped { "skipped" } else { "all pass" }.to_owned(),
             (0, false) if self.skipped => VerdictSign::Skip.glyph().to_owned(),
             (0, false) => VerdictSign::Success.glyph().to_owned(),

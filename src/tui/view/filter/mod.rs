@@ -187,7 +187,7 @@ impl<'a> FilterView<'a> {
         let (cycle, node) = (self.cycle?, self.node(row)?);
         match column {
             ..FIXED => cycle.filter.verdicts.get(node),
-            _ => self.plugin(column)?.verdicts.get(node),
+            _ => report::verdict::of_plugin(cycle, self.plugin(column)?, node),
         }
     }
 
@@ -434,7 +434,12 @@ impl View for FilterView<'_> {
         if let Some(plugin) = self.plugin(column) {
             let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
             lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));
-            lines.push(DetailLine::text(report::verdict::explain(cycle, id)));
+            let nominated = match plugin.verdicts.get(node) == Some(id) {
+                true => "",
+                false => " (with the room reserved for nominated pods)",
+            };
+            let explained = report::verdict::explain(cycle, id);
+            lines.push(DetailLine::text(format!("{explained}{nominated}")));
             lines.push(DetailLine::field("all nodes", filter_summary(cycle, plugin)));
         }
         if let Some((_, at)) = self.extender(column) {
@@ -553,7 +558,7 @@ fn rejected_by_extender(status: &Status) -> DetailLine {
 /// Every plugin that rejects the node, also those behind the first failure.
 fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<DetailLine> {
     let failing = cycle.filter.plugins.iter().filter_map(|column| {
-        let id = column.verdicts.get(node).filter(|id| id.is_status())?;
+        let id = report::verdict::of_plugin(cycle, column, node).filter(|id| id.is_status())?;
         Some((column.plugin, id))
     });
     let mut text = String::new();

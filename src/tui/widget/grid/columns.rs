@@ -32,24 +32,38 @@ pub struct ColumnLayout {
     pub hidden: Hidden,
 }
 
+/// The columns that a terminal of a class shows, by their numbers. To describe one may take a look at
+/// thousands of rows, so a frame asks once.
+pub struct ShownColumns {
+    columns: Vec<(usize, GridColumn)>,
+    /// How many are for wider terminals.
+    wide: usize,
+}
+
+impl ShownColumns {
+    /// Those of a source.
+    pub fn of(source: &dyn GridSource, tier: Tier) -> ShownColumns {
+        let columns: Vec<(usize, GridColumn)> = (0..source.columns())
+            .map(|i| (i, source.column(i)))
+            .filter(|(i, column)| *i == 0 || column.from <= tier)
+            .collect();
+        ShownColumns { wide: source.columns() - columns.len(), columns }
+    }
+}
+
 /// Places the frozen first column and as many others from `first` on as fit into `width`.
-pub fn place(source: &dyn GridSource, first: usize, width: u16, tier: Tier) -> ColumnLayout {
-    let shown: Vec<(usize, GridColumn)> = (0..source.columns())
-        .map(|i| (i, source.column(i)))
-        .filter(|(i, column)| *i == 0 || column.from <= tier)
-        .collect();
-    let wide = source.columns() - shown.len();
-    let hidden = Hidden { wide, ..Hidden::default() };
+pub fn place(shown: &ShownColumns, first: usize, width: u16) -> ColumnLayout {
+    let hidden = Hidden { wide: shown.wide, ..Hidden::default() };
     let mut placement = ColumnLayout { hidden, ..ColumnLayout::default() };
     let mut used = 0;
-    for (index, column) in shown {
+    for (index, column) in shown.columns.iter().map(|(index, column)| (*index, column)) {
         if index > 0 && index < first {
             placement.hidden.left += 1;
             continue;
         }
         let x = if index == 0 { 0 } else { used + GAP };
         let room = width.saturating_sub(x);
-        let least = least_width(&column);
+        let least = least_width(column);
         // A number is shown whole or not at all; text may be cut.
         let cuttable = column.align == Align::Left && room >= LEAST_TEXT.min(least);
         if placement.hidden.right > 0 || (index > 0 && room < least && !cuttable) {
@@ -58,7 +72,7 @@ pub fn place(source: &dyn GridSource, first: usize, width: u16, tier: Tier) -> C
         }
         let own = least.min(room);
         used = x + own;
-        placement.columns.push(PlacedColumn { index, x, width: own, column });
+        placement.columns.push(PlacedColumn { index, x, width: own, column: column.clone() });
     }
     grow(&mut placement.columns, width.saturating_sub(used));
     placement
@@ -103,16 +117,9 @@ fn share(columns: &mut [PlacedColumn], mut spare: u16, wanted: impl Fn(u16) -> b
 }
 
 /// The first scrolled column to show, near `first`, so that `chosen` is on screen.
-pub fn scroll_to(
-    source: &dyn GridSource,
-    first: usize,
-    chosen: usize,
-    width: u16,
-    tier: Tier,
-) -> usize {
+pub fn scroll_to(shown: &ShownColumns, first: usize, chosen: usize, width: u16) -> usize {
     let mut first = first.clamp(1, chosen.max(1));
-    let visible =
-        |first| place(source, first, width, tier).columns.iter().any(|c| c.index == chosen);
+    let visible = |first| place(shown, first, width).columns.iter().any(|c| c.index == chosen);
     while first < chosen && !visible(first) {
         first += 1;
     }

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::columns::{self, ColumnLayout, PlacedColumn};
+use super::columns::{self, ColumnLayout, PlacedColumn, ShownColumns};
 use super::state::Geometry;
 use super::{CellOut, GridSource, GridState};
 use crate::tui::glyph::{ASCENDING, BREAKPOINT, CURSOR, DESCENDING, MARKED, MORE_LEFT, MORE_RIGHT};
@@ -31,9 +31,9 @@ pub fn draw(
         return None;
     }
     let room = area.width - MARK;
-    state.first_column =
-        columns::scroll_to(source, state.first_column, state.column, room, paint.tier);
-    let placement = columns::place(source, state.first_column, room, paint.tier);
+    let shown = ShownColumns::of(source, paint.tier);
+    state.first_column = columns::scroll_to(&shown, state.first_column, state.column, room);
+    let placement = columns::place(&shown, state.first_column, room);
     if headers > 0 {
         draw_header(buffer, Rect { height: headers, ..area }, state, paint, &placement);
     }
@@ -50,6 +50,9 @@ pub fn draw(
         }
         if line == state.selected_line() {
             highlight(buffer, row_area, state, paint, &placement.columns, focused);
+            if source.is_map() && focused {
+                bracket(buffer, row_area, state, paint, &placement.columns);
+            }
         }
     }
     selected_position(lines, state, top, &placement.columns)
@@ -162,6 +165,21 @@ fn highlight(
         let cell = Rect { x: area.x + MARK + placed.x, width: placed.width, ..area };
         buffer.set_style(cell.intersection(area), paint.style(Scope::SelectionCell));
     }
+}
+
+/// Brackets around the selected cell of a map: one character on a colour of its own is easily overlooked.
+fn bracket(
+    buffer: &mut Buffer,
+    area: Rect,
+    state: &GridState,
+    paint: &Paint,
+    columns: &[PlacedColumn],
+) {
+    let chosen = columns.iter().find(|c| c.index == state.column && c.index > 0);
+    let Some(placed) = chosen else { return };
+    let x = area.x + MARK + placed.x;
+    paint.put(buffer, area, x - 1, area.y, "[", Scope::Cursor);
+    paint.put(buffer, area, x + placed.width, area.y, "]", Scope::Cursor);
 }
 
 fn selected_position(

@@ -62,6 +62,11 @@ pub trait GridSource: Sync {
         true
     }
 
+    /// Whether cells are single signs, of which the selected one needs more than a colour.
+    fn is_map(&self) -> bool {
+        false
+    }
+
     /// Whether rows stand for objects with labels.
     fn has_labels(&self) -> bool {
         false

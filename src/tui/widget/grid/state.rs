@@ -286,6 +286,12 @@ impl GridState {
             Some(Sort { column, descending: true }) if column == self.column => None,
             _ => Some(Sort { column: self.column, descending: false }),
         };
+        self.select_top();
+    }
+
+    /// Another order is looked at from its top.
+    fn select_top(&mut self) {
+        (self.selected, self.selected_key, self.top) = (0, None, 0);
     }
 
     /// Reverses the order shown: of the sorted column, else of the chosen one.
@@ -293,6 +299,7 @@ impl GridState {
         let column = self.column;
         let sort = self.sort.get_or_insert(Sort { column, descending: false });
         sort.descending = !sort.descending;
+        self.select_top();
     }
 
     /// What the last frame drew at a place.

@@ -104,7 +104,7 @@ fn cluster() -> World {
     let mut known = Provisioning::default();
     for (name, text) in [("c.json", CATALOGUE), ("pools.yaml", POOLS), ("pods.yaml", PODS)] {
         let input = read_text(name, text.into(), &Filter::default()).unwrap();
-        known.merge(input.provisioning);
+        known.merge(input.auxiliary.provisioning);
         load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
     }
     world.set_provisioning(known);

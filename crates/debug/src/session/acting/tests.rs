@@ -21,7 +21,8 @@ fn session() -> Session {
 }
 
 fn session_with(config: Option<&str>) -> Session {
-    let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
+    let (registry, features) =
+        (kubestep_scheduler_plugins::add_to(kubestep_plugins::registry()), FeatureGates::default());
     let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.write_elsewhere();

@@ -1,7 +1,7 @@
 //! The cause of a rejection as data with its text: which taint, which expression, how much of a
 //! resource is missing, which pod blocks.
 //!
-//! `EXPLAINERS` is the table: one file per plugin. An explainer gets the state and the node that
+//! `EXPLAINERS` is the table: one file per in-tree plugin; other plugins may explain themselves. An explainer gets the state and the node that
 //! the plugin evaluated, and uses the plugin's own computations; none decides again whether the pod
 //! fits. For a plugin without an explainer its message is quoted.
 
@@ -53,6 +53,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeInfo;
+use kubestep_framework::plugin::{CycleContext, Explanation, Plugin};
 use kubestep_framework::status::Status;
 use kubestep_scheduler::what_if::Probe;
 
@@ -171,6 +172,8 @@ details! {
     Devices(DeviceCause),
     /// No filter rejects the node, but PreFilter excluded it.
     LeftOut(LeftOut),
+    /// An explanation by the plugin itself.
+    Plugin(PluginCause),
     /// A quoted message.
     Said(Said),
 }
@@ -186,6 +189,32 @@ pub struct LeftOut {
 impl Words for LeftOut {
     fn gist(&self) -> String {
         format!("PreFilter restricted the search to {}", count(self.left, "other node"))
+    }
+}
+
+/// An explanation by the plugin itself.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginCause {
+    /// The short text.
+    pub gist: String,
+    #[serde(skip)]
+    words: String,
+}
+
+impl Words for PluginCause {
+    fn gist(&self) -> String {
+        self.gist.clone()
+    }
+
+    fn words(&self) -> String {
+        self.words.clone()
+    }
+}
+
+impl From<Explanation> for Cause {
+    fn from(Explanation { gist, words, missing }: Explanation) -> Cause {
+        Cause::new(PluginCause { gist, words }, missing, Outlook::Cluster)
     }
 }
 
@@ -268,10 +297,33 @@ pub fn is_explained(plugin: Symbol) -> bool {
 pub(crate) fn of(plugin: Symbol, status: &Status, case: &Case<'_>) -> Vec<Cause> {
     let explainer = EXPLAINERS.iter().find(|(name, _)| plugin == *name);
     let causes = match explainer {
-        Some((_, explain)) if !status.is_error() => explain(case),
-        _ => Vec::new(),
+        _ if status.is_error() => Vec::new(),
+        Some((_, explain)) => explain(case),
+        None => by_plugin(plugin, case.probe, |it, cx| it.explain(cx, case.state, case.node)),
     };
     if causes.is_empty() { vec![said(status)] } else { causes }
+}
+
+/// The causes of a rejection by PreFilter; at least one.
+pub(crate) fn of_pre_filter(plugin: Symbol, status: &Status, probe: &Probe) -> Vec<Cause> {
+    let explain = |it: &dyn Plugin, cx: &CycleContext<'_>| it.explain_pre_filter(cx, probe.state());
+    let causes = match status.is_error() {
+        true => Vec::new(),
+        false => by_plugin(plugin, probe, explain),
+    };
+    if causes.is_empty() { vec![said(status)] } else { causes }
+}
+
+/// What the plugin itself says.
+fn by_plugin(
+    plugin: Symbol,
+    probe: &Probe,
+    explain: impl Fn(&dyn Plugin, &CycleContext<'_>) -> Vec<Explanation>,
+) -> Vec<Cause> {
+    let plugins = probe.framework().instances();
+    let found = plugins.iter().find(|other| other.name() == plugin);
+    let said = found.map(|found| explain(found.as_ref(), &probe.cx()));
+    said.into_iter().flatten().map(Cause::from).collect()
 }
 
 /// The cause for a node that PreFilter excluded.

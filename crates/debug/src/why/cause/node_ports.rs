@@ -1,11 +1,14 @@
 //! NodePorts: which host port, and which pod holds it.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::ports::HostPort;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_plugins::node_ports::taken;
 
 /// A host port that is taken.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -44,14 +47,13 @@ impl Words for PortTaken {
 }
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
-    let (wanted, node) = (&case.probe.pod().host_ports, case.node);
-    let taken = |port: &HostPort| {
-        let used = node.used_ports.iter().find(|used| used.conflicts_with(port))?;
-        let holds = |pod: &PodInfo| pod.host_ports.contains(used);
-        let holder = node.pods.iter().find(|pod| holds(pod)).map(|pod| pod.key());
-        let HostPort { ip, protocol, port } = *port;
+    let node = case.node;
+    let cause = |(wanted, used): (&HostPort, &HostPort)| {
+        let holds = |pod: &&Arc<PodInfo>| pod.host_ports.contains(used);
+        let holder = node.pods.iter().find(holds).map(|pod| pod.key());
+        let HostPort { ip, protocol, port } = *wanted;
         let taken = PortTaken { port, protocol, address: ip, taken_on: used.ip, holder };
-        Some(Cause::new(taken, 1.0, Outlook::Cluster))
+        Cause::new(taken, 1.0, Outlook::Cluster)
     };
-    wanted.iter().filter_map(taken).collect()
+    taken(case.probe.pod(), node).map(cause).collect()
 }

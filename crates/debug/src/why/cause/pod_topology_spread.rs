@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Case, Cause, Outlook, Words};
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
-use kubestep_plugins::pod_topology_spread::FilterState;
+use kubestep_plugins::pod_topology_spread::{FilterState, Reason};
 
 /// A constraint that the pod would violate on the node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -82,23 +82,20 @@ pub(in crate::why) fn are_of_profile(pod: &Pod) -> bool {
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let Some(state) = case.state.read::<FilterState>() else { return Vec::new() };
-    let places = 0..state.constraints().list.len();
-    places.filter_map(|at| cause(case, state, at)).collect()
+    let reasons = state.reasons(case.node.id);
+    reasons.filter_map(|(at, reason)| cause(case, state, at, reason)).collect()
 }
 
-fn cause(case: &Case<'_>, state: &FilterState, at: usize) -> Option<Cause> {
+fn cause(case: &Case<'_>, state: &FilterState, at: usize, reason: Reason) -> Option<Cause> {
     let constraint = state.constraints().list.get(at)?;
     let (topology_key, max_skew) = (constraint.key, constraint.max_skew);
     let of_profile = are_of_profile(&case.probe.pod().pod);
-    let Some(count) = state.count_at(at, case.node.id) else {
+    if reason == Reason::NoLabel {
         let cause = SpreadCause { constraint: at, topology_key, of_profile, skew: None };
         return Some(Cause::new(cause, 1.0, Outlook::Mismatch));
-    };
-    let tally = state.tally(at)?;
-    let skew = count + tally.own - tally.least;
-    if skew <= max_skew {
-        return None;
     }
+    let (count, tally) = (state.count_at(at, case.node.id)?, state.tally(at)?);
+    let skew = count + tally.own - tally.least;
     let skew = Skew {
         domain: case.node.label(topology_key).unwrap_or_default(),
         count,

@@ -21,6 +21,9 @@ pub struct UntoleratedTaint {
     pub effect: TaintEffect,
     /// The pod's tolerations for this key or for all keys.
     pub tried: Vec<Tried>,
+    /// Of a startup taint: who removes it, and when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed_by: Option<String>,
 }
 
 /// A toleration that does not match the taint.
@@ -49,7 +52,8 @@ impl Words for UntoleratedTaint {
         let tried = self.tried.iter().map(|tried| {
             format!("; the toleration {} does not cover it: {}", tried.toleration, tried.because)
         });
-        self.gist() + &tried.collect::<String>()
+        let removed_by = self.removed_by.as_ref().map(|who| format!("; {who}"));
+        self.gist() + &tried.collect::<String>() + &removed_by.unwrap_or_default()
     }
 }
 
@@ -88,7 +92,24 @@ fn untolerated(case: &Case<'_>, taint: &Taint) -> Cause {
     let Taint { key, value, effect, .. } = *taint;
     // A taint of the node controller without a condition is about to be removed.
     let outlook = if is_kept_by_controller(key) { Outlook::Cluster } else { Outlook::Manual };
-    Cause::new(UntoleratedTaint { key, value, effect, tried }, missing, outlook)
+    let removed_by = removed_by(key);
+    Cause::new(UntoleratedTaint { key, value, effect, tried, removed_by }, missing, outlook)
+}
+
+/// Who removes a startup taint, which is there until a node is set up: cloud providers, karpenter, the
+/// agents of CSI drivers and networks.
+fn removed_by(key: Symbol) -> Option<String> {
+    match key.as_str() {
+        "node.cloudprovider.kubernetes.io/uninitialized" => {
+            Some("cloud-controller-manager removes it once it has initialized the node".to_owned())
+        }
+        "karpenter.sh/unregistered" => {
+            Some("Karpenter removes it once the node has registered".to_owned())
+        }
+        other => other
+            .strip_suffix("/agent-not-ready")
+            .map(|agent| format!("the agent of {agent} removes it once it runs on the node")),
+    }
 }
 
 fn tried(toleration: &Toleration, taint: &Taint) -> Tried {

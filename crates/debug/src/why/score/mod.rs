@@ -48,6 +48,9 @@ pub struct ScorePlugin {
     pub plugin: Symbol,
     /// Its weight.
     pub weight: i64,
+    /// Whether it is opaque: its scores are unknown, and written as 0.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub opaque: bool,
 }
 
 /// A feasible node with its scores.
@@ -227,8 +230,11 @@ fn id(probe: &Probe, name: Symbol) -> Option<NodeId> {
 }
 
 fn plugins(record: &ScoreRecord) -> Vec<ScorePlugin> {
-    let plugin =
-        |column: Cow<'_, ScoreColumn>| ScorePlugin { plugin: column.plugin, weight: column.weight };
+    let plugin = |column: Cow<'_, ScoreColumn>| ScorePlugin {
+        plugin: column.plugin,
+        weight: column.weight,
+        opaque: column.raw.are_unknown(),
+    };
     record.columns().map(plugin).collect()
 }
 

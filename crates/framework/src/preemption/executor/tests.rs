@@ -21,6 +21,14 @@ impl VictimHooks for Unbound {
         Some(*stopped)
     }
 
+    fn reject_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
+        let waits = self.waiting.iter().any(|(waiting, _)| uid == *waiting);
+        if waits {
+            self.told.push(format!("rejected by {plugin}: {message}"));
+        }
+        waits
+    }
+
     fn cancel_binding(&mut self, uid: Symbol, cause: &str) -> Option<bool> {
         let (_, stopped) = self.binding.iter().find(|(binding, _)| uid == *binding)?;
         self.told.push(cause.into());
@@ -81,6 +89,7 @@ fn preemption(victims: Vec<Pod>) -> Preemption {
         node: "n1".into(),
         candidate: victims.record(),
         victims: victims.pods,
+        is_asynchronous: true,
     }
 }
 
@@ -210,6 +219,21 @@ fn victims_that_are_not_bound_are_stopped_in_memory() {
     let waiting = "DefaultPreemption: preempted";
     let binding = "preempted by DefaultPreemption";
     assert_eq!(scene.hooks.told, [waiting, waiting, binding, binding]);
+}
+
+#[test]
+fn up_to_1_35_only_victims_at_permit_are_stopped_by_a_rejection() {
+    let mut scene = Scene::default();
+    scene.hooks.waiting = vec![("default-a", true)];
+    scene.hooks.binding = vec![("default-b", true)];
+    let old = Behaviour::default().with(Switch::WaitingVictimRequeued, false);
+    evict_at_once(&mut scene.cx(), &preemptor(), &preemption(victims(&["a", "b"])), old).unwrap();
+    let note = "Preempted by pod default-p on node n1";
+    let deleted = ["mark default/b".into(), "delete default/b".into()];
+    let events = ["a", "b"].map(|name| format!("event default/{name}: {note}"));
+    let [of_a, of_b] = events;
+    assert_eq!(scene.asked(), [vec![of_a], deleted.to_vec(), vec![of_b]].concat());
+    assert_eq!(scene.hooks.told, ["rejected by DefaultPreemption: preempted"]);
 }
 
 #[test]

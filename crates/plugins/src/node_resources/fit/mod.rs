@@ -22,6 +22,7 @@ use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::opaque::ScoreBasis;
 use kubestep_framework::plugin::{
     CycleContext, GroupContext, Normalizing, Plugin, PreFilterAnswer, QueueContext,
 };
@@ -131,6 +132,10 @@ impl Plugin for Fit {
 
     fn filter_key(&self, pod: &PodInfo) -> Option<String> {
         keys::requests(pod)
+    }
+
+    fn score_basis(&self) -> ScoreBasis {
+        ScoreBasis::NodeAlone
     }
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {

@@ -58,6 +58,7 @@ impl PodGroupCycle<'_> {
             node: CLUSTER.into(),
             victims,
             candidate: candidate.clone(),
+            is_asynchronous: true,
         };
         let preemptor = Preemptor::group(&object, &pods);
         self.scheduler

@@ -1,17 +1,14 @@
 //! What preemption would find for the pod: every candidate, and why the other nodes are not
 //! candidates.
 
-use std::sync::Arc;
-
 use super::Probe;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
-use kubestep_framework::plugin::Plugin;
+use kubestep_framework::preemption::NodeVictims;
 use kubestep_framework::preemption::budgets::Budgets;
 use kubestep_framework::preemption::dry_run::dry_run;
 use kubestep_framework::preemption::victims::Search;
-use kubestep_framework::preemption::{NodeVictims, eligibility};
 use kubestep_framework::status::node_statuses::NodeStatuses;
 use kubestep_framework::status::{Code, Status};
 
@@ -33,12 +30,11 @@ impl Probe {
     /// so that PostFilter would not run.
     pub fn preemption(&self) -> Option<PreemptionProbe> {
         let plugins = self.framework.at(ExtensionPoint::PostFilter);
-        let preempts = |plugin: &&Arc<dyn Plugin>| plugin.preemption_candidates(0).is_some();
-        let plugin = plugins.iter().find(preempts)?;
+        let rules = plugins.iter().find_map(|plugin| plugin.preemption())?;
         let statuses = self.statuses()?;
         let cx = self.cx();
         let mut found = PreemptionProbe {
-            refusal: eligibility::refusal(&cx, &statuses),
+            refusal: rules.refusal(&cx, &self.state, &statuses),
             ..PreemptionProbe::default()
         };
         let resolvable = statuses.with_code(Code::Unschedulable, &self.snapshot);
@@ -51,8 +47,7 @@ impl Probe {
         let budgets = Budgets::new(cx.objects);
         let (framework, state) = (&*self.framework, &self.state);
         let search = Search { cx, framework, state, budgets: &budgets };
-        let wanted = plugin.preemption_candidates(resolvable.len()).unwrap_or_default();
-        let run = dry_run(&search, &resolvable, wanted);
+        let run = dry_run(&search, rules, &resolvable);
         let is_candidate = |name: Symbol| run.candidates.iter().any(|found| found.node == name);
         for node in resolvable.iter().filter_map(|id| self.snapshot.get(*id)) {
             let status = run.statuses.get(node.id);

@@ -1,0 +1,204 @@
+//! What the version changes between two branches of a session that decide as different versions.
+//!
+//! The branch that changed the version runs again from there, with other gates in place of those
+//! that the change set. All its other inputs stay, so what differs is the version's doing alone.
+
+use std::sync::Arc;
+
+use super::{Run, Upgrade, compare};
+use crate::Session;
+use crate::diff::Pair;
+use crate::edit::{EditError, configuration};
+use crate::input::{Change, Input};
+use kubestep_cluster::World;
+use kubestep_config::FeatureGates;
+
+/// Maximum number of cycles for a branch that has nothing left to schedule.
+const UNTIL_IDLE: usize = 1_000_000;
+
+/// The gates that decide at the end of a session.
+pub fn gates(session: &Session) -> FeatureGates {
+    *session.world().scheduler().features()
+}
+
+/// How many cycles a session needs in all to be as far as `other`: as many as that one had, or
+/// until nothing is left if nothing is left there.
+pub fn cycles_as_far_as(other: &Session) -> usize {
+    match other.world().scheduler().queue().is_idle() {
+        true => UNTIL_IDLE,
+        false => other.history().cycle_count(),
+    }
+}
+
+/// What the version changes from branch `a` to branch `b`, in about `limit` runs. `None` if both
+/// decide as the same version. `go_on` gets the number of runs, and ends the search if it returns
+/// false.
+///
+/// # Errors
+/// One of the branches cannot run with the other one's version.
+pub fn between_branches(
+    a: &Session,
+    b: &Session,
+    limit: usize,
+    go_on: &dyn Fn(usize) -> bool,
+) -> Option<Result<Upgrade, String>> {
+    let gates = Pair { a: gates(a), b: gates(b) };
+    if gates.a.version_words() == gates.b.version_words() {
+        return None;
+    }
+    let replays = [a, b].into_iter().filter_map(Replay::of);
+    let replay = replays.max_by_key(|replay| replay.step)?;
+    let runs = std::cell::Cell::new(0);
+    let run: &Run<'_> = &|gates| {
+        runs.set(runs.get() + 1);
+        replay.run(gates, &|| go_on(runs.get()))
+    };
+    Some(compare(gates.a, gates.b, run, limit))
+}
+
+/// A branch that can run again with other gates.
+struct Replay {
+    /// The step that set the gates.
+    step: usize,
+    /// The branch before it.
+    before: Session,
+    /// The inputs after it.
+    after: Vec<Input>,
+    cycles: usize,
+}
+
+impl Replay {
+    /// `None` if nothing in the session sets the gates.
+    fn of(session: &Session) -> Option<Replay> {
+        let sets = |input: &Input| matches!(input, Input::Change(change) if change.sets_gates());
+        let steps = session.timeline().steps();
+        let mut found = steps.numbered().rev();
+        let (step, _) = found.find(|(_, step)| step.input.as_ref().is_some_and(sets))?;
+        let after = steps.from(step + 1).filter_map(|step| step.input.clone()).collect();
+        let mut before = session.clone();
+        before.write_here();
+        before.go_to_stop(before.timeline().last_stop_of(step.checked_sub(1)?));
+        before.cut();
+        before.only_forward();
+        Some(Replay { step, before, after, cycles: cycles_as_far_as(session) })
+    }
+
+    /// The branch as it is with these gates.
+    fn run(&self, gates: FeatureGates, go_on: &dyn Fn() -> bool) -> Result<Session, String> {
+        let stopped = || Err("stopped".to_owned());
+        let mut session = self.before.clone();
+        session.change(Arc::new(SetGates(gates))).map_err(|error| error.to_string())?;
+        for input in &self.after {
+            if !go_on() {
+                return stopped();
+            }
+            session.apply(input.clone()).map_err(|error| error.to_string())?;
+        }
+        let missing = self.cycles.saturating_sub(session.history().cycle_count());
+        session.run_until_idle(missing, |_| !go_on());
+        if go_on() { Ok(session) } else { stopped() }
+    }
+}
+
+/// Gates that are between two versions.
+#[derive(Debug)]
+struct SetGates(FeatureGates);
+
+impl Change for SetGates {
+    fn words(&self) -> String {
+        format!("kube-version {}", self.0.version_words())
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), EditError> {
+        configuration::set_gates(world, self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edit::Edit;
+    use crate::edit::tests::{NODES, container, world_with};
+    use crate::upgrade::{Aspect, Cause};
+    use kubestep_config::versions::{Change, Switch};
+    use kubestep_config::{Feature, KubeVersion};
+    use kubestep_framework::testing::key;
+
+    fn edited(session: &Session, line: &str) -> Session {
+        let mut branch = session.clone();
+        branch.change(Arc::new(line.parse::<Edit>().unwrap())).unwrap();
+        branch
+    }
+
+    /// A session of 1.33 with a pod that requests more than any node has.
+    fn original() -> Session {
+        let container = container("resources: {requests: {cpu: 9}}");
+        let pod = format!("---\n{{kind: Pod, metadata: {{name: large}}, spec: {{{container}}}}}\n");
+        let gates = FeatureGates::of(KubeVersion::of_minor(33).unwrap());
+        Session::new(world_with(&format!("{NODES}{pod}"), gates))
+    }
+
+    fn run(mut session: Session) -> Session {
+        session.run_until_idle(50, |_| false);
+        session
+    }
+
+    fn search(a: &Session, b: &Session) -> Option<Upgrade> {
+        between_branches(a, b, 100, &|_| true).transpose().unwrap()
+    }
+
+    #[test]
+    fn the_responsible_changes_are_named_in_both_directions() {
+        let a = run(original());
+        let b = run(edited(&original(), "kube-version 1.34"));
+        let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
+        let devices = Change::Gate(Feature::DynamicResourceAllocation);
+        let cause = Cause { changes: vec![unresolvable, devices], smallest: true };
+        for (a, b) in [(&a, &b), (&b, &a)] {
+            let upgrade = search(a, b).unwrap();
+            let [pod] = upgrade.pods.as_slice() else { panic!("{:?}", upgrade.pods) };
+            assert_eq!((pod.pod, pod.aspect, &pod.cause), (key("large"), Aspect::Message, &cause));
+        }
+    }
+
+    #[test]
+    fn other_edits_of_the_branch_are_not_the_versions_doing() {
+        let a = run(original());
+        let before = edited(&original(), "resize pod large cpu=100m");
+        let after = edited(&edited(&original(), "kube-version 1.34"), "resize pod large cpu=100m");
+        for branch in [edited(&before, "kube-version 1.34"), after] {
+            let upgrade = search(&a, &run(branch)).unwrap();
+            assert!(upgrade.is_empty(), "{:?}", upgrade.pods);
+        }
+        assert!(search(&a, &run(before)).is_none());
+    }
+
+    #[test]
+    fn a_stopped_search_ends_and_names_nothing() {
+        let a = run(original());
+        let b = run(edited(&original(), "kube-version 1.34"));
+        assert!(between_branches(&a, &b, 100, &|_| false).unwrap().is_err());
+        let stopped = between_branches(&a, &b, 100, &|runs| runs < 4).unwrap().unwrap();
+        assert!(stopped.pods.iter().all(|pod| pod.cause.changes.len() > 2));
+    }
+
+    #[test]
+    fn a_version_is_an_edit_with_the_gates_that_are_set() {
+        let session = edited(&original(), "feature SchedulerPopFromBackoffQ=false");
+        let newer = edited(&session, "kube-version 1.36");
+        let expected = FeatureGates::of(KubeVersion::of_minor(36).unwrap());
+        let expected = expected.with(Feature::SchedulerPopFromBackoffQ, false);
+        assert_eq!(gates(&newer), expected);
+        let again = "kube-version v1.36.2".parse::<Edit>().unwrap();
+        let mut world = newer.world().clone();
+        assert_eq!(
+            again.apply(&mut world).unwrap_err().to_string(),
+            "kube-scheduler is 1.36 already"
+        );
+        let oldest: Edit = "kube-version 1.31".parse().unwrap();
+        assert_eq!(oldest.to_string(), "kube-version 1.31");
+        let notes = oldest.apply(&mut world).unwrap().notes;
+        assert!(notes[0].contains("SchedulerPopFromBackoffQ"), "{notes:?}");
+        assert!("kube-version latest".parse::<Edit>().is_err());
+    }
+}

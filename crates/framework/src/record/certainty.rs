@@ -1,0 +1,454 @@
+//! How certain the decision of a cycle is: what opaque plugins could have changed about it.
+//!
+//! The decision is whether the pod gets a node, which one, and which pods it preempts; not the
+//! words of a rejection. It is judged from the state in which the cycle began, and as if no opaque
+//! plugin failed with an error.
+
+use std::fmt;
+
+use super::{CycleRecord, Outcome, PluginStatus, ScoreColumn, VerdictId};
+use crate::opaque::{OpaquePlugin, OpaquePlugins, ScoreBasis};
+use crate::record::scores::MAX_NODE_SCORE;
+use crate::status::Code;
+use crate::tie_break::TieBreak;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint::{
+    self, Bind, Filter, Permit, PlacementGenerate, PlacementScore, PostFilter, PreBind, PreEnqueue,
+    PreFilter, QueueSort, Reserve, Score,
+};
+
+/// The points at which a plugin can reject nodes.
+const REJECTING: &[ExtensionPoint] = &[PreFilter, Filter];
+/// The points at which a plugin can reject or hold a pod that has a node.
+const AFTER_SELECTION: &[ExtensionPoint] = &[Reserve, Permit, PreBind, Bind];
+/// The points at which a plugin can change what becomes of the pods of a group.
+const OF_GROUP: &[ExtensionPoint] =
+    &[PreFilter, Filter, Score, Reserve, Permit, PlacementGenerate, PlacementScore];
+
+/// How certain a decision is.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Certainty {
+    /// What opaque plugins could have changed; empty if the decision is certain.
+    pub doubts: Vec<Doubt>,
+    /// How far the selected node leads, if opaque plugins score.
+    pub lead: Option<Lead>,
+}
+
+/// What opaque plugins could have changed about a decision.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Doubt {
+    /// At PreEnqueue: keep the pod out of the active queue.
+    Gate {
+        /// The plugin.
+        plugin: Symbol,
+    },
+    /// At QueueSort: try other pods first.
+    Order {
+        /// The plugin that orders the queue.
+        plugin: Symbol,
+        /// How many other pods were in the active queue.
+        others: usize,
+    },
+    /// At PreFilter or Filter: reject the selected node.
+    Reject {
+        /// The plugin.
+        plugin: Symbol,
+        /// Where.
+        points: Vec<ExtensionPoint>,
+        /// The selected node.
+        node: Symbol,
+        /// Whether a rejection of other nodes could change the choice, too: scores are compared
+        /// with theirs, they tie, or the search would go on.
+        others: bool,
+    },
+    /// At Score: prefer another node. The numbers are in [`Certainty::lead`].
+    Prefer {
+        /// The plugins that score.
+        plugins: Vec<Symbol>,
+    },
+    /// After the selection: reject or hold the pod.
+    Hold {
+        /// The plugin.
+        plugin: Symbol,
+        /// Where.
+        points: Vec<ExtensionPoint>,
+    },
+    /// At PostFilter: make room for the pod, or keep others from doing that.
+    MakeRoom {
+        /// The plugin.
+        plugin: Symbol,
+    },
+    /// At PreFilter or Filter: reject the node on which the pod preempts others.
+    RejectPreemption {
+        /// The plugin.
+        plugin: Symbol,
+        /// Where.
+        points: Vec<ExtensionPoint>,
+        /// The node.
+        node: Symbol,
+    },
+    /// At PreFilter or Filter: avoid the error that ended the cycle.
+    AvoidError {
+        /// The plugin.
+        plugin: Symbol,
+        /// Where.
+        points: Vec<ExtensionPoint>,
+    },
+    /// What becomes of the other pods of the group, and where the group is placed.
+    Group {
+        /// The plugin.
+        plugin: Symbol,
+        /// Where.
+        points: Vec<ExtensionPoint>,
+    },
+}
+
+/// How far the selected node leads over its strongest rival.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lead {
+    /// The selected node.
+    pub node: Symbol,
+    /// The opaque plugins that score, with their weights.
+    pub scorers: Vec<(Symbol, i64)>,
+    /// The most points by which they can favour one node over another: 100 times their weights.
+    pub reach: i64,
+    /// The other node that needs the fewest points to be selected.
+    pub rival: Symbol,
+    /// The points by which the selected node leads.
+    pub by: i64,
+    /// The most points, weighted, by which the opaque plugins may favour the rival so that the
+    /// selected node still wins. It is one less than `by` if the rival would win the tie.
+    pub allowed: i64,
+    /// The number of other nodes that the opaque plugins could have made the best one.
+    pub in_reach: usize,
+}
+
+impl Lead {
+    /// The points of one opaque plugin that still leave the selected node ahead, from 0 to 100.
+    /// `None` if there are several.
+    pub fn allowed_points(&self) -> Option<i64> {
+        match self.scorers.as_slice() {
+            [(_, weight)] => Some(self.allowed.div_euclid((*weight).max(1)).min(MAX_NODE_SCORE)),
+            _ => None,
+        }
+    }
+}
+
+impl Certainty {
+    /// Whether no opaque plugin could have changed the decision.
+    pub fn is_certain(&self) -> bool {
+        self.doubts.is_empty()
+    }
+
+    /// The certainty of the decision of a cycle.
+    pub(super) fn of(record: &CycleRecord, opaque: &OpaquePlugins) -> Certainty {
+        let mut certainty = Certainty::default();
+        if record.outcome == Outcome::Dropped {
+            return certainty;
+        }
+        let case = Case { record, opaque };
+        let doubts = &mut certainty.doubts;
+        doubts.extend(case.order());
+        if record.feasible.is_empty() {
+            doubts.extend(case.without_node());
+        } else {
+            doubts.extend(case.gates());
+            doubts.extend(case.rejections());
+            certainty.lead = case.lead();
+            let in_reach = certainty.lead.as_ref().filter(|lead| lead.in_reach > 0);
+            doubts.extend(in_reach.map(|lead| Doubt::Prefer {
+                plugins: lead.scorers.iter().map(|(plugin, _)| *plugin).collect(),
+            }));
+            doubts.extend(case.holds());
+        }
+        doubts.extend(case.group());
+        certainty
+    }
+}
+
+/// A cycle whose certainty is sought.
+struct Case<'a> {
+    record: &'a CycleRecord,
+    opaque: &'a OpaquePlugins,
+}
+
+impl<'a> Case<'a> {
+    /// A doubt for each opaque plugin that runs at one of `points`.
+    fn each(
+        &self,
+        points: &'a [ExtensionPoint],
+        doubt: impl Fn(&OpaquePlugin, Vec<ExtensionPoint>) -> Doubt,
+    ) -> Vec<Doubt> {
+        self.opaque.at(points).map(|plugin| doubt(plugin, plugin.at(points))).collect()
+    }
+
+    fn order(&self) -> Vec<Doubt> {
+        let others = self.record.others_active;
+        if others == 0 {
+            return Vec::new();
+        }
+        self.each(&[QueueSort], |plugin, _| Doubt::Order { plugin: plugin.name, others })
+    }
+
+    fn gates(&self) -> Vec<Doubt> {
+        self.each(&[PreEnqueue], |plugin, _| Doubt::Gate { plugin: plugin.name })
+    }
+
+    /// The doubts about a pod for which no node was found.
+    fn without_node(&self) -> Vec<Doubt> {
+        let mut doubts = Vec::new();
+        if self.record.outcome == Outcome::SchedulerError {
+            doubts.extend(self.errors());
+        }
+        if let Some(preemption) = &self.record.preemption {
+            doubts.extend(self.gates());
+            doubts.extend(self.each(REJECTING, |plugin, points| Doubt::RejectPreemption {
+                plugin: plugin.name,
+                points,
+                node: preemption.node,
+            }));
+        }
+        doubts.extend(self.post_filters());
+        doubts
+    }
+
+    fn errors(&self) -> Vec<Doubt> {
+        self.each(REJECTING, |plugin, points| Doubt::AvoidError { plugin: plugin.name, points })
+    }
+
+    /// The opaque PostFilter plugins that had their turn: those in front of the one that ended it.
+    fn post_filters(&self) -> Vec<Doubt> {
+        let place = |name: Symbol| self.opaque.post_filters.iter().position(|own| *own == name);
+        let ends = |answer: &&PluginStatus| {
+            let code = answer.status.code();
+            !code.is_rejected() || code == Code::UnschedulableAndUnresolvable
+        };
+        let end = self.record.post_filter.iter().find(ends).and_then(|answer| place(answer.plugin));
+        let has_turn =
+            |plugin: &&OpaquePlugin| end.is_none_or(|end| place(plugin.name) < Some(end));
+        let plugins = self.opaque.at(&[PostFilter]).filter(has_turn);
+        plugins.map(|plugin| Doubt::MakeRoom { plugin: plugin.name }).collect()
+    }
+
+    /// The doubts about the selected node by plugins that reject nodes.
+    fn rejections(&self) -> Vec<Doubt> {
+        let Some(node) = self.record.node else { return self.errors() };
+        let others = self.others_matter();
+        self.each(REJECTING, |plugin, points| Doubt::Reject {
+            plugin: plugin.name,
+            points,
+            node,
+            others,
+        })
+    }
+
+    /// Whether the choice among the feasible nodes depends on all of them being feasible.
+    fn others_matter(&self) -> bool {
+        let record = self.record;
+        let several = record.feasible.len() > 1;
+        let more = || record.filter.verdicts.iter().any(|id| id == VerdictId::ENOUGH_FOUND);
+        let compares = |column: &ScoreColumn| match self.opaque.score_basis(column.plugin) {
+            ScoreBasis::NodeAlone => false,
+            ScoreBasis::Normalized => column.raw.iter().any(|raw| Some(raw) != column.raw.get(0)),
+            ScoreBasis::FeasibleNodes => true,
+        };
+        several
+            && (!record.tie.is_empty()
+                || !record.score.extenders.is_empty()
+                || record.score.plugins.iter().any(compares)
+                || more())
+    }
+
+    /// How far the selected node leads; `None` if no opaque plugin scores, or nothing was compared.
+    fn lead(&self) -> Option<Lead> {
+        let record = self.record;
+        let scorers: Vec<(Symbol, i64)> =
+            self.opaque.at(&[Score]).map(|plugin| (plugin.name, plugin.weight)).collect();
+        let totals = record.score.totals.values();
+        if scorers.is_empty() || totals.len() < 2 {
+            return None;
+        }
+        let name = |at: usize| record.feasible.get(at).map(|id| record.nodes.name(*id));
+        let own = (0..totals.len()).find(|at| name(*at) == record.node)?;
+        let reach = scorers.iter().map(|(_, weight)| weight * MAX_NODE_SCORE).sum();
+        let (mut best, mut in_reach) = (None::<(i64, i64, usize)>, 0);
+        for at in (0..totals.len()).filter(|at| *at != own) {
+            let by = totals[own] - totals[at];
+            let (allowed, is_in_reach) = match record.tie_break.prefers(own, at) {
+                Some(true) => (by, by < reach),
+                Some(false) => (by - 1, by <= reach),
+                None => (by, by <= reach),
+            };
+            in_reach += usize::from(is_in_reach);
+            if best.is_none_or(|(least, ..)| allowed < least) {
+                best = Some((allowed, by, at));
+            }
+        }
+        let (allowed, by, rival) = best?;
+        Some(Lead { node: name(own)?, scorers, reach, rival: name(rival)?, by, allowed, in_reach })
+    }
+
+    fn holds(&self) -> Vec<Doubt> {
+        self.each(AFTER_SELECTION, |plugin, points| Doubt::Hold { plugin: plugin.name, points })
+    }
+
+    fn group(&self) -> Vec<Doubt> {
+        if self.record.group.is_none() {
+            return Vec::new();
+        }
+        self.each(OF_GROUP, |plugin, points| Doubt::Group { plugin: plugin.name, points })
+    }
+}
+
+/// `Filter` or `PreFilter, Filter`.
+fn at(points: &[ExtensionPoint]) -> String {
+    points.iter().map(|point| point.name()).collect::<Vec<_>>().join(", ")
+}
+
+impl Doubt {
+    /// The plugins that could have changed the decision.
+    pub fn plugins(&self) -> &[Symbol] {
+        match self {
+            Doubt::Gate { plugin }
+            | Doubt::Order { plugin, .. }
+            | Doubt::Reject { plugin, .. }
+            | Doubt::Hold { plugin, .. }
+            | Doubt::MakeRoom { plugin }
+            | Doubt::RejectPreemption { plugin, .. }
+            | Doubt::AvoidError { plugin, .. }
+            | Doubt::Group { plugin, .. } => std::slice::from_ref(plugin),
+            Doubt::Prefer { plugins } => plugins,
+        }
+    }
+
+    /// The extension points at which they could have.
+    pub fn points(&self) -> &[ExtensionPoint] {
+        match self {
+            Doubt::Gate { .. } => &[PreEnqueue],
+            Doubt::Order { .. } => &[QueueSort],
+            Doubt::Prefer { .. } => &[Score],
+            Doubt::MakeRoom { .. } => &[PostFilter],
+            Doubt::Reject { points, .. }
+            | Doubt::Hold { points, .. }
+            | Doubt::RejectPreemption { points, .. }
+            | Doubt::AvoidError { points, .. }
+            | Doubt::Group { points, .. } => points,
+        }
+    }
+
+    /// What it is, for programs: `reject`, `prefer`, ….
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Doubt::Gate { .. } => "gate",
+            Doubt::Order { .. } => "order",
+            Doubt::Reject { .. } => "reject",
+            Doubt::Prefer { .. } => "prefer",
+            Doubt::Hold { .. } => "hold",
+            Doubt::MakeRoom { .. } => "makeRoom",
+            Doubt::RejectPreemption { .. } => "rejectPreemption",
+            Doubt::AvoidError { .. } => "avoidError",
+            Doubt::Group { .. } => "group",
+        }
+    }
+}
+
+/// The condition under which the decision stands.
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doubt::Gate { plugin } => {
+                write!(f, "only if {plugin} let the pod into the queue (PreEnqueue)")
+            }
+            Doubt::Order { plugin, others } => {
+                let pods = if *others == 1 { "pod" } else { "pods" };
+                write!(f, "only if {plugin} put it before {others} other active {pods} (QueueSort)")
+            }
+            Doubt::Reject { plugin, points, node, others } => {
+                write!(f, "only if {plugin} did not reject {node} ({})", at(points))?;
+                match others {
+                    true => f.write_str("; rejecting other nodes could change it, too"),
+                    false => Ok(()),
+                }
+            }
+            Doubt::Prefer { plugins } => {
+                let names: Vec<&str> = plugins.iter().map(|name| name.as_str()).collect();
+                write!(f, "only if {} did not prefer another node (Score)", names.join(" and "))
+            }
+            Doubt::Hold { plugin, points } => {
+                write!(f, "only if {plugin} did not reject or hold the pod ({})", at(points))
+            }
+            Doubt::MakeRoom { plugin } => {
+                write!(f, "only if {plugin} did not make room for the pod (PostFilter)")
+            }
+            Doubt::RejectPreemption { plugin, points, node } => {
+                write!(
+                    f,
+                    "only if {plugin} did not reject {node}, where it preempts ({})",
+                    at(points)
+                )
+            }
+            Doubt::AvoidError { plugin, points } => {
+                write!(f, "only if {plugin} did not reject nodes before the error ({})", at(points))
+            }
+            Doubt::Group { plugin, points } => {
+                write!(f, "only if {plugin} treated the pods of the group alike ({})", at(points))
+            }
+        }
+    }
+}
+
+/// By how much the selected node leads, and how far opaque plugins reach.
+impl fmt::Display for Lead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Lead { node, rival, by, reach, .. } = self;
+        let names: Vec<&str> = self.scorers.iter().map(|(name, _)| name.as_str()).collect();
+        let names = names.join(" and ");
+        if self.in_reach == 0 {
+            return write!(f, "{node} leads {rival} by {by}; {names} can change {reach} at most");
+        }
+        let points = |points: i64| match points {
+            ..=0 => format!("no higher than {node}"),
+            1 => format!("at most 1 point above {node}"),
+            points => format!("at most {points} points above {node}"),
+        };
+        match self.allowed_points() {
+            Some(allowed) => write!(f, "only if {names} scored {rival} {}", points(allowed))?,
+            None => {
+                let together = points(self.allowed);
+                write!(f, "only if {names} together, weighted, scored {rival} {together}")?;
+            }
+        }
+        match self.in_reach {
+            1 => Ok(()),
+            nodes => write!(f, "; {nodes} nodes are in reach"),
+        }
+    }
+}
+
+impl Certainty {
+    /// The conditions under which the decision stands, a sentence each; the numbers of the lead
+    /// instead of the doubt that they quantify.
+    pub fn conditions(&self) -> impl Iterator<Item = String> + '_ {
+        self.doubts.iter().map(|doubt| match (doubt, &self.lead) {
+            (Doubt::Prefer { .. }, Some(lead)) => lead.to_string(),
+            _ => doubt.to_string(),
+        })
+    }
+
+    /// Why no score of an opaque plugin could have changed the choice, if that is so.
+    pub fn assurance(&self) -> Option<String> {
+        self.lead.as_ref().filter(|lead| lead.in_reach == 0).map(Lead::to_string)
+    }
+}
+
+impl TieBreak {
+    /// Whether the node at position `a` wins against the one at `b` whenever both have the best
+    /// total; `None` if it depends on how many have it.
+    fn prefers(self, a: usize, b: usize) -> Option<bool> {
+        match self {
+            TieBreak::Upstream => Some(crate::tie_break::first_in_tree(a, b) == a),
+            TieBreak::First => Some(a < b),
+            TieBreak::Seed(_) => None,
+        }
+    }
+}

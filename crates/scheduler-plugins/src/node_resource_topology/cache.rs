@@ -1,0 +1,292 @@
+//! What is known of the zones of a node between two reports of its agent.
+//!
+//! Upstream compares the report of a node with its pods every few seconds, if a pod was rejected
+//! there or a foreign pod was seen. Here it is done whenever the report or the pods change; in
+//! between, nothing could be found that was not found before.
+//!
+//! Upstream: `pkg/noderesourcetopology/cache`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::align::{effective_request, is_native};
+use super::fingerprint::fingerprint;
+use super::topology::{NodeResourceTopology, NumaZone, TOPOLOGIES, TopologyManager};
+use kubestep_framework::api::intern::Symbol;
+use kubestep_framework::api::{Container, CustomObject, Object, Pod, PodPhase, ResourceList};
+use kubestep_framework::events::EventObjects;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::plugin::{BindContext, HandlerContext};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::pod::qos::{QosClass, qos_class};
+use kubestep_framework::pod::requests::is_sidecar;
+use kubestep_framework::shared::{PluginState, Shared};
+
+/// Which changes count that the agent has not reported yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cache {
+    /// None.
+    Passthrough,
+    /// A node with a pod on its way has no valid report.
+    DiscardReserved,
+    /// What was reserved counts against every zone until the report has the same pods.
+    OverReserve {
+        /// Which pods of other schedulers make a report invalid.
+        foreign: Symbol,
+        /// Which pods a fingerprint counts.
+        method: Symbol,
+        /// Whether all pods count that are not pending, as opposed to those that are running.
+        dedicated: bool,
+        /// Whether a changed setting of the topology manager is taken on at once.
+        attributes: bool,
+    },
+}
+
+/// The zones of a node.
+pub struct Topology {
+    /// How its topology manager is set.
+    pub manager: TopologyManager,
+    /// The NUMA zones, with what is known to be free.
+    pub zones: Vec<NumaZone>,
+}
+
+/// What is known of a node.
+pub enum Known {
+    /// Nothing.
+    Nothing,
+    /// Nothing valid, and why.
+    Stale(&'static str),
+    /// Its zones.
+    Topology(Topology),
+}
+
+/// UIDs of the pods on their way to each node.
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Reserved(BTreeMap<Symbol, BTreeSet<Symbol>>);
+
+impl PluginState for Reserved {}
+
+/// The reports that are used, and what was reserved since.
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Reports {
+    used: BTreeMap<Symbol, std::sync::Arc<CustomObject>>,
+    reserved: BTreeMap<Symbol, BTreeMap<NamespacedName, ResourceList>>,
+    /// Nodes with pods of other schedulers that their report does not have.
+    foreign: BTreeSet<Symbol>,
+}
+
+impl PluginState for Reports {}
+
+fn key(node: Symbol) -> NamespacedName {
+    NamespacedName::new(Symbol::EMPTY, node)
+}
+
+fn topology(report: &NodeResourceTopology) -> Topology {
+    Topology { manager: report.topology_manager(), zones: report.numa_zones() }
+}
+
+impl Cache {
+    /// What is known of a node.
+    pub fn known(self, objects: &Objects, shared: &Shared, node: Symbol) -> Known {
+        let report = || {
+            let report = objects.custom::<NodeResourceTopology>(key(node));
+            report.map_or(Known::Nothing, |report| Known::Topology(topology(report)))
+        };
+        match self {
+            Cache::Passthrough => report(),
+            Cache::DiscardReserved => {
+                let reserved = shared.plugins.get::<Reserved>();
+                match reserved.is_some_and(|it| it.0.get(&node).is_some_and(|it| !it.is_empty())) {
+                    true => Known::Stale("a pod is on its way to the node"),
+                    false => report(),
+                }
+            }
+            Cache::OverReserve { .. } => {
+                shared.plugins.get::<Reports>().map_or(Known::Nothing, |it| it.known(node))
+            }
+        }
+    }
+
+    /// A pod was given a node.
+    pub fn reserve(self, cx: &mut BindContext<'_>) {
+        let (node, pod) = (cx.node, cx.pod.clone());
+        match self {
+            Cache::Passthrough => {}
+            Cache::DiscardReserved => cx.shared.plugins.update(|reserved: &mut Reserved| {
+                reserved.0.entry(node).or_default().insert(pod.uid());
+            }),
+            Cache::OverReserve { .. } => cx.shared.plugins.update(|reports: &mut Reports| {
+                if reports.used.contains_key(&node) {
+                    let reserved = reports.reserved.entry(node).or_default();
+                    reserved.insert(pod.key(), effective_request(&pod.pod));
+                }
+            }),
+        }
+    }
+
+    /// The node was taken away again.
+    pub fn unreserve(self, cx: &mut BindContext<'_>) {
+        let (node, key) = (cx.node, cx.pod.key());
+        match self {
+            Cache::OverReserve { .. } => cx.shared.plugins.update(|reports: &mut Reports| {
+                if let Some(reserved) = reports.reserved.get_mut(&node) {
+                    reserved.remove(&key);
+                }
+            }),
+            _ => self.bound(cx),
+        }
+    }
+
+    /// The pod was bound.
+    pub fn bound(self, cx: &mut BindContext<'_>) {
+        if self != Cache::DiscardReserved {
+            return;
+        }
+        let (node, uid) = (cx.node, cx.pod.uid());
+        cx.shared.plugins.update(|reserved: &mut Reserved| {
+            if let Some(pods) = reserved.0.get_mut(&node) {
+                pods.remove(&uid);
+            }
+        });
+    }
+
+    /// A report or a pod changed.
+    pub fn handle_event(self, cx: &mut HandlerContext<'_>, objects: &EventObjects) {
+        let Cache::OverReserve { .. } = self else { return };
+        let newest = objects.new.as_ref().or(objects.old.as_ref());
+        let (node, report, pod) = match newest {
+            Some(Object::Custom(report)) if report.kind == TOPOLOGIES && objects.new.is_some() => {
+                (report.metadata.name, Some(report.clone()), None)
+            }
+            Some(Object::Pod(pod)) if !pod.spec.node_name.is_empty() => {
+                let reports = cx.objects.custom_objects(TOPOLOGIES);
+                let node = pod.spec.node_name;
+                (node, reports.get(&key(node)).cloned(), Some((pod, objects.new.is_some())))
+            }
+            _ => return,
+        };
+        let Some(report) = report else { return };
+        let is_foreign = pod.is_some_and(|(pod, _)| self.is_foreign(pod, cx.profiles, &report));
+        let is_current = self.is_current(cx.objects, &report, node, pod);
+        cx.shared.plugins.update(|reports: &mut Reports| {
+            let known = reports.used.get(&node);
+            if is_foreign && known.is_some() {
+                reports.foreign.insert(node);
+            }
+            if known.is_none_or(|known| self.is_changed(known, &report)) || is_current {
+                reports.used.insert(node, report);
+                reports.reserved.remove(&node);
+                reports.foreign.remove(&node);
+            }
+        });
+    }
+
+    /// Whether the pod is one of another scheduler that counts.
+    fn is_foreign(self, pod: &Pod, profiles: &[Symbol], report: &CustomObject) -> bool {
+        let Cache::OverReserve { foreign, .. } = self else { return false };
+        let is_known = foreign == "None" || profiles.contains(&pod.spec.scheduler_name);
+        !is_known && (foreign != "OnlyExclusiveResources" || is_exclusive(pod, report))
+    }
+
+    /// Whether the settings of the topology manager changed.
+    fn is_changed(self, old: &CustomObject, new: &CustomObject) -> bool {
+        let manager = |report: &CustomObject| {
+            report.get::<NodeResourceTopology>().map(NodeResourceTopology::topology_manager)
+        };
+        matches!(self, Cache::OverReserve { attributes: true, .. }) && manager(old) != manager(new)
+    }
+
+    /// Whether the report has the pods that are on the node with the change of one of them.
+    fn is_current(
+        self,
+        objects: &Objects,
+        report: &CustomObject,
+        node: Symbol,
+        changed: Option<(&std::sync::Arc<Pod>, bool)>,
+    ) -> bool {
+        let Some((expected, exclusive_only)) = self.expected(report) else { return false };
+        let is_other = |pod: &&std::sync::Arc<Pod>| {
+            changed.is_none_or(|(changed, _)| changed.metadata.uid != pod.metadata.uid)
+        };
+        let exists = changed.into_iter().filter(|(_, exists)| *exists).map(|(pod, _)| pod);
+        let pods = objects.pods.values().filter(is_other).chain(exists);
+        let counted = pods.filter(|pod| {
+            pod.spec.node_name == node
+                && self.counts(pod)
+                && (!exclusive_only || is_exclusive(pod, report))
+        });
+        let names =
+            counted.map(|pod| NamespacedName::new(pod.metadata.namespace, pod.metadata.name));
+        fingerprint(names) == expected
+    }
+
+    /// Whether the pod counts in fingerprints.
+    fn counts(self, pod: &Pod) -> bool {
+        match self {
+            Cache::OverReserve { dedicated: true, .. } => pod.status.phase != PodPhase::Pending,
+            _ => pod.status.phase == PodPhase::Running,
+        }
+    }
+
+    /// The fingerprint in a report, and whether it counts only pods with exclusive resources.
+    fn expected(self, report: &CustomObject) -> Option<(String, bool)> {
+        let Cache::OverReserve { method, .. } = self else { return None };
+        let topology = report.get::<NodeResourceTopology>()?;
+        if let Some(expected) = topology.attribute("nodeTopologyPodsFingerprint") {
+            let reported = topology.attribute("nodeTopologyPodsFingerprintMethod");
+            let exclusive_only = method == "OnlyExclusiveResources"
+                || (method == "Autodetect" && reported == Some("with-exclusive-resources"));
+            return Some((expected.to_owned(), exclusive_only));
+        }
+        let annotation = report.metadata.annotations.get_str("topology.node.k8s.io/fingerprint")?;
+        Some((annotation.to_string(), false))
+    }
+}
+
+impl Reports {
+    fn known(&self, node: Symbol) -> Known {
+        if self.foreign.contains(&node) {
+            return Known::Stale("the node has pods of other schedulers that its report lacks");
+        }
+        let report = self.used.get(&node).and_then(|it| it.get::<NodeResourceTopology>());
+        let Some(mut topology) = report.map(topology) else { return Known::Nothing };
+        for reserved in self.reserved.get(&node).into_iter().flat_map(BTreeMap::values) {
+            topology.zones.iter_mut().for_each(|zone| reserve(zone, reserved));
+        }
+        Known::Topology(topology)
+    }
+}
+
+/// Takes from a zone what was reserved somewhere on the node.
+fn reserve(zone: &mut NumaZone, reserved: &ResourceList) {
+    for (name, amount) in reserved.iter() {
+        if let Some(free) = zone.free.get_mut(name) {
+            let taken = if *free < *amount { free.clone() } else { amount.clone() };
+            free.sub(&taken);
+        }
+    }
+}
+
+/// Whether a container gets resources for itself while the pod runs.
+fn is_exclusive(pod: &Pod, report: &CustomObject) -> bool {
+    let class = qos_class(pod);
+    let reported = report.get::<NodeResourceTopology>();
+    let has = |name: Symbol| {
+        let zones = reported.into_iter().flat_map(|report| &report.zones);
+        zones.flat_map(|zone| &zone.resources).any(|resource| resource.name == name)
+    };
+    let sidecars = pod.spec.init_containers.iter().filter(|container| is_sidecar(container));
+    let exclusive = |container: &Container| {
+        let requests = container.resources.requests.as_ref();
+        requests.into_iter().flat_map(|list| list.iter()).any(|(name, amount)| {
+            let value = amount.value();
+            match name.as_str() {
+                device if !is_native(device) => has(name),
+                _ if class != QosClass::Guaranteed => false,
+                "cpu" => value > 0 && value.wrapping_mul(1000) == amount.milli_value(),
+                "memory" => value > 0,
+                other => other.starts_with("hugepages-") && value > 0,
+            }
+        })
+    };
+    sidecars.chain(&pod.spec.containers).any(exclusive)
+}

@@ -1,0 +1,154 @@
+//! Configurations as the project's manifests have them.
+
+use kubestep_cluster::World;
+use kubestep_framework::config::{ConfigError, ExtensionPoint, FeatureGates, resolve};
+
+/// A profile in a document like those of the manifests.
+fn document(version: &str, profile: &str) -> String {
+    format!(
+        "apiVersion: kubescheduler.config.k8s.io/{version}\nkind: KubeSchedulerConfiguration\n\
+         leaderElection:\n  leaderElect: false\n\
+         clientConnection:\n  kubeconfig: \"REPLACE_ME_WITH_KUBE_CONFIG_PATH\"\n\
+         profiles:\n{profile}"
+    )
+}
+
+const COSCHEDULING: &str = r#"
+- schedulerName: default-scheduler
+  plugins:
+    multiPoint:
+      enabled:
+      - name: Coscheduling
+    queueSort:
+      enabled:
+      - name: Coscheduling
+      disabled:
+      - name: "*"
+  pluginConfig:
+  - name: Coscheduling
+    args:
+      permitWaitingTimeSeconds: 10
+"#;
+
+const CAPACITY: &str = r#"
+- schedulerName: default-scheduler
+  plugins:
+    multiPoint:
+      enabled:
+      - name: CapacityScheduling
+    postFilter:
+      enabled:
+      - name: CapacityScheduling
+      disabled:
+      - name: "*"
+"#;
+
+const ALLOCATABLE: &str = r#"
+- schedulerName: default-scheduler
+  plugins:
+    score:
+      enabled:
+      - name: NodeResourcesAllocatable
+      disabled:
+      - name: "*"
+  pluginConfig:
+  - name: NodeResourcesAllocatable
+    args:
+      mode: Least
+      resources:
+      - name: cpu
+        weight: 1000000
+      - name: memory
+        weight: 1
+"#;
+
+const POD_STATE: &str = r#"
+- schedulerName: default-scheduler
+  plugins:
+    score:
+      enabled:
+      - name: PodState
+"#;
+
+const QOS: &str = r#"
+- schedulerName: default-scheduler
+  plugins:
+    queueSort:
+      enabled:
+      - name: QOSSort
+      disabled:
+      - name: "*"
+"#;
+
+const TOPOLOGY: &str = r#"
+- schedulerName: topo-aware-scheduler
+  plugins:
+    multiPoint:
+      enabled:
+      - name: NodeResourceTopologyMatch
+    reserve:
+      disabled:
+      - name: NodeResourceTopologyMatch
+  pluginConfig:
+  - name: NodeResourceTopologyMatch
+    args:
+      scoringStrategy:
+        type: "LeastAllocated"
+"#;
+
+const TOLERATION: &str = r#"
+- schedulerName: default-scheduler
+  plugins:
+    postFilter:
+      enabled:
+      - name: PreemptionToleration
+      disabled:
+      - name: DefaultPreemption
+"#;
+
+/// The plugins at a point of the profile, or the error.
+fn plugins(text: &str, point: ExtensionPoint) -> Result<Vec<String>, ConfigError> {
+    let (registry, gates) = (crate::add_to(kubestep_plugins::registry()), FeatureGates::default());
+    let config = resolve(Some(text), &gates, &registry.descriptors())?;
+    World::new(&config, gates, &registry).unwrap();
+    let plugins = config.profiles[0].points[point.index()].iter();
+    Ok(plugins.map(|plugin| plugin.name.to_string()).collect())
+}
+
+#[test]
+fn the_configurations_of_the_manifests_load() {
+    use ExtensionPoint::{Filter, Permit, PostFilter, QueueSort, Reserve, Score};
+    for (profile, point, expected) in [
+        (COSCHEDULING, QueueSort, vec!["Coscheduling"]),
+        (COSCHEDULING, PostFilter, vec!["DynamicResources", "DefaultPreemption", "Coscheduling"]),
+        (COSCHEDULING, Permit, vec!["Coscheduling"]),
+        (CAPACITY, PostFilter, vec!["CapacityScheduling"]),
+        (CAPACITY, Reserve, vec!["VolumeBinding", "DynamicResources", "CapacityScheduling"]),
+        (ALLOCATABLE, Score, vec!["NodeResourcesAllocatable"]),
+        (QOS, QueueSort, vec!["QOSSort"]),
+        (TOPOLOGY, Reserve, vec!["VolumeBinding", "DynamicResources"]),
+        (TOLERATION, PostFilter, vec!["PreemptionToleration", "DynamicResources"]),
+    ] {
+        let got = plugins(&document("v1", profile), point).unwrap();
+        if point == PostFilter && profile == TOLERATION {
+            assert!(got.contains(&"PreemptionToleration".to_owned()), "{got:?}");
+            assert!(!got.contains(&"DefaultPreemption".to_owned()), "{got:?}");
+        } else {
+            assert_eq!(got, expected, "{profile}");
+        }
+    }
+    for (profile, point, plugin) in
+        [(POD_STATE, Score, "PodState"), (TOPOLOGY, Filter, "NodeResourceTopologyMatch")]
+    {
+        let got = plugins(&document("v1", profile), point).unwrap();
+        assert!(got.contains(&plugin.to_owned()), "{got:?}");
+    }
+}
+
+#[test]
+fn versions_that_kube_scheduler_dropped_are_refused() {
+    // Some manifests were never brought up to date.
+    for version in ["v1beta1", "v1beta3"] {
+        assert!(plugins(&document(version, QOS), ExtensionPoint::QueueSort).is_err());
+    }
+}

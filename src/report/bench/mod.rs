@@ -1,0 +1,127 @@
+//! The results of `kubestep bench`. One type, and one file per output format.
+
+pub mod json;
+pub mod junit;
+pub mod text;
+
+use kubestep_bench::measure::{Figures, ThresholdCheck};
+use kubestep_bench::run::Done;
+use kubestep_bench::suite::{Suite, TestCase, Workload};
+use kubestep_config::FeatureGates;
+
+/// The results of workloads.
+#[derive(Clone, Debug, Default)]
+pub struct BenchReport<'a> {
+    /// The workloads, in the order they were run.
+    pub workloads: Vec<Outcome<'a>>,
+    /// Whether each of them was run with two configurations.
+    pub compares: bool,
+}
+
+/// A workload of a suite.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen<'a> {
+    /// The file.
+    pub suite: &'a Suite,
+    /// The test case.
+    pub case: &'a TestCase,
+    /// The workload.
+    pub workload: &'a Workload,
+}
+
+/// A workload that was run.
+#[derive(Clone, Debug)]
+pub struct Outcome<'a> {
+    /// The workload.
+    pub chosen: Chosen<'a>,
+    /// The result with each configuration.
+    pub sides: Vec<Side>,
+}
+
+/// The result with one configuration.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// The file with the configuration; `None`: that of the workload.
+    pub config: Option<String>,
+    /// What was measured, or why the workload could not be run.
+    pub result: Result<Done, String>,
+    /// The version and the feature gates that decided, unless it could not be run.
+    pub gates: Option<FeatureGates>,
+    /// Notices, one sentence each.
+    pub notices: Vec<String>,
+    /// How long the workload took in real time, with making its objects, in seconds.
+    pub wall_seconds: f64,
+}
+
+impl Chosen<'_> {
+    /// `SchedulingBasic/5000Nodes`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.case.name, self.workload.name)
+    }
+
+    /// Its file.
+    pub fn file(&self) -> String {
+        self.suite.file.display().to_string()
+    }
+
+    /// Its labels, separated by commas.
+    pub fn labels(&self) -> String {
+        self.case.labels(self.workload).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Side {
+    /// The measurements.
+    pub fn measured(&self) -> &[Figures] {
+        self.result.as_ref().map(|done| done.measured.as_slice()).unwrap_or_default()
+    }
+
+    /// The thresholds that are not met.
+    pub fn missed(&self) -> impl Iterator<Item = &ThresholdCheck> {
+        let checks = self.measured().iter().filter_map(|figures| figures.threshold.as_ref());
+        checks.filter(|check| !check.is_met())
+    }
+}
+
+/// How a workload ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All thresholds are met.
+    Passed,
+    /// Some threshold is not met.
+    Missed,
+    /// It could not be run.
+    Broken,
+}
+
+impl Outcome<'_> {
+    /// How it ended, the worse of both configurations.
+    pub fn verdict(&self) -> Verdict {
+        if self.sides.iter().any(|side| side.result.is_err()) {
+            Verdict::Broken
+        } else if self.sides.iter().any(|side| side.missed().next().is_some()) {
+            Verdict::Missed
+        } else {
+            Verdict::Passed
+        }
+    }
+}
+
+impl BenchReport<'_> {
+    /// The numbers of workloads that passed, missed a threshold, and could not be run.
+    pub fn counts(&self) -> [usize; 3] {
+        let count = |verdict| self.workloads.iter().filter(|it| it.verdict() == verdict).count();
+        [Verdict::Passed, Verdict::Missed, Verdict::Broken].map(count)
+    }
+}
+
+/// `expected SchedulingThroughput Average above 270, measured 123`.
+pub fn missed_words(check: &ThresholdCheck) -> String {
+    let side = if check.selector.expect_lower { "below" } else { "above" };
+    let measured = match check.value {
+        Some(value) => format!("measured {}", text::number(value)),
+        None => "not measured".to_owned(),
+    };
+    let (name, bucket) = (&check.selector.name, &check.selector.data_bucket);
+    format!("expected {name} {bucket} {side} {}, {measured}", text::number(check.limit))
+}

@@ -1,0 +1,38 @@
+//! The nodes of the model, in the cache's order and by name.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::NodeInfo;
+
+/// Nodes with their pods, in the cache's order.
+#[derive(Clone, Debug, Default)]
+pub struct Nodes {
+    list: Vec<Arc<NodeInfo>>,
+    places: HashMap<Symbol, usize>,
+}
+
+impl Nodes {
+    /// The node of that name. Views ask for the labels of each of thousands of rows.
+    pub fn named(&self, name: Symbol) -> Option<&Arc<NodeInfo>> {
+        self.list.get(*self.places.get(&name)?)
+    }
+}
+
+impl Deref for Nodes {
+    type Target = [Arc<NodeInfo>];
+
+    fn deref(&self) -> &[Arc<NodeInfo>] {
+        &self.list
+    }
+}
+
+impl FromIterator<Arc<NodeInfo>> for Nodes {
+    fn from_iter<I: IntoIterator<Item = Arc<NodeInfo>>>(nodes: I) -> Nodes {
+        let list: Vec<Arc<NodeInfo>> = nodes.into_iter().collect();
+        let places = list.iter().enumerate().map(|(at, node)| (node.name, at)).collect();
+        Nodes { list, places }
+    }
+}
