@@ -29,7 +29,7 @@ impl Margin {
 
     /// That of one feasible node over another in a cycle, by their positions in `feasible`.
     pub fn in_cycle(record: &CycleRecord, first: usize, second: usize) -> Option<Margin> {
-        let total = |at: usize| record.score.totals.get(at).copied();
+        let total = |at: usize| record.score.totals.get(at);
         let scores = record.score.plugins.iter().map(|column| {
             let weighted =
                 |at: usize| column.normalized.get(at).unwrap_or_default() * column.weight;

@@ -10,7 +10,7 @@ pub type Weights = Vec<(Symbol, i64)>;
 
 /// The totals of a cycle under other weights, by position among its feasible nodes.
 pub fn totals(record: &CycleRecord, weights: &[(Symbol, i64)]) -> Vec<i64> {
-    let mut totals = record.score.totals.clone();
+    let mut totals: Vec<i64> = record.score.totals.iter().collect();
     for column in &record.score.plugins {
         let Some(weight) = weight_of(weights, column.plugin) else { continue };
         for (at, total) in totals.iter_mut().enumerate() {
@@ -42,6 +42,7 @@ mod tests {
     use crate::Session;
     use crate::edit::Edit;
     use crate::edit::tests::{NODES, bound, container, world};
+    use kubestep_framework::record::scores::Scores;
 
     #[test]
     fn the_preview_is_what_a_cycle_with_that_weight_gives() {
@@ -58,10 +59,10 @@ mod tests {
             session.run_cycle();
             let run = session.record().unwrap();
             let shown = totals(&record, &[(plugin.into(), weight)]);
-            assert_eq!(shown, run.score.totals, "{plugin}");
+            assert_eq!(Scores::from(shown.clone()), run.score.totals, "{plugin}");
             let winner = winner(&record, &shown).map(|at| record.nodes.name(record.feasible[at]));
             assert_eq!(winner, run.node, "{plugin}");
         }
-        assert_eq!(totals(&record, &[]), record.score.totals);
+        assert_eq!(Scores::from(totals(&record, &[])), record.score.totals);
     }
 }

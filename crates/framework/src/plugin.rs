@@ -271,6 +271,17 @@ impl From<Status> for PermitAnswer {
     }
 }
 
+/// What the normalized score of a node depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Normalizing {
+    /// It is the raw score.
+    Nothing,
+    /// The raw score of the node and the highest one of all.
+    Highest,
+    /// More than that.
+    All,
+}
+
 /// A scheduler plugin.
 pub trait Plugin: Send + Sync {
     /// The name, as configurations spell it.
@@ -403,6 +414,12 @@ pub trait Plugin: Send + Sync {
         None
     }
 
+    /// Whether nothing of the pod concerns the plugin, as its PreFilter found: Filter passes every
+    /// node, and every node scores 0, also after normalizing.
+    fn is_idle(&self, _state: &CycleState) -> bool {
+        false
+    }
+
     /// PostFilter: what could make the pod schedulable when no node is feasible.
     fn post_filter(
         &self,
@@ -462,6 +479,12 @@ pub trait Plugin: Send + Sync {
         _scores: &mut [i64],
     ) -> Status {
         Status::SUCCESS
+    }
+
+    /// What [`Plugin::normalize`] looks at. If that is little, the normalized scores of pods with the
+    /// same [`Plugin::score_key`] are kept, and computed again only for nodes that changed.
+    fn normalizing(&self) -> Normalizing {
+        Normalizing::All
     }
 
     /// Reserve: reserves what the pod needs on the chosen node.

@@ -196,7 +196,7 @@ fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
         return (Verdict::Different, reason);
     }
     let at = ours.feasible.iter().position(|feasible| feasible == slot);
-    let total = |at: usize| ours.score.totals.get(at).copied();
+    let total = |at: usize| ours.score.totals.get(at);
     let best = ours.score.totals.iter().max();
     match (at.and_then(total), best) {
         (Some(total), Some(best)) if passed_over(ours) => (

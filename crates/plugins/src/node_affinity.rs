@@ -27,7 +27,9 @@ use kubestep_framework::events::{
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::opaque::ScoreBasis;
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{
+    CycleContext, Normalizing, Plugin, PreFilterAnswer, QueueContext,
+};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -268,6 +270,10 @@ impl Plugin for NodeAffinity {
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
         keys::node_affinity(pod)
+    }
+
+    fn normalizing(&self) -> Normalizing {
+        Normalizing::Highest
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

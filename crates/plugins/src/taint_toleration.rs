@@ -21,7 +21,7 @@ use kubestep_framework::events::{
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::opaque::ScoreBasis;
-use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Normalizing, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -142,6 +142,10 @@ impl Plugin for TaintToleration {
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
         keys::tolerations(pod)
+    }
+
+    fn normalizing(&self) -> Normalizing {
+        Normalizing::Highest
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

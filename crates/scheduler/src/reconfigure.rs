@@ -47,7 +47,7 @@ impl Scheduler {
         self.profiles = profiles;
         self.start_event_handlers(&handlers, now);
         self.algorithm.batches.clear();
-        self.algorithm.answers.cache.clear();
+        self.algorithm.answers.clear();
         let cx = self.cluster.queue_context(now);
         let settings = queue_settings(config, &features);
         self.queue.reconfigure(&cx, settings, &self.profiles.frameworks);

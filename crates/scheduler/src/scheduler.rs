@@ -162,7 +162,7 @@ impl Scheduler {
     /// Forgets the answers of plugins that are kept from cycle to cycle. Only the duration of
     /// the next cycle depends on them; tests prove it with this function.
     pub fn forget_kept_answers(&mut self) {
-        self.algorithm.answers.cache.clear();
+        self.algorithm.answers.clear();
     }
 
     /// Handles what is due at `now`: completed backoffs, pods that were unschedulable for five

@@ -194,7 +194,7 @@ fn names(cycle: &CycleRecord, nodes: &[NodeId]) -> String {
 /// The weighted scores of the best nodes, with a bar of their sum.
 fn scores(cycle: &CycleRecord) -> Markup {
     let columns: Vec<_> = cycle.score.columns().collect();
-    let mut ranking: Vec<(usize, i64)> = cycle.score.totals.iter().copied().enumerate().collect();
+    let mut ranking: Vec<(usize, i64)> = cycle.score.totals.iter().enumerate().collect();
     ranking.sort_by_key(|(at, total)| (std::cmp::Reverse(*total), *at));
     let best = ranking.first().map_or(1, |(_, total)| (*total).max(1));
     let name = |at: usize| cycle.feasible.get(at).map(|node| cycle.nodes.name(*node));

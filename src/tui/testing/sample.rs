@@ -130,7 +130,7 @@ fn scheduled() -> CycleRecord {
                 score("TaintToleration", 3, [0, 0, 1], [100, 100, 0]),
                 score("NodeResourcesFit", 1, [62, 62, 91], [62, 62, 91]),
             ],
-            totals: vec![362, 362, 91],
+            totals: vec![362, 362, 91].into(),
             ..ScoreRecord::default()
         },
         reserve: vec![said("VolumeBinding", Status::SUCCESS)],

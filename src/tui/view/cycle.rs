@@ -322,7 +322,7 @@ fn push_score(rows: &mut Vec<Row>, cycle: &CycleRecord) {
 }
 
 fn score_words(cycle: &CycleRecord) -> String {
-    let best = cycle.score.totals.iter().max().copied().unwrap_or_default();
+    let best = cycle.score.totals.iter().max().unwrap_or_default();
     let node = cycle.node.map(|n| format!(", {n} was chosen")).unwrap_or_default();
     let tie = match cycle.tie.len() {
         0 | 1 => String::new(),

@@ -122,7 +122,7 @@ impl<'a> ScoresView<'a> {
 
     /// The total that is recorded, where that is another.
     fn real_total(&self, row: usize) -> Option<i64> {
-        let total = *self.cycle?.score.totals.get(*self.order.get(row)?)?;
+        let total = self.cycle?.score.totals.get(*self.order.get(row)?)?;
         (total != self.total(row)).then_some(total)
     }
 

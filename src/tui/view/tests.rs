@@ -344,7 +344,7 @@ fn extenders_that_score_have_a_column_and_are_in_the_sum() {
         let scores = vec![Some(9), Some(1), None];
         let extender = "extender http://e".into();
         record.score.extenders = vec![ExtenderColumn { extender, weight: 5, scores }];
-        record.score.totals = vec![812, 412, 91];
+        record.score.totals = vec![812, 412, 91].into();
         record.tie = Vec::new();
     };
     let text = screen(&mut with_cycle(extended).keys("4llllllll"));

@@ -433,7 +433,7 @@ impl<'a> InCycle<'a> {
         let Some(first) = record.score.plugins.first() else { return };
         let of = frame(ExtensionPoint::Score, Some(first.plugin));
         let total = |at| {
-            let total = record.score.totals.get(at).copied().unwrap_or_default();
+            let total = record.score.totals.get(at).unwrap_or_default();
             NodeScore { total, ..NodeScore::default() }
         };
         self.visit_scored(of, &total, found);
@@ -485,6 +485,6 @@ fn score_at(record: &CycleRecord, column: &ScoreColumn, at: usize) -> NodeScore 
         raw: column.raw.get(at).unwrap_or_default(),
         score: column.normalized.get(at).unwrap_or_default(),
         weighted: column.weighted(at).unwrap_or_default(),
-        total: record.score.totals.get(at).copied().unwrap_or_default(),
+        total: record.score.totals.get(at).unwrap_or_default(),
     }
 }

@@ -255,7 +255,7 @@ fn facts_of_nodes<'a>(
                 raw: column.raw.get(at).unwrap(),
                 score: column.normalized.get(at).unwrap(),
                 weighted: column.weighted(at).unwrap(),
-                total: record.score.totals[at],
+                total: record.score.totals.get(at).unwrap(),
             };
             let facts = Facts { score: Some(score), node: node(*id), ..Facts::of_cycle(record) };
             all.push((Position::new(ExtensionPoint::Score, Some(column.plugin), Some(*id)), facts));

@@ -99,7 +99,7 @@ fn node(
     records: Pair<&CycleRecord>,
     at: Pair<Option<usize>>,
 ) -> Option<ScoreDifference> {
-    let total = |record: &CycleRecord, at: Option<usize>| record.score.totals.get(at?).copied();
+    let total = |record: &CycleRecord, at: Option<usize>| record.score.totals.get(at?);
     let total = Pair { a: total(records.a, at.a), b: total(records.b, at.b) };
     let mut plugins: Vec<Symbol> = Vec::new();
     for column in records.a.score.columns().chain(records.b.score.columns()) {

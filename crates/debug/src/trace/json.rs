@@ -67,7 +67,7 @@ pub fn summary(record: &CycleRecord) -> Value {
         ("node", record.node.map(|node| node.as_str().into())),
         ("message", Some(record.message.as_str()).filter(|text| !text.is_empty()).map(Value::from)),
         ("nominatedNode", record.nominated_node.map(|node| node.as_str().into())),
-        ("total", total.map(|total| Value::from(*total))),
+        ("total", total.map(Value::from)),
         ("tieBreak", record.other_tie_break().map(|how| how.to_string().into())),
         ("interventions", interventions(record)),
         ("certainty", record.certainty().map(|it| certainty::value(&it))),

@@ -10,8 +10,12 @@ use std::mem::{size_of, size_of_val, take};
 use hashbrown::HashMap;
 
 use kubestep_framework::node::NodeId;
+use kubestep_framework::record::column::Column;
 use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{Candidate, CycleRecord, LeftOut, ScoreColumn, VerdictId};
+
+/// Bytes of a chunk in the list of chunks.
+const CHUNK_ENTRY: usize = 16;
 
 /// The record without its matrices. Plugins stay, with empty columns.
 pub fn thin(record: &CycleRecord) -> CycleRecord {
@@ -57,8 +61,8 @@ pub fn fill(record: &CycleRecord, whole: &CycleRecord) -> CycleRecord {
 /// How much memory the matrices of several records take together: what they share counts once.
 #[derive(Clone, Default, Debug)]
 pub struct Weights {
-    /// How many columns hold each chunk, by its address.
-    chunks: HashMap<usize, u32>,
+    /// How many holders each list and each chunk has, by its address.
+    holders: HashMap<usize, u32>,
     bytes: usize,
 }
 
@@ -71,43 +75,97 @@ impl Weights {
     /// Counts a record in.
     pub fn add(&mut self, record: &CycleRecord) {
         self.bytes += own_bytes(record);
-        for (chunk, bytes) in chunks(record) {
-            let held = self.chunks.entry(chunk).or_default();
-            *held += 1;
-            self.bytes += if *held == 1 { bytes } else { 0 };
+        lists(record).for_each(|list| self.hold(list));
+        for column in columns(record) {
+            let list = column.address();
+            self.hold((list, 0));
+            if self.holders.get(&list) == Some(&1) {
+                column.chunks().into_iter().for_each(|chunk| self.hold(chunk));
+            }
         }
     }
 
     /// Counts a record out that was added.
     pub fn remove(&mut self, record: &CycleRecord) {
         self.bytes -= own_bytes(record).min(self.bytes);
-        for (chunk, bytes) in chunks(record) {
-            let Some(held) = self.chunks.get_mut(&chunk) else { continue };
-            *held -= 1;
-            if *held == 0 {
-                self.chunks.remove(&chunk);
-                self.bytes -= bytes.min(self.bytes);
+        lists(record).for_each(|list| self.release(list));
+        for column in columns(record) {
+            let list = column.address();
+            self.release((list, 0));
+            if !self.holders.contains_key(&list) {
+                column.chunks().into_iter().for_each(|chunk| self.release(chunk));
             }
+        }
+    }
+
+    fn hold(&mut self, (address, bytes): (usize, usize)) {
+        let holders = self.holders.entry(address).or_default();
+        *holders += 1;
+        self.bytes += if *holders == 1 { bytes } else { 0 };
+    }
+
+    fn release(&mut self, (address, bytes): (usize, usize)) {
+        let Some(holders) = self.holders.get_mut(&address) else { return };
+        *holders -= 1;
+        if *holders == 0 {
+            self.holders.remove(&address);
+            self.bytes -= bytes.min(self.bytes);
         }
     }
 }
 
-/// Address and bytes of what records share: the chunks of the filter columns, lists of nodes.
-fn chunks(record: &CycleRecord) -> impl Iterator<Item = (usize, usize)> + '_ {
-    let columns = record.filter.plugins.iter().map(|column| &column.verdicts);
-    let columns = columns.chain([&record.filter.verdicts]);
-    let bytes = |(at, len): (usize, usize)| (at, len * size_of::<VerdictId>());
-    let columns = columns.flat_map(|column| column.chunks()).map(bytes);
+/// A column that records share: verdicts or scores.
+#[derive(Clone, Copy)]
+enum Shared<'a> {
+    Verdicts(&'a Column<VerdictId>),
+    Scores(&'a Column<i64>),
+}
+
+impl<'a> Shared<'a> {
+    /// The address of the list of chunks, which is the same in records where nothing changed.
+    fn address(self) -> usize {
+        match self {
+            Shared::Verdicts(column) => column.address(),
+            Shared::Scores(column) => column.address(),
+        }
+    }
+
+    /// Address and bytes of each chunk, with its entry in the list of chunks.
+    fn chunks(self) -> Vec<(usize, usize)> {
+        let bytes = |size| move |(at, len)| (at, len * size + CHUNK_ENTRY);
+        match self {
+            Shared::Verdicts(column) => {
+                column.chunks().map(bytes(size_of::<VerdictId>())).collect()
+            }
+            Shared::Scores(column) => column.chunks().map(bytes(size_of::<i64>())).collect(),
+        }
+    }
+}
+
+/// The columns of filters and scores.
+fn columns(record: &CycleRecord) -> impl Iterator<Item = Shared<'_>> {
+    let filters = record.filter.plugins.iter().map(|column| &column.verdicts);
+    let filters = filters.chain([&record.filter.verdicts]).map(Shared::Verdicts);
+    let scores = record.score.plugins.iter().flat_map(|column| [&column.raw, &column.normalized]);
+    let scores = scores.chain([&record.score.totals]).filter_map(|scores| match scores {
+        Scores::OfNodes { column, .. } => Some(Shared::Scores(column)),
+        _ => None,
+    });
+    filters.chain(scores)
+}
+
+/// Address and bytes of the lists of nodes.
+fn lists(record: &CycleRecord) -> impl Iterator<Item = (usize, usize)> + '_ {
     let lists = [&record.filter.evaluated, &record.feasible].into_iter();
     let lists = lists.map(|list| (list.as_ptr().addr(), size_of_val(&list[..])));
-    columns.chain(lists.filter(|(_, bytes)| *bytes > 0))
+    lists.filter(|(_, bytes)| *bytes > 0)
 }
 
 /// Bytes of the lists that no other record shares.
 fn own_bytes(record: &CycleRecord) -> usize {
     let nodes = record.tie.capacity() * size_of::<NodeId>();
     let scores = |scores: &Scores| match scores {
-        Scores::Same { .. } | Scores::Unknown { .. } => 0,
+        Scores::Same { .. } | Scores::OfNodes { .. } | Scores::Unknown { .. } => 0,
         Scores::Small(scores) => size_of_val(&scores[..]),
         Scores::Any(scores) => size_of_val(&scores[..]),
     };
@@ -118,7 +176,7 @@ fn own_bytes(record: &CycleRecord) -> usize {
     };
     let columns: usize = score.plugins.iter().map(column).sum();
     let extenders = score.extenders.iter().map(|column| size_of_val(&column.scores[..]));
-    let totals = size_of_val(&score.totals[..]) + extenders.sum::<usize>();
+    let totals = scores(&score.totals) + extenders.sum::<usize>();
     let victims = |candidate: &Candidate| size_of_val(&candidate.victims[..]);
     let candidates: usize = record.candidates.iter().map(victims).sum();
     let extender = size_of_val(&record.filter.extender[..]);

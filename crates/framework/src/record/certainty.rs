@@ -263,7 +263,7 @@ impl<'a> Case<'a> {
         let record = self.record;
         let scorers: Vec<(Symbol, i64)> =
             self.opaque.at(&[Score]).map(|plugin| (plugin.name, plugin.weight)).collect();
-        let totals = record.score.totals.as_slice();
+        let totals = record.score.totals.values();
         if scorers.is_empty() || totals.len() < 2 {
             return None;
         }

@@ -10,16 +10,47 @@ use crate::node::NodeId;
 /// Values per chunk.
 const CHUNK: usize = 256;
 
-/// One value per node slot.
+/// One value per node slot. Copies share the list of chunks until one of them is changed.
 #[derive(Clone, Debug)]
 pub struct Column<T> {
-    chunks: Vec<Arc<[T]>>,
+    chunks: Arc<Vec<Arc<[T]>>>,
     len: usize,
+    range: Option<Arc<Range<T>>>,
+}
+
+/// The nodes whose values count, as a range of the node order that may wrap around. It lets
+/// searches that stop early share the values of all nodes.
+#[derive(Clone, Debug)]
+pub struct Range<T> {
+    /// By slot: the position in the node order; `u32::MAX` where the slot holds no node.
+    pub ranks: Arc<Vec<u32>>,
+    /// Number of nodes in the order.
+    pub nodes: usize,
+    /// Where the range starts in the node order.
+    pub start: usize,
+    /// Number of nodes in the range.
+    pub len: usize,
+    /// The value of nodes outside of the range.
+    pub outside: T,
+    /// The value of slots without a node.
+    pub free: T,
+}
+
+impl<T: Copy> Range<T> {
+    /// The value of a slot that is not in the range.
+    fn value_outside(&self, node: NodeId) -> Option<T> {
+        let rank = self.ranks.get(node.index()).map_or(usize::MAX, |rank| *rank as usize);
+        if rank >= self.nodes {
+            return Some(self.free);
+        }
+        let distance = if rank < self.start { rank + self.nodes } else { rank } - self.start;
+        (distance >= self.len).then_some(self.outside)
+    }
 }
 
 impl<T> Default for Column<T> {
     fn default() -> Column<T> {
-        Column { chunks: Vec::new(), len: 0 }
+        Column { chunks: Arc::default(), len: 0, range: None }
     }
 }
 
@@ -27,13 +58,18 @@ impl<T: Copy + PartialEq> Column<T> {
     /// A column of `len` slots, all holding `value`.
     pub fn filled(value: T, len: usize) -> Column<T> {
         let chunk = Arc::from([value; CHUNK]);
-        Column { chunks: vec![chunk; len.div_ceil(CHUNK)], len }
+        Column { chunks: Arc::new(vec![chunk; len.div_ceil(CHUNK)]), len, range: None }
     }
 
     /// A column of the given values, by slot.
     pub fn from_values(values: &[T]) -> Column<T> {
         let chunks = values.chunks(CHUNK).map(Arc::from).collect();
-        Column { chunks, len: values.len() }
+        Column { chunks: Arc::new(chunks), len: values.len(), range: None }
+    }
+
+    /// The same values, of which only those in a range count.
+    pub fn within(&self, range: Range<T>) -> Column<T> {
+        Column { range: Some(Arc::new(range)), ..self.clone() }
     }
 
     /// A column of the given values that shares the equal chunks of `other`.
@@ -43,7 +79,11 @@ impl<T: Copy + PartialEq> Column<T> {
             Some(shared) if **shared == *chunk => shared.clone(),
             _ => Arc::from(chunk),
         };
-        Column { chunks: values.chunks(CHUNK).map(chunk).collect(), len: values.len() }
+        let chunks: Vec<Arc<[T]>> = values.chunks(CHUNK).map(chunk).collect();
+        let pairs = || chunks.iter().zip(other.chunks.iter());
+        let is_same = chunks.len() == other.chunks.len() && pairs().all(|(a, b)| Arc::ptr_eq(a, b));
+        let chunks = if is_same { other.chunks.clone() } else { Arc::new(chunks) };
+        Column { chunks, len: values.len(), range: None }
     }
 
     /// Number of slots.
@@ -58,6 +98,10 @@ impl<T: Copy + PartialEq> Column<T> {
 
     /// The value of a slot; `None` beyond the end.
     pub fn get(&self, node: NodeId) -> Option<T> {
+        let outside = self.range.as_ref().and_then(|range| range.value_outside(node));
+        if outside.is_some() {
+            return outside.filter(|_| node.index() < self.len);
+        }
         // The last chunk may be longer than the rest of the column; it has no values there.
         let chunk = self.chunks.get(node.index() / CHUNK).filter(|_| node.index() < self.len)?;
         chunk.get(node.index() % CHUNK).copied()
@@ -76,10 +120,24 @@ impl<T: Copy + PartialEq> Column<T> {
     /// Sets the value of a slot. If another column shares the chunk, it is copied first, unless the
     /// value is the same.
     pub fn set(&mut self, node: NodeId, value: T) {
-        let Some(chunk) = self.chunks.get_mut(node.index() / CHUNK) else { return };
         let at = node.index() % CHUNK;
-        if chunk.get(at).is_some_and(|present| *present != value) {
+        let present = self.chunks.get(node.index() / CHUNK).and_then(|chunk| chunk.get(at));
+        if present.is_some_and(|present| *present != value) {
+            let chunk = &mut Arc::make_mut(&mut self.chunks)[node.index() / CHUNK];
             Arc::make_mut(chunk)[at] = value;
+        }
+    }
+
+    /// Adds the slots whose values differ from those of `other`, which has as many.
+    pub fn differences(&self, other: &Column<T>, slots: &mut Vec<NodeId>) {
+        if Arc::ptr_eq(&self.chunks, &other.chunks) {
+            return;
+        }
+        let pairs = self.runs().zip(other.runs()).enumerate();
+        for (index, (own, theirs)) in pairs.filter(|(_, (a, b))| a.as_ptr() != b.as_ptr()) {
+            let values = own.iter().zip(theirs).enumerate();
+            let differing = values.filter(|(_, (a, b))| a != b);
+            slots.extend(differing.map(|(at, _)| NodeId((index * CHUNK + at) as u32)));
         }
     }
 
@@ -88,7 +146,8 @@ impl<T: Copy + PartialEq> Column<T> {
         if len <= self.len {
             return;
         }
-        if let Some(last) = self.chunks.last_mut()
+        let chunks = Arc::make_mut(&mut self.chunks);
+        if let Some(last) = chunks.last_mut()
             && last.len() < CHUNK
         {
             let mut longer = [value; CHUNK];
@@ -96,8 +155,13 @@ impl<T: Copy + PartialEq> Column<T> {
             *last = Arc::from(longer);
         }
         let chunk = Arc::from([value; CHUNK]);
-        self.chunks.resize(len.div_ceil(CHUNK), chunk);
+        chunks.resize(len.div_ceil(CHUNK), chunk);
         self.len = len;
+    }
+
+    /// The address of the list of chunks, which columns with the same values mostly share.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.chunks).addr()
     }
 
     /// Address and length of each chunk, to check what columns share.
@@ -105,10 +169,10 @@ impl<T: Copy + PartialEq> Column<T> {
         self.chunks.iter().map(|chunk| (chunk.as_ptr().addr(), chunk.len()))
     }
 
-    /// The values in slot order, in contiguous runs.
+    /// The values in slot order, in contiguous runs, whether or not they are in a range.
     pub fn runs(&self) -> impl Iterator<Item = &[T]> {
         let starts = (0..self.len).step_by(CHUNK);
-        starts.zip(&self.chunks).map(|(start, chunk)| {
+        starts.zip(self.chunks.iter()).map(|(start, chunk)| {
             let end = chunk.len().min(self.len - start);
             &chunk[..end]
         })
@@ -116,14 +180,21 @@ impl<T: Copy + PartialEq> Column<T> {
 
     /// The values in slot order.
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        self.chunks.iter().flat_map(|chunk| chunk.iter().copied()).take(self.len)
+        let slots = (0..self.len).map(|slot| NodeId(slot as u32));
+        self.runs().flatten().zip(slots).map(|(value, slot)| {
+            let outside = self.range.as_ref().and_then(|range| range.value_outside(slot));
+            outside.unwrap_or(*value)
+        })
     }
 }
 
 impl<T: Copy + PartialEq> PartialEq for Column<T> {
     fn eq(&self, other: &Column<T>) -> bool {
-        let same = |(a, b): (&Arc<[T]>, &Arc<[T]>)| Arc::ptr_eq(a, b) || a == b;
-        self.len == other.len && self.chunks.iter().zip(&other.chunks).all(same)
+        if self.range.is_some() || other.range.is_some() {
+            return self.len == other.len && self.iter().eq(other.iter());
+        }
+        let same = |(a, b): (&[T], &[T])| a.as_ptr() == b.as_ptr() || a == b;
+        self.len == other.len && self.runs().zip(other.runs()).all(same)
     }
 }
 
@@ -158,9 +229,46 @@ mod tests {
         values.push(9);
         let second = Column::like(&first, &values);
         assert_eq!(second, Column::from_values(&values));
-        let shared = first.chunks.iter().zip(&second.chunks).map(|(a, b)| Arc::ptr_eq(a, b));
+        let shared = first.chunks.iter().zip(second.chunks.iter()).map(|(a, b)| Arc::ptr_eq(a, b));
         assert_eq!(shared.collect::<Vec<_>>(), [true, false, false]);
         assert_eq!(Column::like(&second, &[]), Column::from_values(&[]));
+    }
+
+    #[test]
+    fn only_the_values_of_a_range_count() {
+        // Slot 2 holds no node; the node order is 3, 0, 4, 1.
+        let ranks = Arc::new(vec![1, 3, u32::MAX, 0, 2]);
+        let column = Column::from_values(&[10, 11, 12, 13, 14]);
+        let within = |start, len| {
+            let range = Range { ranks: ranks.clone(), nodes: 4, start, len, outside: 0, free: 1 };
+            let column = column.within(range);
+            let values: Vec<_> = column.iter().collect();
+            let one_by_one = (0..6).map(|slot| column.get(NodeId(slot)));
+            assert_eq!(
+                one_by_one.collect::<Vec<_>>()[..5],
+                values.iter().copied().map(Some).collect::<Vec<_>>()
+            );
+            assert_eq!(column.get(NodeId(5)), None);
+            assert_eq!(column, Column::from_values(&values));
+            values
+        };
+        assert_eq!(within(0, 4), [10, 11, 1, 13, 14]);
+        assert_eq!(within(1, 2), [10, 0, 1, 0, 14]);
+        assert_eq!(within(3, 2), [0, 11, 1, 13, 0]);
+        assert_eq!(within(2, 0), [0, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn differences_are_found_in_the_chunks_that_are_not_shared() {
+        let first = Column::filled(0_u32, 1000);
+        let mut second = first.clone();
+        let slots = [NodeId(3), NodeId(300), NodeId(999)];
+        slots.iter().for_each(|slot| second.set(*slot, 7));
+        let mut found = Vec::new();
+        second.differences(&first, &mut found);
+        assert_eq!(found, slots);
+        first.differences(&first.clone(), &mut found);
+        assert_eq!(found.len(), 3);
     }
 
     #[test]

@@ -234,7 +234,7 @@ pub struct ScoreRecord {
     /// The opaque plugins that score, with unknown scores.
     pub opaque: Vec<ScoreColumn>,
     /// Total scores, without those of opaque plugins.
-    pub totals: Vec<i64>,
+    pub totals: Scores,
 }
 
 impl ScoreRecord {
@@ -254,9 +254,10 @@ impl ScoreRecord {
 
     /// Positions of the nodes with the highest total.
     pub fn tied_best(&self) -> Vec<usize> {
-        let Some(best) = self.totals.iter().copied().max() else { return Vec::new() };
-        let places = self.totals.iter().enumerate();
-        places.filter(|(_, total)| **total == best).map(|(at, _)| at).collect()
+        let totals = self.totals.values();
+        let Some(best) = totals.iter().max() else { return Vec::new() };
+        let places = totals.iter().enumerate();
+        places.filter(|(_, total)| *total == best).map(|(at, _)| at).collect()
     }
 }
 

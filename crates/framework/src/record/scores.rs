@@ -1,6 +1,10 @@
 //! Compact lists of scores: most columns hold one value throughout, or small numbers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use crate::node::NodeId;
+use crate::record::column::Column;
 
 /// The maximum score of a node after normalizing.
 pub const MAX_NODE_SCORE: i64 = 100;
@@ -10,7 +14,7 @@ pub const MAX_NODE_SCORE: i64 = 100;
 pub const EXTENDER_SCORE_SCALE: i64 = MAX_NODE_SCORE / 10;
 
 /// An immutable list of scores. Copies share it.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub enum Scores {
     /// All scores are equal.
     Same {
@@ -23,11 +27,25 @@ pub enum Scores {
     Small(Arc<[u8]>),
     /// Any scores.
     Any(Arc<[i64]>),
+    /// The scores of these nodes, in a column that similar cycles share.
+    OfNodes {
+        /// The scores by slot.
+        column: Column<i64>,
+        /// The nodes, in the order of the list.
+        nodes: Arc<[NodeId]>,
+    },
     /// The scores of an opaque plugin.
     Unknown {
         /// Number of scores.
         len: usize,
     },
+}
+
+/// Lists with the same scores are equal, whatever their form.
+impl PartialEq for Scores {
+    fn eq(&self, other: &Scores) -> bool {
+        self.is_shared_with(other) || (self.len() == other.len() && self.iter().eq(other.iter()))
+    }
 }
 
 impl Default for Scores {
@@ -65,6 +83,7 @@ impl Scores {
             Scores::Same { len, .. } | Scores::Unknown { len } => *len,
             Scores::Small(scores) => scores.len(),
             Scores::Any(scores) => scores.len(),
+            Scores::OfNodes { nodes, .. } => nodes.len(),
         }
     }
 
@@ -73,6 +92,10 @@ impl Scores {
         match (self, other) {
             (Scores::Small(one), Scores::Small(other)) => Arc::ptr_eq(one, other),
             (Scores::Any(one), Scores::Any(other)) => Arc::ptr_eq(one, other),
+            (
+                Scores::OfNodes { column, nodes },
+                Scores::OfNodes { column: other, nodes: other_nodes },
+            ) => column.address() == other.address() && Arc::ptr_eq(nodes, other_nodes),
             _ => false,
         }
     }
@@ -94,6 +117,16 @@ impl Scores {
             Scores::Small(scores) => scores.get(at).copied().map(i64::from),
             Scores::Any(scores) => scores.get(at).copied(),
             Scores::Unknown { .. } => None,
+            Scores::OfNodes { column, nodes } => column.get(*nodes.get(at)?),
+        }
+    }
+
+    /// All scores in order, as a slice.
+    pub fn values(&self) -> Cow<'_, [i64]> {
+        match self {
+            Scores::Any(scores) => Cow::Borrowed(scores),
+            Scores::OfNodes { column, nodes } => column.gather(nodes, 0).into(),
+            _ => self.iter().collect::<Vec<_>>().into(),
         }
     }
 
@@ -114,6 +147,17 @@ mod tests {
             assert_eq!(kept.iter().collect::<Vec<_>>(), scores);
             assert_eq!((kept.len(), kept.get(scores.len())), (scores.len(), None));
         }
+    }
+
+    #[test]
+    fn scores_of_nodes_are_read_from_the_column() {
+        let column = Column::from_values(&[5, 6, 7, 8]);
+        let nodes: Arc<[NodeId]> = [NodeId(3), NodeId(0)].into();
+        let scores = Scores::OfNodes { column: column.clone(), nodes: nodes.clone() };
+        assert_eq!((scores.len(), scores.get(0), scores.get(2)), (2, Some(8), None));
+        assert_eq!(scores, Scores::from(vec![8, 5]));
+        assert_ne!(scores, Scores::from(vec![8, 6]));
+        assert!(scores.is_shared_with(&Scores::OfNodes { column, nodes }));
     }
 
     #[test]

@@ -13,6 +13,22 @@ use crate::runtime::{Framework, wrap};
 use crate::status::{Code, Status};
 use kubestep_config::ExtensionPoint;
 
+/// Scores that are known before Score runs.
+#[derive(Clone, Debug)]
+pub struct KeptScores {
+    /// The plugins that need not run.
+    pub columns: Vec<ScoreColumn>,
+    /// The sums of their weighted scores.
+    pub totals: Scores,
+}
+
+impl KeptScores {
+    /// No scores of so many nodes.
+    pub fn none(nodes: usize) -> KeptScores {
+        KeptScores { columns: Vec::new(), totals: Scores::Same { value: 0, len: nodes } }
+    }
+}
+
 impl Framework {
     /// Runs PreScore; the Score of plugins that skip is skipped too.
     pub fn run_pre_score(
@@ -45,19 +61,26 @@ impl Framework {
     }
 
     /// Runs Score and Normalize and sums up the totals in `record`. `ids` are the slots of the
-    /// nodes; `raw` returns the raw scores of a plugin.
+    /// nodes; `kept` are the scores that are known already; `raw` returns the raw scores of any
+    /// other plugin.
     pub fn run_score(
         &self,
         cx: &CycleContext<'_>,
         state: &CycleState,
         ids: &[NodeId],
+        mut kept: KeptScores,
         mut raw: impl FnMut(&dyn Plugin) -> Result<Vec<i64>, Status>,
         record: &mut ScoreRecord,
     ) -> Status {
-        record.totals = vec![0; ids.len()];
+        let mut totals: Option<Vec<i64>> = None;
         let plugins = self.at(ExtensionPoint::Score);
         for plugin in plugins.iter().filter(|plugin| !state.skips_score(plugin.name())) {
             let (point, name) = (ExtensionPoint::Score, plugin.name());
+            if let Some(at) = kept.columns.iter().position(|column| column.plugin == name) {
+                cx.shared.timer.nodes(point, name, ids.len(), 0);
+                record.plugins.push(kept.columns.swap_remove(at));
+                continue;
+            }
             let fault = state.fault(point, name);
             let scored = cx.shared.timer.time(point, name, || {
                 fault
@@ -68,16 +91,15 @@ impl Framework {
             cx.shared.timer.nodes(point, name, ids.len(), 0);
             let (column, normalized) = match scored {
                 Ok(scored) => scored,
-                Err(status) => {
-                    record.totals.clear(); // no totals rather than partial sums
-                    return status;
-                }
+                Err(status) => return status, // no totals rather than partial sums
             };
-            for (total, score) in record.totals.iter_mut().zip(&normalized) {
+            let totals = totals.get_or_insert_with(|| kept.totals.values().into_owned());
+            for (total, score) in totals.iter_mut().zip(&normalized) {
                 *total += *score * column.weight;
             }
             record.plugins.push(column);
         }
+        record.totals = totals.map_or(kept.totals, |totals| Scores::Any(totals.into()));
         record.opaque = self.opaque_scores(ids.len());
         Status::SUCCESS
     }

@@ -5,6 +5,7 @@ use crate::node::NodeId;
 use crate::plugin::BindContext;
 use crate::record::ScoreRecord;
 use crate::registry::Registry;
+use crate::runtime::scoring::KeptScores;
 use crate::runtime::{Framework, PreFilterOutcome};
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
@@ -132,7 +133,7 @@ fn score(plugin: &Scripted) -> Status {
         nodes.map(|node| plugin.score(&cx, &state, node)).collect()
     };
     let mut record = ScoreRecord::default();
-    let status = framework.run_score(&cx, &state, &ids, raw, &mut record);
+    let status = framework.run_score(&cx, &state, &ids, KeptScores::none(2), raw, &mut record);
     assert_eq!(record.totals.len(), if status.is_success() { 2 } else { 0 });
     status
 }

@@ -116,6 +116,11 @@ impl Snapshot {
         &self.order
     }
 
+    /// By slot: the position in the node order; `u32::MAX` where the slot holds no node.
+    pub fn ranks(&self) -> &Arc<Vec<u32>> {
+        &self.ranks
+    }
+
     /// The node in a slot.
     pub fn get(&self, id: NodeId) -> Option<&Arc<NodeInfo>> {
         self.nodes.get(id.index())?.as_ref()

@@ -3,6 +3,8 @@
 //! Also the message built from them: `0/3 nodes are available: …`. Upstream: `NodeToStatus`,
 //! `Diagnosis` and `FitError` in `pkg/scheduler/framework/types.go`.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 
 use crate::node::NodeId;
@@ -16,7 +18,7 @@ use kubestep_api::intern::Symbol;
 #[derive(Clone, Debug)]
 pub struct NodeStatuses {
     /// By slot: 0 for the absent status, otherwise 1 + the index in `distinct`.
-    places: Vec<u16>,
+    places: Arc<Vec<u16>>,
     distinct: Vec<Distinct>,
     /// Names that are not nodes of the snapshot, with the index of their status.
     unknown: Vec<(Symbol, u16)>,
@@ -34,7 +36,7 @@ struct Distinct {
 impl Default for NodeStatuses {
     fn default() -> NodeStatuses {
         let absent = Status::with_reasons(Code::UnschedulableAndUnresolvable, Vec::new());
-        let (places, distinct, unknown) = (Vec::new(), Vec::new(), Vec::new());
+        let (places, distinct, unknown) = Default::default();
         NodeStatuses { places, distinct, unknown, explicit: 0, absent }
     }
 }
@@ -59,10 +61,11 @@ impl NodeStatuses {
 
     /// Sets the status of a node by its index.
     pub fn set_place(&mut self, node: NodeId, place: u16) {
-        if self.places.len() <= node.index() {
-            self.places.resize(node.index() + 1, 0);
+        let places = Arc::make_mut(&mut self.places);
+        if places.len() <= node.index() {
+            places.resize(node.index() + 1, 0);
         }
-        let before = std::mem::replace(&mut self.places[node.index()], place);
+        let before = std::mem::replace(&mut places[node.index()], place);
         self.recount(before, place);
     }
 

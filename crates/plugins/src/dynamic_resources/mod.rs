@@ -222,6 +222,10 @@ impl Plugin for DynamicResources {
         }
     }
 
+    fn is_idle(&self, state: &CycleState) -> bool {
+        state.read::<ClaimState>().is_some_and(ClaimState::is_empty)
+    }
+
     fn filters(
         &self,
         _cx: &CycleContext<'_>,

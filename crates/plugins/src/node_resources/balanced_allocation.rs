@@ -20,7 +20,7 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::opaque::ScoreBasis;
-use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Normalizing, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
@@ -155,6 +155,10 @@ impl Plugin for BalancedAllocation {
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
         self.scorer.key(pod)
+    }
+
+    fn normalizing(&self) -> Normalizing {
+        Normalizing::Nothing
     }
 
     /// Skips pods that request none of the configured resources.

@@ -30,7 +30,10 @@ pub(crate) struct FilterMatrix {
     /// By plugin, in the order of the profile.
     pub columns: Vec<FilterColumn>,
     /// By slot: the verdict of the first plugin that rejects the node.
-    pub first_rejections: Vec<VerdictId>,
+    pub first_rejections: Column<VerdictId>,
+    /// What the verdicts depend on in the pod, as far as plugins name it: under this the search is
+    /// kept. `None` if only some nodes were asked.
+    pub class: Option<String>,
 }
 
 /// The cycle in which filter plugins are asked.
@@ -47,7 +50,9 @@ impl PluginAnswers {
         let FilterCycle { framework, cx, state } = cycle;
         let mut columns = Vec::new();
         let mut rejected = Vec::new();
+        let mut class = framework.name().to_string();
         let (timer, asked) = (&cx.shared.timer, cx.snapshot.placement().len());
+        let point = ExtensionPoint::Filter;
         for plugin in framework.at(ExtensionPoint::Filter) {
             let name = plugin.name();
             if state.skips_filter(name) {
@@ -56,22 +61,50 @@ impl PluginAnswers {
                 columns.push(FilterColumn { plugin: name, verdicts });
                 continue;
             }
-            let answers = timer.time(ExtensionPoint::Filter, name, || self.answers(plugin, cycle));
-            timer.nodes(ExtensionPoint::Filter, name, asked, answers.rejected);
+            let is_everywhere = cx.snapshot.assumed_placement().is_none();
+            if is_everywhere && state.fault(point, name).is_none() && plugin.is_idle(state) {
+                let verdicts = timer.time(point, name, || self.records.passed(cx.snapshot.slots()));
+                timer.nodes(point, name, asked, 0);
+                rejected.push(0);
+                columns.push(FilterColumn { plugin: name, verdicts });
+                continue;
+            }
+            let key = plugin.filter_key(cx.pod);
+            class.push('\n');
+            match &key {
+                Some(key) => class.push_str(key),
+                None => class.extend([format!("{:p}", cx.pod.class)]),
+            }
+            let ask = || self.answers(plugin, cycle, key);
+            let answers = timer.time(point, name, ask);
+            timer.nodes(point, name, asked, answers.rejected);
             rejected.push(answers.rejected);
             columns.push(FilterColumn { plugin: name, verdicts: answers.column });
         }
-        let first_rejections = first_rejections(&columns, &rejected, cx.snapshot.slots());
-        FilterMatrix { columns, first_rejections }
+        let snapshot = cx.snapshot;
+        if snapshot.assumed_placement().is_some() {
+            let first = first_rejections(&columns, &rejected, snapshot.slots());
+            let first_rejections = Column::from_values(&first);
+            return FilterMatrix { columns, first_rejections, class: None };
+        }
+        let search = self.searches.update(&class, &columns, &rejected, snapshot);
+        debug_assert!(search.is_as_computed_again(&columns, &rejected, snapshot));
+        let first_rejections = search.first.clone();
+        FilterMatrix { columns, first_rejections, class: Some(class) }
     }
 
     /// The verdicts of a plugin about all nodes.
-    fn answers(&mut self, plugin: &Arc<dyn Plugin>, cycle: FilterCycle<'_>) -> FilterAnswers {
+    fn answers(
+        &mut self,
+        plugin: &Arc<dyn Plugin>,
+        cycle: FilterCycle<'_>,
+        key: Option<String>,
+    ) -> FilterAnswers {
         let FilterCycle { framework, cx, state } = cycle;
         let (profile, point, name) = (framework.name(), ExtensionPoint::Filter, plugin.name());
         // A plugin that is made to fail does not give its own answer: nothing to cache.
         let fails = state.fault(point, name).is_some();
-        match plugin.filter_key(cx.pod).filter(|_| !fails) {
+        match key.filter(|_| !fails) {
             Some(pod) => {
                 self.cached_answers(plugin, cycle, Key { profile, plugin: name, point, pod })
             }
@@ -167,7 +200,11 @@ pub(crate) fn mark_outside_placement(snapshot: &Snapshot, verdicts: &mut [Verdic
 }
 
 /// By slot: the verdict of the first plugin that rejects the node.
-fn first_rejections(columns: &[FilterColumn], rejected: &[usize], slots: usize) -> Vec<VerdictId> {
+pub(super) fn first_rejections(
+    columns: &[FilterColumn],
+    rejected: &[usize],
+    slots: usize,
+) -> Vec<VerdictId> {
     let mut first = vec![VerdictId::PASS; slots];
     // From the last plugin to the first, so that the first overwrites the others.
     for (column, rejected) in columns.iter().zip(rejected).rev() {

@@ -1,24 +1,29 @@
 //! The answers of plugins about nodes.
 //!
 //! [`matrix`] asks every filter plugin about every node, [`scores`] asks the score plugins about
-//! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles. [`records`] lets
-//! consecutive records share the columns that are equal.
+//! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles. [`search`] keeps
+//! which nodes pass, and [`class_scores`] their scores. [`records`] lets consecutive records share the columns that are equal.
 
 pub(crate) mod cache;
+pub(crate) mod class_scores;
 pub(crate) mod matrix;
+mod recent;
 pub(crate) mod records;
 pub(crate) mod scores;
+pub(crate) mod search;
 
 use std::sync::Arc;
 
 use crate::profiles::Frameworks;
 use cache::AnswerCache;
+use class_scores::AllClassScores;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{VerdictId, VerdictTable};
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::status::Status;
 use records::RecordPool;
+use search::Searches;
 
 /// What plugins answered about nodes, kept from cycle to cycle.
 #[derive(Clone, Default)]
@@ -27,9 +32,18 @@ pub(crate) struct PluginAnswers {
     /// The distinct statuses that filter plugins gave.
     pub verdicts: Arc<VerdictTable>,
     pub records: RecordPool,
+    pub searches: Searches,
+    pub class_scores: AllClassScores,
 }
 
 impl PluginAnswers {
+    /// Forgets all answers, and what was computed from them.
+    pub fn clear(&mut self) {
+        self.cache.clear();
+        self.searches.clear();
+        self.class_scores.clear();
+    }
+
     /// The number of a status. The table is copied only when a status is new.
     pub fn verdict_id(&mut self, status: &Status) -> VerdictId {
         match self.verdicts.find(status) {

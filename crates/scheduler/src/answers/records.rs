@@ -17,6 +17,8 @@ pub(crate) struct RecordPool {
     skipped: Column<VerdictId>,
     /// Of a plugin that lets all nodes pass.
     passed: Column<VerdictId>,
+    /// Of a cycle that ended before Filter.
+    ended: Column<VerdictId>,
     evaluated: Arc<[NodeId]>,
     feasible: Arc<[NodeId]>,
     names: Arc<NodeNames>,
@@ -39,6 +41,11 @@ impl RecordPool {
     /// The column of a plugin that lets all nodes pass.
     pub fn passed(&mut self, slots: usize) -> Column<VerdictId> {
         filled(&mut self.passed, VerdictId::PASS, slots)
+    }
+
+    /// The column of a cycle that ended before any node got a verdict.
+    pub fn ended(&mut self, slots: usize) -> Column<VerdictId> {
+        filled(&mut self.ended, VerdictId::CYCLE_ENDED, slots)
     }
 
     /// The nodes evaluated, in order.

@@ -12,7 +12,7 @@ use kubestep_framework::record::column::Column;
 use kubestep_framework::status::Status;
 
 /// A raw score that was not computed yet.
-const UNKNOWN: i64 = i64::MIN;
+pub(super) const UNKNOWN: i64 = i64::MIN;
 
 /// Asks the score plugins of a profile about the feasible nodes.
 pub(crate) struct Scorer<'a> {

@@ -18,6 +18,7 @@ pub(crate) mod waiting;
 
 use std::sync::Arc;
 
+use crate::answers::matrix::mark_outside_placement;
 use crate::cluster_state::ClusterState;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
@@ -27,6 +28,7 @@ use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::nominated::NominatedPods;
 use kubestep_framework::pod::{PodInfo, QueuedPod};
+use kubestep_framework::record::column::Column;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::snapshot::Snapshot;
@@ -89,8 +91,10 @@ pub(crate) struct Cycle {
     /// without extenders.
     pub returned: Vec<Arc<NodeInfo>>,
     /// By slot: the verdict of the first filter plugin that rejects the node, each run alone.
-    pub first_rejections: Vec<VerdictId>,
-    /// By slot: the verdict, as far as it is known.
+    pub first_rejections: Column<VerdictId>,
+    /// Under what the search for nodes is kept; see [`FilterMatrix`](crate::answers::matrix::FilterMatrix).
+    pub class: Option<String>,
+    /// By slot: the verdict, as far as it is known; empty while none is.
     pub verdicts: Vec<VerdictId>,
     /// The nodes evaluated so far, in order.
     pub evaluated: Vec<NodeId>,
@@ -106,7 +110,8 @@ pub(crate) struct CycleParts<'a> {
     pub cx: CycleContext<'a>,
     pub state: &'a mut CycleState,
     pub returned: &'a [Arc<NodeInfo>],
-    pub first_rejections: &'a mut Vec<VerdictId>,
+    pub first_rejections: &'a mut Column<VerdictId>,
+    pub class: &'a mut Option<String>,
     pub verdicts: &'a mut Vec<VerdictId>,
     pub evaluated: &'a mut Vec<NodeId>,
     pub record: &'a mut CycleRecord,
@@ -145,9 +150,18 @@ impl Cycle {
             state: &mut self.state,
             returned: &self.returned,
             first_rejections: &mut self.first_rejections,
+            class: &mut self.class,
             verdicts: &mut self.verdicts,
             evaluated: &mut self.evaluated,
             record: &mut self.record,
+        }
+    }
+
+    /// Sets the verdict of every node to the one of a cycle that ended, if none is known yet.
+    pub fn begin_verdicts(&mut self, snapshot: &Snapshot) {
+        if self.verdicts.is_empty() {
+            self.verdicts = vec![VerdictId::CYCLE_ENDED; snapshot.slots()];
+            mark_outside_placement(snapshot, &mut self.verdicts);
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::schedule_pod::SchedulePod;
 use super::select::{self, Others};
 use super::{Cycle, CycleParts};
+use crate::answers::class_scores::{self, ScoreCycle};
 use crate::answers::scores::Scorer;
 use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
@@ -16,7 +17,9 @@ use kubestep_config::versions::Switch;
 use kubestep_framework::extender;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::Plugin;
+use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{CycleRecord, ExtenderColumn};
+use kubestep_framework::runtime::scoring::KeptScores;
 use kubestep_framework::status::Status;
 
 impl SchedulePod<'_> {
@@ -28,7 +31,7 @@ impl SchedulePod<'_> {
             self.add_extender_scores();
         } else {
             let record = &mut self.cycle.record;
-            record.score.totals = vec![1; record.feasible.len()];
+            record.score.totals = Scores::Same { value: 1, len: record.feasible.len() };
         }
         let selected = select_host(&mut self.cycle.record);
         let cycle = &*self.cycle;
@@ -48,16 +51,24 @@ impl SchedulePod<'_> {
         let (answers, mut status) = framework.run_pre_score(&cx, state, feasible);
         scores.pre_score = answers;
         if status.is_success() {
+            let answers = &mut self.algorithm.answers;
+            let cycle = ScoreCycle { framework, cx: &cx, state, feasible };
+            let kept = match self.profiles.extenders.is_empty() {
+                true => answers.class_scores.update(cycle, &mut answers.cache),
+                false => None,
+            };
+            let kept = kept.unwrap_or_else(|| KeptScores::none(feasible.len()));
+            debug_assert!(class_scores::are_as_computed_again(&kept, cycle));
             let mut scorer = Scorer {
                 profile: framework.name(),
                 cx,
                 state,
                 ids: feasible,
                 returned: as_returned.then_some(returned),
-                cache: &mut self.algorithm.answers.cache,
+                cache: &mut answers.cache,
             };
             let raw = |plugin: &dyn Plugin| scorer.raw(plugin);
-            status = framework.run_score(&cx, state, feasible, raw, scores);
+            status = framework.run_score(&cx, state, feasible, kept, raw, scores);
         }
         if status.is_success() { Ok(()) } else { Err(status) }
     }
@@ -79,10 +90,10 @@ impl SchedulePod<'_> {
             }
         }
         let score = &mut record.score;
-        for at in 0..score.totals.len() {
-            let given = score.by_extenders(at).unwrap_or(0);
-            score.totals[at] = score.totals[at].wrapping_add(given);
-        }
+        let totals = score.totals.iter().enumerate();
+        let add =
+            |(at, total): (usize, i64)| total.wrapping_add(score.by_extenders(at).unwrap_or(0));
+        score.totals = Scores::from(totals.map(add).collect::<Vec<i64>>());
     }
 }
 

@@ -3,13 +3,14 @@
 //!
 //! Upstream: `schedulePod` and `findNodesThatFitPod` in `pkg/scheduler/schedule_one.go`.
 
+use std::mem::take;
 use std::sync::Arc;
 
 use super::batch::Batches;
 use super::select::Others;
 use super::{Cycle, CycleParts};
 use crate::answers::PluginAnswers;
-use crate::answers::matrix::{FilterCycle, mark_outside_placement};
+use crate::answers::matrix::FilterCycle;
 use crate::cluster_state::ClusterState;
 use crate::host::SchedulerHost;
 use crate::profiles::Profiles;
@@ -66,8 +67,20 @@ impl From<Status> for SchedulePodError {
 
 /// The feasible nodes, in order, and why the others were rejected.
 struct FeasibleNodes {
-    nodes: Vec<NodeId>,
+    nodes: Arc<[NodeId]>,
+    /// Complete only if no node is feasible.
     diagnosis: Diagnosis,
+    /// Number of nodes that passed or were rejected.
+    processed: usize,
+    /// Whether a kept search found them; then the record has its verdicts already.
+    by_search: bool,
+}
+
+impl FeasibleNodes {
+    fn new(nodes: Vec<NodeId>, diagnosis: Diagnosis) -> FeasibleNodes {
+        let processed = nodes.len() + diagnosis.statuses.len();
+        FeasibleNodes { nodes: nodes.into(), diagnosis, processed, by_search: false }
+    }
 }
 
 /// The nodes that PreFilter leaves to Filter.
@@ -88,11 +101,17 @@ impl SchedulePod<'_> {
         let found = self.find_nodes_that_fit();
         let (cycle, answers) = (&mut *self.cycle, &mut self.algorithm.answers);
         cycle.record.verdicts = answers.verdicts.clone();
-        cycle.record.filter.verdicts = answers.records.verdicts(&cycle.verdicts);
-        cycle.record.filter.evaluated = answers.records.evaluated(&cycle.evaluated);
-        let FeasibleNodes { nodes, diagnosis } = found?;
-        cycle.record.evaluated_nodes = nodes.len() + diagnosis.statuses.len();
-        cycle.record.feasible = answers.records.feasible(&nodes);
+        let by_search = found.as_ref().is_ok_and(|found| found.by_search);
+        if !by_search {
+            cycle.record.filter.evaluated = answers.records.evaluated(&cycle.evaluated);
+            cycle.record.filter.verdicts = match cycle.verdicts.is_empty() {
+                true => answers.records.ended(self.cluster.snapshot.slots()),
+                false => answers.records.verdicts(&cycle.verdicts),
+            };
+        }
+        let FeasibleNodes { nodes, diagnosis, processed, .. } = found?;
+        cycle.record.evaluated_nodes = processed;
+        cycle.record.feasible = if by_search { nodes } else { answers.records.feasible(&nodes) };
         match *cycle.record.feasible {
             [] => Err(SchedulePodError::Fit(Box::new(diagnosis))),
             [only] => {
@@ -115,17 +134,23 @@ impl SchedulePod<'_> {
         let mut diagnosis = Diagnosis::default();
         let allowed = self.pre_filter(&mut diagnosis)?;
         if let Some(node) = self.forced_node() {
-            return Ok(FeasibleNodes { nodes: vec![node], diagnosis: Diagnosis::default() });
+            return Ok(FeasibleNodes::new(vec![node], Diagnosis::default()));
         }
         if matches!(allowed, PreFilterNodes::Rejected) {
-            return Ok(FeasibleNodes { nodes: Vec::new(), diagnosis });
+            return Ok(FeasibleNodes::new(Vec::new(), diagnosis));
         }
         let hint = self.algorithm.batches.node_hint(self.cluster, self.cycle, self.popped);
         self.cycle.record.node_hint = hint;
         self.fill_matrix();
         if let Some(nodes) = self.try_nominated_node(&mut diagnosis) {
-            return Ok(FeasibleNodes { nodes, diagnosis });
+            return Ok(FeasibleNodes::new(nodes, diagnosis));
         }
+        if matches!(allowed, PreFilterNodes::All)
+            && let Some(found) = self.search(&mut diagnosis)
+        {
+            return Ok(found);
+        }
+        self.cycle.begin_verdicts(&self.cluster.snapshot);
         let narrowed;
         let nodes = match allowed {
             PreFilterNodes::Only(names) => {
@@ -141,7 +166,44 @@ impl SchedulePod<'_> {
         self.advance_start(processed);
         passed?;
         let nodes = self.nodes_that_pass_extenders(feasible, &mut diagnosis)?;
-        Ok(FeasibleNodes { nodes, diagnosis })
+        Ok(FeasibleNodes::new(nodes, diagnosis))
+    }
+
+    /// Searches all nodes with what is kept of the last search for a pod like this one. `None` if
+    /// more than the verdicts of the filter plugins decides.
+    fn search(&mut self, diagnosis: &mut Diagnosis) -> Option<FeasibleNodes> {
+        let snapshot = &self.cluster.snapshot;
+        let by_filters = self.cycle.nominated.is_empty()
+            && self.cycle.record.interventions.is_empty()
+            && self.cycle.evaluated.is_empty()
+            && self.profiles.extenders.is_empty()
+            && !self.cycle.framework.at(ExtensionPoint::Filter).is_empty();
+        let wanted = self.wanted_nodes(snapshot.len());
+        let answers = &mut self.algorithm.answers;
+        let class = self.cycle.class.as_deref().filter(|_| by_filters)?;
+        let search = answers.searches.get_mut(class)?;
+        if search.has_errors(&answers.verdicts) {
+            return None;
+        }
+        let start = self.algorithm.next_start_node_index.checked_rem(snapshot.len())?;
+        let found = search.find(start, wanted, snapshot);
+        match &found.diagnosis {
+            _ if !found.feasible.is_empty() => {}
+            Some(kept) => diagnosis.clone_from(kept),
+            None => {
+                self.cycle.begin_verdicts(snapshot);
+                let rejected = found.evaluated.iter().copied();
+                self.visit(rejected, wanted, &mut Vec::new(), diagnosis).ok()?;
+                let class = self.cycle.class.as_deref()?;
+                let search = self.algorithm.answers.searches.get_mut(class)?;
+                search.keep_diagnosis(diagnosis);
+            }
+        }
+        self.advance_start(found.processed);
+        let filter = &mut self.cycle.record.filter;
+        (filter.verdicts, filter.evaluated) = (found.verdicts, found.evaluated);
+        let (nodes, processed) = (found.feasible, found.processed);
+        Some(FeasibleNodes { nodes, diagnosis: take(diagnosis), processed, by_search: true })
     }
 
     /// Lets the next search start after the nodes that this one processed.
@@ -157,8 +219,10 @@ impl SchedulePod<'_> {
             self.cycle.parts(self.cluster);
         let outcome = framework.run_pre_filter(&cx, state);
         record.pre_filter = outcome.answers;
-        *verdicts = vec![VerdictId::CYCLE_ENDED; cx.snapshot.slots()];
-        mark_outside_placement(cx.snapshot, verdicts);
+        verdicts.clear();
+        if cx.snapshot.assumed_placement().is_some() {
+            self.cycle.begin_verdicts(&self.cluster.snapshot);
+        }
         diagnosis.unschedulable_plugins = outcome.narrowed_by;
         if outcome.status.is_success() {
             return Ok(outcome.nodes.map_or(PreFilterNodes::All, PreFilterNodes::Only));
@@ -178,6 +242,7 @@ impl SchedulePod<'_> {
         let interventions = &self.cycle.record.interventions;
         let (intervention, node) = interventions::forced(interventions, &self.cluster.snapshot)?;
         self.fill_matrix();
+        self.cycle.begin_verdicts(&self.cluster.snapshot);
         let left_out = self.algorithm.answers.verdict_id(&intervention.refusal());
         for id in self.cluster.snapshot.order().iter() {
             let verdict = if *id == node { VerdictId::PASS } else { left_out };
@@ -190,7 +255,7 @@ impl SchedulePod<'_> {
 
     /// Runs every filter plugin on every node.
     fn fill_matrix(&mut self) {
-        let CycleParts { framework, cx, state, first_rejections, record, .. } =
+        let CycleParts { framework, cx, state, first_rejections, class, record, .. } =
             self.cycle.parts(self.cluster);
         let cycle = FilterCycle { framework, cx, state };
         let matrix = self.algorithm.answers.filter_matrix(cycle);
@@ -198,7 +263,7 @@ impl SchedulePod<'_> {
         if framework.opaque().is_some() {
             add_opaque_columns(framework, cx.snapshot.slots(), &mut record.filter.plugins);
         }
-        *first_rejections = matrix.first_rejections;
+        (*first_rejections, *class) = (matrix.first_rejections, matrix.class);
     }
 
     /// Tries the nominated node alone; `Some` when it is feasible.
@@ -213,6 +278,7 @@ impl SchedulePod<'_> {
             return None;
         }
         self.cycle.record.nominated_first = Some(name);
+        self.cycle.begin_verdicts(&self.cluster.snapshot);
         let mut feasible = Vec::new();
         // Errors are ignored: the search goes on with all nodes.
         self.nodes_that_pass_filters(&[node], &mut feasible, diagnosis).ok()?;
@@ -285,7 +351,7 @@ impl SchedulePod<'_> {
             framework, cx, state, first_rejections, verdicts, evaluated, record, ..
         } = self.cycle.parts(self.cluster);
         let cycle = FilterCycle { framework, cx, state };
-        let (first_rejections, verdicts) = (first_rejections.as_slice(), verdicts.as_mut_slice());
+        let verdicts = verdicts.as_mut_slice();
         let answers = &mut self.algorithm.answers;
         let mut indexes = StatusIndexes::default();
         // Only the nominated node, evaluated before, can come twice.
@@ -293,7 +359,7 @@ impl SchedulePod<'_> {
         // Only nominated pods and vetoes change the verdict of the first filter that rejects.
         let plain = cx.nominated.is_empty() && record.interventions.is_empty();
         while let Some(id) = order.next() {
-            let first = first_rejections.get(id.index()).copied().unwrap_or(VerdictId::PASS);
+            let first = first_rejections.get(id).unwrap_or(VerdictId::PASS);
             let verdict = match plain {
                 true => first,
                 false => {

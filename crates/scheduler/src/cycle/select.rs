@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
+use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{CycleRecord, NodeNames};
 use kubestep_framework::tie_break::{TieBreak, first_in_tree, place};
 
@@ -16,6 +17,8 @@ use kubestep_framework::tie_break::{TieBreak, first_in_tree, place};
 /// is empty.
 pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<usize> {
     match tie_break {
+        // The root wins over all others.
+        TieBreak::Upstream if tied.first() == Some(&0) => Some(0),
         TieBreak::Upstream => tied.iter().copied().reduce(first_in_tree),
         TieBreak::First => tied.first().copied(),
         TieBreak::Seed(_) => tied.get(place(tie_break.chance(cycle), tied.len())).copied(),
@@ -43,7 +46,7 @@ struct Nodes {
 /// What the order is computed from.
 #[derive(Clone)]
 struct Scored {
-    totals: Vec<i64>,
+    totals: Scores,
     tie_break: TieBreak,
     cycle: u64,
     nodes: Nodes,
@@ -92,9 +95,10 @@ impl Iterator for Others {
 impl Scored {
     fn without_winner(&mut self) -> Stage {
         let nodes = Nodes { ids: self.nodes.ids.clone(), names: self.nodes.names.clone() };
-        match self.tie_break.ranking(&self.totals, self.cycle) {
+        let totals: Vec<i64> = self.totals.iter().collect();
+        match self.tie_break.ranking(&totals, self.cycle) {
             None => {
-                let mut heap = ScoreHeap::new(&self.totals);
+                let mut heap = ScoreHeap::new(&totals);
                 let _winner = heap.pop();
                 Stage::Heap(heap, nodes)
             }
@@ -164,7 +168,7 @@ mod tests {
         let mut record = CycleRecord { tie_break, cycle, ..CycleRecord::default() };
         record.nodes = Arc::new(NodeNames { order: ids.clone(), names });
         record.feasible = ids.into();
-        record.score.totals = totals.to_vec();
+        record.score.totals = totals.to_vec().into();
         let winner = winner(&record.score.tied_best(), tie_break, cycle);
         let others = Others::of(&record).into_iter().flatten();
         winner.into_iter().chain(others.map(|name| name.parse().unwrap())).collect()
@@ -211,7 +215,7 @@ mod tests {
             }),
             ..CycleRecord::default()
         };
-        record.score.totals = vec![1, 4, 2, 3];
+        record.score.totals = vec![1, 4, 2, 3].into();
         let mut others = Others::of(&record).unwrap();
         let untouched = others.clone();
         assert_eq!(others.next(), Some("d".into()));

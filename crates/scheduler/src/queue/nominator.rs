@@ -61,11 +61,6 @@ impl Nominator {
         }
     }
 
-    /// Whether no pod is nominated anywhere.
-    pub(super) fn is_empty(&self) -> bool {
-        self.node_of.is_empty()
-    }
-
     /// Whether the pod with that UID is nominated.
     pub(super) fn contains(&self, uid: Symbol) -> bool {
         self.node_of.contains_key(&uid)

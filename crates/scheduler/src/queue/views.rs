@@ -101,11 +101,17 @@ impl SchedulingQueue {
     /// All nominations, for one cycle. A pod in a queue is complete; any other, such as one in
     /// flight, is a stub of name, namespace and UID, as upstream.
     pub fn nominated_pods(&self) -> NominatedPods {
+        self.nominated(|_| true)
+    }
+
+    /// Those that are nominated to a node. A pod that failed is nominated to the empty name.
+    pub fn nominated_to_nodes(&self) -> NominatedPods {
+        self.nominated(|node| !node.is_empty())
+    }
+
+    fn nominated(&self, wanted: impl Fn(Symbol) -> bool) -> NominatedPods {
         let mut nominated = NominatedPods::default();
-        if self.nominator.is_empty() {
-            return nominated;
-        }
-        for (node, pods) in self.nominator.iter() {
+        for (node, pods) in self.nominator.iter().filter(|(node, _)| wanted(*node)) {
             for pod in pods {
                 nominated.push(node, self.resolve(pod));
             }

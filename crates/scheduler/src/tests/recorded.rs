@@ -36,7 +36,7 @@ fn an_extender_has_its_own_scores_and_rejections() {
     assert_eq!(of("n3"), (None, None));
     for (at, total) in record.score.totals.iter().enumerate() {
         let parts = record.score.columns().filter_map(|column| column.weighted(at));
-        assert_eq!(parts.sum::<i64>(), *total);
+        assert_eq!(parts.sum::<i64>(), total);
     }
 }
 

@@ -94,7 +94,7 @@ fn scores_run_along_the_feasible_nodes() {
             scores: vec![Some(0), None],
         }],
         opaque: Vec::new(),
-        totals: vec![300, 0],
+        totals: vec![300, 0].into(),
         ..ScoreRecord::default()
     };
     let expected = json!({

@@ -269,7 +269,7 @@ fn ranking(nodes: &[Symbol], record: &ScoreRecord, chosen: Option<Symbol>) -> Ve
     let row = |(at, node): (usize, &Symbol)| Ranked {
         node: *node,
         rank: 0,
-        total: record.totals.get(at).copied().unwrap_or(0),
+        total: record.totals.get(at).unwrap_or(0),
         scores: columns
             .iter()
             .map(|column| Points {

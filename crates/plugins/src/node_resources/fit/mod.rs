@@ -24,7 +24,7 @@ use kubestep_framework::events::{
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::opaque::ScoreBasis;
 use kubestep_framework::plugin::{
-    CycleContext, GroupContext, Plugin, PreFilterAnswer, QueueContext,
+    CycleContext, GroupContext, Normalizing, Plugin, PreFilterAnswer, QueueContext,
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod_groups::placement::Proposal;
@@ -140,6 +140,10 @@ impl Plugin for Fit {
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
         self.scorer.key(pod)
+    }
+
+    fn normalizing(&self) -> Normalizing {
+        Normalizing::Nothing
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

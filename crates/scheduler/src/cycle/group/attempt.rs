@@ -111,7 +111,7 @@ impl PodGroupCycle<'_> {
     }
 
     fn try_pod(&mut self, cycle: &mut Cycle) -> Attempt {
-        cycle.nominated = self.scheduler.queue.nominated_pods();
+        cycle.nominated = self.scheduler.queue.nominated_to_nodes();
         cycle.record.start_index = self.scheduler.algorithm.next_start_node_index;
         let (node, preempting) = match self.scheduler.select_node(cycle, self.host) {
             Ok(node) => (node, None),

@@ -23,6 +23,7 @@ use kubestep_framework::pod::nominated::NominatedPods;
 use kubestep_framework::record::{PluginStatus, ScoreRecord};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::filter::run_one_filter;
+use kubestep_framework::runtime::scoring::KeptScores;
 use kubestep_framework::shared::Shared;
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::status::Status;
@@ -95,7 +96,7 @@ impl Probe {
             snapshot,
             objects: cluster.objects.clone(),
             features: cluster.features,
-            nominated: scheduler.queue.nominated_pods(),
+            nominated: scheduler.queue.nominated_to_nodes(),
             shared: cluster.shared.clone(),
             now,
             state: CycleState::default(),
@@ -227,7 +228,14 @@ impl Probe {
             let infos = nodes.iter().filter_map(|id| self.snapshot.get(*id));
             infos.map(|node| plugin.score(&cx, &state, node)).collect()
         };
-        let status = self.framework.run_score(&cx, &state, nodes, raw, &mut record);
+        let status = self.framework.run_score(
+            &cx,
+            &state,
+            nodes,
+            KeptScores::none(nodes.len()),
+            raw,
+            &mut record,
+        );
         match status.is_success() {
             true => Ok(Scored { state, nodes: nodes.to_vec(), record }),
             false => Err(status),

@@ -1,0 +1,330 @@
+//! The scores of all nodes for pods that are alike, kept from cycle to cycle: computed again only
+//! for the nodes that changed, and summed up.
+//!
+//! Only plugins whose raw scores depend on one node alone, and whose normalized scores depend at
+//! most on the highest raw score besides, are kept; the others run in each cycle as usual.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::cache::{AnswerCache, CachedColumn, Key};
+use super::recent::Recent;
+use super::scores::UNKNOWN;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::plugin::{CycleContext, Normalizing, Plugin};
+use kubestep_framework::record::ScoreColumn;
+use kubestep_framework::record::column::Column;
+use kubestep_framework::record::scores::{MAX_NODE_SCORE, Scores};
+use kubestep_framework::runtime::Framework;
+use kubestep_framework::runtime::scoring::KeptScores;
+
+/// About how many bytes the scores of a class take per node.
+const NODE_BYTES: usize = 24;
+
+/// The scores by what the plugins look at in a pod.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct AllClassScores(Recent<ClassScores>);
+
+/// The scores of all nodes for one class of pods.
+#[derive(Clone, Default, Debug)]
+struct ClassScores {
+    plugins: Vec<PluginScores>,
+    /// By slot: the sum of the weighted scores.
+    totals: Column<i64>,
+    /// By slot: whether all of this is up to date for the node.
+    known: Vec<bool>,
+}
+
+/// The scores of all nodes by one plugin.
+#[derive(Clone, Default, Debug)]
+struct PluginScores {
+    raw: Column<i64>,
+    normalized: Column<i64>,
+    /// How many of the known nodes have each raw score.
+    counts: BTreeMap<i64, usize>,
+    /// The raw score to which the others are relative, if the plugin normalizes.
+    highest: i64,
+}
+
+/// A plugin whose scores are kept, with what it looks at in the pod.
+struct KeptPlugin<'a> {
+    plugin: &'a dyn Plugin,
+    key: Key,
+    weight: i64,
+}
+
+/// The cycle in which nodes are scored.
+#[derive(Clone, Copy)]
+pub(crate) struct ScoreCycle<'a> {
+    pub framework: &'a Framework,
+    pub cx: &'a CycleContext<'a>,
+    pub state: &'a CycleState,
+    pub feasible: &'a Arc<[NodeId]>,
+}
+
+impl AllClassScores {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The scores of the feasible nodes by the plugins that can be kept. `None` if a plugin fails,
+    /// or if the nodes are few and the highest score is another one among them.
+    pub fn update(&mut self, cycle: ScoreCycle<'_>, cache: &mut AnswerCache) -> Option<KeptScores> {
+        let plugins = kept_plugins(cycle);
+        let mut class = cycle.framework.name().to_string();
+        for kept in &plugins {
+            class.extend(["\n", kept.plugin.name().as_str(), " ", &kept.key.pod]);
+        }
+        let bytes = cycle.cx.snapshot.slots() * NODE_BYTES;
+        let scores = self.0.entry(&class, bytes, ClassScores::default);
+        let mut kept = scores.update(cycle, &plugins, cache)?;
+        let len = cycle.feasible.len();
+        kept.columns.extend(idle_plugins(cycle).map(|plugin| ScoreColumn {
+            plugin,
+            weight: cycle.framework.score_weight(plugin),
+            raw: Scores::Same { value: 0, len },
+            normalized: Scores::Same { value: 0, len },
+        }));
+        Some(kept)
+    }
+}
+
+/// Whether a plugin scores in this cycle.
+fn runs(cycle: ScoreCycle<'_>, name: Symbol) -> bool {
+    !cycle.state.skips_score(name) && cycle.state.fault(ExtensionPoint::Score, name).is_none()
+}
+
+/// The plugins of the cycle that the pod does not concern.
+fn idle_plugins(cycle: ScoreCycle<'_>) -> impl Iterator<Item = Symbol> {
+    let plugins = cycle.framework.at(ExtensionPoint::Score).iter();
+    let idle = plugins.filter(move |plugin| plugin.is_idle(cycle.state));
+    idle.map(|plugin| plugin.name()).filter(move |name| runs(cycle, *name))
+}
+
+/// The plugins of the cycle whose scores can be kept.
+fn kept_plugins(cycle: ScoreCycle<'_>) -> Vec<KeptPlugin<'_>> {
+    let ScoreCycle { framework, cx, .. } = cycle;
+    let point = ExtensionPoint::Score;
+    let kept = |plugin: &'_ Arc<dyn Plugin>| {
+        runs(cycle, plugin.name()) && plugin.normalizing() != Normalizing::All
+    };
+    let plugins = framework.at(point).iter().filter(|plugin| kept(plugin));
+    let plugins = plugins.filter_map(|plugin| {
+        let (profile, pod) = (framework.name(), plugin.score_key(cx.pod)?);
+        let key = Key { profile, plugin: plugin.name(), point, pod };
+        let weight = framework.score_weight(plugin.name());
+        Some(KeptPlugin { plugin: plugin.as_ref(), key, weight })
+    });
+    plugins.collect()
+}
+
+impl ClassScores {
+    fn update(
+        &mut self,
+        cycle: ScoreCycle<'_>,
+        plugins: &[KeptPlugin<'_>],
+        cache: &mut AnswerCache,
+    ) -> Option<KeptScores> {
+        let slots = cycle.cx.snapshot.slots();
+        if self.known.len() != slots {
+            let plugins = plugins.iter().map(|_| PluginScores::new(slots)).collect();
+            let totals = Column::filled(0, slots);
+            *self = ClassScores { plugins, totals, known: vec![false; slots] };
+        }
+        for (scores, kept) in self.plugins.iter_mut().zip(plugins) {
+            scores.refresh(cache.take(&kept.key), &mut self.known, slots);
+        }
+        let unknown = |id: &&NodeId| !self.known[id.index()];
+        let missing: Vec<NodeId> = cycle.feasible.iter().filter(unknown).copied().collect();
+        for (scores, kept) in self.plugins.iter_mut().zip(plugins) {
+            let complete = || scores.complete(kept.plugin, cycle, &missing);
+            let timer = &cycle.cx.shared.timer;
+            timer.time(ExtensionPoint::Score, kept.plugin.name(), complete)?;
+            cache.put(kept.key.clone(), CachedColumn::Scores(scores.raw.clone()));
+        }
+        self.normalize(cycle, plugins, missing)?;
+        Some(self.kept(plugins, cycle.feasible))
+    }
+
+    /// Normalizes the scores of the nodes that were missing, or of all nodes if a highest score
+    /// changed, and sums them up.
+    fn normalize(
+        &mut self,
+        cycle: ScoreCycle<'_>,
+        plugins: &[KeptPlugin<'_>],
+        missing: Vec<NodeId>,
+    ) -> Option<()> {
+        let all = self.plugins.iter().zip(plugins);
+        let highest = all.map(|(scores, kept)| scores.highest_of(kept.plugin, cycle.feasible));
+        let highest: Vec<i64> = highest.collect();
+        let is_same = self.plugins.iter().map(|scores| scores.highest).eq(highest.iter().copied());
+        let known = || (0..self.known.len()).filter(|slot| self.known[*slot]);
+        let mut changed = missing;
+        if !is_same {
+            let others = known().count();
+            if others > 2 * cycle.feasible.len() {
+                return None;
+            }
+            changed.extend(known().map(|slot| NodeId(slot as u32)));
+        }
+        let mut sums = vec![0; changed.len()];
+        for (at, (scores, kept)) in self.plugins.iter_mut().zip(plugins).enumerate() {
+            scores.highest = highest[at];
+            let Some(normalized) = scores.normalize(kept.plugin, cycle, &changed) else {
+                self.known.clear();
+                return None;
+            };
+            sums.iter_mut().zip(&normalized).for_each(|(sum, score)| *sum += score * kept.weight);
+        }
+        for (id, sum) in changed.iter().zip(&sums) {
+            self.totals.set(*id, *sum);
+            self.known[id.index()] = true;
+        }
+        Some(())
+    }
+
+    /// The scores of these nodes.
+    fn kept(&self, plugins: &[KeptPlugin<'_>], nodes: &Arc<[NodeId]>) -> KeptScores {
+        let of_nodes =
+            |column: &Column<i64>| Scores::OfNodes { column: column.clone(), nodes: nodes.clone() };
+        let column = |(scores, kept): (&PluginScores, &KeptPlugin<'_>)| {
+            let first = nodes.first().copied().unwrap_or(NodeId(0));
+            let same = |column: &Column<i64>| {
+                let value = column.get(first).unwrap_or_default();
+                Scores::Same { value, len: nodes.len() }
+            };
+            let (raw, normalized) = match scores.counts.len() {
+                1 => (same(&scores.raw), same(&scores.normalized)),
+                _ => (of_nodes(&scores.raw), of_nodes(&scores.normalized)),
+            };
+            ScoreColumn { plugin: kept.plugin.name(), weight: kept.weight, raw, normalized }
+        };
+        let columns = self.plugins.iter().zip(plugins).map(column).collect();
+        KeptScores { columns, totals: of_nodes(&self.totals) }
+    }
+}
+
+impl PluginScores {
+    fn new(slots: usize) -> PluginScores {
+        let normalized = Column::filled(0, slots);
+        PluginScores { raw: Column::filled(UNKNOWN, slots), normalized, ..PluginScores::default() }
+    }
+
+    /// Takes over the raw scores of the cache. Nodes whose score is another one are not known.
+    fn refresh(
+        &mut self,
+        cached: Option<(CachedColumn, Vec<NodeId>)>,
+        known: &mut [bool],
+        slots: usize,
+    ) {
+        let before = std::mem::take(&mut self.raw);
+        self.raw = match cached {
+            Some((CachedColumn::Scores(mut raw), stale)) => {
+                raw.grow(UNKNOWN, slots);
+                stale.iter().for_each(|node| raw.set(*node, UNKNOWN));
+                raw
+            }
+            _ => Column::filled(UNKNOWN, slots),
+        };
+        let mut changed = Vec::new();
+        self.raw.differences(&before, &mut changed);
+        for id in changed {
+            let score = before.get(id).unwrap_or(UNKNOWN);
+            if score != UNKNOWN
+                && let Some(count) = self.counts.get_mut(&score)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    self.counts.remove(&score);
+                }
+            }
+            let score = self.raw.get(id).unwrap_or(UNKNOWN);
+            if score != UNKNOWN {
+                *self.counts.entry(score).or_default() += 1;
+            }
+            known[id.index()] = false;
+        }
+    }
+
+    /// Computes the raw scores of nodes that have none. `None` if the plugin fails.
+    fn complete(
+        &mut self,
+        plugin: &dyn Plugin,
+        cycle: ScoreCycle<'_>,
+        nodes: &[NodeId],
+    ) -> Option<()> {
+        for id in nodes {
+            if self.raw.get(*id) == Some(UNKNOWN) {
+                let node = cycle.cx.snapshot.get(*id)?;
+                let score = plugin.score(cycle.cx, cycle.state, node).ok()?;
+                self.raw.set(*id, score);
+                *self.counts.entry(score).or_default() += 1;
+            }
+        }
+        Some(())
+    }
+
+    /// The highest raw score of these nodes; 0 if the plugin does not look at it.
+    fn highest_of(&self, plugin: &dyn Plugin, nodes: &[NodeId]) -> i64 {
+        let highest = match self.counts.len() {
+            _ if plugin.normalizing() != Normalizing::Highest => None,
+            1 => self.counts.keys().next().copied(),
+            _ => self.raw.gather(nodes, UNKNOWN).into_iter().max(),
+        };
+        highest.unwrap_or_default()
+    }
+
+    /// Normalizes the raw scores of these nodes and returns them. `None` if the plugin fails, or a
+    /// score is out of range.
+    fn normalize(
+        &mut self,
+        plugin: &dyn Plugin,
+        cycle: ScoreCycle<'_>,
+        nodes: &[NodeId],
+    ) -> Option<Vec<i64>> {
+        let mut scores = self.raw.gather(nodes, UNKNOWN);
+        if plugin.normalizing() == Normalizing::Highest {
+            // The highest score stands for all nodes that have not changed.
+            let (first, mut all) = (*cycle.feasible.first()?, vec![self.highest]);
+            all.append(&mut scores);
+            let ids: Vec<NodeId> = [first].into_iter().chain(nodes.iter().copied()).collect();
+            let status = plugin.normalize(cycle.cx, cycle.state, &ids, &mut all);
+            scores = all.split_off(1);
+            if !status.is_success() {
+                return None;
+            }
+            nodes.iter().zip(&scores).for_each(|(id, score)| self.normalized.set(*id, *score));
+        } else {
+            self.normalized = self.raw.clone();
+        }
+        let is_valid = |score: &i64| (0..=MAX_NODE_SCORE).contains(score);
+        scores.iter().all(is_valid).then_some(scores)
+    }
+}
+
+/// Whether the kept scores are those that the plugins give when they are asked again.
+pub(crate) fn are_as_computed_again(kept: &KeptScores, cycle: ScoreCycle<'_>) -> bool {
+    let ScoreCycle { framework, cx, state, feasible } = cycle;
+    let nodes = || feasible.iter().filter_map(|id| cx.snapshot.get(*id));
+    let mut totals = vec![0; feasible.len()];
+    let is_same = kept.columns.iter().all(|column| {
+        let mut plugins = framework.at(ExtensionPoint::Score).iter();
+        let Some(plugin) = plugins.find(|plugin| plugin.name() == column.plugin) else {
+            return false;
+        };
+        let raw = nodes().filter_map(|node| plugin.score(cx, state, node).ok());
+        let raw: Vec<i64> = raw.collect();
+        let mut scores = raw.clone();
+        let normalized = plugin.normalize(cx, state, feasible, &mut scores);
+        let weighted = scores.iter().map(|score| score * column.weight);
+        totals.iter_mut().zip(weighted).for_each(|(total, score)| *total += score);
+        normalized.is_success()
+            && column.raw == Scores::from(raw)
+            && column.normalized == Scores::from(scores)
+    });
+    is_same && kept.totals == Scores::from(totals)
+}

@@ -1,0 +1,326 @@
+//! The search for feasible nodes, kept from cycle to cycle for pods that are alike.
+//!
+//! Which nodes pass all filters changes little between two such cycles: only the nodes whose
+//! verdicts differ are looked at. Where the search starts and how many nodes it wants may be
+//! different each time, so the nodes that pass are kept as bits in node order.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::column::{Column, Range};
+use kubestep_framework::record::{FilterColumn, VerdictId, VerdictTable};
+use kubestep_framework::snapshot::Snapshot;
+use kubestep_framework::status::Code;
+use kubestep_framework::status::node_statuses::Diagnosis;
+
+use super::matrix::first_rejections;
+use super::recent::Recent;
+
+/// About how many bytes a search takes per node.
+const NODE_BYTES: usize = 12;
+
+/// What a search found: which nodes it evaluated, and those that passed.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub evaluated: Arc<[NodeId]>,
+    pub feasible: Arc<[NodeId]>,
+    /// By slot: the verdict on the node.
+    pub verdicts: Column<VerdictId>,
+    /// Number of nodes that passed or were rejected.
+    pub processed: usize,
+    /// Why all nodes were rejected, once it was computed.
+    pub diagnosis: Option<Arc<Diagnosis>>,
+}
+
+/// A search with its input: where it started and how many nodes it wanted.
+#[derive(Clone, Debug)]
+struct Last {
+    start: usize,
+    wanted: usize,
+    found: Found,
+}
+
+/// The nodes that pass the filters for one class of pods.
+#[derive(Clone, Debug)]
+pub(crate) struct Search {
+    /// The verdicts of the filter plugins that `first` reflects.
+    columns: Vec<Column<VerdictId>>,
+    /// By slot: the verdict of the first filter plugin that rejects the node, each run alone.
+    pub first: Column<VerdictId>,
+    /// How many nodes have each verdict.
+    counts: HashMap<VerdictId, usize>,
+    order: Arc<Vec<NodeId>>,
+    /// By position in the node order: whether the node passes.
+    passing: Vec<u64>,
+    last: Option<Last>,
+}
+
+/// The searches by class of pods.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Searches(Recent<Search>);
+
+impl Searches {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The search of a class of pods, brought up to date with the verdicts of its plugins about
+    /// all nodes; `rejected` has the number of rejections by plugin.
+    pub fn update(
+        &mut self,
+        class: &str,
+        columns: &[FilterColumn],
+        rejected: &[usize],
+        snapshot: &Snapshot,
+    ) -> &mut Search {
+        let new = || Search::new(columns, rejected, snapshot);
+        let search = self.0.entry(class, snapshot.slots() * NODE_BYTES, new);
+        search.update(columns, rejected, snapshot);
+        search
+    }
+
+    /// The search of a class of pods.
+    pub fn get_mut(&mut self, class: &str) -> Option<&mut Search> {
+        self.0.get_mut(class)
+    }
+}
+
+impl Search {
+    fn new(columns: &[FilterColumn], rejected: &[usize], snapshot: &Snapshot) -> Search {
+        let verdicts = first_rejections(columns, rejected, snapshot.slots());
+        let mut passing = vec![0; snapshot.len().div_ceil(64)];
+        let mut counts = HashMap::new();
+        for (rank, id) in snapshot.order().iter().enumerate() {
+            let verdict = verdicts[id.index()];
+            *counts.entry(verdict).or_default() += 1;
+            set_bit(&mut passing, rank, verdict == VerdictId::PASS);
+        }
+        Search {
+            columns: columns.iter().map(|column| column.verdicts.clone()).collect(),
+            first: Column::from_values(&verdicts),
+            counts,
+            order: snapshot.order().clone(),
+            passing,
+            last: None,
+        }
+    }
+
+    fn update(&mut self, columns: &[FilterColumn], rejected: &[usize], snapshot: &Snapshot) {
+        let is_same = Arc::ptr_eq(&self.order, snapshot.order())
+            && self.first.len() == snapshot.slots()
+            && self.columns.len() == columns.len();
+        let mut slots = Vec::new();
+        for (before, column) in self.columns.iter().zip(columns).filter(|_| is_same) {
+            column.verdicts.differences(before, &mut slots);
+        }
+        // So many are cheaper to compute again.
+        if !is_same || slots.len() > 16 + snapshot.len() / 4 {
+            *self = Search::new(columns, rejected, snapshot);
+            return;
+        }
+        let pairs = self.columns.iter_mut().zip(columns);
+        pairs.for_each(|(before, column)| *before = column.verdicts.clone());
+        let rejecting = || columns.iter().zip(rejected).filter(|(_, count)| **count > 0);
+        for id in slots {
+            let mut verdicts = rejecting().filter_map(|(column, _)| column.verdicts.get(id));
+            let first = verdicts.find(|verdict| verdict.is_status()).unwrap_or(VerdictId::PASS);
+            self.set(id, first, snapshot.ranks());
+        }
+    }
+
+    /// Sets the verdict on a node.
+    fn set(&mut self, id: NodeId, verdict: VerdictId, ranks: &[u32]) {
+        let before = self.first.get(id).unwrap_or(VerdictId::PASS);
+        let rank = ranks.get(id.index()).map_or(usize::MAX, |rank| *rank as usize);
+        if before == verdict || rank >= self.order.len() {
+            return;
+        }
+        self.last = None;
+        self.first.set(id, verdict);
+        if let Some(count) = self.counts.get_mut(&before) {
+            *count -= 1;
+        }
+        *self.counts.entry(verdict).or_default() += 1;
+        set_bit(&mut self.passing, rank, verdict == VerdictId::PASS);
+    }
+
+    /// Whether it is the same as one that is made now.
+    pub fn is_as_computed_again(
+        &self,
+        columns: &[FilterColumn],
+        rejected: &[usize],
+        snapshot: &Snapshot,
+    ) -> bool {
+        let again = Search::new(columns, rejected, snapshot);
+        let count =
+            |search: &Search, verdict: &VerdictId| search.counts.get(verdict).copied().unwrap_or(0);
+        let mut verdicts = self.counts.keys().chain(again.counts.keys());
+        let is_same = |id: &NodeId| self.first.get(*id) == again.first.get(*id);
+        self.passing == again.passing
+            && verdicts.all(|verdict| count(self, verdict) == count(&again, verdict))
+            && snapshot.order().iter().all(is_same)
+    }
+
+    /// Whether an error is among the verdicts. It ends the cycle at its node.
+    pub fn has_errors(&self, table: &VerdictTable) -> bool {
+        let is_error = |id: &VerdictId| table.get(*id).is_some_and(|s| s.code() == Code::Error);
+        self.counts.iter().any(|(id, count)| *count > 0 && is_error(id))
+    }
+
+    /// Visits the nodes from a position in the node order until `wanted` and one more pass.
+    pub fn find(&mut self, start: usize, wanted: usize, snapshot: &Snapshot) -> Found {
+        if let Some(last) = &self.last
+            && (last.start, last.wanted) == (start, wanted)
+        {
+            return last.found.clone();
+        }
+        let (feasible, end) = self.passing_from(start, wanted);
+        let nodes = self.order.len();
+        let distance = |end: usize| if end < start { end + nodes - start } else { end - start };
+        let processed = end.map_or(nodes, distance);
+        // The node with which the search ends is evaluated, but neither passes nor is rejected.
+        let evaluated = processed + usize::from(end.is_some());
+        let (before, after) = self.order.split_at(start);
+        let evaluated: Arc<[NodeId]> = match evaluated <= after.len() {
+            true => after[..evaluated].into(),
+            false => [after, &before[..evaluated - after.len()]].concat().into(),
+        };
+        let verdicts = match processed == nodes && nodes == snapshot.slots() {
+            true => self.first.clone(),
+            false => self.first.within(Range {
+                ranks: snapshot.ranks().clone(),
+                nodes,
+                start,
+                len: processed,
+                outside: VerdictId::ENOUGH_FOUND,
+                free: VerdictId::CYCLE_ENDED,
+            }),
+        };
+        let feasible = feasible.into();
+        let found = Found { evaluated, feasible, verdicts, processed, diagnosis: None };
+        self.last = Some(Last { start, wanted, found: found.clone() });
+        found
+    }
+
+    /// Keeps why all nodes were rejected in the last search.
+    pub fn keep_diagnosis(&mut self, diagnosis: &Diagnosis) {
+        if let Some(last) = &mut self.last {
+            last.found.diagnosis = Some(Arc::new(diagnosis.clone()));
+        }
+    }
+
+    /// The first nodes that pass, from a position in the node order, and the position of the one
+    /// that passes after them, if there is one.
+    fn passing_from(&self, start: usize, wanted: usize) -> (Vec<NodeId>, Option<usize>) {
+        let passing = self.counts.get(&VerdictId::PASS).copied().unwrap_or(0);
+        let mut feasible = Vec::with_capacity(wanted.min(passing));
+        let nodes = self.order.len();
+        let ranks = bits(&self.passing, start, nodes).chain(bits(&self.passing, 0, start));
+        for rank in ranks {
+            if feasible.len() == wanted {
+                return (feasible, Some(rank));
+            }
+            feasible.push(self.order[rank]);
+        }
+        (feasible, None)
+    }
+}
+
+fn set_bit(bits: &mut [u64], at: usize, value: bool) {
+    let bit = 1 << (at % 64);
+    match value {
+        true => bits[at / 64] |= bit,
+        false => bits[at / 64] &= !bit,
+    }
+}
+
+/// The positions from `from` to before `to` whose bits are set, in order.
+fn bits(words: &[u64], from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+    let word = move |index: usize| {
+        let first = from.saturating_sub(index * 64).min(63);
+        let end = (to - index * 64).min(64);
+        words[index] & (u64::MAX << first) & (u64::MAX >> (64 - end))
+    };
+    let words = (from / 64..to.div_ceil(64)).filter(move |_| from < to);
+    words.flat_map(move |index| {
+        let mut left = word(index);
+        std::iter::from_fn(move || {
+            let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(index * 64 + bit)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use kubestep_framework::node::NodeInfo;
+
+    const REJECTED: VerdictId = VerdictId(9);
+
+    fn columns(verdicts: &[bool]) -> ([FilterColumn; 1], [usize; 1]) {
+        let verdict = |passes: &bool| if *passes { VerdictId::PASS } else { REJECTED };
+        let values: Vec<VerdictId> = verdicts.iter().map(verdict).collect();
+        let rejected = values.iter().filter(|verdict| verdict.is_status()).count();
+        let column = Column::from_values(&values);
+        ([FilterColumn { plugin: "Test".into(), verdicts: column }], [rejected])
+    }
+
+    fn snapshot(nodes: usize) -> Snapshot {
+        let node = |at: usize| NodeInfo::new(NodeId(at as u32), format!("n{at}").as_str().into());
+        Snapshot::of((0..nodes).map(node).collect())
+    }
+
+    /// The search node by node: evaluated, feasible, processed.
+    fn visited(verdicts: &[bool], start: usize, wanted: usize) -> (Vec<u32>, Vec<u32>, usize) {
+        let (mut evaluated, mut feasible, mut processed) = (Vec::new(), Vec::new(), 0);
+        for at in (start..verdicts.len()).chain(0..start) {
+            evaluated.push(at as u32);
+            if verdicts[at] && feasible.len() == wanted {
+                break;
+            }
+            processed += 1;
+            feasible.extend(verdicts[at].then_some(at as u32));
+        }
+        (evaluated, feasible, processed)
+    }
+
+    proptest! {
+        #[test]
+        fn a_kept_search_finds_what_visiting_each_node_finds(
+            rounds in prop::collection::vec(
+                (prop::collection::vec(any::<bool>(), 150), 0_usize..150, 0_usize..150), 1..6,
+            ),
+            nodes in 1_usize..150,
+        ) {
+            let snapshot = snapshot(nodes);
+            let mut searches = Searches::default();
+            for (verdicts, start, wanted) in rounds {
+                let (verdicts, start) = (&verdicts[..nodes], start % nodes);
+                let (columns, rejected) = columns(verdicts);
+                let search = searches.update("class", &columns, &rejected, &snapshot);
+                let found = search.find(start, wanted, &snapshot);
+                let (evaluated, feasible, processed) = visited(verdicts, start, wanted);
+                let numbers = |ids: &[NodeId]| ids.iter().map(|id| id.0).collect::<Vec<_>>();
+                prop_assert_eq!(numbers(&found.evaluated), evaluated.clone());
+                prop_assert_eq!(numbers(&found.feasible), feasible);
+                prop_assert_eq!(found.processed, processed);
+                for (slot, passes) in verdicts.iter().enumerate() {
+                    let is_processed = evaluated[..processed].contains(&(slot as u32));
+                    let expected = match (is_processed, passes) {
+                        (false, _) => VerdictId::ENOUGH_FOUND,
+                        (true, true) => VerdictId::PASS,
+                        (true, false) => REJECTED,
+                    };
+                    prop_assert_eq!(found.verdicts.get(NodeId(slot as u32)), Some(expected));
+                }
+            }
+        }
+    }
+}
