@@ -177,7 +177,7 @@ pub fn pod_words(pod: &PodDifference) -> String {
 
 fn message_words(pod: &PodDifference) -> String {
     let side = |text: &str| if text.is_empty() { "no message".to_owned() } else { text.to_owned() };
-    format!("    before: {}\n    after:  {}", side(&pod.message.a), side(&pod.message.b))
+    format!("    before: {}\n    after: {}", side(&pod.message.a), side(&pod.message.b))
 }
 
 /// `TaintMessageFixed and DynamicResourceAllocation`.
