@@ -221,7 +221,10 @@ mod tests {
             let shown = |text: &'static str| charset.show(text).into_owned();
             let glyphs: BTreeSet<_> = VerdictSign::ALL.iter().map(|v| shown(v.glyph())).collect();
             let words: BTreeSet<_> = VerdictSign::ALL.iter().map(|v| shown(v.word())).collect();
-            assert_eq!((glyphs.len(), words.len()), (8, 8));
+            assert_eq!(
+                (glyphs.len(), words.len()),
+                (VerdictSign::ALL.len(), VerdictSign::ALL.len())
+            );
         }
     }
 
@@ -257,7 +260,7 @@ mod tests {
         let verdicts = VerdictSign::ALL.map(VerdictSign::glyph);
         for text in ours.into_iter().chain(verdicts).chain(drawn) {
             let shown = Charset::Ascii.show(text);
-            assert!(shown.is_ascii() && !shown.contains('?'), "{text}");
+            assert!(shown.is_ascii() && (text == "?" || !shown.contains('?')), "{text}");
             assert_eq!(text::width(&shown), text::width(text));
         }
         assert_eq!(Charset::Ascii.show("日本"), "??");

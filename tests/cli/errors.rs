@@ -32,7 +32,12 @@ fn of_text(name: &str, text: &str) {
 /// A configuration with that text beside a node, run.
 fn of_config(name: &str, text: &str) {
     let call = Call::new().file("cluster.yaml", NODE).file("scheduler.yaml", text);
-    call.says(&format!("errors/{name}"), "run -f cluster.yaml --config scheduler.yaml");
+    // A plugin with a typo would be opaque.
+    let line = match name {
+        "config-plugin" => "run -f cluster.yaml --config scheduler.yaml --unknown-plugins refuse",
+        _ => "run -f cluster.yaml --config scheduler.yaml",
+    };
+    call.says(&format!("errors/{name}"), line);
 }
 
 #[test]

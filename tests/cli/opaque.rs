@@ -19,7 +19,7 @@ fn every_decision_says_how_certain_it_is() {
     let story = story();
     story.says("opaque/run", "run -f cluster.yaml");
     story.says("opaque/json", "explain cache -f cluster.yaml -o json");
-    story.says("opaque/diff", "diff -f cluster.yaml --edit 'cordon node node-1'");
+    story.says("opaque/diff", "diff --filename cluster.yaml --edit \"cordon node node-1\"");
     let run = json(&story, "run -f cluster.yaml -o json");
     let certain = |list: &str, pod: &str| {
         let entries = run[list].as_array().unwrap();
@@ -54,15 +54,24 @@ fn formats_agree() {
     assert!(page.contains("Uncertain. The decision stands"), "the page says so");
 }
 
+/// Of a cluster that is not asked: the configuration is read first.
+const KUBECONFIG: &str = "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, \
+                          context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: \
+                          'http://127.0.0.1:1'}}], users: [{name: u, user: {}}]}";
+
 #[test]
 fn an_unknown_plugin_is_refused_where_that_is_wanted() {
     let story = story();
-    for line in ["run -f cluster.yaml --unknown-plugins refuse", "schedule --config config.yaml"] {
+    for line in [
+        "run -f cluster.yaml --unknown-plugins refuse",
+        "schedule --config config.yaml --kubeconfig kube.yaml",
+    ] {
         let config = fixtures::find("opaque-plugin").unwrap().cluster;
         let config = config.split("\n---\n").next().unwrap();
         let story = Call::new()
             .bytes("cluster.yaml", fixtures::find("opaque-plugin").unwrap().cluster.as_bytes())
-            .file("config.yaml", config);
+            .file("config.yaml", config)
+            .file("kube.yaml", KUBECONFIG);
         let said = story.run(line);
         assert_eq!(said.code, Some(2), "{line}: {}", said.stderr);
         assert!(said.stderr.contains("\"RackPower\" does not exist"), "{line}: {}", said.stderr);

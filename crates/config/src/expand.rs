@@ -96,9 +96,7 @@ impl Expansion<'_> {
             let problem = Problem::new(path, format!("{point}Plugin {name:?} does not exist"));
             problem.help(match closest(&name, known()) {
                 Some(other) => format!("did you mean {other:?}?"),
-                None => {
-                    "kubestep does not have it; --unknown-plugins=opaque keeps its place".to_owned()
-                }
+                None => "--unknown-plugins=opaque keeps its place".to_owned(),
             })
         })
     }
@@ -261,7 +259,7 @@ mod tests {
         assert_eq!(
             at_filter(set(&[("Coscheduling", 0)], &[])).unwrap_err(),
             "plugins.filter.enabled[0]: FilterPlugin \"Coscheduling\" does not exist; \
-             kubestep does not have it; --unknown-plugins=opaque keeps its place"
+             --unknown-plugins=opaque keeps its place"
         );
         assert_eq!(
             at_filter(set(&[("NodeName", 0), ("ImageLocality", 0)], &[])).unwrap_err(),
@@ -277,7 +275,7 @@ mod tests {
         assert_eq!(
             outcome(&multi, Filter).unwrap_err(),
             "plugins.multiPoint.enabled[0]: PreFilterPlugin \"Nope\" does not exist; \
-             kubestep does not have it; --unknown-plugins=opaque keeps its place"
+             --unknown-plugins=opaque keeps its place"
         );
     }
 }

@@ -33,6 +33,16 @@ impl TieBreak {
         }
     }
 
+    /// Whether the node at position `a` wins against the one at `b` whenever both have the best
+    /// total; `None` if it depends on how many have it.
+    pub fn prefers(self, a: usize, b: usize) -> Option<bool> {
+        match self {
+            TieBreak::Upstream => Some(first_in_tree(a, b) == a),
+            TieBreak::First => Some(a < b),
+            TieBreak::Seed(_) => None,
+        }
+    }
+
     /// Whether the result may differ from upstream's most likely order.
     pub fn is_chosen(self) -> bool {
         matches!(self, TieBreak::Seed(_))

@@ -52,14 +52,20 @@ pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<Stri
         .extend(named.into_iter().filter_map(|(name, value)| Some((name, value.clone()?.into()))));
     let mut parts: Vec<String> =
         fields.into_iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
-    for (kind, name) in SNAPSHOT_FIELDS {
-        parts.push(list(name, snapshot, *kind)?);
+    // Pods come last: they refer to the others.
+    let (pods, others) =
+        SNAPSHOT_FIELDS.iter().partition::<Vec<_>, _>(|(kind, _)| *kind == Kind::Pod);
+    for &(kind, name) in others {
+        parts.push(list(name, snapshot, kind)?);
     }
     for kind in custom::declared() {
         let (name, kind) = (kind.full_name(), Kind::Custom(kind));
         if snapshot.of_kind(kind).next().is_some() {
             parts.push(list(&name, snapshot, kind)?);
         }
+    }
+    for &(kind, name) in pods {
+        parts.push(list(name, snapshot, kind)?);
     }
     parts.push(lines(AUXILIARY_FIELD, &snapshot.auxiliary.objects()?));
     Ok(escape_json(format!("{{\n{}\n}}\n", parts.join(",\n"))))

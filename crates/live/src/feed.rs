@@ -294,7 +294,7 @@ impl FeedSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_framework::testing::{node, pod};
+    use kubestep_framework::testing::{PodBuilder, node, pod};
 
     #[test]
     fn only_the_last_change_of_each_object_is_left() {

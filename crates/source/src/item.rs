@@ -144,10 +144,7 @@ impl Expected {
         match list_kind.strip_suffix("List") {
             None | Some("") => Expected::Anything,
             Some(kind) => match Kind::of(api_version, kind) {
-                Some(kind) if api_versions::has_history(kind) => {
-                    Expected::KindIn(kind, api_version.into())
-                }
-                Some(kind) => Expected::Kind(kind),
+                Some(kind) => Expected::KindIn(kind, api_version.into()),
                 None => Expected::Unread(kind.into()),
             },
         }

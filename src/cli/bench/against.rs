@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 
 use super::Bench;
 use crate::cli::cluster::explained;
+use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
 use kubestep_live::Target;
 use kubestep_live::bench::ClusterTarget;
@@ -43,14 +44,15 @@ impl Bench {
         let Some(kubeconfig) = self.against.clone() else { return Ok(Some(None)) };
         let gates = self.scheduler.choose(&Captured::default())?.gates;
         let interrupted = Arc::new(AtomicBool::new(false));
-        let context = self.context.clone();
+        let context = self.against_context.clone();
         let real = RealCluster { kubeconfig, context, gates, interrupted };
         let target = real.open()?;
         let (context, server) = target.names();
         kubestep_output::line(format!(
-            "{workloads} workloads will create nodes, pods and other objects in {context} \
-             ({server}), which has {} pods, and delete them again",
-            target.pods_before()
+            "{} will create nodes, pods and other objects in {context} ({server}), which has {}, \
+             and delete them again",
+            count(workloads, "workload"),
+            count(target.pods_before(), "pod")
         ));
         if !self.yes_create_objects && !agreed(context)? {
             return Ok(None);

@@ -44,7 +44,7 @@ pub(super) struct Bench {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Run each workload with this configuration too, in turns, and compare
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Side b")]
     config_b: Option<PathBuf>,
     /// Run each workload this often and report the round with the median throughput
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -61,8 +61,9 @@ pub(super) struct Bench {
     #[arg(conflicts_with_all = ["config", "config_b", "plugins"])]
     against: Option<PathBuf>,
     /// The kubeconfig's context
-    #[arg(long, value_name = "NAME", requires = "against", help_heading = "Real cluster")]
-    context: Option<String>,
+    #[arg(long = "context", value_name = "NAME", requires = "against")]
+    #[arg(help_heading = "Real cluster")]
+    against_context: Option<String>,
     /// Create and delete objects in that cluster without asking
     #[arg(long, requires = "against", help_heading = "Real cluster")]
     yes_create_objects: bool,

@@ -9,7 +9,7 @@ use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::{Change, Switch};
 use kubestep_debug::diff::{self, Difference, Pair};
-use kubestep_debug::upgrade::{Cause, Effect, PodDifference, Upgrade};
+use kubestep_debug::upgrade::{Aspect, Cause, Effect, PodDifference, Upgrade};
 
 /// Pods that are listed for each effect and cause.
 const PODS: usize = 10;
@@ -48,7 +48,8 @@ pub fn between_branches(
     let (a, b) = (gates.a.version_words(), gates.b.version_words());
     let mut out = format!("\nkube-scheduler {a} → {b}: {}", summary(upgrade));
     out.push_str(&causes(upgrade, gates));
-    let by_version = |name| upgrade.pods.iter().any(|pod| pod.pod == name);
+    let ends = |pod: &&PodDifference| pod.aspect == Aspect::End;
+    let by_version = |name| upgrade.pods.iter().filter(ends).any(|pod| pod.pod == name);
     let others = difference.pods.iter().filter(|pod| pod.change != diff::Change::Reasons);
     let others = others.map(|pod| pod.pod).filter(|pod| !by_version(*pod));
     let others: Vec<String> = others.map(|pod| pod.to_string()).collect();

@@ -52,7 +52,7 @@ fn two_nodes_are_seen_side_by_side() {
     let mut live = live.keys("nn4vj|");
     golden(&live.draw(), "compare-nodes-120x40");
     let text = live.text();
-    assert!(text.contains("a-0 and b-0 side by side for default/web-0"), "{text}");
+    assert!(text.contains("b-0 and a-0 side by side for default/web-0"), "{text}");
     // What Filter saw is not what preemption left behind.
     let live = Live::new(session(fixtures::find("tour").unwrap().cluster), (120, 40));
     let mut live = live.keys("n3vj|");

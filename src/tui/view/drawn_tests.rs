@@ -200,7 +200,7 @@ fn nodes_that_are_no_candidates_are_grouped_and_lead_to_what_blocks_them() {
     assert!(live.text().contains("is no candidate"), "{}", live.text());
     let mut live = live.keys("<Enter>");
     assert!(live.text().contains("default/large on node-0"), "{}", live.text());
-    assert!(live.text().contains("NodeResourcesFit: "), "{}", live.text());
+    assert!(live.text().contains("TaintToleration: "), "{}", live.text());
     // A filter is about every single node.
     let mut live = live.keys("<Esc>/node-00<Enter>");
     assert!(live.lines()[2].contains("1 of 60"), "{}", live.text());

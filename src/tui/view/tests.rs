@@ -253,7 +253,7 @@ fn a_followed_cluster_says_so_in_the_first_line() {
     let outage = Outage { what: "pods".into(), reason: "410".into(), retry_in: 4 };
     let lost = LiveModel { outage: Some(outage), ..LiveModel::default() };
     let mut story = Story::new(followed(lost)).keys("2");
-    let first = "0  1  2 Queues  3  4  5  6  7  8  9      RECONNECTING (pods: 410, retry in 4s)";
+    let first = "0Cycle 1Time 2Queue 3Filter 4 5 6 7 8 9  RECONNECTING (pods: 410, retry in 4s)";
     assert_eq!(story.lines()[0].trim(), first);
 }
 

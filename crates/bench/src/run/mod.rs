@@ -47,7 +47,7 @@ struct Run<'a> {
     measured: Vec<Figures>,
 }
 
-/// Runs a workload of the suite in `folder`. Threshold are those of the `topic`.
+/// Runs a workload of the suite in `folder`. Thresholds are those of the `topic`.
 ///
 /// # Errors
 /// An operation cannot be done, or pods are not scheduled in time.

@@ -246,16 +246,16 @@ fn take(groups: &mut [Group<'_>], missing: &impl Fn(&Symbol) -> usize) {
     loop {
         let before: Vec<(usize, usize)> = groups.iter().map(|group| group.taken).collect();
         for at in 0..groups.len() {
-            for reason in groups[at].reasons.clone() {
+            for reason in groups[at].reasons {
                 let others = groups.iter().enumerate();
                 let others =
-                    others.filter(|(other, group)| *other != at && group.reasons.contains(&reason));
+                    others.filter(|(other, group)| *other != at && group.reasons.contains(reason));
                 let (least, most) = others.fold((0, 0), |(least, most), (_, group)| {
                     (least + group.taken.0, most + group.taken.1)
                 });
                 let taken = &mut groups[at].taken;
-                taken.0 = taken.0.max(missing(&reason).saturating_sub(most)).min(taken.1);
-                taken.1 = taken.1.min(missing(&reason).saturating_sub(least)).max(taken.0);
+                taken.0 = taken.0.max(missing(reason).saturating_sub(most)).min(taken.1);
+                taken.1 = taken.1.min(missing(reason).saturating_sub(least)).max(taken.0);
             }
         }
         if groups.iter().map(|group| group.taken).eq(before) {
@@ -341,7 +341,7 @@ impl Learned {
             }
         };
         if self.at == SpokenAt::Filter {
-            lines.extend(named("certainly", &self.nodes));
+            lines.extend(named("certain", &self.nodes));
             lines.extend(named("some of", &self.among));
         }
         let contradiction = |text: &String| format!("does not add up: {text}");
@@ -359,7 +359,7 @@ fn named(words: &str, nodes: &[Symbol]) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    (!nodes.is_empty()).then(|| format!("{words} {}{more}", names.join(", ")))
+    (!nodes.is_empty()).then(|| format!("{words}: {}{more}", names.join(", ")))
 }
 
 #[cfg(test)]

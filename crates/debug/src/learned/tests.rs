@@ -28,7 +28,7 @@ fn what_known_plugins_do_not_explain_is_left() {
     assert_eq!(learned.contradictions, Vec::<String>::new());
     assert_eq!((learned.at_least, learned.at_most), (2, 2));
     assert_eq!(names(&learned.nodes), ["n0", "n2"]);
-    assert_eq!(learned.lines(), ["Mine rejected 2 nodes: wrong moon", "certainly n0, n2"]);
+    assert_eq!(learned.lines(), ["Mine rejected 2 nodes: wrong moon", "certain: n0, n2"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::{EntryId, State, json};
 use kubestep_config as config;
-use kubestep_config::FeatureGates;
+use kubestep_config::{FeatureGates, UnknownPlugins};
 use kubestep_source::Filter;
 use kubestep_source::fixtures;
 
@@ -14,7 +14,8 @@ pub(super) fn story(name: &str) -> Session {
     let gates = read.captured.feature_gates.as_deref().map(FeatureGates::parse);
     let features = gates.transpose().unwrap().unwrap_or_default();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
-    let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
+    let (descriptors, unknown) = (registry.descriptors(), UnknownPlugins::Opaque);
+    let resolved = config::resolve_as(text, Vec::new(), &features, &descriptors, unknown).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();
     kubestep_cluster::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
     Session::new(world)

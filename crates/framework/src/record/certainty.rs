@@ -10,7 +10,6 @@ use super::{CycleRecord, Outcome, PluginStatus, ScoreColumn, VerdictId};
 use crate::opaque::{OpaquePlugin, OpaquePlugins, ScoreBasis};
 use crate::record::scores::MAX_NODE_SCORE;
 use crate::status::Code;
-use crate::tie_break::TieBreak;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint::{
     self, Bind, Filter, Permit, PlacementGenerate, PlacementScore, PostFilter, PreBind, PreEnqueue,
@@ -438,17 +437,5 @@ impl Certainty {
     /// Why no score of an opaque plugin could have changed the choice, if that is so.
     pub fn assurance(&self) -> Option<String> {
         self.lead.as_ref().filter(|lead| lead.in_reach == 0).map(Lead::to_string)
-    }
-}
-
-impl TieBreak {
-    /// Whether the node at position `a` wins against the one at `b` whenever both have the best
-    /// total; `None` if it depends on how many have it.
-    fn prefers(self, a: usize, b: usize) -> Option<bool> {
-        match self {
-            TieBreak::Upstream => Some(crate::tie_break::first_in_tree(a, b) == a),
-            TieBreak::First => Some(a < b),
-            TieBreak::Seed(_) => None,
-        }
     }
 }

@@ -180,7 +180,7 @@ fn an_opaque_plugin_explains_a_difference_where_it_can() {
     play.works();
     let message = "0/2 nodes are available: 1 Insufficient cpu, 1 wrong moon phase.";
     play.says(refused(web(), message));
-    let words = "MoonPhase rejected 1 node: wrong moon phase; certainly n2";
+    let words = "MoonPhase rejected 1 node: wrong moon phase; certain: n2";
     assert_eq!(play.last(), (Verdict::Opaque, words));
     let learned = play.shadow.decisions().last().unwrap().learned.clone().unwrap();
     assert_eq!((learned.at_least, learned.at_most), (1, 1));

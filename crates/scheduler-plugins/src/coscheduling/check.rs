@@ -7,6 +7,7 @@ use super::group::{PodGroup, missing_resources};
 use super::state::{GroupTimes, Members};
 use super::{Coscheduling, lookup};
 use kubestep_framework::api::Time;
+use kubestep_framework::config::duration::Duration;
 use kubestep_framework::effects::StateUpdate;
 use kubestep_framework::plugin::{CycleContext, Explanation};
 use kubestep_framework::pod::NamespacedName;
@@ -71,7 +72,10 @@ fn in_backoff(
     times: Option<&GroupTimes>,
 ) -> Option<(String, Explanation)> {
     let end = times?.backoff_end(group, cx.now)?;
-    let text = format!("pod group {group} was rejected and is in backoff until {end}");
+    let micros = end.0.saturating_sub(cx.now.0);
+    let seconds = micros.saturating_add(Time::SECOND - 1) / Time::SECOND;
+    let left = Duration::from_micros(seconds * Time::SECOND);
+    let text = format!("pod group {group} was rejected and is in backoff for another {left}");
     let explanation = Explanation::new("the pod group is in backoff", text);
     Some((format!("podGroup {group} failed recently"), explanation))
 }

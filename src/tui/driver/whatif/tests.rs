@@ -48,7 +48,7 @@ fn commands_edits_and_objects_complete_while_one_types() {
     let text = live.text();
     assert!(text.contains("uncordon node NAME: make it schedulable again"), "{text}");
     assert_eq!(live.lines()[22], ":uncordon", "the rest in ghost text");
-    let mut live = live.keys("<Tab>n");
+    let mut live = live.keys("<Tab><Tab>n");
     let text = live.text();
     assert!(text.contains("uncordon node node-0") && text.contains("node-1"), "{text}");
     let mut live = live.keys("<Tab><Enter>");
