@@ -77,9 +77,10 @@ fn upgrade() -> Live {
 
 #[test]
 fn branches_of_two_versions_name_the_change_behind_each_difference() {
-    let mut live = upgrade().keys(":what-if kube-version 1.33<Enter>c");
+    let mut live = upgrade().resized(120, 44).keys(":what-if kube-version 1.33<Enter>c");
     assert!(live.lines()[1].contains("1.33"), "{}", live.lines()[1]);
     let mut live = live.keys("D");
+    crate::tui::testing::golden(&live.draw(), "versions-differences");
     let text = live.text();
     assert!(text.contains("a: original (kube-scheduler 1.36), "), "{text}");
     assert!(text.contains("Because of BalancedAllocationGain (NodeResourcesBalanced"), "{text}");
