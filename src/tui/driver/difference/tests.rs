@@ -77,7 +77,7 @@ fn upgrade() -> Live {
 
 #[test]
 fn branches_of_two_versions_name_the_change_behind_each_difference() {
-    let mut live = upgrade().keys(":what-if kube-version 1.33<Enter>c");
+    let mut live = upgrade().resized(120, 44).keys(":what-if kube-version 1.33<Enter>c");
     assert!(live.lines()[1].contains("1.33"), "{}", live.lines()[1]);
     let mut live = live.keys("D");
     crate::tui::testing::golden(&live.draw(), "versions-differences");
@@ -111,7 +111,7 @@ fn two_branches_of_one_version_are_compared_without_causes() {
 
 #[test]
 fn what_changed_between_versions_is_listed() {
-    let mut live = upgrade().keys(":versions 1.35<Enter>");
+    let mut live = upgrade().resized(120, 44).keys(":versions 1.35<Enter>");
     crate::tui::testing::golden(&live.draw(), "versions");
     let mut live = live.keys("<Esc>:versions<Enter>");
     assert!(live.text().contains("kube-scheduler 1.35 → 1.36"), "{}", live.text());
