@@ -320,7 +320,7 @@ mod tests {
         let (old, new) = (candidate("a", "1.35.2", "1.35.0"), candidate("b", "1.36.1", "1.35.0"));
         assert_eq!(of("a", &[old.clone(), new.clone()]), ("1.35".to_owned(), 1));
         assert_eq!(of("b", &[old.clone(), new.clone()]).0, "1.36 emulating 1.35");
-        assert_eq!(of("", &[old.clone()]).0, "1.35");
+        assert_eq!(of("", std::slice::from_ref(&old)).0, "1.35");
         // Nothing says which one works.
         assert_eq!(of("c", &[old, new]).0, "1.36");
         assert_eq!(of("c", &[candidate("c", "later", "")]).0, "1.36");

@@ -239,7 +239,8 @@ fn first_cycle(seed: u64, points: &[ExtensionPoint], judge: Option<Judge>) -> Ar
     }
     let weight = 1 + (seed % 3) as i32;
     // Few plugins, so that scores do not depend on all nodes in every case.
-    let known = if seed % 2 == 0 { PLUGINS } else { &["NodeResourcesFit", "NodeAffinity"] };
+    let known =
+        if seed.is_multiple_of(2) { PLUGINS } else { &["NodeResourcesFit", "NodeAffinity"] };
     let mut world = world(&configuration(&plugin, weight, known), &registry);
     fill(&mut world, seed);
     world.step().unwrap()

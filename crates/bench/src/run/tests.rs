@@ -165,7 +165,7 @@ fn a_barrier_waits_for_attempts_and_an_update_wakes_the_pods() {
     assert_eq!((measured.name.as_str(), measured.scheduled), ("late", 6));
     // The update comes after a tenth of a second, which the scheduler does not work.
     assert!(measured.seconds > 0.1 && measured.busy_seconds.unwrap() < 0.05, "{measured:?}");
-    let attempts = measured.figures.iter().filter(|it| it.labels.get("result").is_some());
+    let attempts = measured.figures.iter().filter(|it| it.labels.contains_key("result"));
     let results: Vec<_> = attempts.map(|it| it.labels["result"].as_str()).collect();
     assert_eq!(results, ["scheduled", "unschedulable"]);
     assert_eq!(count(&world, |pod| pod.spec.node_name == "n-0"), 6);

@@ -207,7 +207,7 @@ fn difference(pod: NamespacedName, aspect: Aspect, pair: &Pair<&PodOutcome>) -> 
         aspect,
         effect: Effect::of(aspect, pair),
         end: Pair { a: pair.a.end.clone(), b: pair.b.end.clone() },
-        message: Pair { a: message(&pair.a), b: message(&pair.b) },
+        message: Pair { a: message(pair.a), b: message(pair.b) },
         attempts: Pair { a: pair.a.attempts.len(), b: pair.b.attempts.len() },
         cause: Cause { changes: Vec::new(), smallest: false },
     }

@@ -249,7 +249,7 @@ impl Need {
                     None => nowhere && is_of_host(&name),
                 };
                 let (wanted, free) = (wanted.clone(), free.cloned());
-                (!suits).then(|| Lack { zone: zone.id, name, wanted, free })
+                (!suits).then_some(Lack { zone: zone.id, name, wanted, free })
             })
         };
         zones.iter().filter_map(lacks).collect()

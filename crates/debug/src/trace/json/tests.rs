@@ -95,7 +95,6 @@ fn scores_run_along_the_feasible_nodes() {
         }],
         opaque: Vec::new(),
         totals: vec![300, 0].into(),
-        ..ScoreRecord::default()
     };
     let expected = json!({
         "pod": "shop/web",
