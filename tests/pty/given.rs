@@ -75,7 +75,7 @@ fn the_mouse_is_the_terminals_until_it_is_asked_for_and_after_the_end() {
     terminal.send(":mouse on\r");
     terminal.wait("mouse events", |s| s.mouse_protocol_mode() != MouseProtocolMode::None);
     // Press and release on the tab of the nodes.
-    terminal.send("\x1b[<0;53;1M\x1b[<0;53;1m");
+    terminal.send("\x1b[<0;39;1M\x1b[<0;39;1m");
     terminal.wait_for("Nodes: requested");
     terminal.send("\x1b[<0;5;7M\x1b[<0;5;7m");
     terminal.wait_for("3/6");

@@ -69,9 +69,9 @@ impl Auxiliary {
             headed("v1", "Event", events)?,
         ]
         .concat();
-        for set in &self.provisioning.daemon_sets {
-            objects.push(minimal_daemon_set(set)?);
-        }
+        // One that is not understood has no pods on new nodes.
+        let sets = self.provisioning.daemon_sets.iter();
+        objects.extend(sets.filter_map(|set| minimal_daemon_set(set).ok()));
         if let Some(status) = &self.provisioning.autoscaler {
             let mut report = serde_json::to_value(status)?;
             report["autoscalerStatus"] = "Running".into();
