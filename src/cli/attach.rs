@@ -9,7 +9,7 @@ use crate::cli::open::{Opened, build_with};
 use crate::cli::options::Input;
 use crate::cli::tries::Tries;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object};
+use kubestep_api::{Kind, Object, Provisioning};
 use kubestep_cluster::schedulers::PodReports;
 use kubestep_config::ResolvedConfig;
 use kubestep_live::{Feed, Following, Pace, Scope};
@@ -40,7 +40,8 @@ pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)>
         build_with(read, input, &Tries::default(), name, |config| serve_all(config, &asked_for))?;
     let mut following = Following::new(feed, filter);
     following.observe_schedulers(reports, leases::follow(beside.clone()));
-    following.read_auxiliary(auxiliary::follow(beside));
+    let of_files = Provisioning::clone(opened.session.world().provisioning());
+    following.read_auxiliary(auxiliary::follow(beside), of_files);
     Ok((opened, following))
 }
 

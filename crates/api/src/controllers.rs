@@ -88,15 +88,6 @@ pub struct ControllerReports {
     pub events: Vec<Event>,
 }
 
-impl ControllerReports {
-    /// Adds what another input has.
-    pub fn merge(&mut self, other: ControllerReports) {
-        self.workloads.extend(other.workloads);
-        self.job_sets.extend(other.job_sets);
-        self.events.extend(other.events);
-    }
-}
-
 impl KueueWorkload {
     /// The condition of a type, if it is set.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {

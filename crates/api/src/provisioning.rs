@@ -207,21 +207,23 @@ pub struct Provisioning {
 }
 
 impl Provisioning {
-    /// With what a cluster has now in place of what it had; what came from files stays.
-    #[must_use]
-    pub fn with_cluster(self, cluster: Provisioning) -> Provisioning {
-        let Provisioning { instance_types, node_groups, .. } = self;
-        Provisioning { instance_types, node_groups, ..cluster }
-    }
-
-    /// Adds what another input has.
+    /// Adds what another input has. Its objects replace those of the same name.
     pub fn merge(&mut self, other: Provisioning) {
-        self.node_pools.extend(other.node_pools);
-        self.node_claims.extend(other.node_claims);
-        self.node_overlays.extend(other.node_overlays);
+        replace(&mut self.node_pools, other.node_pools, |pool| pool.metadata.name);
+        replace(&mut self.node_claims, other.node_claims, |claim| claim.metadata.name);
+        replace(&mut self.node_overlays, other.node_overlays, |overlay| overlay.metadata.name);
         self.instance_types.extend(other.instance_types);
         self.node_groups.extend(other.node_groups);
         self.autoscaler = other.autoscaler.or(self.autoscaler.take());
-        self.daemon_sets.extend(other.daemon_sets);
+        replace(&mut self.daemon_sets, other.daemon_sets, |set| {
+            let metadata = &set["metadata"];
+            (metadata["namespace"].to_string(), metadata["name"].to_string())
+        });
     }
+}
+
+fn replace<T, K: PartialEq>(list: &mut Vec<T>, new: Vec<T>, key: fn(&T) -> K) {
+    let keys: Vec<K> = new.iter().map(key).collect();
+    list.retain(|old| !keys.contains(&key(old)));
+    list.extend(new);
 }

@@ -34,7 +34,8 @@ pub struct Following {
     /// What shows whether the cluster's own schedulers are at work.
     reports: PodReports,
     leases: Option<(Periodic<Leases>, Leases)>,
-    auxiliary: Option<Periodic<Auxiliary>>,
+    /// Objects that help to explain, and where new nodes come from by files.
+    auxiliary: Option<(Periodic<Auxiliary>, Provisioning)>,
 }
 
 impl Following {
@@ -61,9 +62,10 @@ impl Following {
         (self.reports, self.leases) = (reports, Some((leases, Leases::default())));
     }
 
-    /// Also reads the objects that no scheduler reads, but that help to explain.
-    pub fn read_auxiliary(&mut self, auxiliary: Periodic<Auxiliary>) {
-        self.auxiliary = Some(auxiliary);
+    /// Also reads the objects that no scheduler reads, but that help to explain. `of_files` says
+    /// where new nodes come from, too.
+    pub fn read_auxiliary(&mut self, auxiliary: Periodic<Auxiliary>, of_files: Provisioning) {
+        self.auxiliary = Some((auxiliary, of_files));
     }
 
     /// The shadow scheduler.
@@ -190,11 +192,10 @@ impl Following {
 
     /// Takes what was read of the objects that help to explain into the session.
     fn look_at_auxiliary(&self, session: &mut Session) {
-        let new = self.auxiliary.as_ref().and_then(Periodic::take);
-        let Some(new) = new else { return };
+        let Some((reader, of_files)) = &self.auxiliary else { return };
+        let Some(mut new) = reader.take() else { return };
+        new.provisioning.merge(of_files.clone());
         let world = session.world();
-        let provisioning = Provisioning::clone(world.provisioning()).with_cluster(new.provisioning);
-        let new = Auxiliary { provisioning, ..new };
         if new.provisioning != **world.provisioning() || new.controllers != **world.controllers() {
             // This cannot fail.
             let _ = session.apply_beside(Input::Change(Arc::new(Explaining(new))));
