@@ -82,9 +82,14 @@ fn workloads_are_chosen_by_label_and_name() {
         "bench/list-labels",
         "bench perf/performance-config.yaml --list --label short,-performance",
     );
+    call().says("bench/list-topic", "bench perf --list --label \"\" --topic nightly");
     call().says("bench/no-label", "bench perf --label fast");
     call().says("bench/no-name", "bench perf --filter nothing");
-    call().says("bench/nowhere", "bench nowhere.yaml");
+    call().says("bench/nowhere", "bench nowhere.yaml --rounds 2 --plugins");
+    call().says(
+        "bench/no-cluster",
+        "bench perf --against nowhere --context test --yes-create-objects",
+    );
     call().bytes("empty/a.yaml", b"").says("bench/no-suite", "bench empty");
     let wrong = SUITE.replace("opcode: createPods", "opcode: createPod");
     let wrong = call().bytes("perf/performance-config.yaml", wrong.as_bytes());
