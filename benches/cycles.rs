@@ -143,7 +143,7 @@ fn world(workload: Workload, nodes: usize) -> Result<World, String> {
     let registry = kubestep_plugins::registry();
     let config = config::resolve(None, &features, &registry.descriptors())
         .map_err(|error| error.to_string())?;
-    let mut world = World::new(&config, features, &registry)?;
+    let mut world = World::new(&config, features, &registry).map_err(|error| error.to_string())?;
     let namespace = json!({"metadata": {"name": "default", "uid": "ns"}});
     let mut objects = vec![read(Kind::Namespace, &namespace)?];
     for number in 0..nodes {

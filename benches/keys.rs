@@ -19,7 +19,7 @@ use kubestep::tui::settings::{self, InterfaceOptions};
 use kubestep_cluster::{World, load};
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
-use kubestep_debug::{Ran, Session};
+use kubestep_debug::{Session, StepOutcome};
 use kubestep_source::{Filter, Progress};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -178,12 +178,13 @@ fn session(file: &str, cycles: usize) -> Result<Session, String> {
     let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
     let config = config::resolve(None, &features, &registry.descriptors());
     let config = config.map_err(|error| error.to_string())?;
-    let mut world = World::new(&config, features, &registry)?;
+    let mut world = World::new(&config, features, &registry).map_err(|error| error.to_string())?;
     load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
     let mut session = Session::new(world);
     session.set_history_memory(256 << 20);
     while session.history().cycle_count() < cycles {
-        if session.run_cycle() != Ran::NewCycle && session.advance_to_next_timer().is_none() {
+        if session.run_cycle() != StepOutcome::NewCycle && session.advance_to_next_timer().is_none()
+        {
             break;
         }
     }

@@ -85,6 +85,7 @@ fn empty() -> Result<World, String> {
     let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
     let config = config::resolve(None, &features, &registry.descriptors());
     World::new(&config.map_err(|error| error.to_string())?, features, &registry)
+        .map_err(|error| error.to_string())
 }
 
 /// A cluster that the scheduler has seen completely.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use kubestep_cluster::{World, load};
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
-use kubestep_debug::{Ran, Session};
+use kubestep_debug::{Session, StepOutcome};
 use kubestep_source::{Filter, Progress};
 
 /// Default number of cycles.
@@ -27,7 +27,7 @@ fn session(file: &str) -> Result<Session, String> {
     let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
     let config = config::resolve(None, &features, &registry.descriptors());
     let config = config.map_err(|error| error.to_string())?;
-    let mut world = World::new(&config, features, &registry)?;
+    let mut world = World::new(&config, features, &registry).map_err(|error| error.to_string())?;
     load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
     Ok(Session::new(world))
 }
@@ -109,7 +109,8 @@ fn main() -> Result<(), String> {
     measure("cycle", 20, |_| session.run_cycle());
     let started = Instant::now();
     while session.history().cycle_count() < cycles {
-        if session.run_cycle() != Ran::NewCycle && session.advance_to_next_timer().is_none() {
+        if session.run_cycle() != StepOutcome::NewCycle && session.advance_to_next_timer().is_none()
+        {
             break;
         }
         if session.history().cycle_count() == ran * 2 {

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 
 use crate::cli::cluster;
-use crate::cli::open::{Opened, build_with};
-use crate::cli::options::Input;
+use crate::cli::open::{ReadSession, build_with};
+use crate::cli::options::InputOptions;
 use crate::cli::tries::Tries;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, Provisioning};
 use kubestep_cluster::schedulers::PodReports;
 use kubestep_config::ResolvedConfig;
-use kubestep_live::{Feed, Following, Pace, Scope};
+use kubestep_live::{Feed, Following, NamespaceScope, Pace};
 use kubestep_live::{auxiliary, leases};
 use kubestep_source::{Filter, Loaded};
 
 /// Opens the cluster that the options select.
-pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)> {
+pub(super) fn open(input: &InputOptions, filter: Filter) -> Result<(ReadSession, Following)> {
     let target = cluster::target(&input.cluster)?;
-    let scope = Scope { namespaces: input.namespaces.clone() };
+    let scope = NamespaceScope { namespaces: input.namespaces.clone() };
     let beside = target.clone();
     let opened = Feed::open(target, scope, Pace::default());
     let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
@@ -46,7 +46,7 @@ pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)>
 }
 
 /// The scheduler names of pending pods, each with the number of pods.
-pub(super) fn scheduler_names(read: &kubestep_source::Input) -> BTreeMap<Symbol, usize> {
+pub(super) fn scheduler_names(read: &kubestep_source::ReadInput) -> BTreeMap<Symbol, usize> {
     let mut names = BTreeMap::new();
     for Loaded { object, .. } in &read.objects {
         if let Object::Pod(pod) = object

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cli::exit::Exit;
 use crate::cli::open::{build, read, read_config};
-use crate::cli::options::{Destination, Input, Redact};
+use crate::cli::options::{DestinationOptions, InputOptions, Redact};
 use crate::cli::recorded;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
@@ -17,12 +17,14 @@ use crate::report::usage::Usage;
 use kubestep_api::Time;
 use kubestep_config as config;
 use kubestep_debug::expect::{Expect, PodExpect, rejected_by};
-use kubestep_live::record::{Output, Recorder};
+use kubestep_live::record::{Recorder, RecordingOutput};
 use kubestep_live::redact::Redactor;
 use kubestep_live::replay::event;
 use kubestep_live::scheduler_events::SchedulerEvent;
-use kubestep_live::{Event, Notice};
-use kubestep_source::recording::{Header, Line, Note, Noted, Recorded, SCHEMA};
+use kubestep_live::{FeedEvent, Notice};
+use kubestep_source::recording::{
+    RecordedChange, RecordedNote, RecordingHeader, RecordingLine, SCHEMA, TimedNote,
+};
 use kubestep_source::{Loaded, Progress};
 
 /// Pack a cluster, its scheduler's configuration and a recording into one file for -f and "kubestep
@@ -30,9 +32,9 @@ use kubestep_source::{Loaded, Progress};
 #[derive(Args, Debug)]
 pub(super) struct Bundle {
     #[command(flatten)]
-    input: Input,
+    input: InputOptions,
     #[command(flatten)]
-    destination: Destination,
+    destination: DestinationOptions,
     /// Run it and record the result of each pod, so that "kubestep test" can check that it stays
     /// the same
     #[arg(long)]
@@ -60,7 +62,7 @@ impl Subcommand for Bundle {
         };
         let changes = read.recording.as_ref().map_or(&[][..], |recording| recording.until(until));
         let notes = read.recording.iter().flat_map(|recording| recording.notes_until(until));
-        let notes: Vec<&Noted> = notes.collect();
+        let notes: Vec<&TimedNote> = notes.collect();
         let count = self.write(&header, expect.as_ref(), &read.objects, (changes, &notes));
         let count = count.with_context(|| self.destination.name())?;
         let expected = match expect.map(|expect| expect.pods.len()) {
@@ -75,7 +77,7 @@ impl Subcommand for Bundle {
 
 impl Bundle {
     /// The header for the input, with the configuration that the options name.
-    fn header(&self, read: &kubestep_source::Input, name: &str) -> Result<Header> {
+    fn header(&self, read: &kubestep_source::ReadInput, name: &str) -> Result<RecordingHeader> {
         let captured = &read.captured;
         let of_recording = read.recording.as_ref().map(|recording| &recording.header);
         let chosen = self.input.scheduler.choose(captured)?;
@@ -94,7 +96,7 @@ impl Bundle {
                 .context(from.clone())?;
             scheduler_config = Some(kubestep_api::yaml::from_str::<Value>(&text).context(from)?);
         }
-        Ok(Header {
+        Ok(RecordingHeader {
             schema: SCHEMA.into(),
             record: "header".into(),
             kubestep: env!("CARGO_PKG_VERSION").into(),
@@ -115,7 +117,7 @@ impl Bundle {
     /// The present result of each pod, as the expectation.
     fn present(
         &self,
-        read: &kubestep_source::Input,
+        read: &kubestep_source::ReadInput,
         until: Option<Time>,
         name: String,
     ) -> Result<Expect> {
@@ -155,16 +157,16 @@ impl Bundle {
     /// Writes the file; returns the number of objects in it.
     fn write(
         &self,
-        header: &Header,
+        header: &RecordingHeader,
         expect: Option<&Expect>,
         objects: &[Loaded],
-        (changes, notes): (&[Recorded], &[&Noted]),
+        (changes, notes): (&[RecordedChange], &[&TimedNote]),
     ) -> std::io::Result<usize> {
-        let Destination { output, .. } = &self.destination;
-        let output = Output::create(output, self.destination.links())?;
+        let DestinationOptions { output, .. } = &self.destination;
+        let output = RecordingOutput::create(output, self.destination.links())?;
         let mut recorder = Recorder::new(output, header)?;
         if let Some(expect) = expect {
-            recorder.line(&Line::Expect { expect: serde_json::to_value(expect)? })?;
+            recorder.line(&RecordingLine::Expect { expect: serde_json::to_value(expect)? })?;
         }
         let count = recorder.lists(objects.iter().map(|loaded| &loaded.object))?;
         let mut notes = notes.iter().peekable();
@@ -181,12 +183,12 @@ impl Bundle {
 }
 
 /// Writes what was recorded besides the changes.
-fn note(recorder: &mut Recorder<Output>, noted: &Noted) -> std::io::Result<()> {
+fn note(recorder: &mut Recorder<RecordingOutput>, noted: &TimedNote) -> std::io::Result<()> {
     match noted.note.clone() {
-        Note::Event { pod, uid, reporter, reason, message } => recorder
+        RecordedNote::Event { pod, uid, reporter, reason, message } => recorder
             .scheduler_event(noted.at, SchedulerEvent { pod, uid, reporter, reason, message }),
-        Note::Notice { serious, text } => {
-            recorder.take(noted.at, &Event::Notice(Notice { serious, text }))
+        RecordedNote::Notice { serious, text } => {
+            recorder.take(noted.at, &FeedEvent::Notice(Notice { serious, text }))
         }
     }
 }

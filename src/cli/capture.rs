@@ -9,13 +9,13 @@ use clap::Args;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::open::read_config;
-use crate::cli::options::{Cluster, Destination, Redact, Unknown};
+use crate::cli::options::{ClusterOptions, DestinationOptions, Redact, UnknownPluginPolicy};
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
 use kubestep_config::UnknownPlugins;
-use kubestep_live::Snapshot;
-use kubestep_live::capture::{self, Settings};
-use kubestep_live::record::{Output, missing_kinds};
+use kubestep_live::ClusterSnapshot;
+use kubestep_live::capture::{self, CaptureSettings};
+use kubestep_live::record::{RecordingOutput, missing_kinds};
 use kubestep_live::redact::Redactor;
 use kubestep_source::{Auxiliary, Captured};
 
@@ -23,9 +23,9 @@ use kubestep_source::{Auxiliary, Captured};
 #[derive(Args, Debug)]
 pub(super) struct Capture {
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ClusterOptions,
     #[command(flatten)]
-    destination: Destination,
+    destination: DestinationOptions,
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     namespaces: Vec<String>,
@@ -33,7 +33,7 @@ pub(super) struct Capture {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    unknown: Unknown,
+    unknown: UnknownPluginPolicy,
     #[command(flatten)]
     scheduler: Scheduler,
     #[command(flatten)]
@@ -46,16 +46,16 @@ impl Subcommand for Capture {
     /// Lists the cluster and writes the file.
     fn run(&self) -> Result<Exit> {
         let given = GivenSettings::read(self.config.as_deref(), &self.scheduler, &self.unknown)?;
-        let Destination { output: path, .. } = &self.destination;
+        let DestinationOptions { output: path, .. } = &self.destination;
         let (links, file) = (self.destination.links(), self.destination.name());
-        Output::check(path, links).with_context(|| file.clone())?;
+        RecordingOutput::check(path, links).with_context(|| file.clone())?;
         let (mut snapshot, name) = cluster::snapshot(&self.cluster, &self.namespaces)?;
         let mut settings = given.of_server(&snapshot.server_version)?;
         if self.redact.redact {
             redact(&mut snapshot, &mut settings);
         }
         let text = capture::text(&snapshot, &settings)?;
-        let mut output = Output::create(path, links).with_context(|| file.clone())?;
+        let mut output = RecordingOutput::create(path, links).with_context(|| file.clone())?;
         let written = output.write_all(text.as_bytes()).and_then(|()| output.finish());
         match written {
             // The reader closed the pipe early.
@@ -75,7 +75,7 @@ impl Subcommand for Capture {
 }
 
 /// Pseudonymizes the snapshot and the settings.
-fn redact(snapshot: &mut Snapshot, settings: &mut Settings) {
+fn redact(snapshot: &mut ClusterSnapshot, settings: &mut CaptureSettings) {
     let mut redactor = Redactor::new(snapshot.objects());
     // Holders are names of machines; messages of controllers contain names.
     snapshot.leases = None;
@@ -101,7 +101,7 @@ impl GivenSettings {
     pub fn read(
         config: Option<&Path>,
         scheduler: &Scheduler,
-        unknown: &Unknown,
+        unknown: &UnknownPluginPolicy,
     ) -> Result<GivenSettings> {
         let config = match config {
             Some(path) => Some((read_config(path)?, path.display().to_string())),
@@ -116,16 +116,16 @@ impl GivenSettings {
     }
 
     /// Validates them for the version that the options or the server name.
-    pub fn of_server(&self, server_version: &str) -> Result<Settings> {
+    pub fn of_server(&self, server_version: &str) -> Result<CaptureSettings> {
         let server_version = server_version.to_owned();
         let captured = Captured { server_version, ..Captured::default() };
         let gates = self.scheduler.choose(&captured)?.gates;
         let options = &self.scheduler.version;
-        let mut settings = Settings {
+        let mut settings = CaptureSettings {
             kube_version: options.kube_version.as_ref().map(|served| served.asked.clone()),
             emulated_version: options.emulated_version.as_ref().map(ToString::to_string),
             feature_gates: self.scheduler.feature_gates.clone(),
-            ..Settings::default()
+            ..CaptureSettings::default()
         };
         if let Some((text, from)) = &self.config {
             let registry = crate::plugins::registry().descriptors();

@@ -6,9 +6,9 @@ use futures::future::join;
 use tokio::runtime::Runtime;
 
 use crate::cli::exit::Unreachable;
-use crate::cli::options::{Cluster, Input};
+use crate::cli::options::{ClusterOptions, InputOptions};
 use kubestep_live::record::missing_kinds;
-use kubestep_live::{Link, LinkError, Scope, Snapshot, Target};
+use kubestep_live::{ClusterSnapshot, KubeconfigTarget, Link, LinkError, NamespaceScope};
 use kubestep_live::{auxiliary, leases};
 use kubestep_source::Filter;
 
@@ -21,9 +21,9 @@ const NOTHING: &str = "nothing to open: name a file or folder with -f PATH (\"-\
 ///
 /// # Errors
 /// They select none, and there is no kubeconfig.
-pub(super) fn target(options: &Cluster) -> Result<Target> {
+pub(super) fn target(options: &ClusterOptions) -> Result<KubeconfigTarget> {
     let (kubeconfig, context) = (options.kubeconfig.clone(), options.context.clone());
-    let target = Target { kubeconfig, context, server: None, verbose: options.verbose };
+    let target = KubeconfigTarget { kubeconfig, context, server: None, verbose: options.verbose };
     if target.is_there() { Ok(target) } else { Err(anyhow!(NOTHING)) }
 }
 
@@ -33,12 +33,15 @@ pub(super) fn runtime() -> Result<Runtime> {
 }
 
 /// Lists a cluster once.
-pub(super) fn snapshot(options: &Cluster, namespaces: &[String]) -> Result<(Snapshot, String)> {
+pub(super) fn snapshot(
+    options: &ClusterOptions,
+    namespaces: &[String],
+) -> Result<(ClusterSnapshot, String)> {
     let target = target(options)?;
-    let scope = Scope { namespaces: namespaces.to_vec() };
+    let scope = NamespaceScope { namespaces: namespaces.to_vec() };
     let taken: Result<_, LinkError> = runtime()?.block_on(async {
         let link = Link::new(target).await?;
-        let mut snapshot = Snapshot::take(&link, &scope).await?;
+        let mut snapshot = ClusterSnapshot::take(&link, &scope).await?;
         (snapshot.leases, snapshot.auxiliary) =
             join(leases::read(&link), auxiliary::read(&link)).await;
         Ok((snapshot, link.name().to_owned()))
@@ -47,7 +50,10 @@ pub(super) fn snapshot(options: &Cluster, namespaces: &[String]) -> Result<(Snap
 }
 
 /// Lists a cluster once, as input like a file's.
-pub(super) fn read(input: &Input, filter: &Filter) -> Result<(kubestep_source::Input, String)> {
+pub(super) fn read(
+    input: &InputOptions,
+    filter: &Filter,
+) -> Result<(kubestep_source::ReadInput, String)> {
     let (mut snapshot, name) = snapshot(&input.cluster, &input.namespaces)?;
     let notices = snapshot.notices();
     let mut read = kubestep_source::of_objects(snapshot.take_objects(), &name, filter);

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::cli::cluster::runtime;
 use kubestep_api::Kind;
-use kubestep_live::{Link, Target};
+use kubestep_live::{KubeconfigTarget, Link};
 use kubestep_output::clean::clean;
 use kubestep_source::fixtures::STORIES;
 use kubestep_source::{Filter, Progress};
@@ -44,17 +44,17 @@ fn with_names(command: Command) -> Command {
 
 fn with_completer(arg: Arg) -> Arg {
     let value = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
-    let find: fn(&Line) -> Vec<String> = match (value.as_deref(), arg.get_long()) {
+    let find: fn(&TypedLine) -> Vec<String> = match (value.as_deref(), arg.get_long()) {
         (Some("POD"), _) => |line| line.names(Kind::Pod),
         (Some("NODE"), _) => |line| line.names(Kind::Node),
         (_, Some("namespace")) => |line| line.names(Kind::Namespace),
-        (_, Some("context")) => Line::contexts,
+        (_, Some("context")) => TypedLine::contexts,
         (Some("STORY"), _) => |_| STORIES.iter().map(|story| story.name.to_owned()).collect(),
         _ => return arg,
     };
     arg.add(ArgValueCompleter::new(move |current: &OsStr| {
         let begun = current.to_string_lossy();
-        let names = find(&Line::of_process()).into_iter();
+        let names = find(&TypedLine::of_process()).into_iter();
         let begins = |name: &String| name.starts_with(&*begun) && clean(name) == *name;
         names.filter(begins).map(CompletionCandidate::new).collect::<Vec<_>>()
     }))
@@ -62,7 +62,7 @@ fn with_completer(arg: Arg) -> Arg {
 
 /// The line that is completed, as far as it says where names come from.
 #[derive(Default, Debug, PartialEq)]
-struct Line {
+struct TypedLine {
     files: Vec<PathBuf>,
     demo: Option<String>,
     kubeconfig: Option<PathBuf>,
@@ -79,13 +79,13 @@ struct Named {
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct NamedItem {
     metadata: Named,
 }
 
 #[derive(Deserialize)]
-struct List {
-    items: Vec<Item>,
+struct NameList {
+    items: Vec<NamedItem>,
 }
 
 #[derive(Deserialize, Default)]
@@ -94,15 +94,15 @@ struct Kubeconfig {
     contexts: Vec<Named>,
 }
 
-impl Line {
+impl TypedLine {
     /// The words that the shell passes, behind `--`.
-    fn of_process() -> Line {
+    fn of_process() -> TypedLine {
         let words = std::env::args().skip_while(|word| word != "--").skip(1);
-        Line::new(&words.collect::<Vec<String>>())
+        TypedLine::new(&words.collect::<Vec<String>>())
     }
 
-    fn new(words: &[String]) -> Line {
-        let mut line = Line::default();
+    fn new(words: &[String]) -> TypedLine {
+        let mut line = TypedLine::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let (name, value) = match word.split_once('=') {
@@ -123,7 +123,7 @@ impl Line {
     }
 
     /// The names of the objects of a kind; pods outside of `default` with their namespaces.
-    /// Nothing, if they cannot be had soon.
+    /// Empty if they are not available soon.
     fn names(&self, kind: Kind) -> Vec<String> {
         let mut names = match (&self.demo, self.files.as_slice()) {
             (Some(story), _) => of_story(story, kind),
@@ -137,7 +137,7 @@ impl Line {
 
     fn of_cluster(&self, kind: Kind) -> Option<Vec<String>> {
         let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
-        let target = Target { kubeconfig, context, server: None, verbose: false };
+        let target = KubeconfigTarget { kubeconfig, context, server: None, verbose: false };
         let row = kubestep_live::kinds::row(kind).filter(|_| target.is_there())?;
         let path = row.path(row.versions.first()?, self.namespace.as_deref());
         let text = runtime().ok()?.block_on(async {
@@ -147,9 +147,9 @@ impl Line {
             };
             tokio::time::timeout(PATIENCE, read).await.ok().flatten()
         })?;
-        let list: List = serde_json::from_slice(&text).ok()?;
+        let list: NameList = serde_json::from_slice(&text).ok()?;
         let names = list.items.into_iter().map(|item| item.metadata);
-        Some(names.map(|named| words(&named.namespace, &named.name)).collect())
+        Some(names.map(|named| qualified(&named.namespace, &named.name)).collect())
     }
 
     /// The contexts of the kubeconfig files.
@@ -169,7 +169,7 @@ impl Line {
 }
 
 /// A pod's name as the program takes it: `NAMESPACE/NAME`, in `default` the name alone.
-fn words(namespace: &str, name: &str) -> String {
+fn qualified(namespace: &str, name: &str) -> String {
     match namespace {
         "" | "default" => name.to_owned(),
         namespace => format!("{namespace}/{name}"),
@@ -188,10 +188,10 @@ fn of_files(files: &[PathBuf], kind: Kind) -> Vec<String> {
     read.map(|input| of_input(&input, kind)).unwrap_or_default()
 }
 
-fn of_input(input: &kubestep_source::Input, kind: Kind) -> Vec<String> {
+fn of_input(input: &kubestep_source::ReadInput, kind: Kind) -> Vec<String> {
     let objects = input.objects.iter().map(|loaded| &loaded.object);
     let of_kind = objects.filter(|object| object.kind() == kind);
-    of_kind.map(|object| words(&object.metadata().namespace, &object.metadata().name)).collect()
+    of_kind.map(|object| qualified(&object.metadata().namespace, &object.metadata().name)).collect()
 }
 
 #[cfg(test)]
@@ -199,8 +199,8 @@ mod tests {
     use super::*;
     use kubestep_config::KubeVersion;
 
-    fn line(text: &str) -> Line {
-        Line::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    fn line(text: &str) -> TypedLine {
+        TypedLine::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::exit::Exit;
 use crate::cli::format::{self, WIDTH};
 use crate::cli::open::read_config;
-use crate::cli::options::Unknown;
+use crate::cli::options::UnknownPluginPolicy;
 use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
@@ -25,7 +25,7 @@ pub(super) struct Config {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
-    unknown: Unknown,
+    unknown: UnknownPluginPolicy,
     #[command(flatten)]
     scheduler: Scheduler,
     /// List the feature gates that this program knows, with their state and effect
@@ -33,12 +33,12 @@ pub(super) struct Config {
     list_feature_gates: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Output,
+    output: ConfigFormat,
 }
 
 /// How a configuration is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum ConfigFormat {
     /// For people: the plugins at each point, weights, arguments
     #[default]
     Text,
@@ -71,14 +71,14 @@ impl Subcommand for Config {
 
 impl Config {
     fn show(&self, resolved: &ResolvedConfig) -> Result<Exit> {
-        if matches!(self.output, Output::Text | Output::Document) {
+        if matches!(self.output, ConfigFormat::Text | ConfigFormat::Document) {
             resolved.warnings.iter().for_each(kubestep_output::line);
         }
         kubestep_output::print(&match self.output {
-            Output::Text => describe::config(resolved, WIDTH),
-            Output::Json => format::json(&report::config::resolved(resolved)),
-            Output::Yaml => format::yaml(&report::config::resolved(resolved)),
-            Output::Document => config::to_yaml(&resolved.completed()),
+            ConfigFormat::Text => describe::config(resolved, WIDTH),
+            ConfigFormat::Json => format::json(&report::config::resolved(resolved)),
+            ConfigFormat::Yaml => format::yaml(&report::config::resolved(resolved)),
+            ConfigFormat::Document => config::to_yaml(&resolved.completed()),
         })?;
         Ok(Exit::Fine)
     }
@@ -86,9 +86,9 @@ impl Config {
     fn refuse(&self, error: ConfigError, gates: FeatureGates) -> Result<Exit> {
         let value = report::config::refused(&error, gates);
         match self.output {
-            Output::Json => kubestep_output::print(&format::json(&value))?,
-            Output::Yaml => kubestep_output::print(&format::yaml(&value))?,
-            Output::Text | Output::Document => {
+            ConfigFormat::Json => kubestep_output::print(&format::json(&value))?,
+            ConfigFormat::Yaml => kubestep_output::print(&format::yaml(&value))?,
+            ConfigFormat::Text | ConfigFormat::Document => {
                 let name = self.file.as_ref().map(|path| path.display().to_string());
                 return Err(error).context(name.unwrap_or_default());
             }

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::cli::exit::Exit;
 use crate::cli::open::{require_screen, session, show};
-use crate::cli::options::{Input, Memory, View};
+use crate::cli::options::{InputOptions, MemoryOptions, ViewOptions};
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::Scheduler;
@@ -24,9 +24,9 @@ pub(super) struct Demo {
     #[command(flatten)]
     scheduler: Scheduler,
     #[command(flatten)]
-    view: View,
+    view: ViewOptions,
     #[command(flatten)]
-    memory: Memory,
+    memory: MemoryOptions,
 }
 
 impl Subcommand for Demo {
@@ -43,7 +43,8 @@ impl Subcommand for Demo {
         find(&story)?;
         require_screen()?;
         let (scheduler, memory) = (self.scheduler.clone(), self.memory.clone());
-        let input = Input { demo: Some(story), scheduler, memory, ..Input::default() };
+        let input =
+            InputOptions { demo: Some(story), scheduler, memory, ..InputOptions::default() };
         show(session(&input, &Tries::default(), None)?, &self.view)
     }
 }
@@ -61,7 +62,7 @@ pub(super) fn find(name: &str) -> Result<&'static fixtures::Story> {
 }
 
 /// The objects of a story, and its title.
-pub(super) fn read(name: &str, filter: &Filter) -> Result<(kubestep_source::Input, String)> {
+pub(super) fn read(name: &str, filter: &Filter) -> Result<(kubestep_source::ReadInput, String)> {
     let story = find(name)?;
     let mut read = kubestep_source::read_text(story.name, story.cluster.into(), filter)?;
     read.warnings.clear();

@@ -10,7 +10,7 @@ use crate::cli::edits;
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
 use crate::cli::open::session;
-use crate::cli::options::Input;
+use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::release;
@@ -31,9 +31,9 @@ pub(super) struct Diff {
     #[arg(conflicts_with_all = ["files", "files_b", "demo"])]
     pair: Vec<PathBuf>,
     #[command(flatten)]
-    input: Input,
+    input: InputOptions,
     #[command(flatten)]
-    b: SideB,
+    b: OtherSide,
     /// Stop each side after this many scheduling cycles
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_cycles: usize,
@@ -47,7 +47,7 @@ const SIDE_B: &str = "Side b";
 
 /// What is different on side b.
 #[derive(Args, Debug, Clone)]
-struct SideB {
+struct OtherSide {
     /// Other files; may be repeated
     #[arg(long = "filename-b", value_name = "PATH", help_heading = SIDE_B)]
     files_b: Vec<PathBuf>,
@@ -136,12 +136,12 @@ impl Diff {
 
     /// The sides in a few words.
     fn names(&self) -> Pair<String> {
-        let of = |input: &Input, edits: &[String]| {
+        let of = |input: &InputOptions, edits: &[String]| {
             let mut words: Vec<String> =
                 input.files.iter().map(|path| path.display().to_string()).collect();
             words.extend(input.demo.iter().map(|story| format!("demo: {story}")));
             words.extend(input.config.iter().map(|path| format!("--config {}", path.display())));
-            words.extend(input.scheduler.words());
+            words.extend(input.scheduler.describe());
             words.extend(edits.iter().cloned());
             if words.is_empty() { "the cluster".to_owned() } else { words.join(", ") }
         };
@@ -149,7 +149,7 @@ impl Diff {
     }
 }
 
-impl SideB {
+impl OtherSide {
     /// Whether anything has to be read for it.
     fn reads(&self) -> bool {
         !self.files_b.is_empty()
@@ -159,7 +159,7 @@ impl SideB {
     }
 
     /// The input of side b.
-    fn input(&self, a: &Input) -> Input {
+    fn input(&self, a: &InputOptions) -> InputOptions {
         let mut input = a.clone();
         if !self.files_b.is_empty() {
             input.files.clone_from(&self.files_b);

@@ -10,7 +10,7 @@ use crate::cli::config;
 use crate::cli::exit::Exit;
 use crate::cli::format;
 use crate::cli::open::session;
-use crate::cli::options::Input;
+use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::waiting::Steps;
@@ -18,14 +18,14 @@ use crate::report::add_version;
 use crate::report::fixes as report_fixes;
 use crate::report::new_nodes as report_new_nodes;
 use crate::report::outcome;
-use crate::report::why::{self as report, Detail};
+use crate::report::why::{self as report, WhyDetail};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_config::{FeatureGates, suggest};
 use kubestep_debug::Session;
-use kubestep_debug::fix::{self, Fixes, Limits};
-use kubestep_debug::learned::{Heard, heard};
+use kubestep_debug::fix::{self, Fixes, SearchLimits};
+use kubestep_debug::learned::{ReportedFailure, heard};
 use kubestep_debug::new_node::{self, NewNodes};
 use kubestep_debug::why::{Why, ask};
 use kubestep_framework::pod::NamespacedName;
@@ -39,10 +39,10 @@ pub(super) struct Explain {
     #[arg(value_name = "POD")]
     pod: Option<String>,
     #[command(flatten)]
-    input: Input,
+    input: InputOptions,
     /// Output format and amount of detail
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Output,
+    output: ExplainFormat,
     /// Explain this node only
     #[arg(long, value_name = "NODE", conflicts_with = "why_not")]
     node: Option<String>,
@@ -80,7 +80,7 @@ const CHEAP: usize = 10_000_000;
 
 /// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum ExplainFormat {
     /// For people, in short: identical reasons folded, the nearest nodes first
     #[default]
     Text,
@@ -93,14 +93,14 @@ enum Output {
 }
 
 /// What is printed.
-struct Answer<'a> {
+struct ExplainOutput<'a> {
     why: &'a Why,
     /// What would help, if it was searched.
     fixes: Option<Fixes>,
     /// Which new nodes would take the pod, if that was asked.
     nodes: Option<NewNodes>,
     /// What the real scheduler reported about opaque plugins.
-    heard: Option<Heard>,
+    heard: Option<ReportedFailure>,
     /// The version and the feature gates that decided.
     gates: FeatureGates,
 }
@@ -125,7 +125,7 @@ impl Subcommand for Explain {
         let said = self.reported.as_deref().map(config::read).transpose()?;
         let heard = heard(&start, pod, said.as_deref()).filter(|heard| !heard.is_empty());
         let gates = *session.world().scheduler().features();
-        self.show(&Answer { why: &why, fixes, nodes, heard, gates })?;
+        self.show(&ExplainOutput { why: &why, fixes, nodes, heard, gates })?;
         Ok(if why.is_schedulable() { Exit::Fine } else { Exit::Unschedulable })
     }
 }
@@ -165,14 +165,14 @@ impl Explain {
         ))
     }
 
-    fn show(&self, answer: &Answer) -> Result<()> {
+    fn show(&self, answer: &ExplainOutput) -> Result<()> {
         let symbol = |name: &Option<String>| name.as_deref().map(Symbol::new);
-        let wide = self.output == Output::Wide;
-        let detail = Detail { wide, node: symbol(&self.node), why_not: symbol(&self.why_not) };
+        let wide = self.output == ExplainFormat::Wide;
+        let detail = WhyDetail { wide, node: symbol(&self.node), why_not: symbol(&self.why_not) };
         kubestep_output::print(&match self.output {
-            Output::Text | Output::Wide => answer.text(&detail),
-            Output::Json => format::json(&answer.value()),
-            Output::Yaml => format::yaml(&answer.value()),
+            ExplainFormat::Text | ExplainFormat::Wide => answer.text(&detail),
+            ExplainFormat::Json => format::json(&answer.value()),
+            ExplainFormat::Yaml => format::yaml(&answer.value()),
         })?;
         Ok(())
     }
@@ -201,7 +201,7 @@ pub(super) fn fixes(session: &Session, start: &World, pod: NamespacedName, steps
     let interrupt = steps.and_interrupt("stops");
     let words = |tried, most| format!("{tried} of at most {most} changes tried{interrupt}");
     let mut go_on = |tried, most| steps.go_on(tried, most);
-    let search = || fix::fixes(world, start, pod, Limits::default(), &mut go_on);
+    let search = || fix::fixes(world, start, pod, SearchLimits::default(), &mut go_on);
     let fixes = steps.show(words, search);
     if steps.is_stopped() {
         let tried = count(fixes.tried, "change");
@@ -228,8 +228,8 @@ fn is_cheap(session: &Session) -> bool {
     cost.sum::<usize>() <= CHEAP
 }
 
-impl Answer<'_> {
-    fn text(&self, detail: &Detail) -> String {
+impl ExplainOutput<'_> {
+    fn text(&self, detail: &WhyDetail) -> String {
         let fixes = self.fixes.as_ref().map(|fixes| format!("\n{}", report_fixes::text(fixes)));
         let nodes = |nodes| format!("\n{}", report_new_nodes::text(nodes, detail.wide));
         let nodes = self.nodes.as_ref().map(nodes);

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 
 use kubestep_api::{Kind, Object, Pod};
 use kubestep_live::kinds;
-use kubestep_source::{Foreign, Input};
+use kubestep_source::{Foreign, ReadInput};
 
 /// The notices about all such files of an input.
-pub(super) fn notices(input: &Input) -> Vec<String> {
+pub(super) fn notices(input: &ReadInput) -> Vec<String> {
     let there: BTreeSet<Kind> = input.objects.iter().map(|loaded| loaded.object.kind()).collect();
     input.foreign.iter().flat_map(|file| of_file(file, input, &there)).collect()
 }
 
-fn of_file(file: &Foreign, input: &Input, there: &BTreeSet<Kind>) -> Vec<String> {
+fn of_file(file: &Foreign, input: &ReadInput, there: &BTreeSet<Kind>) -> Vec<String> {
     let mut said = vec![format!("{} is {}", file.file, file.format)];
     said.extend(file.notes.iter().map(|note| format!("{}: {note}", file.file)));
     let missing: Vec<Kind> =
@@ -68,7 +68,7 @@ fn losses(missing: &[Kind]) -> Vec<(Vec<&'static str>, &'static str)> {
     losses
 }
 
-fn pods(input: &Input) -> impl Iterator<Item = &Pod> {
+fn pods(input: &ReadInput) -> impl Iterator<Item = &Pod> {
     input.objects.iter().filter_map(|loaded| match &loaded.object {
         Object::Pod(pod) if !pod.is_terminal() => Some(&**pod),
         _ => None,
@@ -80,7 +80,7 @@ fn is_base(kind: Kind) -> bool {
     matches!(kind, Kind::Node | Kind::Pod)
 }
 
-fn asked_for(input: &Input, kind: Kind) -> bool {
+fn asked_for(input: &ReadInput, kind: Kind) -> bool {
     pods(input).any(|pod| asks_for(pod, kind))
 }
 

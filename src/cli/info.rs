@@ -38,7 +38,7 @@ pub(super) struct Info {
 }
 
 /// A path and its purpose.
-struct Used {
+struct UsedPath {
     what: &'static str,
     path: String,
     exists: bool,
@@ -54,12 +54,12 @@ impl Subcommand for Info {
 }
 
 /// All paths that are read without being named on the command line. None is written.
-fn used() -> Vec<Used> {
+fn used() -> Vec<UsedPath> {
     let env = |name: &str| std::env::var(name).ok();
     let mut found = Vec::new();
     let mut add = |what, path: &Path| {
         let exists = path.exists();
-        found.push(Used { what, path: path.display().to_string(), exists });
+        found.push(UsedPath { what, path: path.display().to_string(), exists });
     };
     if let Some(folder) = settings::config_dir(env) {
         add("settings and keys", &folder.join("config.yaml"));

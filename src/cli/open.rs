@@ -9,10 +9,10 @@ use crate::cli::attach;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::foreign;
-use crate::cli::options::{Input, Screen, View};
+use crate::cli::options::{InputOptions, Screen, ViewOptions};
 use crate::cli::recorded;
 use crate::cli::stops;
-use crate::cli::tries::{self, Added, Tries};
+use crate::cli::tries::{self, AddedObjects, Tries};
 use crate::cli::waiting::with_progress;
 use crate::cli::{demo, registry};
 use crate::report;
@@ -22,7 +22,7 @@ use crate::tui;
 use crate::tui::background;
 use crate::tui::data_source::DataSource;
 use crate::tui::driver::SchedulerExit;
-use crate::tui::loading::Waited;
+use crate::tui::loading::WaitOutcome;
 use crate::tui::settings::{self, InterfaceOptions, InterfaceSettings};
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
@@ -32,22 +32,22 @@ use kubestep_cluster::{World, workload};
 use kubestep_config as config;
 use kubestep_config::{ResolvedConfig, UnknownPlugins};
 use kubestep_debug::{Session, not_created};
-use kubestep_live::extender_client::{self, Reach};
-use kubestep_source::{Exclude, Filter, Progress};
+use kubestep_live::extender_client::{self, CallScope};
+use kubestep_source::{Exclude, ExcludeError, Filter, Progress};
 
 /// A session with what its reader should know about the input.
-pub(super) struct Opened {
+pub(super) struct ReadSession {
     pub session: Session,
     /// Where the input came from, in a few words.
     pub name: String,
     /// One sentence each.
     pub notices: Vec<String>,
     /// What was added to be tried.
-    pub added: Added,
+    pub added: AddedObjects,
 }
 
 /// Opens the debugger on the input; on a live cluster it follows that.
-pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
+pub(super) fn debugger(input: &InputOptions, view: &ViewOptions) -> Result<Exit> {
     require_screen()?;
     if is_dumb() || input.demo.is_some() {
         return show(session(input, &Tries::default(), None)?, view);
@@ -63,11 +63,11 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
     let speed = view.speed;
     let work = move || recorded::open(&owned, speed, &telling);
     match tui::loading::run(&name_of(input), &settings.appearance, &progress, work)? {
-        Waited::Done(opened) => {
+        WaitOutcome::Done(opened) => {
             let (opened, data_source) = opened?;
             debug(opened, &view.screen, settings, data_source)
         }
-        Waited::Left(code) => leave(code),
+        WaitOutcome::Left(code) => leave(code),
     }
 }
 
@@ -103,26 +103,27 @@ pub(super) fn require_screen() -> Result<()> {
 }
 
 /// Opens the debugger on a session; a terminal that cannot place text gets the report of a run.
-pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
+pub(super) fn show(opened: ReadSession, view: &ViewOptions) -> Result<Exit> {
     match is_dumb() {
-        true => tell(opened),
+        true => print_input(opened),
         false => debug(opened, &view.screen, settings(&view.screen), DataSource::Nothing),
     }
 }
 
 fn debug(
-    opened: Opened,
+    opened: ReadSession,
     view: &Screen,
     settings: InterfaceSettings,
     data_source: DataSource,
 ) -> Result<Exit> {
-    let Opened { session, name, notices, .. } = opened;
-    let (code, _) = show_with(Shown { session, name, notices }, view, settings, data_source)?;
+    let ReadSession { session, name, notices, .. } = opened;
+    let (code, _) =
+        show_with(OpenedSession { session, name, notices }, view, settings, data_source)?;
     leave(code)
 }
 
 /// What the debugger is opened on.
-pub(super) struct Shown {
+pub(super) struct OpenedSession {
     pub session: Session,
     /// Where the input came from, in a few words.
     pub name: String,
@@ -130,10 +131,10 @@ pub(super) struct Shown {
     pub notices: Vec<String>,
 }
 
-/// Opens the debugger until somebody leaves; gives the exit code, and how a real scheduler was
+/// Opens the debugger until the user quits; gives the exit code, and how a real scheduler was
 /// left.
 pub(super) fn screen(
-    shown: Shown,
+    shown: OpenedSession,
     view: &Screen,
     data_source: DataSource,
 ) -> Result<(i32, SchedulerExit)> {
@@ -141,12 +142,12 @@ pub(super) fn screen(
 }
 
 fn show_with(
-    shown: Shown,
+    shown: OpenedSession,
     view: &Screen,
     settings: InterfaceSettings,
     data_source: DataSource,
 ) -> Result<(i32, SchedulerExit)> {
-    let Shown { mut session, name, mut notices } = shown;
+    let OpenedSession { mut session, name, mut notices } = shown;
     if let Some(path) = &view.breakpoints {
         match path.exists() {
             true => stops::set(&mut session, &[], Some(path))?,
@@ -156,7 +157,7 @@ fn show_with(
             )),
         }
     }
-    let shown = tui::event_loop::Debugged { session, source: name, data_source };
+    let shown = tui::event_loop::OpenedInput { session, source: name, data_source };
     tui::event_loop::run(shown, settings, notices, view.breakpoints.as_deref())
 }
 
@@ -168,7 +169,7 @@ pub(super) fn leave(code: i32) -> Result<Exit> {
     }
 }
 
-fn tell(opened: Opened) -> Result<Exit> {
+fn print_input(opened: ReadSession) -> Result<Exit> {
     opened.notices.iter().for_each(kubestep_output::line);
     let mut session = opened.session;
     let before = Usage::of(session.world());
@@ -187,18 +188,22 @@ pub(super) fn exit_of(report: &RunReport) -> Exit {
 }
 
 /// Reads the input and loads it into a new cluster, with what is to be tried beside it.
-pub(super) fn session(input: &Input, tries: &Tries, percentage: Option<i32>) -> Result<Opened> {
+pub(super) fn session(
+    input: &InputOptions,
+    tries: &Tries,
+    percentage: Option<i32>,
+) -> Result<ReadSession> {
     let progress = Progress::with_limit(input.input_limit);
     let work = || load(input, tries, percentage, &progress);
     if reads_files(input) { with_progress(&progress, work) } else { work() }
 }
 
 fn load(
-    input: &Input,
+    input: &InputOptions,
     tries: &Tries,
     percentage: Option<i32>,
     progress: &Progress,
-) -> Result<Opened> {
+) -> Result<ReadSession> {
     let (mut read, name) = read(input, progress)?;
     let until = recorded::until(input, read.recording.as_ref())?;
     read.wind(until);
@@ -206,7 +211,10 @@ fn load(
 }
 
 /// What the options name, and what to call it: a story, files, or a live cluster.
-pub(super) fn read(input: &Input, progress: &Progress) -> Result<(kubestep_source::Input, String)> {
+pub(super) fn read(
+    input: &InputOptions,
+    progress: &Progress,
+) -> Result<(kubestep_source::ReadInput, String)> {
     if let Some(story) = &input.demo {
         return demo::read(story, &filter(input)?);
     }
@@ -216,11 +224,11 @@ pub(super) fn read(input: &Input, progress: &Progress) -> Result<(kubestep_sourc
     Ok((kubestep_source::read(&input.files, &filter(input)?, progress)?, name_of(input)))
 }
 
-fn reads_files(input: &Input) -> bool {
+fn reads_files(input: &InputOptions) -> bool {
     input.demo.is_none() && !input.files.is_empty()
 }
 
-fn name_of(input: &Input) -> String {
+fn name_of(input: &InputOptions) -> String {
     let name = |path: &PathBuf| match path.as_os_str() == kubestep_source::STDIN {
         true => "standard input".to_owned(),
         false => path.display().to_string(),
@@ -229,14 +237,30 @@ fn name_of(input: &Input) -> String {
     names.join(", ")
 }
 
+/// Adds a notice of the objects that no scheduler reads. Returns a kind among them that makes pods,
+/// if no pod of the input waits.
+fn note_skipped(read: &kubestep_source::ReadInput, notices: &mut Vec<String>) -> Option<Symbol> {
+    if read.skipped.is_empty() {
+        return None;
+    }
+    let kinds: Vec<String> =
+        read.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    notices.push(format!("not read by a scheduler: {}", kinds.join(", ")));
+    let idle = notices.iter().any(|notice| {
+        notice == kubestep_source::NOTHING_PENDING || notice == kubestep_source::NOTHING_READ
+    });
+    let mut kinds = read.skipped.keys().filter(|_| idle);
+    kinds.find(|kind| workload::kinds().any(|it| **kind == it)).cloned()
+}
+
 /// Loads what was read into a new cluster.
 pub(super) fn build(
-    read: kubestep_source::Input,
-    input: &Input,
+    read: kubestep_source::ReadInput,
+    input: &InputOptions,
     tries: &Tries,
     percentage: Option<i32>,
     name: String,
-) -> Result<Opened> {
+) -> Result<ReadSession> {
     build_with(read, input, tries, name, |world_config| {
         if let Some(percentage) = percentage {
             world_config.percentage_of_nodes_to_score = percentage;
@@ -247,15 +271,15 @@ pub(super) fn build(
 
 /// The same with a notice about the configuration, if there is one.
 pub(super) fn build_with(
-    mut read: kubestep_source::Input,
-    input: &Input,
+    mut read: kubestep_source::ReadInput,
+    input: &InputOptions,
     tries: &Tries,
     name: String,
     adapt: impl FnOnce(&mut ResolvedConfig) -> Vec<String>,
-) -> Result<Opened> {
-    let reach = if input.call_extenders { Reach::Reads } else { Reach::Nothing };
+) -> Result<ReadSession> {
+    let reach = if input.call_extenders { CallScope::Reads } else { CallScope::Nothing };
     let manifests = std::mem::take(&mut read.manifests);
-    let mut built = world(read, input, (reach, Writes::Here), adapt)?;
+    let mut built = world(read, input, (reach, Writes::Local), adapt)?;
     let mut notices = built.notices;
     notices.extend(tries::create(&manifests, &mut built.world)?);
     let mut added = tries::add(tries, input.strict, &mut built.world)?;
@@ -270,20 +294,20 @@ pub(super) fn build_with(
     notices.append(&mut added.notices);
     let mut session = Session::new(built.world);
     session.set_history_memory(input.memory.bytes());
-    Ok(Opened { session, name, notices, added })
+    Ok(ReadSession { session, name, notices, added })
 }
 
 /// Where the scheduler's writes go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writes {
     /// To the simulated API server.
-    Here,
+    Local,
     /// To the one that the objects are from.
-    Elsewhere,
+    Remote,
 }
 
 /// A cluster with its scheduler.
-pub(super) struct Built {
+pub(super) struct LoadedCluster {
     pub world: World,
     /// One sentence each.
     pub notices: Vec<String>,
@@ -293,18 +317,18 @@ pub(super) struct Built {
 
 /// Loads what was read into a new cluster.
 pub(super) fn world(
-    mut read: kubestep_source::Input,
-    input: &Input,
-    (reach, writes): (Reach, Writes),
+    mut read: kubestep_source::ReadInput,
+    input: &InputOptions,
+    (reach, writes): (CallScope, Writes),
     adapt: impl FnOnce(&mut ResolvedConfig) -> Vec<String>,
-) -> Result<Built> {
+) -> Result<LoadedCluster> {
     let chosen = input.scheduler.choose(&read.captured)?;
     let features = chosen.gates;
     let registry = crate::plugins::registry();
     let (text, from) = config_text(input, &read)?;
     let unknown = input.unknown.or(match writes {
-        Writes::Here => UnknownPlugins::Opaque,
-        Writes::Elsewhere => UnknownPlugins::Refuse,
+        Writes::Local => UnknownPlugins::Opaque,
+        Writes::Remote => UnknownPlugins::Refuse,
     });
     let (text, descriptors) = (text.as_deref(), registry.descriptors());
     let mut resolved =
@@ -313,7 +337,7 @@ pub(super) fn world(
     if read.foreign.iter().any(|file| file.is_scheduler) {
         adapted.extend(attach::serve_all(&mut resolved, &attach::scheduler_names(&read)));
     }
-    let mut world = World::new(&resolved, features, &registry).map_err(anyhow::Error::msg)?;
+    let mut world = World::new(&resolved, features, &registry)?;
     world.scheduler_mut().set_tie_break(input.tie_break);
     let mut notices = foreign::notices(&read);
     notices.extend(read.warnings.iter().cloned());
@@ -321,20 +345,10 @@ pub(super) fn world(
     notices.extend(adapted);
     notices.extend(reach_extenders(&resolved, reach, &mut world)?);
     notices.extend(resolved.warnings.iter().map(ToString::to_string));
-    let mut idle_workload = None;
-    if !read.skipped.is_empty() {
-        let kinds: Vec<String> =
-            read.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-        notices.push(format!("not read by a scheduler: {}", kinds.join(", ")));
-        let idle = notices.iter().any(|notice| {
-            notice == kubestep_source::NOTHING_PENDING || notice == kubestep_source::NOTHING_READ
-        });
-        let mut kinds = read.skipped.keys().filter(|_| idle);
-        idle_workload = kinds.find(|kind| workload::kinds().any(|it| **kind == it)).cloned();
-    }
-    if writes == Writes::Elsewhere {
+    let idle_workload = note_skipped(&read, &mut notices);
+    if writes == Writes::Remote {
         // Before anything is loaded: objects keep the versions that they have there.
-        world.write_elsewhere();
+        world.mirror_remote();
     }
     world.set_schedulers(schedulers(&read));
     world.set_provisioning(provisioning(&mut read, input)?);
@@ -342,19 +356,19 @@ pub(super) fn world(
     let objects = read.objects.into_iter().map(|loaded| loaded.object);
     if let Some(now) = read.listed_at {
         world.begin_at(now, objects.len());
-        notices.extend(kubestep_cluster::load(&mut world, objects));
+    }
+    notices.extend(kubestep_cluster::load(&mut world, objects));
+    if read.listed_at.is_some() {
         world.note_writes();
-    } else {
-        notices.extend(kubestep_cluster::load(&mut world, objects));
     }
     notices.extend(not_created::notices(&world));
-    Ok(Built { world, notices, idle_workload })
+    Ok(LoadedCluster { world, notices, idle_workload })
 }
 
 /// Where new nodes come from, by the input and by the files beside it.
 pub(super) fn provisioning(
-    read: &mut kubestep_source::Input,
-    input: &Input,
+    read: &mut kubestep_source::ReadInput,
+    input: &InputOptions,
 ) -> Result<Provisioning> {
     let mut known = std::mem::take(&mut read.auxiliary.provisioning);
     if !input.instance_types.is_empty() {
@@ -366,7 +380,7 @@ pub(super) fn provisioning(
 }
 
 /// What the input shows of the cluster's own schedulers, if it says when it was read.
-fn schedulers(read: &kubestep_source::Input) -> Schedulers {
+fn schedulers(read: &kubestep_source::ReadInput) -> Schedulers {
     let Ok(at) = Time::parse(&read.captured.at) else { return Schedulers::default() };
     let mut reports = PodReports::default();
     for loaded in &read.objects {
@@ -380,7 +394,7 @@ fn schedulers(read: &kubestep_source::Input) -> Schedulers {
 /// Enables calls to the configured extenders if requested. Returns a notice about it.
 fn reach_extenders(
     config: &ResolvedConfig,
-    reach: Reach,
+    reach: CallScope,
     world: &mut World,
 ) -> Result<Option<String>> {
     if config.extenders.is_empty() {
@@ -388,14 +402,14 @@ fn reach_extenders(
     }
     let urls: Vec<&str> = config.extenders.iter().map(|e| e.url_prefix.as_str()).collect();
     let urls = urls.join(", ");
-    if reach == Reach::Nothing {
+    if reach == CallScope::Nothing {
         return Ok(Some(format!(
             "extenders are not called and count as unreachable; --call-extenders calls them: {urls}"
         )));
     }
     let client = extender_client::connect(&config.extenders, reach).context("extenders")?;
     world.api_mut().set_extenders(client);
-    if reach == Reach::Everything {
+    if reach == CallScope::Everything {
         return Ok(Some(format!("extenders are called: {urls}")));
     }
     Ok(Some(format!("extenders are called, except for bind, which is simulated: {urls}")))
@@ -403,8 +417,8 @@ fn reach_extenders(
 
 /// The text of the configuration and where it is from: `--config`, else the input.
 pub(super) fn config_text(
-    input: &Input,
-    read: &kubestep_source::Input,
+    input: &InputOptions,
+    read: &kubestep_source::ReadInput,
 ) -> Result<(Option<String>, String)> {
     if let Some(path) = &input.config {
         return Ok((Some(read_config(path)?), path.display().to_string()));
@@ -421,17 +435,17 @@ pub(super) fn config_text(
 
 /// The text of a configuration file.
 pub(super) fn read_config(path: &Path) -> Result<String> {
-    kubestep_source::read_whole(path).map_err(anyhow::Error::msg)
+    Ok(kubestep_source::read_whole(path)?)
 }
 
-fn filter(input: &Input) -> Result<Filter> {
-    let excluded: Result<Vec<Exclude>, String> =
+fn filter(input: &InputOptions) -> Result<Filter> {
+    let excluded: Result<Vec<Exclude>, ExcludeError> =
         input.exclude.iter().map(|text| Exclude::parse(text)).collect();
     let pods = input.selector.as_deref().map(Selector::parse).transpose();
     Ok(Filter {
         namespaces: input.namespaces.iter().map(|name| Symbol::new(name)).collect(),
         pods: pods.map_err(anyhow::Error::msg).context("-l")?,
-        exclude: excluded.map_err(anyhow::Error::msg).context("--exclude")?,
+        exclude: excluded.context("--exclude")?,
         strict: input.strict,
     })
 }

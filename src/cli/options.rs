@@ -16,14 +16,14 @@ use kubestep_output::file::Links;
 #[command(name = "kubestep", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     #[command(flatten)]
-    pub input: Input,
+    pub input: InputOptions,
     #[command(flatten)]
-    pub view: View,
+    pub view: ViewOptions,
 }
 
 /// What to read.
 #[derive(Args, Debug, Default, Clone)]
-pub struct Input {
+pub struct InputOptions {
     /// File or folder with Kubernetes objects (YAML, JSON, lists, dumps; gzip too), "-" for
     /// standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH")]
@@ -36,7 +36,7 @@ pub struct Input {
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
     #[command(flatten)]
-    pub cluster: Cluster,
+    pub cluster: ClusterOptions,
     /// Also read where new nodes come from: a catalogue of instance types with prices, as
     /// karpenter's kwok provider has it, NodePools, NodeClaims, NodeOverlays, DaemonSets, a
     /// snapshot or the status of cluster-autoscaler; may be repeated. They serve --new-node and
@@ -61,7 +61,7 @@ pub struct Input {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     #[command(flatten)]
-    pub unknown: Unknown,
+    pub unknown: UnknownPluginPolicy,
     #[command(flatten)]
     pub scheduler: Scheduler,
     /// How ties between the best nodes are broken: upstream (as kube-scheduler's heap does), first
@@ -75,7 +75,7 @@ pub struct Input {
     #[arg(long)]
     pub call_extenders: bool,
     #[command(flatten)]
-    pub memory: Memory,
+    pub memory: MemoryOptions,
     /// Reject files with more uncompressed text than this, in MiB; of YAML, which is held as a
     /// whole, an eighth of it [default: 8192]
     #[arg(long, value_name = "MIB", help_heading = "Memory")]
@@ -85,7 +85,7 @@ pub struct Input {
 
 /// What happens to plugins that are not part of this program.
 #[derive(Args, Debug, Default, Clone)]
-pub struct Unknown {
+pub struct UnknownPluginPolicy {
     /// What happens to plugins of the configuration that kubestep does not have: opaque keeps their
     /// place and marks the decisions that they could change as uncertain, refuse fails [default:
     /// opaque; of "kubestep schedule" refuse]
@@ -102,7 +102,7 @@ pub enum UnknownChoice {
     Refuse,
 }
 
-impl Unknown {
+impl UnknownPluginPolicy {
     /// The choice, or `default`.
     pub fn or(&self, default: UnknownPlugins) -> UnknownPlugins {
         match self.unknown_plugins {
@@ -120,7 +120,7 @@ impl Unknown {
 
 /// How much of the past is kept.
 #[derive(Args, Debug, Clone)]
-pub struct Memory {
+pub struct MemoryOptions {
     /// Memory for the past, in MiB: recorded matrices and copies of the cluster. The oldest
     /// matrices are dropped first, and recomputed when needed
     #[arg(long, value_name = "MIB", default_value_t = HISTORY_MEMORY, help_heading = "Memory")]
@@ -131,13 +131,13 @@ pub struct Memory {
 /// MiB for the past unless said otherwise.
 const HISTORY_MEMORY: u32 = 256;
 
-impl Default for Memory {
-    fn default() -> Memory {
-        Memory { history_memory: HISTORY_MEMORY }
+impl Default for MemoryOptions {
+    fn default() -> MemoryOptions {
+        MemoryOptions { history_memory: HISTORY_MEMORY }
     }
 }
 
-impl Memory {
+impl MemoryOptions {
     /// In bytes.
     pub fn bytes(&self) -> usize {
         (self.history_memory as usize) << 20
@@ -146,7 +146,7 @@ impl Memory {
 
 /// Which cluster, where no file is named.
 #[derive(Args, Debug, Default, Clone)]
-pub struct Cluster {
+pub struct ClusterOptions {
     /// The cluster's kubeconfig, if no file is named; without it KUBECONFIG, ~/.kube/config or the
     /// pod's own credentials
     #[arg(long, value_name = "FILE")]
@@ -164,7 +164,7 @@ pub struct Cluster {
 
 /// The file that is written.
 #[derive(Args, Debug, Clone)]
-pub struct Destination {
+pub struct DestinationOptions {
     /// The file to write; compressed if its name ends in .gz, "-" for standard output. Only you can
     /// read it, and it appears whole or not at all
     #[arg(short = 'o', long, value_name = "FILE")]
@@ -174,7 +174,7 @@ pub struct Destination {
     pub follow_symlinks: bool,
 }
 
-impl Destination {
+impl DestinationOptions {
     /// The file in words.
     pub fn name(&self) -> String {
         self.output.display().to_string()
@@ -199,7 +199,7 @@ pub struct Redact {
 /// How the debugger looks, and how fast it plays.
 #[derive(Args, Debug, Default, Clone)]
 #[command(next_help_heading = "Screen")]
-pub struct View {
+pub struct ViewOptions {
     #[command(flatten)]
     pub screen: Screen,
     /// Play a recording from the start at this multiple of its own speed: 1, 10, max. Without it

@@ -15,7 +15,7 @@ use kubestep_source::Captured;
 
 /// List the scheduler's plugins, or describe some: extension points, weight, arguments, an example
 #[derive(Args, Debug)]
-pub(super) struct Plugins {
+pub(super) struct PluginsCommand {
     /// The plugins to describe; case does not matter
     #[arg(value_name = "NAME")]
     names: Vec<String>,
@@ -26,7 +26,7 @@ pub(super) struct Plugins {
     output: Format,
 }
 
-impl Subcommand for Plugins {
+impl Subcommand for PluginsCommand {
     const NAME: &'static str = "plugins";
 
     fn run(&self) -> Result<Exit> {
@@ -38,13 +38,13 @@ impl Subcommand for Plugins {
         let text = || match named.as_slice() {
             [] => describe::plugins(&all, WIDTH),
             named => {
-                let told = named.iter().map(|plugin| manual::text(plugin, &gates, WIDTH));
-                told.collect::<Vec<_>>().join("\n")
+                let shown = named.iter().map(|plugin| manual::text(plugin, &gates, WIDTH));
+                shown.collect::<Vec<_>>().join("\n")
             }
         };
         let value = || {
-            let told: Vec<_> = plugins.iter().map(|plugin| manual::json(plugin, &gates)).collect();
-            let mut value = json!({"schema": "kubestep/plugins/v1", "plugins": told});
+            let shown: Vec<_> = plugins.iter().map(|plugin| manual::json(plugin, &gates)).collect();
+            let mut value = json!({"schema": "kubestep/plugins/v1", "plugins": shown});
             add_version(&mut value, gates);
             value
         };

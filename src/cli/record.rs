@@ -12,15 +12,15 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use crate::cli::capture::GivenSettings;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
-use crate::cli::options::{Cluster, Destination, Redact, Unknown};
+use crate::cli::options::{ClusterOptions, DestinationOptions, Redact, UnknownPluginPolicy};
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
 use crate::tui::signals::Signals;
 use kubestep_api::words::count;
-use kubestep_live::record::{Counts, Output, Recorder, header};
+use kubestep_live::record::{Recorder, RecordingCounts, RecordingOutput, header};
 use kubestep_live::redact::Redactor;
 use kubestep_live::scheduler_events::{self, SchedulerEvent};
-use kubestep_live::{Event, Feed, Notice, Pace, Scope};
+use kubestep_live::{Feed, FeedEvent, NamespaceScope, Notice, Pace};
 
 /// How often the file is flushed and progress is shown.
 const STEP: Duration = Duration::from_secs(1);
@@ -29,11 +29,11 @@ const FOREVER: u64 = 100 * 365 * 86_400;
 
 /// Record a cluster and its changes to a file that -f plays back, until Ctrl-C
 #[derive(Args, Debug)]
-pub(super) struct Record {
+pub(super) struct RecordCommand {
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ClusterOptions,
     #[command(flatten)]
-    destination: Destination,
+    destination: DestinationOptions,
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     namespaces: Vec<String>,
@@ -44,14 +44,14 @@ pub(super) struct Record {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    unknown: Unknown,
+    unknown: UnknownPluginPolicy,
     #[command(flatten)]
     scheduler: Scheduler,
     #[command(flatten)]
     redact: Redact,
 }
 
-impl Subcommand for Record {
+impl Subcommand for RecordCommand {
     const NAME: &'static str = "record";
 
     /// Lists the cluster and records its changes until it is stopped.
@@ -60,8 +60,8 @@ impl Subcommand for Record {
         let span = self.span.as_deref().map(parse_span).transpose()?;
         let target = cluster::target(&self.cluster)?;
         let (links, file) = (self.destination.links(), self.destination.name());
-        Output::check(&self.destination.output, links).with_context(|| file.clone())?;
-        let scope = Scope { namespaces: self.namespaces.clone() };
+        RecordingOutput::check(&self.destination.output, links).with_context(|| file.clone())?;
+        let scope = NamespaceScope { namespaces: self.namespaces.clone() };
         let opened = Feed::open(target, scope, Pace::default());
         let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
         snapshot.notices().iter().for_each(kubestep_output::line);
@@ -78,7 +78,7 @@ impl Subcommand for Record {
             objects.iter_mut().for_each(|object| *object = redactor.object(object));
             redactor
         });
-        let output = Output::create(&self.destination.output, links);
+        let output = RecordingOutput::create(&self.destination.output, links);
         let output = output.with_context(|| file.clone())?;
         let mut recorder = Recorder::new(output, &header).with_context(|| file.clone())?;
         let objects = recorder.lists(objects.iter()).with_context(|| file.clone())?;
@@ -87,7 +87,7 @@ impl Subcommand for Record {
         kubestep_output::line(format!(
             "{objects} objects of {of} in {file}; recording, Ctrl-C ends it"
         ));
-        let recording = Recording { feed, recorder, redactor, file: file.clone(), shown: 0 };
+        let recording = RunningRecording { feed, recorder, redactor, file: file.clone(), shown: 0 };
         match cluster::runtime()?.block_on(recording.run(span)) {
             // The reader closed the pipe early.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
@@ -106,16 +106,16 @@ fn parse_span(text: &str) -> Result<Duration> {
 }
 
 /// A recording in progress.
-struct Recording {
+struct RunningRecording {
     feed: Feed,
-    recorder: Recorder<Output>,
+    recorder: Recorder<RecordingOutput>,
     redactor: Option<Redactor>,
     file: String,
     /// Columns of the progress line on the screen.
     shown: usize,
 }
 
-impl Recording {
+impl RunningRecording {
     async fn run(mut self, span: Option<Duration>) -> io::Result<()> {
         let link = self.feed.link().clone();
         // One branch below fills it, the other empties it.
@@ -136,7 +136,7 @@ impl Recording {
                     is_followed = false;
                     let text = format!("events cannot be read ({failure}): events of the \
                                         cluster's scheduler are not recorded");
-                    self.take(&Event::Notice(Notice { serious: false, text }))?;
+                    self.take(&FeedEvent::Notice(Notice { serious: false, text }))?;
                 }
                 event = self.feed.next() => match event {
                     Some(event) => self.take(&event)?,
@@ -156,8 +156,8 @@ impl Recording {
         self.end()
     }
 
-    fn take(&mut self, event: &Event) -> io::Result<()> {
-        if let Event::Notice(notice) = event {
+    fn take(&mut self, event: &FeedEvent) -> io::Result<()> {
+        if let FeedEvent::Notice(notice) = event {
             self.clear();
             kubestep_output::line(&notice.text);
         }
@@ -182,21 +182,21 @@ impl Recording {
     fn end(mut self) -> io::Result<()> {
         self.clear();
         let now = self.feed.link().now();
-        let counts = self.words();
+        let counts = self.describe();
         self.recorder.end(Some(now))?.finish()?;
         kubestep_output::line(format!("{counts} in {}", self.file));
         Ok(())
     }
 
-    fn words(&self) -> String {
-        let Counts { changes, decisions } = self.recorder.counts;
+    fn describe(&self) -> String {
+        let RecordingCounts { changes, decisions } = self.recorder.counts;
         format!("{}, {} of the scheduler", count(changes, "change"), count(decisions, "decision"))
     }
 
     /// Overwrites the progress line. Prints nothing if standard error is not a terminal.
     fn show(&mut self) {
         if kubestep_output::stderr_is_terminal() {
-            self.shown = kubestep_output::rewrite(&self.words(), self.shown);
+            self.shown = kubestep_output::rewrite(&self.describe(), self.shown);
         }
     }
 

@@ -6,28 +6,28 @@ use std::sync::atomic::Ordering;
 use anyhow::{Context, Result, anyhow};
 
 use crate::cli::attach::{scheduler_names, serve_all};
-use crate::cli::open::{Opened, build_with, read};
-use crate::cli::options::Input;
+use crate::cli::open::{ReadSession, build_with, read};
+use crate::cli::options::InputOptions;
 use crate::cli::tries::Tries;
 use crate::tui::data_source::DataSource;
 use crate::tui::speed::Speed;
 use kubestep_api::Time;
-use kubestep_live::replay::{Compared, replay};
+use kubestep_live::replay::{ReplayedDecision, replay};
 use kubestep_source::{Progress, Recording};
 
 /// A replayed recording.
-pub(super) struct Played {
+pub(super) struct ReplayedRecording {
     /// The session, at its end.
-    pub opened: Opened,
+    pub opened: ReadSession,
     /// The recording.
     pub recording: Recording,
     /// The time up to which it was replayed.
     pub until: Time,
     /// The decisions of both schedulers.
-    pub decisions: Vec<Compared>,
+    pub decisions: Vec<ReplayedDecision>,
 }
 
-impl Played {
+impl ReplayedRecording {
     /// The number of replayed changes.
     pub(super) fn changes(&self) -> usize {
         self.recording.until(Some(self.until)).len()
@@ -38,20 +38,20 @@ impl Played {
 ///
 /// # Errors
 /// It is not a time of the recording, or the input is not a recording.
-pub(super) fn until(input: &Input, recording: Option<&Recording>) -> Result<Option<Time>> {
+pub(super) fn until(input: &InputOptions, recording: Option<&Recording>) -> Result<Option<Time>> {
     let Some(text) = &input.until else { return Ok(None) };
     let recording = recording.ok_or_else(|| {
         anyhow!("--until: the input is not a recording: \"kubestep record\" makes one")
     })?;
-    recording.moment(text).map(Some).map_err(anyhow::Error::msg).context("--until")
+    recording.moment(text).map(Some).context("--until")
 }
 
 /// Opens the input for the debugger; a recording at its start, with all later changes ahead.
 pub(super) fn open(
-    input: &Input,
+    input: &InputOptions,
     speed: Option<Speed>,
     progress: &Progress,
-) -> Result<(Opened, DataSource)> {
+) -> Result<(ReadSession, DataSource)> {
     let (read, name) = read(input, progress)?;
     if read.recording.is_none() {
         until(input, None)?;
@@ -59,7 +59,7 @@ pub(super) fn open(
         return Ok((opened, DataSource::Nothing));
     }
     let played = play(read, name, input, progress, |_| {})?;
-    let Played { mut opened, decisions, .. } = played;
+    let ReplayedRecording { mut opened, decisions, .. } = played;
     opened.session.go_to_stop(0);
     let start = opened.session.now();
     let decisions = decisions.into_iter().map(|compared| compared.decision).collect();
@@ -69,12 +69,12 @@ pub(super) fn open(
 /// Replays a recording up to the time that the options name. `prepare` is called with the session
 /// before that.
 pub(super) fn play(
-    mut read: kubestep_source::Input,
+    mut read: kubestep_source::ReadInput,
     name: String,
-    input: &Input,
+    input: &InputOptions,
     progress: &Progress,
-    prepare: impl FnOnce(&mut Opened),
-) -> Result<Played> {
+    prepare: impl FnOnce(&mut ReadSession),
+) -> Result<ReplayedRecording> {
     let until = until(input, read.recording.as_ref())?;
     read.begin();
     let recording = read.recording.take().unwrap_or_default();
@@ -87,5 +87,5 @@ pub(super) fn play(
     let decisions = replay(&mut opened.session, changes, end, |done| {
         progress.decoded.store(done as u64, Ordering::Relaxed);
     });
-    Ok(Played { until: end, decisions, opened, recording })
+    Ok(ReplayedRecording { until: end, decisions, opened, recording })
 }

@@ -23,7 +23,7 @@ pub(super) trait Subcommand: Args {
 }
 
 /// A line of the table.
-pub(super) struct Entry {
+pub(super) struct SubcommandEntry {
     /// The name on the command line.
     pub name: &'static str,
     /// The clap command.
@@ -32,19 +32,19 @@ pub(super) struct Entry {
     pub run: fn(&ArgMatches) -> Result<Exit>,
 }
 
-pub(super) const SUBCOMMANDS: &[Entry] = &[
+pub(super) const SUBCOMMANDS: &[SubcommandEntry] = &[
     entry::<demo::Demo>(),
-    entry::<run::Run>(),
+    entry::<run::RunCommand>(),
     entry::<explain::Explain>(),
-    entry::<report::Report>(),
+    entry::<report::ReportCommand>(),
     entry::<diff::Diff>(),
     entry::<upgrade::UpgradeCommand>(),
     entry::<config::Config>(),
-    entry::<plugins::Plugins>(),
+    entry::<plugins::PluginsCommand>(),
     entry::<versions::Versions>(),
     entry::<capture::Capture>(),
-    entry::<record::Record>(),
-    entry::<replay::Replay>(),
+    entry::<record::RecordCommand>(),
+    entry::<replay::ReplayCommand>(),
     entry::<bundle::Bundle>(),
     entry::<test::TestCommand>(),
     entry::<bench::Bench>(),
@@ -57,8 +57,8 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<man::Man>(),
 ];
 
-const fn entry<S: Subcommand>() -> Entry {
-    Entry { name: S::NAME, command: command::<S>, run: parse_and_run::<S> }
+const fn entry<S: Subcommand>() -> SubcommandEntry {
+    SubcommandEntry { name: S::NAME, command: command::<S>, run: parse_and_run::<S> }
 }
 
 fn command<S: Subcommand>() -> Command {

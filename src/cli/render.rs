@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
 use crate::cli::open::session;
-use crate::cli::options::{Input, Screen};
+use crate::cli::options::{InputOptions, Screen};
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::tui::color::ColorChoice;
@@ -21,13 +21,13 @@ use kubestep_config::suggest;
 #[derive(Args, Debug)]
 pub(super) struct Render {
     #[command(flatten)]
-    input: Input,
+    input: InputOptions,
     #[command(flatten)]
     tries: Tries,
     /// The view to show after the keys, by name or digit: cycle, timeline, queues, filter, scores,
     /// nodes, pods, waiting, preemption, events
     #[arg(long = "view", value_name = "VIEW")]
-    show: Option<Shown>,
+    show: Option<ViewName>,
     /// Columns and lines
     #[arg(long, value_name = "WxH", default_value = "120x40")]
     size: Size,
@@ -36,14 +36,14 @@ pub(super) struct Render {
     keys: String,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Output,
+    output: ImageFormat,
     #[command(flatten)]
     look: Screen,
 }
 
 /// The image formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum ImageFormat {
     /// The glyphs alone
     #[default]
     Txt,
@@ -73,14 +73,14 @@ impl Subcommand for Render {
         let size = (self.size.0, self.size.1);
         let mut screen = Offscreen::new(opened.session, opened.name, settings, size)?;
         screen.press(&keys);
-        if let Some(Shown(view)) = self.show {
+        if let Some(ViewName(view)) = self.show {
             screen.show(view);
         }
         kubestep_output::print_colored(&screen.picture(match self.output {
-            Output::Txt => ScreenFormat::Text,
-            Output::Ansi => ScreenFormat::Ansi,
-            Output::Svg => ScreenFormat::Svg,
-            Output::Html => ScreenFormat::Html,
+            ImageFormat::Txt => ScreenFormat::Text,
+            ImageFormat::Ansi => ScreenFormat::Ansi,
+            ImageFormat::Svg => ScreenFormat::Svg,
+            ImageFormat::Html => ScreenFormat::Html,
         }))?;
         Ok(Exit::Fine)
     }
@@ -100,15 +100,15 @@ fn environment(name: &str, color: ColorChoice) -> Option<String> {
 
 /// A view by name.
 #[derive(Clone, Copy, Debug)]
-struct Shown(ViewId);
+struct ViewName(ViewId);
 
-impl FromStr for Shown {
+impl FromStr for ViewName {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Shown, String> {
+    fn from_str(text: &str) -> Result<ViewName, String> {
         let is_named =
             |view: &ViewId| view.title().eq_ignore_ascii_case(text) || text == view.key();
-        let found = ViewId::all().find(is_named).map(Shown);
+        let found = ViewId::all().find(is_named).map(ViewName);
         found.ok_or_else(|| {
             let titles = ViewId::all().map(ViewId::title);
             let near = suggest::closest(text, titles.clone());

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
 use crate::cli::open::read;
-use crate::cli::options::{Input, Unknown};
+use crate::cli::options::{InputOptions, UnknownPluginPolicy};
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
 use crate::cli::waiting::with_progress;
@@ -18,7 +18,7 @@ use kubestep_source::Progress;
 
 /// Compare the decisions of a recording's scheduler with kubestep's
 #[derive(Args, Debug)]
-pub(super) struct Replay {
+pub(super) struct ReplayCommand {
     /// The recording, as "kubestep record" writes it; "-" for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Replay {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    unknown: Unknown,
+    unknown: UnknownPluginPolicy,
     #[command(flatten)]
     scheduler: Scheduler,
     /// How ties between the best nodes are broken: upstream, first or seed:N. A tie that the
@@ -41,12 +41,12 @@ pub(super) struct Replay {
     tie_break: TieBreak,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Output,
+    output: ReplayFormat,
 }
 
 /// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum ReplayFormat {
     /// For people: the counts, and the decisions that are not the same
     #[default]
     Text,
@@ -58,11 +58,11 @@ enum Output {
     Yaml,
 }
 
-impl Subcommand for Replay {
+impl Subcommand for ReplayCommand {
     const NAME: &'static str = "replay";
 
     fn run(&self) -> Result<Exit> {
-        let input = Input {
+        let input = InputOptions {
             files: vec![self.file.clone()],
             until: self.until.clone(),
             namespaces: self.namespaces.clone(),
@@ -70,7 +70,7 @@ impl Subcommand for Replay {
             unknown: self.unknown.clone(),
             scheduler: self.scheduler.clone(),
             tie_break: self.tie_break,
-            ..Input::default()
+            ..InputOptions::default()
         };
         let progress = Progress::default();
         let played = with_progress(&progress, || {
@@ -91,14 +91,14 @@ impl Subcommand for Replay {
             gates: *played.opened.session.world().scheduler().features(),
             notices: &played.opened.notices,
         };
-        if matches!(self.output, Output::Text | Output::Wide) {
+        if matches!(self.output, ReplayFormat::Text | ReplayFormat::Wide) {
             report.notices.iter().for_each(kubestep_output::line);
         }
         match self.output {
-            Output::Text => kubestep_output::print(&report.text(false))?,
-            Output::Wide => kubestep_output::print(&report.text(true))?,
-            Output::Json => kubestep_output::print(&format::json(&report.json()))?,
-            Output::Yaml => kubestep_output::print(&format::yaml(&report.json()))?,
+            ReplayFormat::Text => kubestep_output::print(&report.text(false))?,
+            ReplayFormat::Wide => kubestep_output::print(&report.text(true))?,
+            ReplayFormat::Json => kubestep_output::print(&format::json(&report.json()))?,
+            ReplayFormat::Yaml => kubestep_output::print(&format::yaml(&report.json()))?,
         }
         Ok(if report.differs() { Exit::Differs } else { Exit::Fine })
     }

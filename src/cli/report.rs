@@ -11,12 +11,12 @@ use crate::cli::edits;
 use crate::cli::exit::Exit;
 use crate::cli::explain;
 use crate::cli::open::{exit_of, session};
-use crate::cli::options::Input;
+use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::waiting::Steps;
 use crate::report::outcome::Pending;
-use crate::report::page::{Explained, Page};
+use crate::report::page::{ExplainedPod, ReportPage};
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
 use crate::report::{fixes, why};
@@ -24,14 +24,14 @@ use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
 use kubestep_debug::why::ask;
-use kubestep_live::record::Output;
+use kubestep_live::record::RecordingOutput;
 use kubestep_output::file::Links;
 
 /// Write a run as one HTML page for a ticket: pending pods with causes and fixes, cycles, nodes
 #[derive(Args, Debug)]
-pub(super) struct Report {
+pub(super) struct ReportCommand {
     #[command(flatten)]
-    input: Input,
+    input: InputOptions,
     #[command(flatten)]
     tries: Tries,
     /// The file to write, "-" for standard output. Only you can read it, and it appears whole or
@@ -58,18 +58,19 @@ pub(super) struct Report {
 /// Pods with the same message that are explained.
 const ALIKE: usize = 5;
 
-impl Subcommand for Report {
+impl Subcommand for ReportCommand {
     const NAME: &'static str = "report";
 
     fn run(&self) -> Result<Exit> {
         let links = if self.follow_symlinks { Links::Follow } else { Links::Refuse };
         let file = self.output.display().to_string();
-        Output::check(&self.output, links).with_context(|| file.clone())?;
+        RecordingOutput::check(&self.output, links).with_context(|| file.clone())?;
         let opened = session(&self.input, &self.tries, None)?;
         let mut session = opened.session;
         edits::apply(&mut session, "--edit", &self.edits)?;
         let page = self.page(&mut session, opened.name, opened.notices);
-        let mut output = Output::create(&self.output, links).with_context(|| file.clone())?;
+        let mut output =
+            RecordingOutput::create(&self.output, links).with_context(|| file.clone())?;
         let written = output.write_all(page.html().as_bytes()).and_then(|()| output.finish());
         match written {
             // The reader closed the pipe early.
@@ -85,9 +86,9 @@ impl Subcommand for Report {
     }
 }
 
-impl Report {
+impl ReportCommand {
     /// Runs the session to its end and explains what is pending.
-    fn page(&self, session: &mut Session, name: String, notices: Vec<String>) -> Page {
+    fn page(&self, session: &mut Session, name: String, notices: Vec<String>) -> ReportPage {
         let (begin, before) = (session.world().clone(), Usage::of(session.world()));
         let steps = Steps::watch();
         let start = session.world().now();
@@ -97,7 +98,7 @@ impl Report {
         run.notices.extend(session.livelock().map(|livelock| livelock.to_string()));
         let cycles = session.history().cycles().cloned().collect();
         let pending = self.explained(session, &begin, &run.pending, &steps);
-        Page { name, run, pending, cycles, start }
+        ReportPage { name, run, pending, cycles, start }
     }
 
     fn run_all(&self, session: &mut Session, steps: &Steps) {
@@ -121,7 +122,7 @@ impl Report {
         begin: &World,
         pending: &[Pending],
         steps: &Steps,
-    ) -> Vec<Explained> {
+    ) -> Vec<ExplainedPod> {
         let mut alike: HashMap<&str, usize> = HashMap::new();
         let (mut explained, mut searched) = (Vec::new(), 0);
         for pod in pending {
@@ -136,7 +137,7 @@ impl Report {
                 searched += 1;
                 fixes::lines(&explain::fixes(session, begin, pod.pod, steps))
             });
-            explained.push(Explained { pod: pod.pod, why: why::outline(&answer), fixes });
+            explained.push(ExplainedPod { pod: pod.pod, why: why::outline(&answer), fixes });
         }
         if pending.len() > explained.len() {
             let more = count(pending.len() - explained.len(), "more pending pod");

@@ -10,12 +10,12 @@ use crate::cli::edits;
 use crate::cli::exit::Exit;
 use crate::cli::format;
 use crate::cli::open::{exit_of, session};
-use crate::cli::options::Input;
+use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
 use crate::cli::stops;
 use crate::cli::survive;
 use crate::cli::trace_file::TraceFile;
-use crate::cli::tries::{Added, HEADING, Tries};
+use crate::cli::tries::{AddedObjects, HEADING, Tries};
 use crate::cli::waiting::Steps;
 use crate::report;
 use crate::report::run::{self, RunReport};
@@ -23,16 +23,16 @@ use crate::report::timings::Timings;
 use crate::report::usage::Usage;
 use kubestep_debug::capacity::{Capacity, capacity};
 use kubestep_debug::new_node::{self, Supply};
-use kubestep_debug::{Ran, Session};
+use kubestep_debug::{Session, StepOutcome};
 use kubestep_output::clean::clean;
 use kubestep_output::document::json_line;
 use kubestep_output::file::{Links, NewFile};
 
 /// Schedule everything without the debugger and print the result of each pod
 #[derive(Args, Debug)]
-pub(super) struct Run {
+pub(super) struct RunCommand {
     #[command(flatten)]
-    input: Input,
+    input: InputOptions,
     /// Edit the cluster first: "cordon node a", "resize pod web cpu=500m"; may be repeated, applied
     /// in order
     #[arg(long = "edit", value_name = "EDIT")]
@@ -52,7 +52,7 @@ pub(super) struct Run {
     percentage_of_nodes_to_score: Option<i32>,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Output,
+    output: RunFormat,
     /// Print a JSON object with the times taken, instead of the pods
     #[arg(long, conflicts_with = "output")]
     timings: bool,
@@ -92,7 +92,7 @@ pub(super) struct Run {
 
 /// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum RunFormat {
     /// For people
     #[default]
     Text,
@@ -108,18 +108,20 @@ enum Output {
     Junit,
 }
 
-impl Subcommand for Run {
+impl Subcommand for RunCommand {
     const NAME: &'static str = "run";
 
     /// Schedules the whole queue and prints the result, or the times taken.
     fn run(&self) -> Result<Exit> {
         let started = Instant::now();
-        if self.new_node && !matches!(self.output, Output::Text | Output::Json | Output::Yaml) {
+        if self.new_node
+            && !matches!(self.output, RunFormat::Text | RunFormat::Json | RunFormat::Yaml)
+        {
             bail!("--new-node prints text, json or yaml");
         }
         let opened = session(&self.input, &self.tries, self.percentage_of_nodes_to_score)?;
         let load_s = started.elapsed().as_secs_f64();
-        self.tell(&opened.notices);
+        self.print_notices(&opened.notices);
         let mut trace = self.trace.as_deref().map(|path| self.create(path)).transpose()?;
         let mut session = opened.session;
         session.only_forward();
@@ -138,7 +140,7 @@ impl Subcommand for Run {
         if let Some(trace) = trace {
             notices.extend(trace.finish(session.history()).context("--trace")?);
         }
-        self.tell(&notices);
+        self.print_notices(&notices);
         let mut report = RunReport::new(&session, before);
         report.notices = [opened.notices, notices].concat();
         report.capacity = self.capacity(&session, &opened.added)?;
@@ -162,19 +164,19 @@ fn new_nodes(session: &Session) -> Supply {
     steps.show(words, || new_node::supply(session.world(), &mut go_on))
 }
 
-impl Run {
+impl RunCommand {
     fn cycles(&self, session: &mut Session, mut trace: Option<&mut TraceFile>) -> Result<()> {
-        let stream = self.output == Output::Stream;
+        let stream = self.output == RunFormat::Stream;
         if !session.breakpoints().items().is_empty() {
             let words = stops::run(session, self.max_cycles);
             for record in session.history().cycles().filter(|_| stream) {
                 kubestep_output::print(&json_line(&run::json::cycle(record)))?;
             }
-            return words.iter().try_for_each(|line| self.say(line));
+            return words.iter().try_for_each(|line| self.print(line));
         }
         let mut left = self.max_cycles;
         while left > 0 && session.livelock().is_none() {
-            if session.run_cycle() != Ran::NewCycle {
+            if session.run_cycle() != StepOutcome::NewCycle {
                 match session.retry_drain() {
                     true => continue,
                     false => break,
@@ -193,33 +195,33 @@ impl Run {
 
     /// Loses each domain of a label in turn and prints what becomes of the pods.
     fn survive(&self, session: &mut Session, key: &str, notices: Vec<String>) -> Result<Exit> {
-        if matches!(self.output, Output::Csv | Output::Stream) {
+        if matches!(self.output, RunFormat::Csv | RunFormat::Stream) {
             bail!("--survive prints text, json, yaml or junit");
         }
         let mut report = survive::survive(session, key, self.max_cycles)?;
-        self.tell(&report.notices);
+        self.print_notices(&report.notices);
         report.notices.splice(..0, notices);
         kubestep_output::print(&match self.output {
-            Output::Json => format::json(&report::survive::json::json(&report)),
-            Output::Yaml => format::yaml(&report::survive::json::json(&report)),
-            Output::Junit => report::survive::junit::junit(&report),
+            RunFormat::Json => format::json(&report::survive::json::json(&report)),
+            RunFormat::Yaml => format::yaml(&report::survive::json::json(&report)),
+            RunFormat::Junit => report::survive::junit::junit(&report),
             _ => report::survive::text::text(&report),
         })?;
         Ok(if report.survives() { Exit::Fine } else { Exit::Unschedulable })
     }
 
     /// Prints notices, unless they are part of the output.
-    fn tell(&self, notices: &[String]) {
-        if !matches!(self.output, Output::Json | Output::Yaml | Output::Stream) {
+    fn print_notices(&self, notices: &[String]) {
+        if !matches!(self.output, RunFormat::Json | RunFormat::Yaml | RunFormat::Stream) {
             notices.iter().for_each(kubestep_output::line);
         }
     }
 
     /// Prints a line besides the result: to standard output if that is text, otherwise to standard
     /// error.
-    fn say(&self, line: &str) -> Result<()> {
+    fn print(&self, line: &str) -> Result<()> {
         match self.output {
-            Output::Text => kubestep_output::print(&format!("{}\n", clean(line)))?,
+            RunFormat::Text => kubestep_output::print(&format!("{}\n", clean(line)))?,
             _ => kubestep_output::line(line),
         }
         Ok(())
@@ -233,7 +235,7 @@ impl Run {
         Ok(TraceFile::new(file, self.trace_detail == "full"))
     }
 
-    fn capacity(&self, session: &Session, added: &Added) -> Result<Vec<Capacity>> {
+    fn capacity(&self, session: &Session, added: &AddedObjects) -> Result<Vec<Capacity>> {
         if !self.capacity {
             return Ok(Vec::new());
         }
@@ -249,12 +251,12 @@ impl Run {
 
     fn show(&self, report: &RunReport) -> Result<()> {
         match self.output {
-            Output::Text => kubestep_output::print(&run::text::run(report)),
-            Output::Json => kubestep_output::print(&format::json(&run::json::run(report))),
-            Output::Yaml => kubestep_output::print(&format::yaml(&run::json::run(report))),
-            Output::Csv => kubestep_output::print(&run::csv::run(report)),
-            Output::Stream => kubestep_output::print(&json_line(&run::json::end(report))),
-            Output::Junit => kubestep_output::print(&run::junit::run(report)),
+            RunFormat::Text => kubestep_output::print(&run::text::run(report)),
+            RunFormat::Json => kubestep_output::print(&format::json(&run::json::run(report))),
+            RunFormat::Yaml => kubestep_output::print(&format::yaml(&run::json::run(report))),
+            RunFormat::Csv => kubestep_output::print(&run::csv::run(report)),
+            RunFormat::Stream => kubestep_output::print(&json_line(&run::json::end(report))),
+            RunFormat::Junit => kubestep_output::print(&run::junit::run(report)),
         }?;
         Ok(())
     }

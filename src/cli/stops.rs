@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 
 use kubestep_debug::breakpoint::{Definition, Moment, file, words};
-use kubestep_debug::{Continued, Session};
+use kubestep_debug::{ContinueOutcome, Session};
 
 /// The most lines that logging breakpoints print.
 const LOG_LINES: usize = 10_000;
@@ -39,20 +39,20 @@ pub(super) fn set(session: &mut Session, breaks: &[String], path: Option<&Path>)
 pub(super) fn run(session: &mut Session, limit: usize) -> Vec<String> {
     let mut ran = 0;
     let came_to = match limit {
-        0 => Continued::Paused,
+        0 => ContinueOutcome::Paused,
         _ => session.continue_on(|| {
             ran += 1;
             ran < limit
         }),
     };
     let end = match came_to {
-        Continued::Stopped(hit) => Some(hit.moment),
+        ContinueOutcome::Stopped(hit) => Some(hit.moment),
         _ => Moment::after(session.history().len()),
     };
     let logged = session.logged(None, end, LOG_LINES);
     let line = |hit| words::hit(&session.recording(), session.breakpoints(), hit);
     let mut lines: Vec<String> = logged.iter().map(line).collect();
-    if let Continued::Stopped(hit) = &came_to {
+    if let ContinueOutcome::Stopped(hit) = &came_to {
         lines.push(format!("stopped at {}", line(hit)));
     }
     for item in session.breakpoints().items() {

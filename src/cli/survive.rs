@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::cli::waiting::Steps;
 use crate::report::outcome::{self, Pending};
-use crate::report::survive::{Domain, SurviveReport};
+use crate::report::survive::{LostDomain, SurviveReport};
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
@@ -34,7 +34,7 @@ pub(super) fn survive(session: &mut Session, key: &str, limit: usize) -> Result<
             if !steps.go_on(tried.len(), all.len()) {
                 break;
             }
-            let trial = Trial { world, limit, steps: &steps, cycles: &cycles, before: &before };
+            let trial = LossTrial { world, limit, steps: &steps, cycles: &cycles, before: &before };
             let Some(domain) = trial.lose(key, *value, nodes.len())? else { break };
             tried.push(domain);
         }
@@ -53,7 +53,7 @@ pub(super) fn survive(session: &mut Session, key: &str, limit: usize) -> Result<
     })
 }
 
-struct Trial<'a> {
+struct LossTrial<'a> {
     world: &'a World,
     limit: usize,
     steps: &'a Steps,
@@ -61,9 +61,9 @@ struct Trial<'a> {
     before: &'a [Pending],
 }
 
-impl Trial<'_> {
+impl LossTrial<'_> {
     /// `None` if the trial was stopped.
-    fn lose(&self, key: Symbol, value: Symbol, nodes: usize) -> Result<Option<Domain>> {
+    fn lose(&self, key: Symbol, value: Symbol, nodes: usize) -> Result<Option<LostDomain>> {
         let mut world = self.world.clone();
         let edit = Edit::Lose(NodeSet::Labelled(key, value));
         let cycles_before = world.scheduler().cycles();
@@ -77,7 +77,7 @@ impl Trial<'_> {
         if self.steps.is_stopped() {
             return Ok(None);
         }
-        let mut domain = Domain::new(value, nodes, &session, self.before);
+        let mut domain = LostDomain::new(value, nodes, &session, self.before);
         domain.cycles -= cycles_before;
         Ok(Some(domain))
     }

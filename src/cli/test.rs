@@ -10,16 +10,16 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
 use crate::cli::open::session;
-use crate::cli::options::{Input, Unknown};
+use crate::cli::options::{InputOptions, UnknownPluginPolicy};
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::Scheduler;
 use crate::cli::{edits, format};
-use crate::report::tested::{self, Outcome, TestReport, Tested};
+use crate::report::tested::{self, TestOutcome, TestReport, Tested};
 use kubestep_api::glob::glob;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
-use kubestep_debug::expect::{Failure, Test, check};
+use kubestep_debug::expect::{Test, UnmetExpectation, check};
 
 /// Check expectations of a scheduler: which pod gets which node, and which plugin rejects it
 ///
@@ -41,17 +41,17 @@ pub(super) struct TestCommand {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    unknown: Unknown,
+    unknown: UnknownPluginPolicy,
     #[command(flatten)]
     scheduler: Scheduler,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Output,
+    output: TestFormat,
 }
 
 /// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum TestFormat {
     /// For people
     #[default]
     Text,
@@ -62,8 +62,8 @@ enum Output {
 }
 
 /// A test that could be run.
-struct Ran {
-    failures: Vec<Failure>,
+struct FinishedTest {
+    failures: Vec<UnmetExpectation>,
     gates: FeatureGates,
     notices: Vec<String>,
 }
@@ -88,9 +88,9 @@ impl Subcommand for TestCommand {
         }
         let report = TestReport { tests: cases.iter().map(|case| self.tested(case)).collect() };
         match self.output {
-            Output::Text => kubestep_output::print(&tested::text(&report))?,
-            Output::Json => kubestep_output::print(&format::json(&tested::json(&report)))?,
-            Output::Junit => kubestep_output::print(&tested::junit(&report))?,
+            TestFormat::Text => kubestep_output::print(&tested::text(&report))?,
+            TestFormat::Json => kubestep_output::print(&format::json(&tested::json(&report)))?,
+            TestFormat::Junit => kubestep_output::print(&tested::junit(&report))?,
         }
         Ok(match report.counts() {
             [_, 0, 0] => Exit::Fine,
@@ -101,28 +101,30 @@ impl Subcommand for TestCommand {
 }
 
 impl TestCommand {
-    fn tested(&self, case: &find::Case) -> Tested {
+    fn tested(&self, case: &find::FoundTest) -> Tested {
         let ran = match &case.test {
             Ok(test) => self.ran(case, test).map_err(|error| format!("{error:#}")),
-            Err(problem) => Err(problem.clone()),
+            Err(problem) => Err(problem.to_string()),
         };
         let (outcome, gates, notices) = match ran {
-            Err(problem) => (Outcome::Broken(problem), None, Vec::new()),
-            Ok(ran) if ran.failures.is_empty() => (Outcome::Passed, Some(ran.gates), ran.notices),
-            Ok(ran) => (Outcome::Failed(ran.failures), Some(ran.gates), ran.notices),
+            Err(problem) => (TestOutcome::Broken(problem), None, Vec::new()),
+            Ok(ran) if ran.failures.is_empty() => {
+                (TestOutcome::Passed, Some(ran.gates), ran.notices)
+            }
+            Ok(ran) => (TestOutcome::Failed(ran.failures), Some(ran.gates), ran.notices),
         };
         Tested { file: case.file.clone(), name: case.name.clone(), outcome, gates, notices }
     }
 
-    fn ran(&self, case: &find::Case, test: &Test) -> Result<Ran> {
+    fn ran(&self, case: &find::FoundTest, test: &Test) -> Result<FinishedTest> {
         let beside = |path: &PathBuf| case.folder.join(path);
-        let input = Input {
+        let input = InputOptions {
             files: test.input.iter().map(beside).collect(),
             config: self.config.clone().or_else(|| test.config.as_ref().map(beside)),
             unknown: self.unknown.clone(),
             scheduler: self.scheduler.or_of_test(test)?,
             until: test.until.clone(),
-            ..Input::default()
+            ..InputOptions::default()
         };
         if input.files.is_empty() {
             bail!("input: no file is given");
@@ -133,7 +135,7 @@ impl TestCommand {
         edits::apply(&mut session, "edits", &test.edits)?;
         self.run_to_end(&mut session, test.timers);
         let gates = *session.world().scheduler().features();
-        Ok(Ran { failures: check(&session, &test.expect), gates, notices: opened.notices })
+        Ok(FinishedTest { failures: check(&session, &test.expect), gates, notices: opened.notices })
     }
 
     fn run_to_end(&self, session: &mut Session, timers: usize) {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use kubestep_api::{DecodeError, Decoded, Kind, Node, Object, decode};
-use kubestep_cluster::workload::{self, Surroundings, Workload};
+use kubestep_cluster::workload::{self, ExpandedWorkload, WorkloadInputs};
 use kubestep_cluster::{World, load};
 use kubestep_source::Manifest;
 
@@ -31,14 +31,14 @@ pub(super) struct Tries {
 
 /// What was added to the input.
 #[derive(Default)]
-pub(super) struct Added {
-    pub workloads: Vec<Workload>,
+pub(super) struct AddedObjects {
+    pub workloads: Vec<ExpandedWorkload>,
     /// One sentence each.
     pub notices: Vec<String>,
 }
 
 /// Reads the files and creates in the world what their controllers would.
-pub(super) fn add(tries: &Tries, strict: bool, world: &mut World) -> Result<Added> {
+pub(super) fn add(tries: &Tries, strict: bool, world: &mut World) -> Result<AddedObjects> {
     let replicas = tries.replicas.map(|replicas| replicas as usize);
     let manifests = kubestep_source::manifests(&tries.pods)?;
     let odd: Vec<String> = manifests.iter().flat_map(odd_fields).collect();
@@ -80,11 +80,11 @@ fn expand(
     manifests: &[Manifest],
     replicas: Option<usize>,
     world: &World,
-) -> Result<(Added, Vec<Object>)> {
+) -> Result<(AddedObjects, Vec<Object>)> {
     let nodes: Vec<Arc<Node>> =
         world.scheduler().cache().nodes().filter_map(|info| info.node.clone()).collect();
-    let surroundings = Surroundings { replicas, nodes: &nodes };
-    let mut added = Added::default();
+    let surroundings = WorkloadInputs { replicas, nodes: &nodes };
+    let mut added = AddedObjects::default();
     let mut objects = Vec::new();
     for manifest in manifests {
         let wrong = |error: DecodeError| anyhow::anyhow!("{}: {error}", manifest.file);

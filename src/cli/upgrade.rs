@@ -10,13 +10,13 @@ use clap::{Args, ValueEnum};
 use crate::cli::exit::Exit;
 use crate::cli::format;
 use crate::cli::open;
-use crate::cli::options::Input;
+use crate::cli::options::InputOptions;
 use crate::cli::recorded;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::{ChosenScheduler, release};
 use crate::cli::waiting::{with_progress, with_words};
-use crate::report::upgrade::{self as report, Refused, RefusedKind, UpgradeReport};
+use crate::report::upgrade::{self as report, RefusedKind, RejectedInput, UpgradeReport};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_config as config;
@@ -24,7 +24,7 @@ use kubestep_config::versions::{Served, differences};
 use kubestep_config::{FeatureGateError, FeatureGates};
 use kubestep_debug::Session;
 use kubestep_debug::diff::Pair;
-use kubestep_debug::upgrade::{Upgrade, compare};
+use kubestep_debug::upgrade::{RunError, Upgrade, compare};
 use kubestep_source::{Progress, api_versions};
 
 /// Show what an upgrade of Kubernetes changes for the pods, and which change of kube-scheduler
@@ -36,7 +36,7 @@ use kubestep_source::{Progress, api_versions};
 #[derive(Args, Debug)]
 pub(super) struct UpgradeCommand {
     #[command(flatten)]
-    input: Input,
+    input: InputOptions,
     /// The version after the upgrade; an older one shows a downgrade [default: 1.36]
     #[arg(long, value_name = "VERSION", hide_possible_values = true, value_parser = release())]
     to: Option<Served>,
@@ -52,12 +52,12 @@ pub(super) struct UpgradeCommand {
     max_runs: usize,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Output,
+    output: UpgradeFormat,
 }
 
 /// How the report is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum UpgradeFormat {
     /// For people
     #[default]
     Text,
@@ -82,26 +82,26 @@ impl Subcommand for UpgradeCommand {
         let report = self.report(&prepared)?;
         let gates = Pair { a: prepared.from.gates, b: prepared.to.gates };
         kubestep_output::print(&match self.output {
-            Output::Text => report::text::text(&report, gates),
-            Output::Json => format::json(&report::json::document(&report)),
-            Output::Yaml => format::yaml(&report::json::document(&report)),
-            Output::Junit => report::junit::document(&report),
+            UpgradeFormat::Text => report::text::text(&report, gates),
+            UpgradeFormat::Json => format::json(&report::json::document(&report)),
+            UpgradeFormat::Yaml => format::yaml(&report::json::document(&report)),
+            UpgradeFormat::Junit => report::junit::document(&report),
         })?;
         Ok(if report.is_empty() { Exit::Fine } else { Exit::Differs })
     }
 }
 
 /// The input, read once, and both schedulers.
-struct Prepared {
-    input: Input,
-    read: kubestep_source::Input,
+struct PreparedUpgrade {
+    input: InputOptions,
+    read: kubestep_source::ReadInput,
     name: String,
     from: ChosenScheduler,
-    to: ToScheduler,
+    to: TargetScheduler,
 }
 
 /// The scheduler after the upgrade.
-struct ToScheduler {
+struct TargetScheduler {
     release: Served,
     gates: FeatureGates,
     /// The gates of the input that it refuses.
@@ -109,7 +109,7 @@ struct ToScheduler {
 }
 
 impl UpgradeCommand {
-    fn prepared(&self, mut input: Input) -> Result<Prepared> {
+    fn prepared(&self, mut input: InputOptions) -> Result<PreparedUpgrade> {
         let progress = Progress::with_limit(input.input_limit);
         let (mut read, name) = with_progress(&progress, || open::read(&input, &progress))?;
         // Not once for each run.
@@ -126,12 +126,12 @@ impl UpgradeCommand {
                 to.release.asked
             );
         }
-        Ok(Prepared { input, read, name, from, to })
+        Ok(PreparedUpgrade { input, read, name, from, to })
     }
 
-    fn report(&self, prepared: &Prepared) -> Result<UpgradeReport> {
-        let Prepared { from, to, .. } = prepared;
-        let mut refused: Vec<Refused> = to.refused.iter().map(refused_gate).collect();
+    fn report(&self, prepared: &PreparedUpgrade) -> Result<UpgradeReport> {
+        let PreparedUpgrade { from, to, .. } = prepared;
+        let mut refused: Vec<RejectedInput> = to.refused.iter().map(refused_gate).collect();
         let problems = prepared.refused_configuration()?;
         let starts = problems.is_empty();
         refused.extend(problems);
@@ -145,13 +145,14 @@ impl UpgradeCommand {
         })
     }
 
-    fn search(&self, prepared: &Prepared) -> Result<Upgrade> {
+    fn search(&self, prepared: &PreparedUpgrade) -> Result<Upgrade> {
         let runs = AtomicUsize::new(0);
         let words = || format!("{} runs", runs.load(Ordering::Relaxed));
         let started = Cell::new(false);
         let run = |gates| {
             runs.fetch_add(1, Ordering::Relaxed);
-            let session = prepared.open(gates).map_err(|error| format!("{error:#}"));
+            let session =
+                prepared.open(gates).map_err(|error| RunError::Rejected(format!("{error:#}")));
             let mut session = session?;
             started.set(true);
             session.run_to_end(self.max_cycles, |_| false);
@@ -167,7 +168,7 @@ impl UpgradeCommand {
 
 /// The scheduler after the upgrade: with the gates that were set before it, as far as it takes
 /// them.
-fn after(from: &ChosenScheduler, release: Served) -> Result<ToScheduler> {
+fn after(from: &ChosenScheduler, release: Served) -> Result<TargetScheduler> {
     let gates = release.gates();
     let set = from.set.as_deref().unwrap_or_default();
     let (gates, refused) = match gates.adopted(set) {
@@ -176,10 +177,10 @@ fn after(from: &ChosenScheduler, release: Served) -> Result<ToScheduler> {
         Err(error @ FeatureGateError::Dependency { .. }) => (gates, vec![error]),
         Err(error) => return Err(error).context("--feature-gates after the upgrade"),
     };
-    Ok(ToScheduler { release, gates, refused })
+    Ok(TargetScheduler { release, gates, refused })
 }
 
-fn refused_gate(error: &FeatureGateError) -> Refused {
+fn refused_gate(error: &FeatureGateError) -> RejectedInput {
     let subject = match error {
         FeatureGateError::Absent { feature, .. }
         | FeatureGateError::Locked { feature, .. }
@@ -188,10 +189,10 @@ fn refused_gate(error: &FeatureGateError) -> Refused {
         | FeatureGateError::BadValue { name, .. }
         | FeatureGateError::Unknown { name, .. } => name.clone(),
     };
-    Refused { kind: RefusedKind::FeatureGate, subject, reason: error.to_string() }
+    RejectedInput { kind: RefusedKind::FeatureGate, subject, reason: error.to_string() }
 }
 
-impl Prepared {
+impl PreparedUpgrade {
     /// A session under these gates, before its first cycle.
     fn open(&self, gates: FeatureGates) -> Result<Session> {
         let mut input = self.input.clone();
@@ -212,7 +213,7 @@ impl Prepared {
     }
 
     /// The API versions of the input's objects that Kubernetes does not serve after the upgrade.
-    fn gone_versions(&self) -> Vec<Refused> {
+    fn gone_versions(&self) -> Vec<RejectedInput> {
         let after = self.to.release.version;
         let gone = |((api_version, kind), number): (&(Symbol, Symbol), &usize)| {
             let served = api_versions::served(api_version, kind)?;
@@ -223,7 +224,7 @@ impl Prepared {
                 true => format!("it came with 1.{}", served.start()),
                 false => format!("1.{} was the last to serve it", served.end()),
             };
-            Some(Refused {
+            Some(RejectedInput {
                 kind: RefusedKind::ApiVersion,
                 subject: format!("{api_version} {kind}"),
                 reason: format!(
@@ -236,7 +237,7 @@ impl Prepared {
     }
 
     /// The problems for which the scheduler after the upgrade would not start.
-    fn refused_configuration(&self) -> Result<Vec<Refused>> {
+    fn refused_configuration(&self) -> Result<Vec<RejectedInput>> {
         let (text, _) = open::config_text(&self.input, &self.read)?;
         let registry = crate::plugins::registry().descriptors();
         let unknown = self.input.unknown.or_opaque();
@@ -248,7 +249,7 @@ impl Prepared {
         let refused = |problem: &config::Problem| {
             let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
             let (subject, reason) = (problem.path.to_string(), problem.message.clone() + &help);
-            Refused { kind: RefusedKind::Configuration, subject, reason }
+            RejectedInput { kind: RefusedKind::Configuration, subject, reason }
         };
         Ok(error.problems.iter().map(refused).collect())
     }

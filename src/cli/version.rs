@@ -165,7 +165,7 @@ impl Scheduler {
     }
 
     /// The options that are given, as on the command line.
-    pub fn words(&self) -> Vec<String> {
+    pub fn describe(&self) -> Vec<String> {
         let VersionOptions { kube_version, emulated_version } = &self.version;
         let version = kube_version.iter().map(|served| format!("--kube-version {}", served.asked));
         let emulated = emulated_version.iter().map(|it| format!("--emulated-version {it}"));

@@ -35,14 +35,16 @@ pub(super) fn with_words<T>(words: &(dyn Fn() -> String + Sync), work: impl FnOn
     }
     thread::scope(|scope| {
         let (working, ended) = channel::<()>();
-        scope.spawn(move || if in_lines { tell_lines(words, &ended) } else { tell(words, &ended) });
+        scope.spawn(move || {
+            if in_lines { print_progress(words, &ended) } else { show_progress(words, &ended) }
+        });
         let done = work();
         drop(working);
         done
     })
 }
 
-fn tell(words: &(dyn Fn() -> String + Sync), ended: &Receiver<()>) {
+fn show_progress(words: &(dyn Fn() -> String + Sync), ended: &Receiver<()>) {
     let mut wait = PATIENCE;
     let mut shown = 0;
     while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
@@ -51,7 +53,7 @@ fn tell(words: &(dyn Fn() -> String + Sync), ended: &Receiver<()>) {
     kubestep_output::erase(shown);
 }
 
-fn tell_lines(words: &(dyn Fn() -> String + Sync), ended: &Receiver<()>) {
+fn print_progress(words: &(dyn Fn() -> String + Sync), ended: &Receiver<()>) {
     while ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
         kubestep_output::line(format!("progress: {}", words().trim_start()));
     }

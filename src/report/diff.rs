@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use kubestep_config::FeatureGates;
 use kubestep_debug::certainty;
 use kubestep_debug::diff::{
-    Change, Decision, Difference, End, Pair, PodDifference, ScoreDifference, VerdictDifference,
+    DecisionDifference, Difference, FinalState, Pair, PodChange, PodDifference, ScoreDifference,
+    VerdictDifference,
 };
 use kubestep_framework::record::certainty::Certainty;
 
@@ -17,8 +18,14 @@ use kubestep_framework::record::certainty::Certainty;
 const SCHEMA: &str = "kubestep/diff/v1";
 
 /// The kinds of difference, in the order of the summary.
-const KINDS: [Change; 6] =
-    [Change::Placed, Change::Lost, Change::Moved, Change::Waits, Change::Presence, Change::Reasons];
+const KINDS: [PodChange; 6] = [
+    PodChange::Placed,
+    PodChange::Lost,
+    PodChange::Moved,
+    PodChange::Waits,
+    PodChange::Presence,
+    PodChange::Reasons,
+];
 
 /// The whole difference. `sides` are short descriptions of both sides, `gates` what decided there.
 pub fn document(
@@ -63,23 +70,23 @@ fn pod(pod: &PodDifference) -> Value {
     })
 }
 
-pub(super) fn end(end: &End) -> Value {
+pub(super) fn end(end: &FinalState) -> Value {
     let names = |plugins: &[kubestep_api::intern::Symbol]| {
         plugins.iter().map(|name| name.as_str()).collect::<Vec<_>>()
     };
     match end {
-        End::Absent => json!({"place": "absent"}),
-        End::Node(node) => json!({"place": "node", "node": node.as_str()}),
-        End::Waiting(node) => json!({"place": "waiting", "node": node.as_str()}),
-        End::Queue(queue, plugins) => {
+        FinalState::Absent => json!({"place": "absent"}),
+        FinalState::Node(node) => json!({"place": "node", "node": node.as_str()}),
+        FinalState::Waiting(node) => json!({"place": "waiting", "node": node.as_str()}),
+        FinalState::Queue(queue, plugins) => {
             json!({"place": "queue", "queue": queue.as_str(), "plugins": names(plugins)})
         }
-        End::Ended => json!({"place": "ended"}),
-        End::NobodyServes => json!({"place": "nobodyServes"}),
+        FinalState::Ended => json!({"place": "ended"}),
+        FinalState::NobodyServes => json!({"place": "nobodyServes"}),
     }
 }
 
-fn decision(decision: &Decision) -> Value {
+fn decision(decision: &DecisionDifference) -> Value {
     let mut value = json!({
         "attempt": decision.attempt,
         "cycle": of(&decision.cycle, |cycle| *cycle),

@@ -1,4 +1,4 @@
-//! Drained and lost nodes: which pods left, what replaced them, and which budgets were in the way.
+//! Drained and lost nodes: which pods left, what replaced them, and which budgets blocked evictions.
 //! One type, with its text and its JSON.
 
 use std::fmt::Write;
@@ -10,7 +10,8 @@ use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::disruption::{
-    Blocked, Breach, Cause, Departure, Disruptions, Drained, KeptPod, Replacement,
+    Blocked, BudgetViolation, Departure, DepartureCause, Disruptions, Drained, Replacement,
+    SkippedPod,
 };
 use kubestep_debug::Session;
 use kubestep_framework::pod::NamespacedName;
@@ -23,29 +24,29 @@ pub struct DisruptionReport {
     /// The drained nodes, in order.
     pub drained: Vec<Drained>,
     /// The pods that left their nodes, in order.
-    pub left: Vec<Left>,
+    pub left: Vec<EvictedPod>,
     /// The pods that stay on drained nodes.
-    pub kept: Vec<KeptPod>,
+    pub kept: Vec<SkippedPod>,
     /// The pods that could not be evicted.
     pub blocked: Vec<Blocked>,
     /// The budgets that had too few healthy pods.
-    pub breaches: Vec<Breach>,
+    pub breaches: Vec<BudgetViolation>,
     /// When the first pod left.
     pub since: Time,
 }
 
 /// A pod that left its node, and what became of it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Left {
+pub struct EvictedPod {
     /// The pod, its node, and what replaced it.
     pub departure: Departure,
     /// Where its replacement is.
-    pub end: End,
+    pub end: ReplacementState,
 }
 
 /// Where the replacement of a pod is in the end.
 #[derive(Clone, PartialEq, Debug)]
-pub enum End {
+pub enum ReplacementState {
     /// On this node.
     On(Symbol),
     /// Without a node.
@@ -61,7 +62,7 @@ impl DisruptionReport {
     pub fn new(session: &Session) -> Option<DisruptionReport> {
         let disruptions = session.world().disruptions()?;
         let pending = outcome::pending(session);
-        let left = disruptions.departures().iter().enumerate().map(|(at, departure)| Left {
+        let left = disruptions.departures().iter().enumerate().map(|(at, departure)| EvictedPod {
             departure: departure.clone(),
             end: end(session, disruptions, at, &pending),
         });
@@ -80,7 +81,7 @@ impl DisruptionReport {
     /// The pods whose replacements have no node.
     pub fn homeless(&self) -> impl Iterator<Item = (&Departure, &Pending)> {
         self.left.iter().filter_map(|left| match &left.end {
-            End::Pending(pending) => Some((&left.departure, pending)),
+            ReplacementState::Pending(pending) => Some((&left.departure, pending)),
             _ => None,
         })
     }
@@ -91,23 +92,30 @@ impl DisruptionReport {
     }
 }
 
-fn end(session: &Session, disruptions: &Disruptions, at: usize, pending: &[Pending]) -> End {
+fn end(
+    session: &Session,
+    disruptions: &Disruptions,
+    at: usize,
+    pending: &[Pending],
+) -> ReplacementState {
     let departures = disruptions.departures();
     let replacement = match departures.get(at).map(|departure| &departure.replacement) {
         Some(Replacement::Pod(pod)) => *pod,
-        Some(Replacement::Nothing(why)) => return End::Nothing(why),
-        Some(Replacement::Due) | None => return End::Nothing("its controller has not reacted"),
+        Some(Replacement::Nothing(why)) => return ReplacementState::Nothing(why),
+        Some(Replacement::Due) | None => {
+            return ReplacementState::Nothing("its controller has not reacted");
+        }
     };
     if departures[at + 1..].iter().any(|later| later.pod == replacement) {
-        return End::LeftAgain;
+        return ReplacementState::LeftAgain;
     }
     let found = pending.binary_search_by_key(&replacement, |pending| pending.pod);
     if let Some(pending) = found.ok().and_then(|at| pending.get(at)) {
-        return End::Pending(pending.clone());
+        return ReplacementState::Pending(pending.clone());
     }
     match session.world().api().objects().pod(replacement) {
-        Some(pod) => End::On(pod.spec.node_name),
-        None => End::Nothing("its replacement was deleted"),
+        Some(pod) => ReplacementState::On(pod.spec.node_name),
+        None => ReplacementState::Nothing("its replacement was deleted"),
     }
 }
 
@@ -119,7 +127,7 @@ pub fn text(report: &DisruptionReport) -> String {
         let departure = &left.departure;
         let refusals = match departure.refusals {
             0 => String::new(),
-            n => format!(" after {}", count(n, "refusal")),
+            n => format!(" after {}", count(n, "rejected eviction")),
         };
         let (cause, end) = (departure.cause.as_str(), end_words(left));
         let _ = writeln!(
@@ -140,7 +148,7 @@ pub fn text(report: &DisruptionReport) -> String {
             "      {} is not evicted from {}, {}: {}",
             blocked.pod,
             blocked.node,
-            count(blocked.refusals, "refusal"),
+            count(blocked.refusals, "rejected eviction"),
             why.unwrap_or_else(|| "not tried yet".into())
         );
     }
@@ -151,28 +159,28 @@ pub fn text(report: &DisruptionReport) -> String {
 }
 
 /// `budget shop/web violated: …`.
-pub fn breach_words(breach: &Breach) -> String {
-    let Breach { budget, needed, lowest, healthy, .. } = breach;
+pub fn breach_words(breach: &BudgetViolation) -> String {
+    let BudgetViolation { budget, needed, lowest, healthy, .. } = breach;
     format!("budget {budget} violated: needs {needed} healthy pods, had {lowest}, has {healthy}")
 }
 
 fn heading(report: &DisruptionReport) -> String {
     let mut text = String::new();
     let names: Vec<&str> = report.lost_nodes.iter().map(|node| node.as_str()).collect();
-    let causes = |cause: Cause| {
+    let causes = |cause: DepartureCause| {
         let left = report.left.iter().filter(|left| left.departure.cause == cause);
         count(left.count(), "pod")
     };
     let _ = match names.as_slice() {
         [] => Ok(()),
-        [only] => writeln!(text, "node {only} lost with {}", causes(Cause::Lost)),
+        [only] => writeln!(text, "node {only} lost with {}", causes(DepartureCause::Lost)),
         several => {
-            writeln!(text, "{} nodes lost with {}", several.len(), causes(Cause::Lost))
+            writeln!(text, "{} nodes lost with {}", several.len(), causes(DepartureCause::Lost))
         }
     };
     for drained in &report.drained {
         let of_node = report.left.iter().filter(|left| {
-            left.departure.node == drained.node && left.departure.cause == Cause::Drained
+            left.departure.node == drained.node && left.departure.cause == DepartureCause::Drained
         });
         let evicted = count(of_node.count(), "pod");
         let _ = match drained.done {
@@ -188,16 +196,16 @@ fn heading(report: &DisruptionReport) -> String {
     text
 }
 
-fn end_words(left: &Left) -> String {
+fn end_words(left: &EvictedPod) -> String {
     let replacement = match &left.departure.replacement {
         Replacement::Pod(pod) if *pod != left.departure.pod => format!("{pod} "),
         _ => String::new(),
     };
     match &left.end {
-        End::On(node) => format!("{replacement}on {node}"),
-        End::Pending(pending) => format!("{replacement}pending: {}", pending.reason),
-        End::LeftAgain => format!("{replacement}left its node again"),
-        End::Nothing(why) => format!("not recreated: {why}"),
+        ReplacementState::On(node) => format!("{replacement}on {node}"),
+        ReplacementState::Pending(pending) => format!("{replacement}pending: {}", pending.reason),
+        ReplacementState::LeftAgain => format!("{replacement}left its node again"),
+        ReplacementState::Nothing(why) => format!("not recreated: {why}"),
     }
 }
 
@@ -229,7 +237,7 @@ pub fn json(report: &DisruptionReport) -> Value {
 }
 
 /// A violated budget.
-pub fn breach_json(breach: &Breach) -> Value {
+pub fn breach_json(breach: &BudgetViolation) -> Value {
     json!({
         "budget": breach.budget.to_string(),
         "needed": breach.needed,
@@ -238,7 +246,7 @@ pub fn breach_json(breach: &Breach) -> Value {
     })
 }
 
-fn left_json(report: &DisruptionReport, left: &Left) -> Value {
+fn left_json(report: &DisruptionReport, left: &EvictedPod) -> Value {
     let departure = &left.departure;
     let replacement: Option<NamespacedName> = match departure.replacement {
         Replacement::Pod(pod) => Some(pod),
@@ -253,10 +261,10 @@ fn left_json(report: &DisruptionReport, left: &Left) -> Value {
         "replacement": replacement.map(|pod| pod.to_string()),
     });
     match &left.end {
-        End::On(node) => value["placedOn"] = node.as_str().into(),
-        End::Pending(pending) => value["pending"] = pending.reason.as_str().into(),
-        End::LeftAgain => value["leftAgain"] = true.into(),
-        End::Nothing(why) => value["notRecreated"] = (*why).into(),
+        ReplacementState::On(node) => value["placedOn"] = node.as_str().into(),
+        ReplacementState::Pending(pending) => value["pending"] = pending.reason.as_str().into(),
+        ReplacementState::LeftAgain => value["leftAgain"] = true.into(),
+        ReplacementState::Nothing(why) => value["notRecreated"] = (*why).into(),
     }
     value
 }

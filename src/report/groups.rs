@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::outline::{Item, Outline, To, Tone};
+use super::outline::{LinkTarget, Outline, OutlineItem, Tone};
 use kubestep_api::Pod;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
@@ -36,7 +36,7 @@ fn of_group(
     history: &History,
     group: NamespacedName,
     pods: &[(NamespacedName, &Pod)],
-) -> Vec<Item> {
+) -> Vec<OutlineItem> {
     let placed = |pod: &Pod, key: NamespacedName| {
         !pod.spec.node_name.is_empty() || waits_for(world, key).is_some()
     };
@@ -65,7 +65,8 @@ fn of_group(
             (text, Tone::Bad)
         }
     };
-    let mut items = vec![Item::heading(&group.to_string(), format!("{group}: {text}")).tone(tone)];
+    let mut items =
+        vec![OutlineItem::heading(&group.to_string(), format!("{group}: {text}")).tone(tone)];
     let last = last_cycle(world, history, pods);
     items.extend(last.iter().flat_map(|record| of_cycle(record)));
     items.extend(pods.iter().map(|(key, pod)| member(world, history, *key, pod)));
@@ -91,15 +92,15 @@ fn last_cycle<'a>(
 }
 
 /// The results of a cycle for the whole group.
-fn of_cycle(record: &CycleRecord) -> Vec<Item> {
+fn of_cycle(record: &CycleRecord) -> Vec<OutlineItem> {
     let mut items = Vec::new();
-    let cycle = To::Cycle(record.cycle);
+    let cycle = LinkTarget::Cycle(record.cycle);
     if !record.placements.is_empty() {
         let number = count(record.placements.len(), "candidate placement");
         let text = format!("cycle {}: {number}", record.cycle);
-        items.push(Item {
+        items.push(OutlineItem {
             id: format!("placements {}", record.pod),
-            ..Item::new(1, text).to(cycle)
+            ..OutlineItem::new(1, text).to(cycle)
         });
     }
     for (at, placement) in record.placements.iter().enumerate() {
@@ -109,12 +110,12 @@ fn of_cycle(record: &CycleRecord) -> Vec<Item> {
         let victims: Vec<String> = taken.victims.iter().map(ToString::to_string).collect();
         let text =
             format!("cycle {}: preempted on {}: {}", record.cycle, taken.node, victims.join(", "));
-        items.push(Item::new(1, text).to(cycle));
+        items.push(OutlineItem::new(1, text).to(cycle));
     }
     items
 }
 
-fn placement(placement: &PlacementRecord, chosen: bool) -> Item {
+fn placement(placement: &PlacementRecord, chosen: bool) -> OutlineItem {
     let name = if placement.name.is_empty() { "all nodes" } else { placement.name.as_str() };
     let (placed, nodes) = (placement.placed, placement.nodes);
     let score = placement.total.map(|total| format!(", score {total}")).unwrap_or_default();
@@ -125,7 +126,7 @@ fn placement(placement: &PlacementRecord, chosen: bool) -> Item {
     };
     let (pods, nodes) = (count(placed, "pod"), count(nodes, "node"));
     let text = format!("{name}: {pods} placed on {nodes}{score}: {verdict}");
-    Item::new(2, text).tone(tone)
+    OutlineItem::new(2, text).tone(tone)
 }
 
 fn waits_for(world: &World, key: NamespacedName) -> Option<String> {
@@ -135,7 +136,7 @@ fn waits_for(world: &World, key: NamespacedName) -> Option<String> {
     Some(format!("waits for {}, held by {}", waiting.node(), holds.join(" and ")))
 }
 
-fn member(world: &World, history: &History, key: NamespacedName, pod: &Pod) -> Item {
+fn member(world: &World, history: &History, key: NamespacedName, pod: &Pod) -> OutlineItem {
     let so_far = world.scheduler().cycles();
     let last = history.cycles_of(key).rev().find(|record| record.cycle <= so_far);
     let queued = world.scheduler().queue().get(key);
@@ -149,5 +150,7 @@ fn member(world: &World, history: &History, key: NamespacedName, pod: &Pod) -> I
         }
         (node, _) => (format!("on {node}"), Tone::Good),
     };
-    Item::new(1, format!("{}: {}", key.name, place.trim_end())).tone(tone).to(To::Pod(key))
+    OutlineItem::new(1, format!("{}: {}", key.name, place.trim_end()))
+        .tone(tone)
+        .to(LinkTarget::Pod(key))
 }

@@ -5,7 +5,9 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use kubestep_api::words::count;
-use kubestep_debug::new_node::{NearMiss, NewNode, NewNodes, Offer, Origin, Supply, Unmet};
+use kubestep_debug::new_node::{
+    NearMiss, NewNode, NewNodes, NodeOffer, Supply, TemplateOrigin, UnmetPod,
+};
 use kubestep_output::clean::clean;
 
 /// Instance types that are listed for each pool in the short form.
@@ -123,17 +125,17 @@ fn of_source(answer: &NewNodes, nodes: &[&NewNode]) -> Vec<String> {
     lines
 }
 
-fn type_of(origin: &Origin) -> String {
+fn type_of(origin: &TemplateOrigin) -> String {
     match origin {
-        Origin::NodePool { instance_type, .. } => instance_type.to_string(),
+        TemplateOrigin::NodePool { instance_type, .. } => instance_type.to_string(),
         origin => origin.id(),
     }
 }
 
-fn title(origin: &Origin) -> String {
+fn title(origin: &TemplateOrigin) -> String {
     match (origin, origin.details()) {
         (_, details) if details.is_empty() => origin.source(),
-        (Origin::Like { .. }, details) => format!("{} ({details})", origin.source()),
+        (TemplateOrigin::Like { .. }, details) => format!("{} ({details})", origin.source()),
         (_, details) => format!("{}: {details}", origin.source()),
     }
 }
@@ -209,7 +211,7 @@ fn verdict(node: &NewNode) -> Vec<String> {
     for blocker in &node.verdict.blockers {
         let reasons: Vec<&str> = blocker.reasons.iter().map(|reason| reason.as_str()).collect();
         lines.push(format!("    {}: {} [{}]", blocker.plugin, blocker.code, reasons.join(", ")));
-        lines.extend(blocker.causes.iter().map(|cause| format!("      {}", cause.words())));
+        lines.extend(blocker.causes.iter().map(|cause| format!("      {}", cause.text())));
     }
     lines
 }
@@ -238,7 +240,7 @@ pub fn supply(supply: &Supply) -> String {
             (more > 0).then(|| format!("  and {} (-o json lists them)", count(more, "more kind"))),
         );
     }
-    let is_explained = |one: &&Unmet| {
+    let is_explained = |one: &&UnmetPod| {
         !one.reasons.is_empty() || one.nearest.is_some() || !one.near_misses.is_empty()
     };
     lines.extend(supply.unmet.iter().filter(is_explained).flat_map(unmet));
@@ -265,7 +267,7 @@ fn plan_heading(supply: &Supply) -> String {
     }
 }
 
-fn offer(offer: &Offer, pending: usize) -> String {
+fn offer(offer: &NodeOffer, pending: usize) -> String {
     let mut parts = vec![title(&offer.origin)];
     parts.extend(offer.price.map(price));
     parts.push(format!("one takes {} of {}", offer.takes.len(), count(pending, "pod")));
@@ -277,7 +279,7 @@ fn offer(offer: &Offer, pending: usize) -> String {
     format!("  {}", parts.join("; "))
 }
 
-fn unmet(unmet: &Unmet) -> Vec<String> {
+fn unmet(unmet: &UnmetPod) -> Vec<String> {
     let mut lines = vec![format!("No new node that can be created takes {}:", unmet.pod)];
     lines.extend(unmet.reasons.iter().map(|reason| format!("  {reason}")));
     if let Some(nearest) = &unmet.nearest {

@@ -12,10 +12,10 @@ use kubestep_framework::tie_break::TieBreak;
 
 /// A pod that was scheduled in this session.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Placed {
-    /// The pod.
+pub struct ScheduledPod {
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
-    /// Its node.
+    /// Name of its node.
     pub node: Symbol,
     /// The attempt in which it was scheduled.
     pub attempt: u32,
@@ -28,18 +28,18 @@ pub struct Placed {
 /// A victim of preemption.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evicted {
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The node it was on.
     pub node: Symbol,
-    /// The preemptor.
+    /// Namespace and name of the preemptor.
     pub by: NamespacedName,
 }
 
 /// A pod that has no node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pending {
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// Its queue; `None` if no profile has its scheduler name.
     pub place: QueueName,
@@ -50,7 +50,7 @@ pub struct Pending {
 }
 
 /// The pods that were bound in this session, in order.
-pub fn placed(session: &Session) -> Vec<Placed> {
+pub fn placed(session: &Session) -> Vec<ScheduledPod> {
     let bound = session
         .history()
         .cycles()
@@ -59,7 +59,7 @@ pub fn placed(session: &Session) -> Vec<Placed> {
         .filter_map(|record| {
             let (pod, node, attempt) = (record.pod, record.node?, record.attempt);
             let (tie_break, certainty) = (record.other_tie_break(), record.certainty());
-            Some(Placed { pod, node, attempt, tie_break, certainty })
+            Some(ScheduledPod { pod, node, attempt, tie_break, certainty })
         })
         .collect()
 }

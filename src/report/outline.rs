@@ -5,7 +5,7 @@ use kubestep_framework::pod::NamespacedName;
 
 /// The target of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum To {
+pub enum LinkTarget {
     /// The verdict of a plugin, or of any, on a node in the last cycle of a pod.
     Verdict(NamespacedName, Symbol, Option<Symbol>),
     /// A cycle by its number.
@@ -34,68 +34,68 @@ pub enum Tone {
 
 /// A line of an outline.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Item {
+pub struct OutlineItem {
     /// The indentation level; following lines with a higher level are its children.
     pub depth: u8,
     /// Its identity, stable across outlines of the same subject.
     pub id: String,
-    /// The words.
+    /// One line, without its indentation.
     pub text: String,
     /// The target of its link.
-    pub to: Option<To>,
+    pub to: Option<LinkTarget>,
     /// Whether its children are folded at first.
     pub folded: bool,
     /// Its style.
     pub tone: Tone,
 }
 
-impl Item {
+impl OutlineItem {
     /// A line without a link.
-    pub fn new(depth: u8, text: impl Into<String>) -> Item {
+    pub fn new(depth: u8, text: impl Into<String>) -> OutlineItem {
         let text = text.into();
-        Item { depth, id: text.clone(), text, to: None, folded: false, tone: Tone::Plain }
+        OutlineItem { depth, id: text.clone(), text, to: None, folded: false, tone: Tone::Plain }
     }
 
     /// A heading with a fixed id, whatever its text.
-    pub fn heading(id: &str, text: impl Into<String>) -> Item {
-        Item { id: id.to_owned(), tone: Tone::Heading, ..Item::new(0, text) }
+    pub fn heading(id: &str, text: impl Into<String>) -> OutlineItem {
+        OutlineItem { id: id.to_owned(), tone: Tone::Heading, ..OutlineItem::new(0, text) }
     }
 
     /// Sets the target of the link.
-    pub fn to(self, to: To) -> Item {
-        Item { to: Some(to), ..self }
+    pub fn to(self, to: LinkTarget) -> OutlineItem {
+        OutlineItem { to: Some(to), ..self }
     }
 
     /// Sets the style.
-    pub fn tone(self, tone: Tone) -> Item {
-        Item { tone, ..self }
+    pub fn tone(self, tone: Tone) -> OutlineItem {
+        OutlineItem { tone, ..self }
     }
 
     /// Sets whether its children are folded at first.
-    pub fn folded(self, folded: bool) -> Item {
-        Item { folded, ..self }
+    pub fn folded(self, folded: bool) -> OutlineItem {
+        OutlineItem { folded, ..self }
     }
 }
 
 /// Nested lines.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outline {
-    /// The subject.
+    /// What the outline is about, for the heading.
     pub title: String,
     /// The lines, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<OutlineItem>,
 }
 
 impl Outline {
     /// Adds a section with lines, whose leading spaces give their level, if there are any.
-    pub fn section(&mut self, heading: Item, lines: Vec<String>) {
+    pub fn section(&mut self, heading: OutlineItem, lines: Vec<String>) {
         if lines.is_empty() {
             return;
         }
         self.items.push(heading);
         self.items.extend(lines.iter().map(|line| {
             let indent = line.len() - line.trim_start().len();
-            Item::new(1 + u8::try_from(indent / 2).unwrap_or(0).min(6), line.trim_start())
+            OutlineItem::new(1 + u8::try_from(indent / 2).unwrap_or(0).min(6), line.trim_start())
         }));
     }
 
@@ -106,7 +106,7 @@ impl Outline {
     }
 
     /// The indices of the visible lines. `is_folded` tells whether a line is folded.
-    pub fn open(&self, is_folded: impl Fn(&Item) -> bool) -> Vec<usize> {
+    pub fn open(&self, is_folded: impl Fn(&OutlineItem) -> bool) -> Vec<usize> {
         let mut open = Vec::new();
         let mut hidden_below = None;
         for (at, item) in self.items.iter().enumerate() {
@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn what_is_under_a_folded_line_is_away() {
         let depths = [0, 1, 2, 1, 0, 1];
-        let items = depths.iter().enumerate().map(|(at, depth)| Item::new(*depth, at.to_string()));
+        let items =
+            depths.iter().enumerate().map(|(at, depth)| OutlineItem::new(*depth, at.to_string()));
         let outline = Outline { title: String::new(), items: items.collect() };
         assert_eq!(outline.open(|_| false).len(), 6);
         assert_eq!(outline.open(|item| item.id == "1"), [0, 1, 3, 4, 5]);
@@ -138,8 +139,11 @@ mod tests {
     #[test]
     fn sections_keep_their_indentation() {
         let mut outline = Outline::default();
-        outline.section(Item::heading("none", "None"), Vec::new());
-        outline.section(Item::heading("a", "A"), vec!["x".into(), "  y".into(), "    z".into()]);
+        outline.section(OutlineItem::heading("none", "None"), Vec::new());
+        outline.section(
+            OutlineItem::heading("a", "A"),
+            vec!["x".into(), "  y".into(), "    z".into()],
+        );
         let shape: Vec<(u8, &str)> =
             outline.items.iter().map(|item| (item.depth, item.text.as_str())).collect();
         assert_eq!(shape, [(0, "A"), (1, "x"), (2, "y"), (3, "z")]);

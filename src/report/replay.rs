@@ -9,23 +9,23 @@ use crate::report::add_version;
 use kubestep_api::Time;
 use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
-use kubestep_live::Verdict;
-use kubestep_live::replay::Compared;
-use kubestep_source::recording::Header;
+use kubestep_live::Agreement;
+use kubestep_live::replay::ReplayedDecision;
+use kubestep_source::recording::RecordingHeader;
 
 /// The results of the comparison, in the order of the table.
-const VERDICTS: [(Verdict, &str); 5] = [
-    (Verdict::Same, "same"),
-    (Verdict::Tie, "tie"),
-    (Verdict::Different, "different"),
-    (Verdict::Opaque, "opaque"),
-    (Verdict::Incomparable, "incomparable"),
+const VERDICTS: [(Agreement, &str); 5] = [
+    (Agreement::Same, "same"),
+    (Agreement::Tie, "tie"),
+    (Agreement::Different, "different"),
+    (Agreement::Opaque, "opaque"),
+    (Agreement::Incomparable, "incomparable"),
 ];
 
 /// A replayed recording.
 pub struct ReplayReport<'a> {
     /// The header of the recording.
-    pub header: &'a Header,
+    pub header: &'a RecordingHeader,
     /// When the lists were complete.
     pub listed_at: Time,
     /// The time up to which it was replayed.
@@ -33,7 +33,7 @@ pub struct ReplayReport<'a> {
     /// The number of replayed changes.
     pub changes: usize,
     /// The decisions, oldest first.
-    pub decisions: &'a [Compared],
+    pub decisions: &'a [ReplayedDecision],
     /// The version and the feature gates that decided here.
     pub gates: FeatureGates,
     /// Notices about the input, one sentence each.
@@ -43,16 +43,16 @@ pub struct ReplayReport<'a> {
 impl ReplayReport<'_> {
     /// Whether any of our decisions differs.
     pub fn differs(&self) -> bool {
-        self.count(Verdict::Different) > 0
+        self.count(Agreement::Different) > 0
     }
 
     /// The results that are counted: that of opaque plugins only where it occurs.
-    fn counted(&self) -> impl Iterator<Item = (Verdict, &'static str)> {
-        let occurs = |verdict| verdict != Verdict::Opaque || self.count(verdict) > 0;
+    fn counted(&self) -> impl Iterator<Item = (Agreement, &'static str)> {
+        let occurs = |verdict| verdict != Agreement::Opaque || self.count(verdict) > 0;
         VERDICTS.into_iter().filter(move |(verdict, _)| occurs(*verdict))
     }
 
-    fn count(&self, verdict: Verdict) -> usize {
+    fn count(&self, verdict: Agreement) -> usize {
         self.decisions.iter().filter(|decision| of(decision).0 == verdict).count()
     }
 
@@ -75,7 +75,7 @@ impl ReplayReport<'_> {
         }
         for (verdict, _) in VERDICTS {
             let mut of_it = self.decisions.iter().filter(|one| of(one).0 == verdict).peekable();
-            if of_it.peek().is_none() || (verdict == Verdict::Same && !all) {
+            if of_it.peek().is_none() || (verdict == Agreement::Same && !all) {
                 continue;
             }
             let _ = writeln!(text, "\n{}", verdict.as_str());
@@ -95,13 +95,13 @@ impl ReplayReport<'_> {
         }
     }
 
-    fn write(&self, text: &mut String, compared: &Compared) {
+    fn write(&self, text: &mut String, compared: &ReplayedDecision) {
         let decision = &compared.decision;
         let after = (decision.time.0 - self.listed_at.0) as f64 / 1e6;
         let _ = writeln!(text, "  +{after:.3} s  {}", decision.pod);
         let (verdict, reason) = of(compared);
         let _ = writeln!(text, "    theirs: {}", decision.theirs);
-        if verdict != Verdict::Same {
+        if verdict != Agreement::Same {
             let ours = if decision.ours.is_empty() { "nothing" } else { &decision.ours };
             let _ = writeln!(text, "    ours:   {ours}");
         }
@@ -111,7 +111,7 @@ impl ReplayReport<'_> {
         let learned = decision
             .learned
             .as_ref()
-            .filter(|learned| verdict != Verdict::Opaque && learned.is_spoken());
+            .filter(|learned| verdict != Agreement::Opaque && learned.is_spoken());
         for line in learned.iter().flat_map(|learned| learned.lines()) {
             let _ = writeln!(text, "    learned: {line}");
         }
@@ -121,7 +121,7 @@ impl ReplayReport<'_> {
     pub fn json(&self) -> Value {
         let counted = self.counted();
         let counts = counted.map(|(verdict, name)| (name.to_owned(), self.count(verdict).into()));
-        let decision = |compared: &Compared| {
+        let decision = |compared: &ReplayedDecision| {
             let decision = &compared.decision;
             let (verdict, reason) = of(compared);
             let name = VERDICTS.iter().find(|(one, _)| *one == verdict).map(|(_, name)| *name);
@@ -156,9 +156,9 @@ impl ReplayReport<'_> {
 }
 
 /// A decision that ours has not made cannot be compared.
-fn of(compared: &Compared) -> (Verdict, &str) {
+fn of(compared: &ReplayedDecision) -> (Agreement, &str) {
     match compared.verdict() {
-        (Verdict::Untried, reason) => (Verdict::Incomparable, reason),
+        (Agreement::Untried, reason) => (Agreement::Incomparable, reason),
         verdict => verdict,
     }
 }

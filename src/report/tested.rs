@@ -8,7 +8,7 @@ use crate::report::add_version;
 use crate::report::run::junit::escape;
 use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
-use kubestep_debug::expect::Failure;
+use kubestep_debug::expect::UnmetExpectation;
 
 /// The results of several tests.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub struct Tested {
     /// Its name.
     pub name: String,
     /// Its result.
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     /// The version and the feature gates that decided, unless it could not be run.
     pub gates: Option<FeatureGates>,
     /// Notices about its input, one sentence each.
@@ -34,11 +34,11 @@ pub struct Tested {
 
 /// The result of a test.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum TestOutcome {
     /// All expectations are met.
     Passed,
     /// These expectations are not met.
-    Failed(Vec<Failure>),
+    Failed(Vec<UnmetExpectation>),
     /// It could not be run, for this reason.
     Broken(String),
 }
@@ -50,9 +50,9 @@ impl TestReport {
         for test in &self.tests {
             let [passed, failed, broken] = &mut counts;
             match test.outcome {
-                Outcome::Passed => *passed += 1,
-                Outcome::Failed(_) => *failed += 1,
-                Outcome::Broken(_) => *broken += 1,
+                TestOutcome::Passed => *passed += 1,
+                TestOutcome::Failed(_) => *failed += 1,
+                TestOutcome::Broken(_) => *broken += 1,
             }
         }
         counts
@@ -65,16 +65,16 @@ pub fn text(report: &TestReport) -> String {
     // Writing into a String cannot fail.
     for test in &report.tests {
         let word = match &test.outcome {
-            Outcome::Passed => "ok",
-            Outcome::Failed(_) => "FAILED",
-            Outcome::Broken(_) => "ERROR",
+            TestOutcome::Passed => "ok",
+            TestOutcome::Failed(_) => "FAILED",
+            TestOutcome::Broken(_) => "ERROR",
         };
         let version = test.gates.and_then(FeatureGates::other_version);
         let version = version.map(|version| format!(", {version}")).unwrap_or_default();
         let _ = writeln!(text, "{word:6}  {}  ({}{version})", test.name, test.file);
         match &test.outcome {
-            Outcome::Passed => {}
-            Outcome::Failed(failures) => {
+            TestOutcome::Passed => {}
+            TestOutcome::Failed(failures) => {
                 for failure in failures {
                     let _ = writeln!(text, "        {}", failure.about);
                     let mut line = |what: &str, words: &str| {
@@ -87,13 +87,13 @@ pub fn text(report: &TestReport) -> String {
                     }
                 }
             }
-            Outcome::Broken(problem) => {
+            TestOutcome::Broken(problem) => {
                 for line in problem.lines() {
                     let _ = writeln!(text, "        {line}");
                 }
             }
         }
-        if !matches!(test.outcome, Outcome::Passed) {
+        if !matches!(test.outcome, TestOutcome::Passed) {
             test.notices.iter().for_each(|notice| {
                 let _ = writeln!(text, "        note: {notice}");
             });
@@ -122,9 +122,9 @@ pub fn json(report: &TestReport) -> Value {
 
 fn test(test: &Tested) -> Value {
     let (result, failures, error) = match &test.outcome {
-        Outcome::Passed => ("passed", &[][..], None),
-        Outcome::Failed(failures) => ("failed", &failures[..], None),
-        Outcome::Broken(problem) => ("error", &[][..], Some(problem)),
+        TestOutcome::Passed => ("passed", &[][..], None),
+        TestOutcome::Failed(failures) => ("failed", &failures[..], None),
+        TestOutcome::Broken(problem) => ("error", &[][..], Some(problem)),
     };
     let mut value = json!({
         "name": test.name,
@@ -156,8 +156,8 @@ pub fn junit(report: &TestReport) -> String {
         let (file, name) = (escape(&test.file), escape(&format!("{}{version}", test.name)));
         let _ = write!(xml, "    <testcase classname=\"{file}\" name=\"{name}\"");
         match &test.outcome {
-            Outcome::Passed => xml.push_str("/>\n"),
-            Outcome::Failed(failures) => {
+            TestOutcome::Passed => xml.push_str("/>\n"),
+            TestOutcome::Failed(failures) => {
                 xml.push_str(">\n");
                 for failure in failures {
                     let message = format!(
@@ -172,7 +172,7 @@ pub fn junit(report: &TestReport) -> String {
                 }
                 xml.push_str("    </testcase>\n");
             }
-            Outcome::Broken(problem) => {
+            TestOutcome::Broken(problem) => {
                 let problem = escape(problem);
                 let _ = writeln!(xml, ">\n      <error message=\"{problem}\"/>\n    </testcase>");
             }

@@ -16,7 +16,7 @@ pub struct Usage {
 /// The utilization of a node, in the units of [`Resource::amount`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeUsage {
-    /// The node.
+    /// Name of the node.
     pub name: Symbol,
     /// Its allocatable resources.
     pub allocatable: Resource,

@@ -10,11 +10,11 @@ use kubestep_framework::status::Status;
 /// rejected the node only with them, the verdict on the node has that.
 pub fn of_plugin(cycle: &CycleRecord, column: &FilterColumn, node: NodeId) -> Option<VerdictId> {
     let own = column.verdicts.get(node)?;
-    let official = cycle.filter.verdicts.get(node).filter(|_| own == VerdictId::PASS);
+    let final_verdict = cycle.filter.verdicts.get(node).filter(|_| own == VerdictId::PASS);
     let by_it = |id: &VerdictId| {
         cycle.verdicts.get(*id).is_some_and(|status| status.plugin() == column.plugin)
     };
-    Some(official.filter(by_it).unwrap_or(own))
+    Some(final_verdict.filter(by_it).unwrap_or(own))
 }
 
 /// What a filter verdict says, in words.

@@ -9,7 +9,7 @@ use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::status::Status;
 
 /// Nodes with the same verdict of every plugin.
-pub struct Group {
+pub struct VerdictGroup {
     /// The same for the same verdicts.
     pub key: u64,
     /// In their order.
@@ -28,13 +28,13 @@ fn hash_of(name: &str) -> u64 {
 
 /// Nodes by what every plugin and the scheduler said of them: those that pass first, then the most.
 /// Only the columns `shown` can differ from node to node.
-pub fn groups_of(cycle: &CycleRecord, shown: &[usize]) -> Vec<Group> {
+pub fn groups_of(cycle: &CycleRecord, shown: &[usize]) -> Vec<VerdictGroup> {
     let filter = &cycle.filter;
     let plugins = shown.iter().filter_map(|at| filter.plugins.get(*at));
     let columns = plugins.map(|plugin| &plugin.verdicts).chain([&filter.verdicts]);
     let columns: Vec<&Verdicts<VerdictId>> = columns.collect();
     let mut places: HashMap<u64, usize> = HashMap::new();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<VerdictGroup> = Vec::new();
     for node in &cycle.nodes.order {
         let extender = filter.by_extender(*node).map(Status::plugin);
         let extender = extender.map_or(0, |name| hash_of(&name));
@@ -44,11 +44,11 @@ pub fn groups_of(cycle: &CycleRecord, shown: &[usize]) -> Vec<Group> {
             verdicts.fold(extender, |hash, id| (hash.rotate_left(5) ^ id).wrapping_mul(PRIME));
         let place = *places.entry(key).or_insert(groups.len());
         if place == groups.len() {
-            groups.push(Group { key, nodes: Vec::new() });
+            groups.push(VerdictGroup { key, nodes: Vec::new() });
         }
         groups[place].nodes.push(*node);
     }
-    let passes = |group: &Group| {
+    let passes = |group: &VerdictGroup| {
         let first = group.nodes.first();
         first.and_then(|node| filter.verdicts.get(*node)) == Some(VerdictId::PASS)
     };

@@ -4,9 +4,9 @@
 use super::model::{CyclePosition, OutlineKind};
 use kubestep_api::ObjectKey;
 use kubestep_api::intern::Symbol;
-use kubestep_debug::decision::Decision;
+use kubestep_debug::decision::ManualDecision;
 use kubestep_debug::edit::Edit;
-use kubestep_debug::edit::offers::Offer;
+use kubestep_debug::edit::offers::EditOffer;
 use kubestep_framework::pod::NamespacedName;
 
 /// A command for the session.
@@ -73,7 +73,7 @@ pub enum Command {
     /// Advances virtual time by microseconds, or to the next timer.
     Advance(Option<i64>),
     /// Allows or rejects waiting pods.
-    Decide(Decision, Vec<NamespacedName>),
+    Decide(ManualDecision, Vec<NamespacedName>),
     /// Holds pods at Permit, or releases them: the text of an edit.
     Hold(String),
     /// Changes breakpoints and watches.
@@ -125,7 +125,7 @@ pub enum WhatIfCommand {
     /// Offers the edits of an object; of a node also the decisions about a pod.
     Menu(ObjectKey, Option<NamespacedName>),
     /// Offers these edits, under a title.
-    Offers(String, Vec<Offer>),
+    Offers(String, Vec<EditOffer>),
     /// Opens an object as YAML in the editor.
     OpenEditor(ObjectKey),
     /// Does an edit that was typed.

@@ -5,7 +5,7 @@ use super::compare::Table;
 use super::lines::DetailLine;
 use super::view::ViewId;
 use super::widget::status_line::Severity;
-use kubestep_debug::edit::offers::Offer;
+use kubestep_debug::edit::offers::EditOffer;
 
 /// What doing a command led to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,7 +79,7 @@ pub enum WindowContent {
     /// Two nodes side by side.
     Table(String, Table),
     /// Edits to choose from.
-    Offers(String, Vec<Offer>),
+    Offers(String, Vec<EditOffer>),
 }
 
 /// An object for the editor.

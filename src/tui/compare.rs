@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::glyph::{DIFFERS, VerdictSign};
 use super::theme::Scope;
 use super::view::verdict;
-use super::widget::grid::{CellOut, GridColumn, GridSource};
+use super::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{CycleRecord, VerdictId};
@@ -56,7 +56,7 @@ impl GridSource for Table {
             _ => GridColumn::prose(title, 22),
         }
     }
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         if let Some((text, scope)) = self.rows.get(row).and_then(|row| row.get(column)) {
             out.set(text, *scope);
         }
@@ -123,8 +123,8 @@ fn filters(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
         }
         None => (VerdictSign::NotEvaluated.glyph().to_owned(), VerdictSign::NotEvaluated.scope()),
     };
-    let official = &cycle.filter.verdicts;
-    table.pair("verdict", cell(official.get(a)), cell(official.get(b)));
+    let verdicts = &cycle.filter.verdicts;
+    table.pair("verdict", cell(verdicts.get(a)), cell(verdicts.get(b)));
     for column in &cycle.filter.plugins {
         let said = |node| cell(report::verdict::of_plugin(cycle, column, node));
         table.pair(column.plugin.as_str(), said(a), said(b));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::tui::speed::Speed;
 use kubestep_api::Time;
-use kubestep_live::{Decision, Following, InteractiveScheduler};
+use kubestep_live::{ComparedDecision, Following, InteractiveScheduler};
 
 /// What feeds the session that is shown.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub enum DataSource {
         /// When its lists were complete.
         start: Time,
         /// What the cluster's scheduler decided, beside ours.
-        decisions: Vec<Arc<Decision>>,
+        decisions: Vec<Arc<ComparedDecision>>,
         /// Play at once, at that speed.
         speed: Option<Speed>,
     },

@@ -38,14 +38,14 @@ use super::command_result::CommandResult;
 use super::model::{CyclePosition, Model, span};
 use super::view::ViewId;
 use super::widget::status_line::Severity;
-use clock::{Goal, Run};
+use clock::{ActiveRun, Goal};
 use kubestep_api::Time;
 use kubestep_debug::fork::Branches;
-use kubestep_debug::{Depth, Ran, Session};
-use live::Live;
+use kubestep_debug::{Depth, Session, StepOutcome};
+use live::LiveConnection;
 use real::StepResult;
 pub use real::{DECIDING, SchedulerExit};
-use refresh::{Freshness, Replay};
+use refresh::{Freshness, PendingReplay};
 use search::Tasks;
 use walk::PendingSteps;
 
@@ -66,9 +66,9 @@ pub struct Driver {
     branches: Branches,
     model: Model,
     freshness: Freshness,
-    replay: Replay,
-    run: Run,
-    live: Live,
+    replay: PendingReplay,
+    run: ActiveRun,
+    live: LiveConnection,
     tasks: Tasks,
     /// What each breakpoint's last stop said.
     last_hits: BTreeMap<u32, String>,
@@ -85,9 +85,9 @@ impl Driver {
             branches: Branches::default(),
             model,
             freshness: Freshness::default(),
-            replay: Replay::default(),
-            run: Run::default(),
-            live: Live::default(),
+            replay: PendingReplay::default(),
+            run: ActiveRun::default(),
+            live: LiveConnection::default(),
             tasks: Tasks::default(),
             last_hits: BTreeMap::new(),
             changes: 0,
@@ -158,7 +158,7 @@ impl Driver {
             Command::Inspect(position) => self.inspect(*position),
             Command::GoToCycle(number) => self.show_cycle(*number),
             Command::CancelReplay => self.give_up(),
-            Command::ContinueHere => self.continue_here(),
+            Command::ContinueHere => self.continue_session(),
             Command::Advance(micros) => self.advance(*micros),
             Command::GoToTime(micros) => {
                 self.go_to_moment(Time(self.model.start.0.saturating_add(*micros)))
@@ -178,12 +178,17 @@ impl Driver {
         }
     }
 
-    fn steps(&mut self, count: u32, way: StepMode, step: fn(&mut Session) -> Ran) -> CommandResult {
+    fn steps(
+        &mut self,
+        count: u32,
+        way: StepMode,
+        step: fn(&mut Session) -> StepOutcome,
+    ) -> CommandResult {
         self.walk(PendingSteps { left: count, count, way, step, stays: false, from: None })
     }
 
     fn cycles(&mut self, count: u32, back: bool) -> CommandResult {
-        let (way, step): (StepMode, fn(&mut Session) -> Ran) = match back {
+        let (way, step): (StepMode, fn(&mut Session) -> StepOutcome) = match back {
             true => (StepMode::Back, Session::previous_cycle),
             false => (StepMode::Over, Session::next_cycle),
         };
@@ -191,16 +196,16 @@ impl Driver {
     }
 
     /// What a move has to say: a new cycle's outcome, or why there was none.
-    pub(super) fn said(&self, ran: Ran) -> CommandResult {
+    pub(super) fn step_message(&self, ran: StepOutcome) -> CommandResult {
         let message = match ran {
-            Ran::Moved => None,
-            Ran::AtEnd => Some((Severity::Info, "this is the end of the recording".into())),
-            Ran::NewCycle => self.session.record().map(|record| {
+            StepOutcome::Moved => None,
+            StepOutcome::AtEnd => Some((Severity::Info, "this is the end of the recording".into())),
+            StepOutcome::NewCycle => self.session.record().map(|record| {
                 let (cycle, pod, outcome) = (record.cycle, record.pod, record.outcome.as_str());
                 (Severity::Info, format!("cycle {cycle} of {pod}: {outcome}"))
             }),
-            Ran::Idle => Some((Severity::Info, self.idle_words())),
-            Ran::AtStart => Some((Severity::Info, self.beginning_words())),
+            StepOutcome::Idle => Some((Severity::Info, self.idle_words())),
+            StepOutcome::AtStart => Some((Severity::Info, self.beginning_words())),
         };
         CommandResult { message, ..CommandResult::default() }
     }
@@ -239,7 +244,7 @@ impl Driver {
         CommandResult::info("stopped; back at the position before")
     }
 
-    fn continue_here(&mut self) -> CommandResult {
+    fn continue_session(&mut self) -> CommandResult {
         let steps = self.session.timeline().steps().end();
         let kept = self.branches.cut(&mut self.session);
         let later = steps - self.session.timeline().steps().end();

@@ -1,6 +1,6 @@
 //! Which form an edit has that is typed or offered: for its completion, and for the line that describes it.
 
-use kubestep_debug::edit::{FORMS, Form};
+use kubestep_debug::edit::{EditForm, FORMS};
 
 /// Whether an edit begins with this word.
 pub fn is_verb(word: &str) -> bool {
@@ -8,7 +8,7 @@ pub fn is_verb(word: &str) -> bool {
 }
 
 /// The form that an edit has, as far as it is typed.
-pub fn find(line: &str) -> Option<&'static Form> {
+pub fn find(line: &str) -> Option<&'static EditForm> {
     let verb = line.split_whitespace().next()?;
     let fitting = FORMS.iter().find(|form| fits(form.usage, line));
     fitting.or_else(|| FORMS.iter().find(|form| form.verb() == verb))

@@ -29,6 +29,7 @@ use super::settings::InterfaceSettings;
 use super::signals::{DumpSignal, Signals};
 use super::terminal::TerminalScreen;
 use super::widget::status_line::Severity;
+use crate::tui::action_error::ActionError;
 use kubestep_debug::Session;
 use kubestep_debug::edit::Edit;
 use kubestep_live::scheduling::Arrival;
@@ -40,7 +41,7 @@ const RUN_FRAME: Duration = Duration::from_millis(33);
 const BATCH: usize = 256;
 
 /// What the debugger is opened on.
-pub struct Debugged {
+pub struct OpenedInput {
     /// The session.
     pub session: Session,
     /// The name of its input.
@@ -56,15 +57,15 @@ pub struct Debugged {
 /// # Errors
 /// The terminal cannot be used, the theme is broken, or the file cannot be written.
 pub fn run(
-    debugged: Debugged,
+    debugged: OpenedInput,
     settings: InterfaceSettings,
     notices: Vec<String>,
     breakpoints: Option<&Path>,
 ) -> anyhow::Result<(i32, SchedulerExit)> {
-    let Debugged { session, source, data_source } = debugged;
+    let OpenedInput { session, source, data_source } = debugged;
     let mut interface = Interface::new(settings.appearance, settings.keymap, session, source)?;
     let notices = settings.warnings.into_iter().chain(notices);
-    notices.for_each(|notice| interface.app.say(Severity::Warning, notice));
+    notices.for_each(|notice| interface.app.notify(Severity::Warning, notice));
     interface.app.start();
     interface.driver.measure();
     let runtime = kubestep_live::runtime::new()?;
@@ -78,7 +79,7 @@ pub fn run(
     let driver = interface.driver;
     let changed = before != driver.breakpoints_text();
     if let Some(path) = breakpoints.filter(|path| changed || !path.exists()) {
-        let text = driver.breakpoints_over(path).map_err(anyhow::Error::msg)?;
+        let text = driver.breakpoints_over(path)?;
         replace(path, &text).with_context(|| format!("cannot save {}", path.display()))?;
     }
     Ok((code, driver.left()))
@@ -91,7 +92,7 @@ fn open(interface: &mut Interface, data_source: DataSource) {
         DataSource::Live(following) => interface.driver.follow(*following),
         DataSource::Scheduling(attended) => {
             interface.driver.attend(*attended);
-            interface.app.tell(format!("nothing is scheduled yet: {DECIDING}"));
+            interface.app.hint(format!("nothing is scheduled yet: {DECIDING}"));
         }
         DataSource::Recording { start, decisions, speed } => {
             interface.driver.play_back(start, decisions);
@@ -101,7 +102,7 @@ fn open(interface: &mut Interface, data_source: DataSource) {
 }
 
 /// What the loop waits for.
-enum Event {
+enum LoopEvent {
     /// A key, the mouse, a paste, or another size.
     Terminal(TerminalEvent),
     /// A signal that ends the program: its exit code.
@@ -156,37 +157,37 @@ impl EventLoop {
         }
     }
 
-    async fn next_event(&mut self) -> io::Result<Event> {
+    async fn next_event(&mut self) -> io::Result<LoopEvent> {
         let draw_at = self.last_frame + RUN_FRAME;
         let work_at = self.interface.work_at();
         let (data, follows) =
             (self.interface.redraw() == Redraw::Data, self.interface.driver.follows());
         Ok(tokio::select! {
             biased;
-            code = self.signals.exit_code() => Event::Exit(code),
+            code = self.signals.exit_code() => LoopEvent::Exit(code),
             event = self.events.next() => match event {
-                Some(event) => Event::Terminal(event?),
+                Some(event) => LoopEvent::Terminal(event?),
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
             },
-            () = self.dump_signal.asked() => Event::Dump,
-            () = sleep_until(draw_at.into()), if data => Event::Frame,
-            () = wait_until(work_at) => Event::Work,
-            arrival = self.interface.driver.next_arrival(), if follows => Event::Arrival(arrival),
+            () = self.dump_signal.requested() => LoopEvent::Dump,
+            () = sleep_until(draw_at.into()), if data => LoopEvent::Frame,
+            () = wait_until(work_at) => LoopEvent::Work,
+            arrival = self.interface.driver.next_arrival(), if follows => LoopEvent::Arrival(arrival),
         })
     }
 
     /// Lets the interface take its turn; the exit code when it was the last.
-    async fn event(&mut self, event: Event) -> io::Result<Option<i32>> {
+    async fn event(&mut self, event: LoopEvent) -> io::Result<Option<i32>> {
         match event {
-            Event::Exit(code) => return Ok(Some(code)),
-            Event::Terminal(event) => return self.take_in(event).await,
-            Event::Dump => {
+            LoopEvent::Exit(code) => return Ok(Some(code)),
+            LoopEvent::Terminal(event) => return self.take_in(event).await,
+            LoopEvent::Dump => {
                 // A dump is always possible.
                 let _ = self.interface.perform(Command::Dump);
             }
-            Event::Frame => self.interface.ask_for(Redraw::Now),
-            Event::Work => self.interface.work(),
-            Event::Arrival(arrival) => self.interface.arrival(arrival),
+            LoopEvent::Frame => self.interface.ask_for(Redraw::Now),
+            LoopEvent::Work => self.interface.work(),
+            LoopEvent::Arrival(arrival) => self.interface.arrival(arrival),
         }
         Ok(None)
     }
@@ -261,8 +262,8 @@ impl EventLoop {
     fn copy(&mut self, text: &str) -> io::Result<()> {
         let app = &mut self.interface.app;
         match self.screen.copy(text)? {
-            Ok(bytes) => app.say(Severity::Info, format!("copied {bytes} bytes (OSC 52)")),
-            Err(problem) => app.say(Severity::Error, problem),
+            Ok(bytes) => app.notify(Severity::Info, format!("copied {bytes} bytes (OSC 52)")),
+            Err(problem) => app.notify(Severity::Error, problem.to_string()),
         }
         Ok(())
     }
@@ -271,8 +272,8 @@ impl EventLoop {
         let saved = screenshot::save(&mut self.interface, Path::new(file));
         let app = &mut self.interface.app;
         match saved {
-            Ok(()) => app.say(Severity::Info, format!("saved {file}")),
-            Err(problem) => app.say(Severity::Error, format!("cannot save {file}: {problem}")),
+            Ok(()) => app.notify(Severity::Info, format!("saved {file}")),
+            Err(problem) => app.notify(Severity::Error, format!("cannot save {file}: {problem}")),
         }
     }
 
@@ -289,23 +290,23 @@ impl EventLoop {
             match edited {
                 Ok(Some(edited)) => text = edited,
                 Ok(None) => {
-                    app.say(Severity::Info, format!("{} is unchanged", object.name));
+                    app.notify(Severity::Info, format!("{} is unchanged", object.name));
                     return Ok(());
                 }
                 Err(error) => {
-                    app.say(Severity::Error, error.to_string());
+                    app.notify(Severity::Error, error.to_string());
                     return Ok(());
                 }
             }
             match self.put(&text) {
                 Ok(_) => return Ok(()),
-                Err(error) => problem = Some(error),
+                Err(error) => problem = Some(error.to_string()),
             }
         }
     }
 
     /// Puts the objects of a text in place; what is wrong with it, if anything.
-    fn put(&mut self, text: &str) -> Result<Turn, String> {
+    fn put(&mut self, text: &str) -> Result<Turn, ActionError> {
         let edits = Edit::put_all("edited", text).map_err(|error| error.to_string())?;
         self.interface.perform(Command::WhatIf(WhatIfCommand::Edits(edits)))
     }

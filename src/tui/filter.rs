@@ -11,11 +11,11 @@ use kubestep_api::selector::Selector;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowFilter {
     text: String,
-    terms: Vec<Term>,
+    terms: Vec<FilterTerm>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Term {
+enum FilterTerm {
     /// Contains the pieces in order within one word; one piece is a plain substring.
     Text { pieces: Vec<String>, keep: bool },
     /// The labels match.
@@ -42,9 +42,9 @@ impl RowFilter {
     /// Understands what was typed.
     pub fn parse(typed: &str) -> Result<RowFilter, FilterError> {
         let (text, selector) = split_selector(typed);
-        let mut terms: Vec<Term> = text.split_whitespace().filter_map(text_term).collect();
+        let mut terms: Vec<FilterTerm> = text.split_whitespace().filter_map(text_term).collect();
         if let Some(selector) = selector {
-            terms.push(Term::Labels(parse_selector(selector)?));
+            terms.push(FilterTerm::Labels(parse_selector(selector)?));
         }
         Ok(RowFilter { text: typed.trim().to_owned(), terms })
     }
@@ -56,7 +56,7 @@ impl RowFilter {
 
     /// Whether it asks for labels.
     pub fn has_labels(&self) -> bool {
-        self.terms.iter().any(|term| matches!(term, Term::Labels(_)))
+        self.terms.iter().any(|term| matches!(term, FilterTerm::Labels(_)))
     }
 
     /// Whether it keeps everything.
@@ -66,8 +66,7 @@ impl RowFilter {
 
     /// Whether it is another one, typed further, that keeps no row which that one did not.
     pub fn narrows(&self, other: &RowFilter) -> bool {
-        let is_plain =
-            |term: &Term| matches!(term, Term::Text { pieces, keep: true } if pieces.len() == 1);
+        let is_plain = |term: &FilterTerm| matches!(term, FilterTerm::Text { pieces, keep: true } if pieces.len() == 1);
         self.text.starts_with(&other.text)
             && !self.text.contains('*')
             && self.terms.iter().chain(&other.terms).all(is_plain)
@@ -76,14 +75,16 @@ impl RowFilter {
     /// Whether `row` stays. `room` is for its text, so that many rows need no memory of their own.
     pub fn keeps(&self, row: &dyn Filterable, room: &mut String) -> bool {
         room.clear();
-        if self.terms.iter().any(|t| matches!(t, Term::Text { .. })) {
+        if self.terms.iter().any(|t| matches!(t, FilterTerm::Text { .. })) {
             row.text(room);
             lower(room);
         }
         let text = room.as_str();
         self.terms.iter().all(|term| match term {
-            Term::Text { pieces, keep } => contains(text, pieces) == *keep,
-            Term::Labels(selector) => row.labels().is_some_and(|labels| selector.matches(labels)),
+            FilterTerm::Text { pieces, keep } => contains(text, pieces) == *keep,
+            FilterTerm::Labels(selector) => {
+                row.labels().is_some_and(|labels| selector.matches(labels))
+            }
         })
     }
 }
@@ -110,14 +111,14 @@ fn split_selector(typed: &str) -> (&str, Option<&str>) {
     (typed, None)
 }
 
-fn text_term(word: &str) -> Option<Term> {
+fn text_term(word: &str) -> Option<FilterTerm> {
     let (word, keep) = match word.strip_prefix('!') {
         Some(rest) => (rest, false),
         None => (word, true),
     };
     let pieces: Vec<String> =
         word.to_lowercase().split('*').filter(|p| !p.is_empty()).map(str::to_owned).collect();
-    (!pieces.is_empty()).then_some(Term::Text { pieces, keep })
+    (!pieces.is_empty()).then_some(FilterTerm::Text { pieces, keep })
 }
 
 fn contains(text: &str, pieces: &[String]) -> bool {

@@ -32,7 +32,7 @@ pub enum VerdictSign {
 }
 
 /// One row of the table below.
-struct Sign {
+struct GlyphSign {
     glyph: &'static str,
     word: &'static str,
     meaning: &'static str,
@@ -64,17 +64,17 @@ impl VerdictSign {
     ];
 
     #[rustfmt::skip]
-    const fn sign(self) -> Sign {
+    const fn sign(self) -> GlyphSign {
         match self {
-            VerdictSign::Success => Sign { glyph: "✓", word: "pass", meaning: "Success", scope: Scope::VerdictPass },
-            VerdictSign::Unschedulable => Sign { glyph: "✗", word: "no", meaning: "Unschedulable", scope: Scope::VerdictFail },
-            VerdictSign::Unresolvable => Sign { glyph: "⊘", word: "unres", meaning: "UnschedulableAndUnresolvable (preemption can't help)", scope: Scope::VerdictNever },
-            VerdictSign::Error => Sign { glyph: "!", word: "err", meaning: "Error", scope: Scope::VerdictError },
-            VerdictSign::Wait => Sign { glyph: "◷", word: "wait", meaning: "Wait", scope: Scope::VerdictWait },
-            VerdictSign::Skip => Sign { glyph: "–", word: "skip", meaning: "Skip", scope: Scope::VerdictSkip },
-            VerdictSign::Pending => Sign { glyph: "○", word: "pend", meaning: "Pending", scope: Scope::VerdictPending },
-            VerdictSign::NotEvaluated => Sign { glyph: "·", word: "—", meaning: "not evaluated", scope: Scope::VerdictNone },
-            VerdictSign::Unknown => Sign { glyph: "?", word: "unkn", meaning: "unknown: the plugin is opaque", scope: Scope::VerdictPending },
+            VerdictSign::Success => GlyphSign { glyph: "✓", word: "pass", meaning: "Success", scope: Scope::VerdictPass },
+            VerdictSign::Unschedulable => GlyphSign { glyph: "✗", word: "no", meaning: "Unschedulable", scope: Scope::VerdictFail },
+            VerdictSign::Unresolvable => GlyphSign { glyph: "⊘", word: "unres", meaning: "UnschedulableAndUnresolvable (preemption can't help)", scope: Scope::VerdictNever },
+            VerdictSign::Error => GlyphSign { glyph: "!", word: "err", meaning: "Error", scope: Scope::VerdictError },
+            VerdictSign::Wait => GlyphSign { glyph: "◷", word: "wait", meaning: "Wait", scope: Scope::VerdictWait },
+            VerdictSign::Skip => GlyphSign { glyph: "–", word: "skip", meaning: "Skip", scope: Scope::VerdictSkip },
+            VerdictSign::Pending => GlyphSign { glyph: "○", word: "pend", meaning: "Pending", scope: Scope::VerdictPending },
+            VerdictSign::NotEvaluated => GlyphSign { glyph: "·", word: "—", meaning: "not evaluated", scope: Scope::VerdictNone },
+            VerdictSign::Unknown => GlyphSign { glyph: "?", word: "unkn", meaning: "unknown: the plugin is opaque", scope: Scope::VerdictPending },
         }
     }
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::MouseEvent;
 use ratatui::Frame;
 
-use super::action::{Input, Keymap};
-use super::app::{App, Appearance, Effect};
+use super::action::{KeyInput, Keymap};
+use super::app::{App, Effect, LookOptions};
 use super::command::Command;
 use super::command_result::EditorText;
 use super::driver::Driver;
@@ -19,6 +19,7 @@ use super::model::Model;
 use super::render::render;
 use super::theme::ThemeError;
 use super::widget::status_line::Severity;
+use crate::tui::action_error::ActionError;
 use kubestep_debug::Session;
 use kubestep_live::Notice;
 use kubestep_live::scheduling::Arrival;
@@ -61,7 +62,7 @@ pub struct Interface {
     /// What it remembers.
     pub app: App,
     /// Keys, and what was typed of a sequence.
-    pub input: Input,
+    pub input: KeyInput,
     /// The session.
     pub driver: Driver,
     redraw: Redraw,
@@ -84,7 +85,7 @@ impl Interface {
     /// # Errors
     /// The theme cannot be used.
     pub fn new(
-        appearance: Appearance,
+        appearance: LookOptions,
         keymap: Keymap,
         session: Session,
         source: String,
@@ -92,7 +93,7 @@ impl Interface {
         let now = Instant::now();
         let mut interface = Interface {
             app: App::new(appearance)?,
-            input: Input::new(keymap),
+            input: KeyInput::new(keymap),
             driver: Driver::new(session, source),
             redraw: Redraw::Full,
             slice: SLICE,
@@ -162,13 +163,13 @@ impl Interface {
     }
 
     /// Does a command; what is wrong with it, if anything.
-    pub fn perform(&mut self, command: Command) -> Result<Turn, String> {
+    pub fn perform(&mut self, command: Command) -> Result<Turn, ActionError> {
         let result = self.driver.perform(&command);
         self.ask_for(Redraw::Now);
         match result.message {
             Some((Severity::Error, problem)) => {
                 self.refresh();
-                Err(problem)
+                Err(problem.into())
             }
             _ => {
                 self.app.done(result);
@@ -186,7 +187,7 @@ impl Interface {
             Effect::Session(command) => {
                 let mut result = self.driver.perform(&command);
                 turn.editor = result.editor.take();
-                self.say_unsaid();
+                self.show_pending_notices();
                 self.app.done(result);
                 // The cluster may have been frozen, or goes on.
                 self.live_more |= self.driver.follows();
@@ -337,7 +338,7 @@ impl Interface {
     /// Takes in what came from the cluster.
     pub fn arrival(&mut self, arrival: Option<Arrival>) {
         let notices = self.driver.take_in(arrival);
-        self.say(notices);
+        self.notify(notices);
         self.live_more = true;
         self.live_tick();
         self.ask_for(Redraw::Data);
@@ -347,7 +348,7 @@ impl Interface {
     fn live_slice(&mut self) {
         let (more, result) = self.driver.live_slice(self.slice, self.app.is_playing());
         self.live_more = more;
-        self.say_unsaid();
+        self.show_pending_notices();
         if let Some(result) = result {
             self.app.done(result);
         }
@@ -361,36 +362,36 @@ impl Interface {
         let pause = pause.min(LIVE_PAUSE);
         self.live_at = Instant::now() + pause;
         self.live_more |= changed || pause < Duration::from_millis(2);
-        self.say_unsaid();
+        self.show_pending_notices();
         if changed {
             self.ask_for(Redraw::Data);
         }
         changed
     }
 
-    fn say_unsaid(&mut self) {
+    fn show_pending_notices(&mut self) {
         let unsaid = self.driver.take_unsaid();
         if !unsaid.is_empty() {
             self.ask_for(Redraw::Data);
         }
-        self.say(unsaid);
+        self.notify(unsaid);
     }
 
-    fn say(&mut self, notices: Vec<Notice>) {
+    fn notify(&mut self, notices: Vec<Notice>) {
         for notice in notices {
             let severity = if notice.serious { Severity::Warning } else { Severity::Info };
-            self.app.say(severity, notice.text);
+            self.app.notify(severity, notice.text);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::tui::testing::Live;
+    use crate::tui::testing::LiveInterface;
 
     #[test]
     fn a_turn_refreshes_once() {
-        let mut interface = Live::demo("tour").interface;
+        let mut interface = LiveInterface::demo("tour").interface;
         for key in ["s", "n", "5", "j", "/", "b", "enter", "esc", "W", "esc", "}", "1", "enter"] {
             let before = interface.refreshes();
             interface.key(key.parse().unwrap());

@@ -16,7 +16,7 @@ pub const SMALLEST: (u16, u16) = (60, 15);
 
 /// Width class of a terminal. Views show more columns in wider classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
+pub enum WidthTier {
     /// Up to 99 columns.
     #[default]
     Compact,
@@ -26,13 +26,13 @@ pub enum Tier {
     Wide,
 }
 
-impl Tier {
+impl WidthTier {
     /// The class of a width in columns.
-    pub fn of(width: u16) -> Tier {
+    pub fn of(width: u16) -> WidthTier {
         match width {
-            0..=99 => Tier::Compact,
-            100..=159 => Tier::Standard,
-            160.. => Tier::Wide,
+            0..=99 => WidthTier::Compact,
+            100..=159 => WidthTier::Standard,
+            160.. => WidthTier::Wide,
         }
     }
 }
@@ -70,10 +70,12 @@ pub fn screen(area: Rect, crumbs: bool) -> Option<ScreenAreas> {
 
 /// Divides a view into its rows and the details of the selected one: below, or at the right where the
 /// terminal is wide.
-pub fn panes(body: Rect, tier: Tier) -> (Rect, Rect) {
+pub fn panes(body: Rect, tier: WidthTier) -> (Rect, Rect) {
     match tier {
-        Tier::Wide => split_columns(body, body.width / 5 * 3),
-        Tier::Compact | Tier::Standard => split_bottom(body, (body.height * 3 / 10).max(5)),
+        WidthTier::Wide => split_columns(body, body.width / 5 * 3),
+        WidthTier::Compact | WidthTier::Standard => {
+            split_bottom(body, (body.height * 3 / 10).max(5))
+        }
     }
 }
 
@@ -138,8 +140,8 @@ mod tests {
 
     #[test]
     fn tiers_follow_the_width() {
-        assert_eq!([80, 99, 100, 159, 160].map(Tier::of), {
-            use Tier::{Compact, Standard, Wide};
+        assert_eq!([80, 99, 100, 159, 160].map(WidthTier::of), {
+            use WidthTier::{Compact, Standard, Wide};
             [Compact, Compact, Standard, Standard, Wide]
         });
     }

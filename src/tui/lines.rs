@@ -5,8 +5,8 @@ use std::fmt::Display;
 use super::sanitize::clean;
 use super::text::{head, width, wrap};
 use super::theme::Scope;
-use super::widget::bar::Parts;
-use super::widget::grid::{CellOut, GridColumn, GridSource, Width};
+use super::widget::bar::StyledParts;
+use super::widget::grid::{CellWriter, GridColumn, GridSource, Width};
 
 /// Labels share this width, so that values stand under each other.
 const LABEL: usize = 13;
@@ -21,7 +21,7 @@ pub struct DetailLine {
     /// Its style.
     pub scope: Scope,
     /// A drawing behind the text, which is not wrapped.
-    pub drawing: Parts,
+    pub drawing: StyledParts,
 }
 
 impl DetailLine {
@@ -32,12 +32,12 @@ impl DetailLine {
 
     /// A sentence.
     pub fn text(text: impl Display) -> DetailLine {
-        let (label, drawing) = (String::new(), Parts::new());
+        let (label, drawing) = (String::new(), StyledParts::new());
         DetailLine { label, text: text.to_string(), scope: Scope::Text, drawing }
     }
 
     /// A labelled drawing.
-    pub fn drawn(label: &str, drawing: Parts) -> DetailLine {
+    pub fn drawn(label: &str, drawing: StyledParts) -> DetailLine {
         DetailLine { drawing, ..DetailLine::field(label, "") }
     }
 
@@ -47,7 +47,7 @@ impl DetailLine {
     }
 
     /// The text and the characters of the drawing.
-    fn words(&self) -> String {
+    fn value(&self) -> String {
         let drawn: String = self.drawing.iter().map(|(text, _)| text.as_str()).collect();
         format!("{}{drawn}", self.text)
     }
@@ -61,8 +61,8 @@ impl DetailLine {
 /// All of `lines` under a title, as plain text.
 pub fn as_text(title: &str, lines: &[DetailLine]) -> String {
     let line = |line: &DetailLine| match line.label.is_empty() {
-        true => format!("{}\n", line.words()),
-        false => format!("{}: {}\n", line.label, line.words()),
+        true => format!("{}\n", line.value()),
+        false => format!("{}: {}\n", line.label, line.value()),
     };
     std::iter::once(format!("{title}\n")).chain(lines.iter().map(line)).collect()
 }
@@ -70,9 +70,9 @@ pub fn as_text(title: &str, lines: &[DetailLine]) -> String {
 /// All of `lines` under a title, as Markdown: headings, sentences, and a list of the labelled values.
 pub fn as_markdown(title: &str, lines: &[DetailLine]) -> String {
     let line = |line: &DetailLine| match (line.label.is_empty(), line.scope) {
-        (false, _) => format!("- **{}**: {}\n", line.label, line.words()),
+        (false, _) => format!("- **{}**: {}\n", line.label, line.value()),
         (true, Scope::TextStrong) => format!("\n### {}\n\n", line.text),
-        (true, _) => format!("{}\n\n", line.words()),
+        (true, _) => format!("{}\n\n", line.value()),
     };
     std::iter::once(format!("## {title}\n\n")).chain(lines.iter().map(line)).collect()
 }
@@ -87,7 +87,7 @@ pub struct Wrapped {
     /// Its style.
     pub scope: Scope,
     /// A drawing behind the text.
-    pub drawing: Parts,
+    pub drawing: StyledParts,
 }
 
 impl Wrapped {
@@ -135,7 +135,7 @@ pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
         };
         for (i, text) in rows.into_iter().enumerate() {
             let label = if i == 0 { label.clone() } else { " ".repeat(width(&label)) };
-            let drawing = if i == 0 { line.drawing.clone() } else { Parts::new() };
+            let drawing = if i == 0 { line.drawing.clone() } else { StyledParts::new() };
             out.push(Wrapped { label, text, scope: line.scope, drawing });
         }
     }
@@ -175,7 +175,7 @@ impl GridSource for LineGrid {
     fn column(&self, _column: usize) -> GridColumn {
         GridColumn { width: Width::Between(10, u16::MAX), ..GridColumn::default() }
     }
-    fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, _column: usize, out: &mut CellWriter) {
         for (text, scope) in self.0.get(row).into_iter().flat_map(Wrapped::parts) {
             out.part(text, scope);
         }

@@ -13,11 +13,11 @@ use futures::StreamExt;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::app::Appearance;
-use super::layout::Tier;
+use super::app::LookOptions;
+use super::layout::WidthTier;
 use super::signals::Signals;
 use super::terminal::TerminalScreen;
-use super::text::{Cut, fit};
+use super::text::{Truncation, fit};
 use super::theme::{Scope, Theme};
 use super::widget::Paint;
 use kubestep_source::Progress;
@@ -33,7 +33,7 @@ const INTERRUPTED: i32 = 130;
 
 /// How waiting ended.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Waited<T> {
+pub enum WaitOutcome<T> {
     /// The work is done.
     Done(T),
     /// The person left, or a signal came: the exit code.
@@ -46,10 +46,10 @@ pub enum Waited<T> {
 /// The terminal cannot be used, the theme is broken, or the work ended without a result.
 pub fn run<T: Send + 'static>(
     source: &str,
-    appearance: &Appearance,
+    appearance: &LookOptions,
     progress: &Arc<Progress>,
     work: impl FnOnce() -> T + Send + 'static,
-) -> anyhow::Result<Waited<T>> {
+) -> anyhow::Result<WaitOutcome<T>> {
     let (sender, done) = sync_channel(1);
     let work = move || {
         // Nobody waits any more for what was stopped.
@@ -57,14 +57,14 @@ pub fn run<T: Send + 'static>(
     };
     kubestep_live::runtime::thread("reading", work).context("cannot start a thread")?;
     match done.recv_timeout(PATIENCE) {
-        Ok(value) => return Ok(Waited::Done(value)),
+        Ok(value) => return Ok(WaitOutcome::Done(value)),
         Err(RecvTimeoutError::Timeout) => {}
         Err(RecvTimeoutError::Disconnected) => bail!("reading ended without a result"),
     }
     let theme = Theme::load(&appearance.library, &appearance.theme, appearance.depth)?.0;
     let runtime = kubestep_live::runtime::new()?;
     let draw = |frame: &mut Frame| {
-        let tier = Tier::of(frame.area().width);
+        let tier = WidthTier::of(frame.area().width);
         render(
             frame,
             source,
@@ -73,30 +73,30 @@ pub fn run<T: Send + 'static>(
         );
     };
     let waited = runtime.block_on(wait(&done, draw))?;
-    if matches!(waited, Waited::Left(_)) {
+    if matches!(waited, WaitOutcome::Left(_)) {
         progress.cancel.store(true, Ordering::Relaxed);
     }
     Ok(waited)
 }
 
-async fn wait<T>(done: &Receiver<T>, draw: impl Fn(&mut Frame)) -> anyhow::Result<Waited<T>> {
+async fn wait<T>(done: &Receiver<T>, draw: impl Fn(&mut Frame)) -> anyhow::Result<WaitOutcome<T>> {
     let mut signals = Signals::new()?;
     let mut screen = TerminalScreen::enter()?;
     let mut events = EventStream::new();
     loop {
         match done.try_recv() {
-            Ok(value) => return Ok(Waited::Done(value)),
+            Ok(value) => return Ok(WaitOutcome::Done(value)),
             Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => bail!("reading ended without a result"),
         }
         screen.draw(&draw)?;
         tokio::select! {
             biased;
-            code = signals.exit_code() => return Ok(Waited::Left(code)),
+            code = signals.exit_code() => return Ok(WaitOutcome::Left(code)),
             event = events.next() => {
                 let Some(event) = event else { return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()) };
                 if let Some(code) = leaves(&event?) {
-                    return Ok(Waited::Left(code));
+                    return Ok(WaitOutcome::Left(code));
                 }
             }
             () = tokio::time::sleep(FRAME) => {}
@@ -125,7 +125,7 @@ fn render(frame: &mut Frame, source: &str, progress: &Progress, paint: &Paint) {
     let lines = [
         ("kubestep".into(), Scope::TextStrong),
         (String::new(), Scope::Text),
-        (fit(&reading, room, Cut::Middle).into_owned(), Scope::Text),
+        (fit(&reading, room, Truncation::Middle).into_owned(), Scope::Text),
         (progress.part().map_or_else(String::new, |part| bar(part, inner.width)), Scope::Text),
         (progress.to_string(), Scope::Text),
         (String::new(), Scope::Text),

@@ -12,7 +12,7 @@ const KEPT: usize = 20_000;
 pub struct Message {
     /// How serious.
     pub severity: Severity,
-    /// The words.
+    /// One sentence.
     pub text: String,
     /// How often it was said without anything else in between.
     pub times: u32,

@@ -9,6 +9,7 @@
 //! table of everything a key or a `:` command does; the driver; the interface; the event loop.
 
 pub mod action;
+pub mod action_error;
 pub mod app;
 pub mod background;
 pub mod color;

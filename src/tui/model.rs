@@ -9,21 +9,21 @@ use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use super::lines::DetailLine;
-use crate::report::outline::{Item, Outline};
+use crate::report::outline::{Outline, OutlineItem};
 use kubestep_api::intern::Symbol;
 pub use kubestep_api::words::span;
 use kubestep_api::{Pod, Time};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::trace::Entry;
-use kubestep_debug::why::preemption::Budget;
+use kubestep_debug::why::preemption::BudgetState;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_framework::stopwatch::Spent;
 use kubestep_live::scheduling::LeaderStatus;
-use kubestep_live::{Decision, Outage};
-pub use nodes::Nodes;
+use kubestep_live::{ComparedDecision, Outage};
+pub use nodes::NodeList;
 
 /// Everything a view can show.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ pub struct Model {
     pub inspected: Option<(u64, Frame)>,
     /// Where the debugger stands beside a cycle, from the outside in: what was done that is no
     /// cycle, and the queue move, hint or event.
-    pub aside: Vec<String>,
+    pub other_events: Vec<String>,
     /// Whether the cycle at the position is not over there: its outcome is not known yet.
     pub under_way: bool,
     /// Whether the position is at the end of what was done so far.
@@ -63,7 +63,7 @@ pub struct Model {
     /// Which pods are held at Permit, as `:hold` takes it.
     pub holds: Vec<String>,
     /// Nodes with their pods, in the cache's order.
-    pub nodes: Nodes,
+    pub nodes: NodeList,
     /// What the names of the nodes share.
     pub node_names: super::names::CommonNameParts,
     /// Nominated pods with the node that keeps room for each, node by node.
@@ -84,7 +84,7 @@ pub struct Model {
     /// The pod groups.
     pub groups: Option<FoldedOutline>,
     /// Why a pod is where it is, for the pane beside the rows.
-    pub answer: Option<Answer>,
+    pub answer: Option<WhyAnswer>,
     /// The candidates of a cycle before it preempted.
     pub before_preemption: Option<Arc<BeforePreemption>>,
     /// Breakpoints and watches.
@@ -105,8 +105,8 @@ pub struct Model {
 
 /// Why a pod is where it is at the position.
 #[derive(Clone, Debug)]
-pub struct Answer {
-    /// The pod.
+pub struct WhyAnswer {
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The verdict first; empty if there is no such pod.
     pub lines: Vec<DetailLine>,
@@ -120,7 +120,7 @@ pub struct BeforePreemption {
     /// The nodes with their pods.
     pub nodes: Vec<Arc<NodeInfo>>,
     /// The disruption budgets of each victim that has any.
-    pub budgets: Vec<(NamespacedName, Budget)>,
+    pub budgets: Vec<(NamespacedName, BudgetState)>,
 }
 
 /// What the arguments of commands can name.
@@ -211,14 +211,14 @@ impl FoldedOutline {
     }
 
     /// A number for a line, the same in later outlines of the same thing.
-    pub fn key(item: &Item) -> u64 {
+    pub fn key(item: &OutlineItem) -> u64 {
         let mut hasher = std::hash::DefaultHasher::new();
         (item.depth, &item.id).hash(&mut hasher);
         hasher.finish()
     }
 
     /// Whether what belongs to a line is folded away.
-    pub fn is_folded(&self, item: &Item) -> bool {
+    pub fn is_folded(&self, item: &OutlineItem) -> bool {
         item.folded != self.changed.contains(&FoldedOutline::key(item))
     }
 
@@ -269,7 +269,7 @@ pub struct LiveModel {
     /// Events that wait to be taken in.
     pub waiting: usize,
     /// The decisions of the cluster's scheduler beside ours, the oldest first.
-    pub decisions: Vec<Arc<Decision>>,
+    pub decisions: Vec<Arc<ComparedDecision>>,
     /// Whether a branch is on screen, which goes its own way.
     pub away: bool,
     /// What there is to know of the scheduler if it is a real one.
@@ -294,9 +294,9 @@ pub struct RealModel {
 pub enum HoldReason {
     /// A cycle is decided and what it wants written is not sent.
     Cycle,
-    /// Somebody looks at the past.
+    /// The user looks at the past.
     Past,
-    /// Somebody works on a branch.
+    /// The user works on a branch.
     Branch,
     /// It was stopped with all that comes.
     Frozen,
@@ -398,7 +398,7 @@ pub enum PodPlace {
 
 impl PodPlace {
     /// The place in words.
-    pub fn words(self) -> String {
+    pub fn describe(self) -> String {
         match self {
             PodPlace::Node(node) => format!("on {node}"),
             PodPlace::Waiting(node) => format!("waits for {node}"),
@@ -468,7 +468,7 @@ impl Model {
     }
 
     /// What the cluster's own scheduler decided beside a cycle of ours.
-    pub fn decision_beside(&self, cycle: u64) -> Option<&Decision> {
+    pub fn decision_beside(&self, cycle: u64) -> Option<&ComparedDecision> {
         let decisions = &self.live.as_ref()?.decisions;
         decisions.iter().rev().find(|decision| decision.cycle == Some(cycle)).map(Arc::as_ref)
     }
@@ -529,7 +529,7 @@ impl Model {
     fn position_crumbs(&self) -> Vec<String> {
         let Some(position) = self.position else {
             let mut crumbs = vec!["before the first cycle".to_owned()];
-            crumbs.extend(self.aside.iter().cloned());
+            crumbs.extend(self.other_events.iter().cloned());
             return crumbs;
         };
         let Some(cycle) = self.cycles.get(position.cycle) else { return Vec::new() };
@@ -537,7 +537,7 @@ impl Model {
         crumbs.extend(position.frame.point.map(|p| p.name().to_owned()));
         crumbs.extend(position.frame.plugin.map(|p| p.to_string()));
         crumbs.extend(position.frame.node.map(|n| cycle.nodes.name(n).to_string()));
-        crumbs.extend(self.aside.iter().cloned());
+        crumbs.extend(self.other_events.iter().cloned());
         crumbs
     }
 

@@ -5,14 +5,14 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::action::{Input, Suggestions};
+use super::action::{KeyInput, Suggestions};
 use super::app::App;
 use super::glyph::MARKED;
-use super::layout::{self, Tier};
+use super::layout::{self, WidthTier};
 use super::lines::{DetailLine, wrapped};
 use super::model::Model;
 use super::prompt::{LONGEST, Prompt, Purpose};
-use super::text::{Cut, fit, width};
+use super::text::{Truncation, fit, width};
 use super::theme::Scope;
 use super::view::{self, View, ViewId};
 use super::widget::grid::{self, GridState, Hidden};
@@ -25,7 +25,7 @@ use kubestep_api::words::count;
 const LEAST_STRIP: usize = 12;
 
 /// Draws everything and places the terminal's cursor on what has the keys, where screen readers look.
-pub fn render(frame: &mut Frame, app: &mut App, input: &Input, model: &Model) {
+pub fn render(frame: &mut Frame, app: &mut App, input: &KeyInput, model: &Model) {
     let area = frame.area();
     let theme = app.theme().clone();
     let paint = Paint { theme: &theme, charset: app.charset(), tier: app.tier() };
@@ -97,7 +97,7 @@ fn draw_view(
     paint: &Paint,
 ) -> Option<Position> {
     // The class of the terminal decides where the panes are, also when wide columns are switched on.
-    let (rows, detail) = layout::panes(body, Tier::of(body.width));
+    let (rows, detail) = layout::panes(body, WidthTier::of(body.width));
     let id = app.view();
     let source = app.source(model);
     let (detail_focused, _) = app.detail_state();
@@ -211,7 +211,7 @@ fn draw_rule(buffer: &mut Buffer, area: Rect, notes: &[String], focused: bool, p
             (0, true) => Scope::TitleFocus,
             _ => Scope::Title,
         };
-        let shown = if i == 0 { fit(note, room, Cut::End) } else { note.as_str().into() };
+        let shown = if i == 0 { fit(note, room, Truncation::End) } else { note.as_str().into() };
         x = paint.put(buffer, area, x, area.y, &format!(" {shown} "), scope) + 1;
     }
 }
@@ -298,7 +298,7 @@ fn draw_window(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) ->
 fn draw_continuations(
     buffer: &mut Buffer,
     area: Rect,
-    (input, view): (&Input, ViewId),
+    (input, view): (&KeyInput, ViewId),
     paint: &Paint,
 ) {
     let next = input.continuations(view);
@@ -350,7 +350,7 @@ fn draw_bottom(
     buffer: &mut Buffer,
     screen: &layout::ScreenAreas,
     (app, model): (&mut App, &Model),
-    (input, ghost): (&Input, &str),
+    (input, ghost): (&KeyInput, &str),
     paint: &Paint,
 ) -> Option<Position> {
     let (list, help) = input.hints(app.view(), model);

@@ -261,12 +261,12 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::testing::{Story, model};
+    use crate::tui::testing::{InterfaceStory, model};
 
     fn saved(name: &str) -> String {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(name);
-        let mut story = Story::new(model()).keys("3");
+        let mut story = InterfaceStory::new(model()).keys("3");
         let buffer = story.draw();
         let picture = in_format(&buffer, story.app.theme(), format_of(&file));
         write_new(&file, &picture).unwrap();
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn text_is_the_screen_without_styles() {
-        let mut story = Story::new(model()).keys("3");
+        let mut story = InterfaceStory::new(model()).keys("3");
         assert_eq!(saved("frame.txt"), format!("{}\n", story.text()));
     }
 

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use super::action::presets::PRESETS;
 use super::action::{Keymap, Preset};
-use super::app::Appearance;
+use super::app::LookOptions;
 use super::background::Background;
 use super::color::{self, ColorChoice, ColorDepth};
 use super::glyph::Charset;
@@ -53,7 +53,7 @@ pub struct InterfaceOptions {
 /// Contents of `config.yaml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct File {
+struct SettingsFile {
     theme: Option<String>,
     color: Option<ColorChoice>,
     ascii: bool,
@@ -66,7 +66,7 @@ const KEYS: [&str; 5] = ["theme", "color", "ascii", "preset", "keys"];
 /// Everything decided before the interface starts.
 pub struct InterfaceSettings {
     /// Theme, colours, glyphs.
-    pub appearance: Appearance,
+    pub appearance: LookOptions,
     /// The keys of all actions.
     pub keymap: Keymap,
     /// What was ignored, a sentence each.
@@ -90,7 +90,7 @@ pub fn load(options: &InterfaceOptions, env: impl Fn(&str) -> Option<String>) ->
     let library = Library::new(dir.map(|d| d.join("themes")));
     let charset = Charset::choose(options.ascii || file.ascii, &env);
     InterfaceSettings {
-        appearance: Appearance { library, theme, depth, charset },
+        appearance: LookOptions { library, theme, depth, charset },
         keymap,
         warnings,
     }
@@ -111,8 +111,8 @@ fn preset(name: Option<&str>, warnings: &mut Vec<String>) -> &'static Preset {
 }
 
 /// A file that is not there says nothing; one that is broken is ignored with a warning.
-fn read(path: &Path, warnings: &mut Vec<String>) -> File {
-    let Ok(text) = std::fs::read_to_string(path) else { return File::default() };
+fn read(path: &Path, warnings: &mut Vec<String>) -> SettingsFile {
+    let Ok(text) = std::fs::read_to_string(path) else { return SettingsFile::default() };
     let shown = path.display();
     if let Ok(map) = kubestep_api::yaml::from_str::<serde_yaml::Mapping>(&text) {
         for key in map.keys().filter_map(|k| k.as_str()).filter(|k| !KEYS.contains(k)) {
@@ -121,10 +121,10 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> File {
             warnings.push(format!("{shown}: unknown key {key:?}{hint}"));
         }
     }
-    let parsed: Result<Option<File>, _> = kubestep_api::yaml::from_str(&text);
+    let parsed: Result<Option<SettingsFile>, _> = kubestep_api::yaml::from_str(&text);
     parsed.map(Option::unwrap_or_default).unwrap_or_else(|problem| {
         warnings.push(format!("{shown}: ignored, {problem}"));
-        File::default()
+        SettingsFile::default()
     })
 }
 

@@ -1,4 +1,4 @@
-//! Signals that end the program, upon which the terminal is given back before it goes, and the
+//! Signals that end the program, after the terminal is given back, and the
 //! one that asks for a dump of what the scheduler believes, as kube-scheduler has it.
 
 use std::future::poll_fn;
@@ -75,7 +75,7 @@ impl DumpSignal {
     }
 
     /// Comes back when a dump is asked for.
-    pub async fn asked(&mut self) {
+    pub async fn requested(&mut self) {
         if self.0.recv().await.is_none() {
             std::future::pending::<()>().await;
         }

@@ -1,7 +1,7 @@
-//! Owns the terminal while the interface runs, and gives it back whatever happens: quit, error, panic on
+//! Owns the terminal while the interface runs, and gives it back in every case: quit, error, panic on
 //! any thread, signal, suspend.
 //!
-//! One flag says whether the terminal is ours; whoever clears it first restores. All output passes a gate
+//! One flag says whether the terminal is ours; the code that clears it first restores. All output passes a gate
 //! that the flag closes, so a draw still running when another thread panics cannot write over the shell.
 
 use std::io::{self, BufWriter, Write};
@@ -22,6 +22,7 @@ use ratatui::layout::Rect;
 use ratatui::{Frame, Terminal};
 
 use super::sanitize;
+use crate::tui::action_error::ActionError;
 
 /// Exit code after a panic, as of a Rust program.
 pub const PANIC_EXIT_CODE: i32 = 101;
@@ -48,9 +49,9 @@ fn stdout() -> io::Stdout {
 
 /// Standard output while the terminal is ours, nothing afterwards.
 #[derive(Debug)]
-pub struct Gate(());
+pub struct TerminalOutput(());
 
-impl Write for Gate {
+impl Write for TerminalOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match *owned() {
             true => stdout().write(bytes),
@@ -68,7 +69,7 @@ impl Write for Gate {
 
 /// The terminal in raw mode on the alternate screen; restored when dropped.
 pub struct TerminalScreen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Gate>>>,
+    terminal: Terminal<CrosstermBackend<BufWriter<TerminalOutput>>>,
     mouse: bool,
 }
 
@@ -79,7 +80,7 @@ impl TerminalScreen {
         // The theme decides about colours; crossterm's own NO_COLOR would erase attributes too.
         crossterm::style::force_color_output(true);
         claim(false)?;
-        let output = BufWriter::with_capacity(BUFFER_BYTES, Gate(()));
+        let output = BufWriter::with_capacity(BUFFER_BYTES, TerminalOutput(()));
         let terminal = Terminal::new(CrosstermBackend::new(output)).inspect_err(|_| restore())?;
         Ok(TerminalScreen { terminal, mouse: false })
     }
@@ -129,12 +130,13 @@ impl TerminalScreen {
 
     /// Hands text to the terminal's clipboard (OSC 52), which also works over ssh; says how many bytes, or
     /// why not. Terminals do not answer, so success is theirs to show.
-    pub fn copy(&mut self, text: &str) -> io::Result<Result<usize, String>> {
+    pub fn copy(&mut self, text: &str) -> io::Result<Result<usize, ActionError>> {
         if text.len() > CLIPBOARD_BYTES {
             let size = text.len();
             return Ok(Err(format!(
                 "{size} bytes are more than terminals take ({CLIPBOARD_BYTES})"
-            )));
+            )
+            .into()));
         }
         execute!(self.terminal.backend_mut(), CopyToClipboard::to_clipboard_from(text))?;
         Ok(Ok(text.len()))
@@ -203,7 +205,7 @@ mod tests {
     #[test]
     fn the_gate_swallows_output_once_the_terminal_is_given_back() {
         // Tests never claim the terminal, so the gate is closed; the bytes count as written.
-        let mut out = BufWriter::new(Gate(()));
+        let mut out = BufWriter::new(TerminalOutput(()));
         assert_eq!(out.write(b"\x1b[2J").unwrap(), 4);
         out.flush().unwrap();
     }

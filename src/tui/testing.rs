@@ -15,8 +15,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, Cell};
 
-use super::action::{Input, Keymap};
-use super::app::{App, Appearance, Effect};
+use super::action::{KeyInput, Keymap};
+use super::app::{App, Effect, LookOptions};
 use super::color::ColorDepth;
 use super::command::Command;
 use super::glyph::Charset;
@@ -25,22 +25,22 @@ use super::model::Model;
 use super::render::render;
 use super::theme::Library;
 
-pub use live::{Live, session, session_with};
+pub use live::{LiveInterface, session, session_with};
 pub use sample::{filter_frame, model, pod};
 
 /// A running interface over a fixed model.
-pub struct Story {
+pub struct InterfaceStory {
     pub app: App,
-    pub input: Input,
+    pub input: KeyInput,
     pub model: Model,
     pub effects: Vec<Effect>,
     terminal: Terminal<TestBackend>,
 }
 
-impl Story {
+impl InterfaceStory {
     /// The dark theme in full colour at 80×24.
-    pub fn new(model: Model) -> Story {
-        Story::with(model, (80, 24), "dark", ColorDepth::Rgb, Charset::Unicode)
+    pub fn new(model: Model) -> InterfaceStory {
+        InterfaceStory::with(model, (80, 24), "dark", ColorDepth::Rgb, Charset::Unicode)
     }
 
     pub fn with(
@@ -49,18 +49,18 @@ impl Story {
         theme: &str,
         depth: ColorDepth,
         charset: Charset,
-    ) -> Story {
+    ) -> InterfaceStory {
         let mut app = App::new(appearance(theme, depth, charset)).unwrap();
         app.resize(size.0, size.1);
         app.refresh(&model);
-        let input = Input::new(Keymap::default());
+        let input = KeyInput::new(Keymap::default());
         let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-        Story { app, input, model, effects: Vec::new(), terminal }
+        InterfaceStory { app, input, model, effects: Vec::new(), terminal }
     }
 
     /// Types `keys`: characters, and names in angle brackets (`jj<Enter>:theme light<Enter>`). Draws after
     /// each key, as the program does.
-    pub fn keys(mut self, keys: &str) -> Story {
+    pub fn keys(mut self, keys: &str) -> InterfaceStory {
         for key in parse_keys(keys) {
             let effect = self.input.key(&mut self.app, key, &self.model);
             self.refresh();
@@ -72,7 +72,7 @@ impl Story {
         self
     }
 
-    pub fn resized(mut self, width: u16, height: u16) -> Story {
+    pub fn resized(mut self, width: u16, height: u16) -> InterfaceStory {
         self.terminal.backend_mut().resize(width, height);
         self.app.resize(width, height);
         self.refresh();
@@ -139,8 +139,8 @@ fn compare(name: &str, text: &str) {
 }
 
 /// Built-in themes.
-fn appearance(theme: &str, depth: ColorDepth, charset: Charset) -> Appearance {
-    Appearance { library: Library::default(), theme: theme.into(), depth, charset }
+fn appearance(theme: &str, depth: ColorDepth, charset: Charset) -> LookOptions {
+    LookOptions { library: Library::default(), theme: theme.into(), depth, charset }
 }
 
 /// The screen's lines, without blanks at their ends.

@@ -15,7 +15,7 @@ use super::sanitize;
 
 /// Where text that is too wide loses characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cut {
+pub enum Truncation {
     /// Prose: the beginning says most.
     #[default]
     End,
@@ -39,15 +39,15 @@ pub fn width(text: &str) -> usize {
 }
 
 /// Clean `text` cut to at most `max` columns, marked with an ellipsis.
-pub fn fit(text: &str, max: usize, cut: Cut) -> Cow<'_, str> {
+pub fn fit(text: &str, max: usize, cut: Truncation) -> Cow<'_, str> {
     if width(text) <= max {
         return Cow::Borrowed(text);
     }
     Cow::Owned(match (max, cut) {
         (0, _) => String::new(),
         (1, _) => ELLIPSIS.to_string(),
-        (_, Cut::End) => format!("{}{ELLIPSIS}", head(text, max - 1)),
-        (_, Cut::Middle) => {
+        (_, Truncation::End) => format!("{}{ELLIPSIS}", head(text, max - 1)),
+        (_, Truncation::Middle) => {
             let end = (max - 1) / 2;
             format!("{}{ELLIPSIS}{}", head(text, max - 1 - end), tail(text, end))
         }
@@ -143,23 +143,23 @@ mod tests {
 
     #[test]
     fn names_lose_their_middle_and_text_its_end() {
-        assert_eq!(fit("ip-10-0-113-87.ec2", 11, Cut::Middle), "ip-10…7.ec2");
-        assert_eq!(fit("insufficient memory", 9, Cut::End), "insuffic…");
-        assert_eq!(fit("short", 9, Cut::Middle), "short");
+        assert_eq!(fit("ip-10-0-113-87.ec2", 11, Truncation::Middle), "ip-10…7.ec2");
+        assert_eq!(fit("insufficient memory", 9, Truncation::End), "insuffic…");
+        assert_eq!(fit("short", 9, Truncation::Middle), "short");
     }
 
     #[test]
     fn tiny_widths_do_not_overflow() {
-        assert_eq!(fit("name", 0, Cut::Middle), "");
-        assert_eq!(fit("name", 1, Cut::Middle), "…");
-        assert_eq!(fit("name", 2, Cut::Middle), "n…");
+        assert_eq!(fit("name", 0, Truncation::Middle), "");
+        assert_eq!(fit("name", 1, Truncation::Middle), "…");
+        assert_eq!(fit("name", 2, Truncation::Middle), "n…");
     }
 
     #[test]
     fn wide_characters_count_twice() {
         assert_eq!(width("日本"), 4);
         assert_eq!(head("日本語", 5), "日本");
-        assert_eq!(fit("日本語版", 5, Cut::End), "日本…");
+        assert_eq!(fit("日本語版", 5, Truncation::End), "日本…");
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         #[test]
         fn fit_never_exceeds_its_width(text in "\\PC{0,40}", max in 0usize..30, middle: bool) {
             let text = sanitize::clean(&text).into_owned();
-            let cut = if middle { Cut::Middle } else { Cut::End };
+            let cut = if middle { Truncation::Middle } else { Truncation::End };
             prop_assert!(width(&fit(&text, max, cut)) <= max);
         }
 

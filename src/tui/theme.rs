@@ -40,7 +40,7 @@ pub enum ThemeError {
     /// The file is not a YAML map.
     #[error("theme {name:?} is not a YAML map: {error}")]
     NotYaml {
-        /// The theme.
+        /// Name of the theme.
         name: String,
         /// The parser's words.
         error: String,

@@ -9,7 +9,7 @@ use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
-use kubestep_debug::fix::{self, Limits};
+use kubestep_debug::fix::{self, SearchLimits};
 use kubestep_debug::why::ask;
 use kubestep_framework::pod::NamespacedName;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn open(input: Input<'_>) -> Result<Session, String> {
     let text = input.config.map(configuration);
     let config = config::resolve(text.as_deref(), &features, &registry.descriptors())
         .map_err(|error| error.to_string())?;
-    let mut world = World::new(&config, features, &registry)?;
+    let mut world = World::new(&config, features, &registry).map_err(|error| error.to_string())?;
     let objects = input.documents.iter().filter_map(|document| object(document).transpose());
     let objects: Result<Vec<Object>, String> = objects.collect();
     kubestep_cluster::load(&mut world, objects?);
@@ -65,7 +65,7 @@ pub fn explain(input: Input<'_>, pod: &str) -> Result<Value, String> {
     let start = session.world().clone();
     session.run_until_idle(CYCLES, |_| false);
     let why = ask(&mut session, key(pod), &[]).ok_or("there is no such pod")?;
-    let (world, limits) = (session.world(), Limits::default());
+    let (world, limits) = (session.world(), SearchLimits::default());
     let fixes = fix::fixes(world, &start, key(pod), limits, &mut |_, _| true);
     let mut answer = report::why::value(&why);
     report::add_version(&mut answer, *session.world().scheduler().features());

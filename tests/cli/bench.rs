@@ -185,7 +185,8 @@ fn every_opcode_and_template_of_upstream_is_understood() {
     let is_suite = |path: &Path| path.file_name().is_some_and(|name| name == FILE_NAME);
     let files = kubestep_source::below(&folder, is_suite).unwrap();
     assert!(files.len() > 10, "{files:?}");
-    let read = |path: &Path| kubestep_source::read_whole(path);
+    let read =
+        |path: &Path| kubestep_source::read_whole(path).map_err(|error| error.to_string().into());
     for file in files {
         let suite = Suite::parse(&file, &read(&file).unwrap()).unwrap();
         let templates = Templates::new(suite.folder(), &read);

@@ -210,22 +210,22 @@ fn what_does_not_fit_is_told() {
 /// A capture is only written from a live cluster; here it is written from a story.
 #[test]
 fn a_capture_is_what_its_schema_says() {
-    use kubestep_live::capture::{Settings, text};
-    use kubestep_live::snapshot::Snapshot;
+    use kubestep_live::capture::{CaptureSettings, text};
+    use kubestep_live::snapshot::ClusterSnapshot;
     use kubestep_source::{Filter, read_text};
 
     for story in kubestep_source::fixtures::STORIES {
         let read = read_text(story.name, story.cluster.into(), &Filter::default()).unwrap();
         let objects = read.objects.into_iter().map(|loaded| loaded.object);
-        let snapshot = Snapshot::of_objects(objects);
-        let settings = Settings {
+        let snapshot = ClusterSnapshot::of_objects(objects);
+        let settings = CaptureSettings {
             scheduler_config: Some(serde_json::json!({"parallelism": 3})),
             kube_version: Some("1.36".into()),
             emulated_version: Some("1.35".into()),
             feature_gates: Some("GangScheduling=true".into()),
-            ..Settings::default()
+            ..CaptureSettings::default()
         };
-        for settings in [settings, Settings::default()] {
+        for settings in [settings, CaptureSettings::default()] {
             let text = text(&snapshot, &settings).unwrap();
             check_by("kubestep/capture/v1", &serde_json::from_str(&text).unwrap());
         }

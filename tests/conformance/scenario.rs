@@ -10,8 +10,8 @@ use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
 use kubestep_debug::edit::EditError;
-use kubestep_debug::trace::{State, json};
-use kubestep_debug::{Change, Ran, Session};
+use kubestep_debug::trace::{PodStates, json};
+use kubestep_debug::{Change, Session, StepOutcome};
 use kubestep_framework::host::ExtenderCall;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
@@ -126,7 +126,9 @@ pub fn played(scenario: &Value, features: FeatureGates) -> Result<Session, Strin
         match step {
             // A session's own run ends at a livelock.
             Step::Run(cycles) => {
-                let _ = (0..cycles).take_while(|_| session.run_cycle() == Ran::NewCycle).count();
+                let _ = (0..cycles)
+                    .take_while(|_| session.run_cycle() == StepOutcome::NewCycle)
+                    .count();
             }
             step => {
                 let change = ScenarioStep { step, labels: labels.clone() };
@@ -150,7 +152,7 @@ impl fmt::Debug for ScenarioStep {
 }
 
 impl Change for ScenarioStep {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         format!("{self:?}")
     }
 
@@ -176,7 +178,8 @@ impl Run {
         let config = config::load_unvalidated(document.as_deref(), &features, &plugins)
             .and_then(|loaded| config::build(loaded.document, &features, &plugins))
             .map_err(|error| error.to_string())?;
-        let mut world = World::new(&config, features, &registry)?;
+        let mut world =
+            World::new(&config, features, &registry).map_err(|error| error.to_string())?;
         world.api_mut().set_status_patches_count(false);
         let labels = Arc::new(Mutex::new(NodeLabels::new()));
         let urls = config.extenders.iter().map(|extender| extender.url_prefix.to_string());
@@ -234,7 +237,7 @@ impl Run {
             deleted.clear();
         }
         let queue = self.world.scheduler().queue();
-        let mut state = json::state(&State::new(queue, self.world.api().objects(), deleted));
+        let mut state = json::state(&PodStates::new(queue, self.world.api().objects(), deleted));
         if !cycles.is_empty() {
             state["cycles"] = cycles.iter().map(|record| json::cycle(record)).collect();
         }

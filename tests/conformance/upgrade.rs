@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kubestep_config::{FeatureGates, KubeVersion};
-use kubestep_debug::upgrade::{Aspect, PodDifference, Upgrade, compare};
-use kubestep_debug::{Session, trace::State};
+use kubestep_debug::upgrade::{Aspect, OutcomeDifference, RunError, Upgrade, compare};
+use kubestep_debug::{Session, trace::PodStates};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -107,8 +107,8 @@ fn same_question(a: &Value, b: &Value) -> bool {
 fn explained(a: &Value, b: &Value) -> Result<bool, String> {
     let (from, to) = (corpus::gates(a)?, corpus::gates(b)?);
     let (old, new) = (recorded(a), recorded(b));
-    let run = |gates: FeatureGates| scenario::played(a, gates);
-    let upgrade = compare(from, to, &run, RUNS)?;
+    let run = |gates: FeatureGates| scenario::played(a, gates).map_err(RunError::Rejected);
+    let upgrade = compare(from, to, &run, RUNS).map_err(|error| error.to_string())?;
     let found: BTreeSet<(String, Aspect)> =
         upgrade.pods.iter().map(|one| (one.pod.to_string(), one.aspect)).collect();
     let expected = differences(&old, &new);
@@ -121,9 +121,9 @@ fn explained(a: &Value, b: &Value) -> Result<bool, String> {
 
 /// Applies the changes that a difference names, and compares with the newer recording.
 fn leads_there(
-    difference: &PodDifference,
+    difference: &OutcomeDifference,
     (from, to): (FeatureGates, FeatureGates),
-    run: &dyn Fn(FeatureGates) -> Result<Session, String>,
+    run: &dyn Fn(FeatureGates) -> Result<Session, RunError>,
     recorded: &Outcomes,
     upgrade: &Upgrade,
 ) -> Result<(), String> {
@@ -132,7 +132,7 @@ fn leads_there(
         return Err(format!("{name}: {:?} is no cause", cause.changes));
     }
     let gates = cause.changes.iter().fold(from, |gates, change| change.applied(gates, to));
-    let got = computed(&run(gates)?);
+    let got = computed(&run(gates).map_err(|error| error.to_string())?);
     let of = |all: &Outcomes| part(all.get(&name), difference.aspect);
     match of(&got) == of(recorded) {
         true => Ok(()),
@@ -199,7 +199,7 @@ fn computed(session: &Session) -> Outcomes {
         outcomes.entry(record.pod.to_string()).or_default().attempts.push(attempt);
     }
     let world = session.world();
-    let state = State::new(world.scheduler().queue(), world.api().objects(), Vec::new());
+    let state = PodStates::new(world.scheduler().queue(), world.api().objects(), Vec::new());
     add_state(&mut outcomes, &kubestep_debug::trace::json::state(&state));
     outcomes
 }

@@ -11,7 +11,7 @@ use kubestep::tui::{action, key};
 use kubestep_config::versions::{Evidence, GateChange, Switch, between, spec_text};
 use kubestep_config::{Feature, FeatureGates, GateSpec, KubeVersion};
 use kubestep_debug::breakpoint::variables::{Reach, VARIABLES};
-use kubestep_debug::breakpoint::{Event, location};
+use kubestep_debug::breakpoint::{CycleEvent, location};
 use kubestep_debug::edit::FORMS;
 use kubestep_live::kinds::{ReadKind, TABLE};
 use kubestep_source::fixtures::STORIES;
@@ -72,7 +72,7 @@ fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 fn outcomes() -> String {
-    listed(Event::ALL.iter().map(|(_, name)| *name))
+    listed(CycleEvent::ALL.iter().map(|(_, name)| *name))
 }
 
 fn points() -> String {

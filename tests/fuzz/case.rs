@@ -165,7 +165,8 @@ impl Case {
         let registry = kubestep_plugins::registry();
         let config = config::resolve(self.config.as_deref(), &features, &registry.descriptors())
             .map_err(|error| error.to_string())?;
-        let mut world = World::new(&config, features, &registry)?;
+        let mut world =
+            World::new(&config, features, &registry).map_err(|error| error.to_string())?;
         world.api_mut().set_status_patches_count(self.status_patches_count);
         if self.has_extenders {
             world.api_mut().set_extenders(gates::extenders());

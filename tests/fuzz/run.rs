@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kubestep_api::Kind;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_debug::trace::{State, json};
+use kubestep_debug::trace::{PodStates, json};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn merge(document: &mut Value, patch: &Value) {
 /// Cycles, and the state of the pods.
 pub fn seen(world: &World, cycles: &[Arc<CycleRecord>]) -> Value {
     let scheduler = world.scheduler();
-    let state = State::new(scheduler.queue(), world.api().objects(), Vec::new());
+    let state = PodStates::new(scheduler.queue(), world.api().objects(), Vec::new());
     let waiting: Vec<_> = scheduler.waiting().iter().map(|pod| pod.pod().key()).collect();
     json!({
         "cycles": cycles.iter().map(|record| json::cycle(record)).collect::<Vec<_>>(),

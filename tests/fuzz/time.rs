@@ -25,7 +25,7 @@ impl fmt::Debug for Deed {
 }
 
 impl Change for Deed {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         format!("{self:?}")
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kubestep_live::Target;
+use kubestep_live::KubeconfigTarget;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -77,8 +77,8 @@ impl ControlPlane {
     }
 
     /// The cluster for the library.
-    pub fn target(&self, user: &str) -> Target {
-        Target { kubeconfig: Some(self.kubeconfig(user)), ..Target::default() }
+    pub fn target(&self, user: &str) -> KubeconfigTarget {
+        KubeconfigTarget { kubeconfig: Some(self.kubeconfig(user)), ..KubeconfigTarget::default() }
     }
 
     /// A kubectl command, to be run in another thread.

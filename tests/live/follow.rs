@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kubestep_api::Kind;
-use kubestep_live::{Feed, LinkError, Pace, Scope};
+use kubestep_live::{Feed, LinkError, NamespaceScope, Pace};
 use serde_json::json;
 
 use crate::mirror::Mirror;
@@ -26,7 +26,7 @@ const PACE: Pace = Pace {
 const KINDS: [Kind; 4] = [Kind::Node, Kind::Pod, Kind::Service, Kind::CsiNode];
 
 fn open(server: &StandIn) -> (Mirror, Feed) {
-    let (snapshot, feed) = Feed::open(server.target(), Scope::default(), PACE).unwrap();
+    let (snapshot, feed) = Feed::open(server.target(), NamespaceScope::default(), PACE).unwrap();
     (Mirror::new(&snapshot), feed)
 }
 
@@ -109,7 +109,7 @@ fn an_expired_token_is_read_anew() {
 fn a_token_that_is_not_accepted_is_no_way_in() {
     let server = StandIn::start();
     server.misbehave(|faults| faults.token = Some("another".into()));
-    let error = Feed::open(server.target(), Scope::default(), PACE).err().unwrap();
+    let error = Feed::open(server.target(), NamespaceScope::default(), PACE).err().unwrap();
     assert!(matches!(error, LinkError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("the credentials are not accepted"), "{error}");
 }
@@ -120,7 +120,8 @@ fn what_is_refused_is_missing_until_it_is_allowed() {
     server.put(Kind::CsiNode, "a", json!({}));
     server.put(Kind::Node, "a", json!({}));
     server.misbehave(|faults| faults.refused.extend(["csinodes"]));
-    let (snapshot, mut feed) = Feed::open(server.target(), Scope::default(), PACE).unwrap();
+    let (snapshot, mut feed) =
+        Feed::open(server.target(), NamespaceScope::default(), PACE).unwrap();
     let refused: Vec<String> =
         snapshot.missing.iter().map(|m| format!("{} {}", m.what(), m.why())).collect();
     assert_eq!(refused, ["csinodes forbidden", "workloads not served", "podgroups not served"]);
@@ -136,7 +137,8 @@ fn a_busy_server_is_asked_again() {
     server.put(Kind::Node, "a", json!({}));
     server.misbehave(|faults| faults.busy = 3);
     // The first request is not retried; it may reach the busy server.
-    let opened = (0..4).find_map(|_| Feed::open(server.target(), Scope::default(), PACE).ok());
+    let opened =
+        (0..4).find_map(|_| Feed::open(server.target(), NamespaceScope::default(), PACE).ok());
     let (snapshot, _feed) = opened.unwrap();
     assert_eq!(snapshot.objects().count(), 1);
 }

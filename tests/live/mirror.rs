@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use kubestep_api::Kind;
 use kubestep_framework::pod::NamespacedName;
-use kubestep_live::{Delta, Event, Feed, Snapshot};
+use kubestep_live::{ClusterSnapshot, Delta, Feed, FeedEvent};
 
 /// The known objects with their versions.
 #[derive(Default)]
@@ -18,28 +18,28 @@ pub struct Mirror {
 
 impl Mirror {
     /// The state from the lists.
-    pub fn new(snapshot: &Snapshot) -> Mirror {
+    pub fn new(snapshot: &ClusterSnapshot) -> Mirror {
         let mut mirror = Mirror::default();
         for object in snapshot.objects() {
-            mirror.take(Event::Delta(Delta::Put(object.clone())));
+            mirror.take(FeedEvent::Delta(Delta::Put(object.clone())));
         }
         mirror
     }
 
     /// Applies an event.
-    pub fn take(&mut self, event: Event) {
+    pub fn take(&mut self, event: FeedEvent) {
         match event {
-            Event::Delta(Delta::Put(object)) => {
+            FeedEvent::Delta(Delta::Put(object)) => {
                 let key = (object.kind(), NamespacedName::of(&object));
                 let version = object.metadata().resource_version.number().unwrap();
                 let old = self.objects.insert(key, version);
                 assert!(old.is_none_or(|old| old < version), "{key:?}: {version} after {old:?}");
             }
-            Event::Delta(Delta::Delete { kind, key }) => {
+            FeedEvent::Delta(Delta::Delete { kind, key }) => {
                 let old = self.objects.remove(&(kind, key));
                 assert!(old.is_some(), "{kind} {key} was not there to be deleted");
             }
-            Event::Notice(notice) => self.notices.push(notice.text),
+            FeedEvent::Notice(notice) => self.notices.push(notice.text),
         }
     }
 

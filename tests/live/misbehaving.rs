@@ -8,7 +8,7 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use kubestep_api::Kind;
-use kubestep_live::{Feed, Pace, Scope};
+use kubestep_live::{Feed, NamespaceScope, Pace};
 use serde_json::json;
 
 use crate::mirror::Mirror;
@@ -177,7 +177,8 @@ fn attempts(within: Duration) -> usize {
 fn check(mode: Mode, shown: &str) {
     let server = server(mode);
     let begun = Instant::now();
-    let (snapshot, mut feed) = Feed::open(server.target(), Scope::default(), PACE).unwrap();
+    let (snapshot, mut feed) =
+        Feed::open(server.target(), NamespaceScope::default(), PACE).unwrap();
     let mut mirror = Mirror::new(&snapshot);
     sleep(MINUTE);
     let requests = server.requests();
@@ -229,7 +230,8 @@ fn a_server_that_misbehaves_is_spared_and_the_outage_is_shown() {
 #[test]
 fn a_lying_bookmark_silences_nothing() {
     let server = server(Mode::LyingBookmark);
-    let (snapshot, mut feed) = Feed::open(server.target(), Scope::default(), PACE).unwrap();
+    let (snapshot, mut feed) =
+        Feed::open(server.target(), NamespaceScope::default(), PACE).unwrap();
     let mut mirror = Mirror::new(&snapshot);
     mirror.follow(&mut feed, |mirror| {
         mirror.contents().contains(&("pods default/late-4".into(), "5004".into()))

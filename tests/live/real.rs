@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use kubestep_live::{Feed, Pace, Scope};
+use kubestep_live::{Feed, NamespaceScope, Pace};
 use serde_json::Value;
 
 use crate::control_plane::ControlPlane;
@@ -81,7 +81,7 @@ fn a_real_api_server_is_followed_captured_and_never_written_to() {
     let mut plane = ControlPlane::start();
     plane.kubectl("apply -f -", &objects(3, 5));
     let (snapshot, mut feed) =
-        Feed::open(plane.target("admin"), Scope::default(), Pace::default()).unwrap();
+        Feed::open(plane.target("admin"), NamespaceScope::default(), Pace::default()).unwrap();
     assert!(snapshot.server_version.starts_with("v1."), "{}", snapshot.server_version);
     let mut mirror = Mirror::new(&snapshot);
     settle(&mut mirror, &mut feed, &plane);

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use kubestep_api::Kind;
-use kubestep_source::{Filter, Input};
+use kubestep_source::{Filter, ReadInput};
 use serde_json::{Value, json};
 
 use crate::standin::StandIn;
@@ -26,7 +26,7 @@ fn start(server: &StandIn, output: &Path, options: &[&str]) -> Child {
 }
 
 /// Waits until the complete part of the recording meets a condition.
-fn wait(output: &Path, until: impl Fn(&Input) -> bool) -> Input {
+fn wait(output: &Path, until: impl Fn(&ReadInput) -> bool) -> ReadInput {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
         if let Ok(bytes) = std::fs::read(output)
@@ -43,7 +43,7 @@ fn wait(output: &Path, until: impl Fn(&Input) -> bool) -> Input {
 }
 
 /// In the format of [`StandIn::contents`].
-fn contents(input: &Input) -> Vec<(String, String)> {
+fn contents(input: &ReadInput) -> Vec<(String, String)> {
     let of = |loaded: &kubestep_source::Loaded| {
         let (kind, metadata) = (loaded.object.kind(), loaded.object.metadata());
         let key = format!("{} {}/{}", kind.plural(), metadata.namespace, metadata.name);

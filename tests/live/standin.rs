@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kubestep_api::Kind;
-use kubestep_live::Target;
+use kubestep_live::KubeconfigTarget;
 use kubestep_live::kinds;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -132,8 +132,8 @@ impl StandIn {
     }
 
     /// The cluster for the library.
-    pub fn target(&self) -> Target {
-        Target { kubeconfig: Some(self.kubeconfig()), ..Target::default() }
+    pub fn target(&self) -> KubeconfigTarget {
+        KubeconfigTarget { kubeconfig: Some(self.kubeconfig()), ..KubeconfigTarget::default() }
     }
 
     /// Changes the faults.

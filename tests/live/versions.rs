@@ -8,7 +8,7 @@ use kubestep_api::Kind;
 use kubestep_live::backoff::{Backoff, Pace};
 use kubestep_live::kinds;
 use kubestep_live::link::Link;
-use kubestep_live::list::Place;
+use kubestep_live::list::ListScope;
 use serde_json::{Value, json};
 
 use crate::consent;
@@ -187,7 +187,7 @@ fn a_kind_is_listed_in_the_version_that_the_server_has() {
         server.misbehave(|faults| faults.served = Some(|_| false));
         let spec: Value = serde_json::from_str(spec).unwrap();
         server.put_in(*kind, version, "a", json!({"spec": spec}));
-        let place = Place { row: kinds::row(*kind).unwrap(), namespace: None };
+        let place = ListScope { row: kinds::row(*kind).unwrap(), namespace: None };
         let listed = runtime.block_on(async {
             let link = Link::new(server.target()).await.unwrap();
             let mut backoff = Backoff::new(Pace::default(), "test");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use kubestep_cluster::World;
 use kubestep_debug::trace::History;
-use kubestep_debug::why::cause::{Cause, Detail};
+use kubestep_debug::why::cause::{Cause, CauseDetail};
 use kubestep_debug::why::{self, Why};
 use kubestep_framework::record::CycleRecord;
 
@@ -31,7 +31,7 @@ fn refused_and_explained(why: &Why) -> BTreeSet<(String, String)> {
         let alone = node.blockers.iter().filter(|blocker| !blocker.by_nominated);
         let refused = alone.filter(|blocker| {
             // No filter rejects what PreFilter excluded.
-            let left_out = |cause: &Cause| matches!(cause.detail, Detail::LeftOut(_));
+            let left_out = |cause: &Cause| matches!(cause.detail, CauseDetail::LeftOut(_));
             !blocker.causes.is_empty() && !blocker.causes.iter().any(left_out)
         });
         for blocker in refused {

@@ -2,7 +2,7 @@
 //! `performance-config.yaml` files, unchanged.
 //!
 //! [`suite`] reads such a file, [`template`] and [`manifest`] turn its templates into objects,
-//! [`run`] runs the operations of a workload on a [`Target`], and [`measure`] makes the figures.
+//! [`run`] runs the operations of a workload on a [`BenchTarget`], and [`measure`] makes the figures.
 //! The target is the scheduler in this process ([`embedded`]) or a real cluster, which the program
 //! implements. Files and clocks come from outside.
 //!
@@ -18,4 +18,4 @@ pub mod target;
 pub mod template;
 
 pub use error::BenchError;
-pub use target::Target;
+pub use target::BenchTarget;

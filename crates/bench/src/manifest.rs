@@ -13,7 +13,7 @@ use kubestep_api::decode::yaml_error;
 use kubestep_api::yaml;
 
 /// Reads a whole file; the error names the file.
-pub type ReadFile<'a> = &'a dyn Fn(&Path) -> Result<String, String>;
+pub type ReadFile<'a> = &'a dyn Fn(&Path) -> Result<String, BenchError>;
 
 /// An object to be created or updated. Objects of one template share its value.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,11 +58,11 @@ impl NewObject {
 pub struct Templates<'a> {
     folder: PathBuf,
     read: ReadFile<'a>,
-    kept: RefCell<HashMap<String, Arc<Source>>>,
+    kept: RefCell<HashMap<String, Arc<ObjectTemplate>>>,
 }
 
 /// A template that objects are made from.
-pub struct Source {
+pub struct ObjectTemplate {
     file: PathBuf,
     template: Template,
     /// The object, if it is always the same.
@@ -79,21 +79,21 @@ impl<'a> Templates<'a> {
     ///
     /// # Errors
     /// The file cannot be read or is wrong.
-    pub fn get(&self, path: &str) -> Result<Arc<Source>, BenchError> {
+    pub fn get(&self, path: &str) -> Result<Arc<ObjectTemplate>, BenchError> {
         if let Some(kept) = self.kept.borrow().get(path) {
             return Ok(kept.clone());
         }
         let file = self.folder.join(path);
-        let source = Arc::new(Source::parse(&file, &(self.read)(&file)?)?);
+        let source = Arc::new(ObjectTemplate::parse(&file, &(self.read)(&file)?)?);
         self.kept.borrow_mut().insert(path.to_owned(), source.clone());
         Ok(source)
     }
 }
 
-impl Source {
-    fn parse(file: &Path, text: &str) -> Result<Source, BenchError> {
+impl ObjectTemplate {
+    fn parse(file: &Path, text: &str) -> Result<ObjectTemplate, BenchError> {
         let template = Template::parse(file, text)?;
-        let mut source = Source { file: file.to_owned(), template, constant: None };
+        let mut source = ObjectTemplate { file: file.to_owned(), template, constant: None };
         if source.template.is_constant() {
             source.constant = Some(source.object(0, 1)?);
         }
@@ -134,7 +134,7 @@ pub fn of_kind(value: &Value, api_version: &str, kind: &str) -> Value {
 }
 
 /// Upstream's node without a template: 4 CPUs, 32Gi and room for 110 pods.
-pub fn base_node(prefix: &str) -> Value {
+pub(crate) fn base_node(prefix: &str) -> Value {
     let amounts = json!({"pods": "110", "cpu": "4", "memory": "32Gi"});
     json!({
         "apiVersion": "v1",
@@ -150,7 +150,7 @@ pub fn base_node(prefix: &str) -> Value {
 }
 
 /// Upstream's pod without a template: a tenth of a CPU and 500Mi.
-pub fn base_pod() -> Value {
+pub(crate) fn base_pod() -> Value {
     let amounts = json!({"cpu": "100m", "memory": "500Mi"});
     json!({
         "apiVersion": "v1",

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::BenchError;
 use crate::manifest::NewObject;
 use crate::measure::Measurement;
 
 /// A cluster with a scheduler.
 ///
-/// Its clock is that of the measurement. All methods may fail with a message for people.
-pub trait Target {
+/// Its clock is that of the measurement. The errors of its methods have no place; the caller adds it.
+pub trait BenchTarget {
     /// Nanoseconds since the workload began.
     fn now(&self) -> u64;
 
@@ -16,19 +17,19 @@ pub trait Target {
     ///
     /// # Errors
     /// An object is not accepted.
-    fn create(&mut self, objects: Vec<NewObject>) -> Result<Vec<String>, String>;
+    fn create(&mut self, objects: Vec<NewObject>) -> Result<Vec<String>, BenchError>;
 
     /// Replaces an object; with a subresource only that.
     ///
     /// # Errors
     /// The object does not exist, or the change is not accepted.
-    fn update(&mut self, object: &NewObject, subresource: Option<&str>) -> Result<(), String>;
+    fn update(&mut self, object: &NewObject, subresource: Option<&str>) -> Result<(), BenchError>;
 
     /// Deletes an object of the kind of `like`; it may be gone already.
     ///
     /// # Errors
     /// It cannot be deleted.
-    fn delete(&mut self, like: &NewObject, name: &str) -> Result<(), String>;
+    fn delete(&mut self, like: &NewObject, name: &str) -> Result<(), BenchError>;
 
     /// Deletes pods; they may be gone already. `at_once`: without a grace period.
     ///
@@ -39,38 +40,38 @@ pub trait Target {
         namespace: &str,
         names: &[String],
         at_once: bool,
-    ) -> Result<(), String>;
+    ) -> Result<(), BenchError>;
 
     /// The nodes, by name.
     ///
     /// # Errors
     /// They cannot be listed.
-    fn nodes(&mut self) -> Result<Vec<String>, String>;
+    fn nodes(&mut self) -> Result<Vec<String>, BenchError>;
 
     /// The names of pods.
     ///
     /// # Errors
     /// They cannot be listed.
-    fn pod_names(&mut self, which: &PodFilter) -> Result<Vec<String>, String>;
+    fn pod_names(&mut self, which: &PodFilter) -> Result<Vec<String>, BenchError>;
 
     /// Counts pods by how far they are.
     ///
     /// # Errors
     /// They cannot be listed.
-    fn count(&mut self, which: &PodFilter) -> Result<PodCounts, String>;
+    fn count(&mut self, which: &PodFilter) -> Result<PodCounts, BenchError>;
 
     /// Allocates devices to all claims of a namespace, "" for all, that have none.
     ///
     /// # Errors
     /// A claim fits on no node.
-    fn allocate_claims(&mut self, namespace: &str) -> Result<(), String>;
+    fn allocate_claims(&mut self, namespace: &str) -> Result<(), BenchError>;
 
     /// Lets the scheduler work for a moment, or time pass, but not beyond `limit`, which is a time
-    /// as [`Target::now`] gives it.
+    /// as [`BenchTarget::now`] gives it.
     ///
     /// # Errors
     /// The scheduler cannot go on.
-    fn turn(&mut self, limit: u64) -> Result<(), String>;
+    fn turn(&mut self, limit: u64) -> Result<(), BenchError>;
 
     /// Begins to measure.
     fn begin(&mut self, pods: PodFilter);

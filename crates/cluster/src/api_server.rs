@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use crate::disruption::Disruptions;
 use crate::faults::Faults;
 use crate::moments::Moments;
-use crate::remote::{Answer, Outgoing, Question, Remote, Written};
+use crate::remote::{Outgoing, Remote, RequestKey, RequestResult, WriteOutcome};
 use crate::schedulers::Schedulers;
 use kubestep_api::admission::identify;
 use kubestep_api::intern::Symbol;
@@ -30,7 +30,7 @@ pub type ExtenderFn =
 pub struct Write {
     /// Its kind.
     pub kind: Kind,
-    /// Its name.
+    /// Its namespace and name.
     pub key: NamespacedName,
     /// The object before the write; `None`: it did not exist.
     pub before: Option<Object>,
@@ -93,12 +93,12 @@ impl ApiServer {
     }
 
     /// Makes this the API server from now on; writes are no longer recorded.
-    pub(super) fn be_here(&mut self) {
+    pub(super) fn be_local(&mut self) {
         (self.remote, self.writes) = (None, None);
     }
 
     /// Whether this is the API server itself, not a mirror of a remote one.
-    pub fn is_here(&self) -> bool {
+    pub fn is_local(&self) -> bool {
         self.remote.is_none()
     }
 
@@ -118,9 +118,13 @@ impl ApiServer {
     }
 
     /// Stores the answer to a remote write. Returns the question that it answers.
-    pub(super) fn answered(&mut self, ticket: u64, mut answer: Answer) -> Option<Question> {
+    pub(super) fn answered(
+        &mut self,
+        ticket: u64,
+        mut answer: RequestResult,
+    ) -> Option<RequestKey> {
         let key = match &mut answer {
-            Ok(Written::Object(object) | Written::Conflict { newest: object, .. }) => {
+            Ok(WriteOutcome::Object(object) | WriteOutcome::Conflict { newest: object, .. }) => {
                 // As for objects from a watch; otherwise the next update would remove the defaults.
                 defaults::apply(object);
                 Some(object.key())
@@ -131,7 +135,7 @@ impl ApiServer {
         // The watch may have been faster and have reported a newer version or the deletion.
         if let Some(key) = key {
             let stored = self.get(key.kind, NamespacedName::new(key.namespace, key.name));
-            let is_new = matches!(question, Some(Question::Create(..)));
+            let is_new = matches!(question, Some(RequestKey::Create(..)));
             let heard = stored.is_some() || !is_new;
             if let Some(remote) = self.remote.as_mut().filter(|_| heard) {
                 remote.heard(key, stored.as_ref());

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use crate::World;
-use crate::remote::{Answer, Outgoing, Request, Written};
+use crate::remote::{Outgoing, Request, RequestResult, WriteOutcome};
 use kubestep_api::{Object, ObjectKey, Pod, ResourceClaim};
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
@@ -32,7 +32,7 @@ impl Cluster {
         let registry = kubestep_plugins::registry();
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
-        world.write_elsewhere();
+        world.mirror_remote();
         let mut cluster = Cluster { world, version: 0, updates: [0, 0], interfere: 0 };
         cluster.put(node("n1").into());
         let pool = json!({"name": "p", "generation": 1, "resourceSliceCount": 1});
@@ -62,20 +62,20 @@ impl Cluster {
         self.world.api().objects().resource_claims[&key("shared")].as_ref().clone()
     }
 
-    fn make(&mut self, request: Request) -> Answer {
+    fn make(&mut self, request: Request) -> RequestResult {
         match request {
             Request::Update { after, .. } => self.update(after),
             Request::Bind { pod, node } => {
                 let mut bound = self.world.api().objects().pod(pod.key).unwrap().as_ref().clone();
                 bound.spec.node_name = node;
                 self.put(bound.into());
-                Ok(Written::Done)
+                Ok(WriteOutcome::Done)
             }
-            _ => Ok(Written::Done),
+            _ => Ok(WriteOutcome::Done),
         }
     }
 
-    fn update(&mut self, after: Object) -> Answer {
+    fn update(&mut self, after: Object) -> RequestResult {
         if self.interfere > 0 {
             self.interfere -= 1;
             self.put(self.claim().into());
@@ -84,10 +84,10 @@ impl Cluster {
         assert_eq!(kind, kubestep_api::Kind::ResourceClaim);
         if after.metadata().resource_version == claim.metadata.resource_version {
             self.updates[0] += 1;
-            return Ok(Written::Object(self.put(after)));
+            return Ok(WriteOutcome::Object(self.put(after)));
         }
         self.updates[1] += 1;
-        Ok(Written::Conflict { problem: CONFLICT.into(), newest: claim.into() })
+        Ok(WriteOutcome::Conflict { problem: CONFLICT.into(), newest: claim.into() })
     }
 
     /// Schedules and answers everything that was sent; otherwise advances the clock.

@@ -302,7 +302,7 @@ fn a_claim_left_behind_by_a_failed_binding_is_deleted_first() {
 #[test]
 fn a_claim_that_cannot_be_written_is_tried_again_soon() {
     let mut world = world(None, json!([{"name": "a"}]));
-    world.write_elsewhere();
+    world.mirror_remote();
     world.accept(pod("p").requests("example.com/gpu", "1").into());
     assert_eq!(world.step().unwrap().outcome, Outcome::Waiting);
     for open in world.api_mut().take_outbox() {
@@ -312,7 +312,7 @@ fn a_claim_that_cannot_be_written_is_tried_again_soon() {
                 default/: not today";
     assert_eq!(ending(&mut world), (Outcome::SchedulerError, text.into()));
     assert_eq!(world.scheduler().queue().place_of(key("p")), QueueName::Backoff);
-    world.write_here();
+    world.detach();
     world.advance(10_000_000);
     assert_eq!(world.step().unwrap().outcome, Outcome::Scheduled);
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use crate::api_server::{ApiServer, not_found, object_key};
-use crate::disruption::Cause;
-use crate::remote::{PodRef, Question, Request, Written};
+use crate::disruption::DepartureCause;
+use crate::remote::{PodRef, Request, RequestKey, WriteOutcome};
 use crate::volume_controller;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
@@ -48,13 +48,13 @@ impl ApiServer {
     /// Sends a remote request and returns its answer; `None` if the API server is local.
     fn ask(
         &mut self,
-        question: Question,
+        question: RequestKey,
         request: Request,
-    ) -> Option<Poll<Result<Written, String>>> {
+    ) -> Option<Poll<Result<WriteOutcome, String>>> {
         Some(self.remote.as_mut()?.ask(question, request))
     }
 
-    pub(super) fn bind_here(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
+    pub(super) fn bind_locally(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
         let PodRef { key, uid } = pod;
         let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         if current.metadata.uid != uid {
@@ -78,17 +78,21 @@ impl ApiServer {
 }
 
 impl ApiServer {
-    pub(super) fn release_here(&mut self, key: NamespacedName, user: Symbol) -> Result<(), String> {
-        let mut claim = self.claim_here(key)?;
+    pub(super) fn release_locally(
+        &mut self,
+        key: NamespacedName,
+        user: Symbol,
+    ) -> Result<(), String> {
+        let mut claim = self.claim_locally(key)?;
         let users = claim.status.reserved_for.len();
         claim.status.reserved_for.retain(|other| other.uid != user);
         match claim.status.reserved_for.len() == users {
             true => Ok(()), // an empty patch gives no new version
-            false => self.update_here(claim.into()).map(drop),
+            false => self.update_locally(claim.into()).map(drop),
         }
     }
 
-    pub(super) fn update_here(&mut self, object: Object) -> Result<Object, String> {
+    pub(super) fn update_locally(&mut self, object: Object) -> Result<Object, String> {
         let (kind, key) = (object.kind(), NamespacedName::of(&object));
         if ApiServer::get(self, kind, key).is_none() {
             return Err(missing(kind, key));
@@ -99,7 +103,7 @@ impl ApiServer {
         Ok(written)
     }
 
-    fn claim_here(&self, key: NamespacedName) -> Result<ResourceClaim, String> {
+    fn claim_locally(&self, key: NamespacedName) -> Result<ResourceClaim, String> {
         match ApiServer::get(self, Kind::ResourceClaim, key) {
             Some(Object::ResourceClaim(claim)) => Ok(Arc::unwrap_or_clone(claim)),
             _ => Err(missing(Kind::ResourceClaim, key)),
@@ -121,9 +125,9 @@ impl Host for ApiServer {
     fn bind(&mut self, key: NamespacedName, uid: Symbol, node: Symbol) -> Poll<Result<(), String>> {
         self.faults.bind(key)?;
         let pod = PodRef { key, uid };
-        match self.ask(Question::Bind(uid), Request::Bind { pod, node }) {
+        match self.ask(RequestKey::Bind(uid), Request::Bind { pod, node }) {
             Some(answer) => answer.map_ok(drop),
-            None => Poll::Ready(self.bind_here(pod, node)),
+            None => Poll::Ready(self.bind_locally(pod, node)),
         }
     }
 
@@ -167,13 +171,13 @@ impl Host for ApiServer {
     ) -> Poll<Result<bool, String>> {
         let pod = PodRef { key, uid };
         let request = Request::Evict { pod, condition: condition.clone() };
-        if let Some(answer) = self.ask(Question::Evict(uid), request) {
-            return answer.map_ok(|written| written != Written::Gone);
+        if let Some(answer) = self.ask(RequestKey::Evict(uid), request) {
+            return answer.map_ok(|written| written != WriteOutcome::Gone);
         }
         if condition.is_some() && self.objects.pod(key).is_some() {
             self.patch_pod_status(key, PodStatusPatch { condition, nominated_node: None })?;
         }
-        Poll::Ready(Ok(self.depart(key, Cause::Preempted)))
+        Poll::Ready(Ok(self.depart(key, DepartureCause::Preempted)))
     }
 
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
@@ -187,10 +191,10 @@ impl Host for ApiServer {
     fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, UpdateError>> {
         if self.remote.is_some() {
             let request = self.update_of(&object)?;
-            let answer = self.ask(Question::Update(pod, object.key()), request);
+            let answer = self.ask(RequestKey::Update(pod, object.key()), request);
             return object_of(answer, object);
         }
-        Poll::Ready(Ok(self.update_here(object)?))
+        Poll::Ready(Ok(self.update_locally(object)?))
     }
 
     fn is_being_updated(&self, kind: Kind, key: NamespacedName) -> bool {
@@ -203,12 +207,12 @@ impl Host for ApiServer {
             self.sent(|| request);
             return Ok(());
         }
-        self.update_here(object).map(drop)
+        self.update_locally(object).map(drop)
     }
 
     fn create(&mut self, pod: Symbol, mut object: Object) -> Poll<Result<Object, String>> {
         if self.remote.is_some() {
-            let question = Question::Create(pod, object.kind());
+            let question = RequestKey::Create(pod, object.kind());
             let answer = self.ask(question, Request::Create(object.clone()));
             return object_of(answer, object).map_err(|error| error.to_string());
         }
@@ -228,7 +232,7 @@ impl Host for ApiServer {
         if self.sent(|| Request::ReleaseClaim { key, uid, user }) {
             return Ok(());
         }
-        self.release_here(key, user)
+        self.release_locally(key, user)
     }
 
     fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), String> {
@@ -236,9 +240,9 @@ impl Host for ApiServer {
             return Ok(());
         }
         let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
-        let mut claim = self.claim_here(key)?;
+        let mut claim = self.claim_locally(key)?;
         claim.metadata.finalizers.retain(|other| *other != finalizer);
-        self.update_here(claim.into())?;
+        self.update_locally(claim.into())?;
         self.remove(Kind::ResourceClaim, key);
         Ok(())
     }
@@ -258,7 +262,7 @@ impl Host for ApiServer {
         let mut group = Arc::unwrap_or_clone(group);
         group.status.conditions.retain(|other| other.type_ != condition.type_);
         group.status.conditions.push(condition);
-        self.update_here(group.into()).map(drop)
+        self.update_locally(group.into()).map(drop)
     }
 
     fn set_extended_resource_claim(
@@ -268,7 +272,7 @@ impl Host for ApiServer {
     ) -> Poll<Result<(), String>> {
         let pod = self.pod_ref(key)?;
         let request = Request::ExtendedResourceClaim { pod, status: status.clone() };
-        if let Some(answer) = self.ask(Question::Claim(pod.uid), request) {
+        if let Some(answer) = self.ask(RequestKey::Claim(pod.uid), request) {
             return answer.map_ok(drop);
         }
         let status = Some(status.into());
@@ -313,7 +317,7 @@ impl Host for ApiServer {
             && self.remote.is_none()
         {
             self.faults.bind(key)?;
-            self.bind_here(PodRef { key, uid }, node)?;
+            self.bind_locally(PodRef { key, uid }, node)?;
         }
         Ok(answer)
     }
@@ -324,7 +328,7 @@ impl Host for ApiServer {
         let Some((key, uid, _)) = binding else { return Poll::Ready(self.call_extender(call)) };
         self.faults.extender(call.extender)?;
         let request = Request::ExtenderBind { pod: PodRef { key, uid }, call };
-        let asked = self.ask(Question::Bind(uid), request);
+        let asked = self.ask(RequestKey::Bind(uid), request);
         asked.unwrap_or(Poll::Pending).map_ok(|_| serde_json::Value::Null)
     }
 
@@ -335,14 +339,14 @@ impl Host for ApiServer {
 
 /// The object in the answer; without one, the object that was sent.
 fn object_of(
-    answer: Option<Poll<Result<Written, String>>>,
+    answer: Option<Poll<Result<WriteOutcome, String>>>,
     sent: Object,
 ) -> Poll<Result<Object, UpdateError>> {
     let Some(answer) = answer else { return Poll::Pending };
     Poll::Ready(match ready!(answer)? {
-        Written::Object(object) => Ok(object),
-        Written::Done => Ok(sent),
-        Written::Gone => Err(format!("{} not found", sent.key()).into()),
-        Written::Conflict { problem, .. } => Err(UpdateError::Conflict(problem)),
+        WriteOutcome::Object(object) => Ok(object),
+        WriteOutcome::Done => Ok(sent),
+        WriteOutcome::Gone => Err(format!("{} not found", sent.key()).into()),
+        WriteOutcome::Conflict { problem, .. } => Err(UpdateError::Conflict(problem)),
     })
 }

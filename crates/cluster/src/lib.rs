@@ -4,14 +4,15 @@
 //! The scheduler is driven step by step; after every cycle and every change, all background work
 //! has finished: bindings, evictions, and the delivery of events to the queue.
 
-mod alone;
 mod api_server;
+mod detach;
 pub mod disruption;
+mod error;
 pub mod faults;
 mod host;
 pub mod load;
+mod mirror;
 pub mod moments;
-mod outside;
 mod reconfigure;
 pub mod remote;
 pub mod schedulers;
@@ -20,6 +21,7 @@ pub mod workload;
 mod world;
 
 pub use api_server::{ApiServer, ExtenderFn, Write};
+pub use error::WorldError;
 pub use load::load;
 pub use world::{START, World};
 

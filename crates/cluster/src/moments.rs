@@ -2,7 +2,7 @@
 //! cluster at one of them.
 //!
 //! A step runs to its end at once. To show the cluster as of a moment within it, the step is run
-//! again on a copy of the state before it, with a [`Target`], and the state is copied when it
+//! again on a copy of the state before it, with a [`MomentTarget`], and the state is copied when it
 //! gets there.
 
 use kubestep_scheduler::Scheduler;
@@ -30,7 +30,7 @@ impl Mark {
 
 /// A moment within a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
+pub enum MomentTarget {
     /// The first at which so many moves, answers of hints and events were recorded. Those of one
     /// event belong together, as the queue takes it in under one lock.
     Recorded(usize),
@@ -44,7 +44,7 @@ pub(super) struct Moments {
     marks: Vec<Mark>,
     /// Moves when the first pod was popped.
     popped: Option<usize>,
-    target: Option<Target>,
+    target: Option<MomentTarget>,
     reached: Option<(Scheduler, Box<ApiServer>)>,
 }
 
@@ -56,7 +56,7 @@ impl Clone for Moments {
 
 /// What a step remembered, taken out.
 #[derive(Default)]
-pub struct Taken {
+pub struct StepMoments {
     /// The moments after which something new was recorded, in order.
     pub marks: Vec<Mark>,
     /// Moves when the first cycle began: those that took its pods out of the queue.
@@ -70,7 +70,7 @@ impl ApiServer {
         let mark = Mark { moves, hints, events: self.events.len() };
         let last = self.moments.marks.last().copied().unwrap_or_default();
         if mark.total() < last.total() {
-            // Somebody who keeps no order took out what was recorded.
+            // A caller that keeps no order took out what was recorded.
             self.moments.marks.clear();
         }
         if mark != last {
@@ -80,10 +80,10 @@ impl ApiServer {
             self.moments.popped.get_or_insert(moves);
         }
         let is_it = match (self.moments.target, milestone) {
-            (Some(Target::Recorded(count)), _) => {
+            (Some(MomentTarget::Recorded(count)), _) => {
                 self.moments.reached.is_none() && mark.total() >= count
             }
-            (Some(Target::Milestone(cycle, last)), Some((own, milestone))) => {
+            (Some(MomentTarget::Milestone(cycle, last)), Some((own, milestone))) => {
                 own == cycle && milestone <= last
             }
             _ => false,
@@ -96,17 +96,17 @@ impl ApiServer {
 
 impl World {
     /// Takes out what the steps since the last call remembered of their moments.
-    pub fn take_moments(&mut self) -> Taken {
+    pub fn take_moments(&mut self) -> StepMoments {
         let moments = &mut self.api.moments;
         let marks = std::mem::take(&mut moments.marks);
-        Taken { marks, popped: moments.popped.take().unwrap_or_default() }
+        StepMoments { marks, popped: moments.popped.take().unwrap_or_default() }
     }
 
     /// The cluster at a moment of a step, which is run to its end: as it is then if the moment
     /// never came. Gives what the step gave as well.
     pub fn at_moment<T>(
         mut self,
-        target: Target,
+        target: MomentTarget,
         step: impl FnOnce(&mut World) -> T,
     ) -> (World, T) {
         let extenders = self.api.extenders().cloned();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::World;
+use crate::{World, WorldError};
 use kubestep_config::{FeatureGates, Overlay, ResolvedConfig, resolve_as};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::registry::Registry;
@@ -23,26 +23,28 @@ impl World {
     /// queue and clock are kept.
     ///
     /// # Errors
-    /// What kube-scheduler would refuse to start with. Nothing is changed then.
+    /// What kube-scheduler would not start with. Nothing is changed then.
     pub fn reconfigure(
         &mut self,
         text: Option<&str>,
         overlays: Vec<Overlay>,
         features: &FeatureGates,
-    ) -> Result<(), String> {
+    ) -> Result<(), WorldError> {
         let descriptors = self.registry.descriptors();
         let unknown = self.config.unknown;
         let mut config = resolve_as(text, overlays, features, &descriptors, unknown)
-            .map_err(|error| error.to_string())?;
-        if let Some(percentage) = self.percentage_from_elsewhere() {
+            .map_err(WorldError::Config)?;
+        if let Some(percentage) = self.percentage_of_other_source() {
             config.percentage_of_nodes_to_score = percentage;
         }
         self.reconfigure_to(config)
     }
 
     /// Like [`World::reconfigure`], with a resolved configuration.
-    pub(super) fn reconfigure_to(&mut self, config: ResolvedConfig) -> Result<(), String> {
-        self.scheduler.reconfigure(&config, config.features, &self.registry, self.now)?;
+    pub(super) fn reconfigure_to(&mut self, config: ResolvedConfig) -> Result<(), WorldError> {
+        self.scheduler
+            .reconfigure(&config, config.features, &self.registry, self.now)
+            .map_err(WorldError::scheduler)?;
         if config.extenders != self.config.extenders {
             self.api.forget_extenders();
         }
@@ -66,7 +68,7 @@ impl World {
     }
 
     /// `percentageOfNodesToScore`, if it did not come from the document.
-    fn percentage_from_elsewhere(&self) -> Option<i32> {
+    fn percentage_of_other_source(&self) -> Option<i32> {
         let percentage = self.config.percentage_of_nodes_to_score;
         let written = self.config.document.percentage_of_nodes_to_score.unwrap_or_default();
         (percentage != written).then_some(percentage)

@@ -20,9 +20,9 @@ use kubestep_framework::pod::NamespacedName;
 /// A pod that a write refers to; the write fails if its UID differs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PodRef {
-    /// Its name.
+    /// Its namespace and name.
     pub key: NamespacedName,
-    /// Its UID.
+    /// Its `metadata.uid`.
     pub uid: Symbol,
 }
 
@@ -31,42 +31,42 @@ pub struct PodRef {
 pub enum Request {
     /// Binds a pod to a node.
     Bind {
-        /// The pod.
+        /// The pod with the UID that it had then.
         pod: PodRef,
         /// The node to bind it to.
         node: Symbol,
     },
     /// Lets an extender bind a pod.
     ExtenderBind {
-        /// The pod.
+        /// The pod with the UID that it had then.
         pod: PodRef,
         /// The call of the extender.
         call: ExtenderCall,
     },
     /// Sets a condition of a pod and its nominated node.
     PodStatus {
-        /// The pod.
+        /// The pod with the UID that it had then.
         pod: PodRef,
         /// The condition and the nominated node.
         patch: PodStatusPatch,
     },
     /// Sets a condition, if given, and deletes the pod.
     Evict {
-        /// The pod.
+        /// The pod with the UID that it had then.
         pod: PodRef,
         /// The condition, with the reason of the eviction.
         condition: Option<Condition>,
     },
     /// Sets the claim for extended resources in a pod's status.
     ExtendedResourceClaim {
-        /// The pod.
+        /// The pod with the UID that it had then.
         pod: PodRef,
         /// The claim.
         status: PodExtendedResourceClaimStatus,
     },
     /// Sets what a pod's claims use of the node's own resources in its status.
     NodeResourceClaims {
-        /// The pod.
+        /// The pod with the UID that it had then.
         pod: PodRef,
         /// The resources, by claim.
         statuses: Vec<NodeAllocatableResourceClaimStatus>,
@@ -144,7 +144,7 @@ impl Request {
     }
 
     /// The write, in a few words.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Request::Bind { pod, node } => format!("bind {} to {node}", pod.key),
             Request::ExtenderBind { pod, call } => {
@@ -190,7 +190,7 @@ pub struct Outgoing {
 
 /// The result of a successful write.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Written {
+pub enum WriteOutcome {
     /// The write succeeded.
     Done,
     /// The object no longer exists.
@@ -207,12 +207,12 @@ pub enum Written {
 }
 
 /// The result of a write, or the server's error message.
-pub type Answer = Result<Written, String>;
+pub type RequestResult = Result<WriteOutcome, String>;
 
 /// Identifies a request across repeated calls, with the pod's UID where several pods may write to
 /// one object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Question {
+pub(super) enum RequestKey {
     /// Is a pod bound? By UID.
     Bind(Symbol),
     /// Is a pod evicted? By UID.
@@ -226,10 +226,10 @@ pub(super) enum Question {
 }
 
 #[derive(Clone, Debug)]
-struct Asked {
+struct SentRequest {
     ticket: u64,
     request: Request,
-    answer: Option<Answer>,
+    answer: Option<RequestResult>,
 }
 
 /// Writes in flight to an API server, and versions of objects that no watch has reported yet.
@@ -237,9 +237,9 @@ struct Asked {
 pub(super) struct Remote {
     tickets: u64,
     outbox: Vec<Outgoing>,
-    asked: HashMap<Question, Asked>,
+    asked: HashMap<RequestKey, SentRequest>,
     /// The question that waits for the answer to a ticket.
-    waiting: HashMap<u64, Question>,
+    waiting: HashMap<u64, RequestKey>,
     /// Objects from answers, until a watch reports that version.
     newer: BTreeMap<ObjectKey, Object>,
 }
@@ -253,7 +253,7 @@ impl Remote {
     }
 
     /// Sends a request at the first call, and returns the answer once there is one.
-    pub fn ask(&mut self, question: Question, request: Request) -> Poll<Answer> {
+    pub fn ask(&mut self, question: RequestKey, request: Request) -> Poll<RequestResult> {
         if let Some(asked) = self.asked.get_mut(&question)
             && is_same(&asked.request, &request)
         {
@@ -263,15 +263,17 @@ impl Remote {
         }
         let ticket = self.send(request.clone());
         self.waiting.insert(ticket, question);
-        self.asked.insert(question, Asked { ticket, request, answer: None });
+        self.asked.insert(question, SentRequest { ticket, request, answer: None });
         Poll::Pending
     }
 
     /// Stores an answer. Returns the question asked with its ticket. If the question was asked
     /// again with another request, the answer is dropped, but other pods may wait for the update to
     /// end.
-    pub fn answer(&mut self, ticket: u64, answer: Answer) -> Option<Question> {
-        if let Ok(Written::Object(object) | Written::Conflict { newest: object, .. }) = &answer {
+    pub fn answer(&mut self, ticket: u64, answer: RequestResult) -> Option<RequestKey> {
+        if let Ok(WriteOutcome::Object(object) | WriteOutcome::Conflict { newest: object, .. }) =
+            &answer
+        {
             self.newer.insert(object.key(), object.clone());
         }
         let question = self.waiting.remove(&ticket)?;
@@ -286,7 +288,7 @@ impl Remote {
     /// Whether an update of an object is in flight.
     pub fn is_updating(&self, key: ObjectKey) -> bool {
         let of_object =
-            |question: &Question| matches!(question, Question::Update(_, of) if *of == key);
+            |question: &RequestKey| matches!(question, RequestKey::Update(_, of) if *of == key);
         self.waiting.values().any(of_object)
     }
 
@@ -378,8 +380,8 @@ mod tests {
         Request::Update { before: claim("1", ""), after: claim("1", volume) }
     }
 
-    fn question(pod: &str) -> Question {
-        Question::Update(pod.into(), claim("1", "").key())
+    fn question(pod: &str) -> RequestKey {
+        RequestKey::Update(pod.into(), claim("1", "").key())
     }
 
     #[test]
@@ -403,9 +405,9 @@ mod tests {
             assert!(remote.ask(b, update("w")).is_pending());
         }
         assert_eq!(remote.take_outbox().len(), 2);
-        assert_eq!(remote.answer(1, Ok(Written::Done)), Some(a));
+        assert_eq!(remote.answer(1, Ok(WriteOutcome::Done)), Some(a));
         assert!(remote.ask(b, update("w")).is_pending());
-        assert_eq!(remote.ask(a, update("v")), Poll::Ready(Ok(Written::Done)));
+        assert_eq!(remote.ask(a, update("v")), Poll::Ready(Ok(WriteOutcome::Done)));
         assert_eq!(remote.answer(2, Err("no".into())), Some(b));
         assert_eq!(remote.ask(b, update("w")), Poll::Ready(Err("no".into())));
         assert_eq!(remote.take_outbox(), [], "nothing was sent twice");
@@ -417,11 +419,11 @@ mod tests {
         assert!(remote.ask(pod, update("v")).is_pending());
         assert!(remote.ask(pod, update("w")).is_pending());
         assert!(remote.is_updating(claim("1", "").key()));
-        assert_eq!(remote.answer(1, Ok(Written::Done)), Some(pod));
+        assert_eq!(remote.answer(1, Ok(WriteOutcome::Done)), Some(pod));
         assert!(remote.ask(pod, update("w")).is_pending());
         assert!(remote.is_updating(claim("1", "").key()));
-        assert_eq!(remote.answer(2, Ok(Written::Done)), Some(pod));
-        assert_eq!(remote.ask(pod, update("w")), Poll::Ready(Ok(Written::Done)));
+        assert_eq!(remote.answer(2, Ok(WriteOutcome::Done)), Some(pod));
+        assert_eq!(remote.ask(pod, update("w")), Poll::Ready(Ok(WriteOutcome::Done)));
         assert!(!remote.is_updating(claim("1", "").key()));
     }
 
@@ -433,7 +435,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let ticket = remote.send(update("v"));
-        remote.answer(ticket, Ok(Written::Object(claim("10", "v"))));
+        remote.answer(ticket, Ok(WriteOutcome::Object(claim("10", "v"))));
         assert_eq!(volume(&remote, claim("9", "old")), "v");
         remote.heard(key, Some(&claim("9", "old")));
         assert_eq!(volume(&remote, claim("9", "old")), "v");

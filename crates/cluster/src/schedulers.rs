@@ -22,7 +22,7 @@ pub struct Schedulers {
     /// The leases of schedulers, by name.
     pub leases: Vec<SchedulerLease>,
     /// Schedulers that do not report on pods that wait for them, by name.
-    pub silent: Vec<Silence>,
+    pub silent: Vec<MissingReports>,
     /// The versions of the replicas of each lease, if they differ.
     pub versions: Vec<ReplicaVersion>,
 }
@@ -30,7 +30,7 @@ pub struct Schedulers {
 /// The lease of a scheduler's replicas.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SchedulerLease {
-    /// Its name.
+    /// Its namespace and name.
     pub lease: NamespacedName,
     /// Who holds it; empty if nobody does.
     pub holder: String,
@@ -46,7 +46,7 @@ pub struct SchedulerLease {
 
 /// A scheduler that does not report on pods that wait for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Silence {
+pub struct MissingReports {
     /// The scheduler name of the pods.
     pub scheduler: Symbol,
     /// How many pods it has not reported on.
@@ -62,7 +62,7 @@ pub struct Silence {
 pub struct ReplicaVersion {
     /// The lease that it would take.
     pub lease: Symbol,
-    /// The replica.
+    /// Name of the replica.
     pub replica: Symbol,
     /// Its version, with the version that it emulates if that differs.
     pub version: String,
@@ -106,11 +106,11 @@ impl PodReports {
     }
 
     /// The schedulers that are silent at `now`.
-    fn silent(&self, now: Time) -> Vec<Silence> {
-        let mut silent = BTreeMap::<Symbol, Silence>::new();
+    fn silent(&self, now: Time) -> Vec<MissingReports> {
+        let mut silent = BTreeMap::<Symbol, MissingReports>::new();
         for (scheduler, created) in self.waiting.values() {
             let last_report = self.last.get(scheduler).copied();
-            let one = silent.entry(*scheduler).or_insert(Silence {
+            let one = silent.entry(*scheduler).or_insert(MissingReports {
                 scheduler: *scheduler,
                 pods: 0,
                 since: *created,
@@ -119,7 +119,7 @@ impl PodReports {
             one.pods += 1;
             one.since = one.since.min(*created);
         }
-        let is_silent = |one: &Silence| {
+        let is_silent = |one: &MissingReports| {
             let last = one.last_report.unwrap_or(one.since).max(one.since);
             now.0 - last.0 > QUIET
         };
@@ -161,7 +161,7 @@ impl Schedulers {
     }
 
     /// Whether people would read something else in the other one.
-    pub fn says_the_same(&self, other: &Schedulers) -> bool {
+    pub fn reports_equal(&self, other: &Schedulers) -> bool {
         let leases = |all: &Schedulers| -> Vec<_> {
             let key = |one: &SchedulerLease| (one.lease, one.holder.clone(), one.expired);
             all.leases.iter().map(key).collect()
@@ -178,10 +178,10 @@ impl Schedulers {
     pub fn absence(&self, scheduler: Symbol, now: Time) -> Option<String> {
         let lease = self.lease_of(scheduler);
         if let Some(lease) = lease.filter(|lease| lease.holder.is_empty() || lease.expired) {
-            return Some(lease.words(now));
+            return Some(lease.describe(now));
         }
         let silence = self.silent.iter().find(|one| one.scheduler == scheduler)?;
-        Some(silence.words(lease.is_some(), now))
+        Some(silence.describe(lease.is_some(), now))
     }
 
     /// The first reason why nobody schedules, for any pod that waits.
@@ -206,7 +206,7 @@ impl Schedulers {
 
     /// The lease of the replicas that serve a scheduler name. kube-scheduler's own replicas share
     /// one; for another scheduler it has the scheduler's name, if it is known at all.
-    pub fn lease_of(&self, scheduler: Symbol) -> Option<&SchedulerLease> {
+    pub(crate) fn lease_of(&self, scheduler: Symbol) -> Option<&SchedulerLease> {
         let name = if scheduler == DEFAULT.0 { Symbol::new(DEFAULT.1) } else { scheduler };
         let mut named = self.leases.iter().filter(|lease| lease.lease.name == name);
         let first = named.next();
@@ -217,7 +217,7 @@ impl Schedulers {
 
 impl SchedulerLease {
     /// Its state in a sentence.
-    pub fn words(&self, now: Time) -> String {
+    pub fn describe(&self, now: Time) -> String {
         let lease = self.lease;
         let age = |at: Option<Time>| at.map(|at| span(now.0 - at.0)).unwrap_or_default();
         match (self.holder.as_str(), self.expired) {
@@ -235,9 +235,9 @@ impl SchedulerLease {
     }
 }
 
-impl Silence {
-    fn words(&self, has_lease: bool, now: Time) -> String {
-        let Silence { scheduler, pods, since, last_report } = self;
+impl MissingReports {
+    fn describe(&self, has_lease: bool, now: Time) -> String {
+        let MissingReports { scheduler, pods, since, last_report } = self;
         let pods = count(*pods, "pod");
         let waits = span(now.0 - since.0);
         match last_report {

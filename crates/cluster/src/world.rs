@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::WorldError;
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ControllerReports, Kind, Object, Provisioning, Time, defaults};
@@ -43,14 +44,14 @@ impl World {
     /// An empty cluster with the scheduler that `config` describes.
     ///
     /// # Errors
-    /// A plugin rejects its arguments, in upstream's words.
+    /// A plugin rejects its arguments.
     pub fn new(
         config: &ResolvedConfig,
         features: FeatureGates,
         registry: &Registry,
-    ) -> Result<World, String> {
+    ) -> Result<World, WorldError> {
         let mut world = World {
-            scheduler: Scheduler::new(config, features, registry)?,
+            scheduler: Scheduler::new(config, features, registry).map_err(WorldError::scheduler)?,
             api: ApiServer::default(),
             now: START,
             config: Arc::new(config.clone()),
@@ -237,7 +238,7 @@ impl World {
             self.note();
             self.deliver();
             // A remote API server takes time to answer, and asking before is useless.
-            if !self.api.is_here() && !std::mem::take(&mut self.evictions_due) {
+            if !self.api.is_local() && !std::mem::take(&mut self.evictions_due) {
                 return;
             }
             while self.scheduler.evict_next(self.now, &mut self.api) {

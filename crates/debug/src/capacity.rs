@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, PreemptionPolicy};
 use kubestep_cluster::World;
-use kubestep_cluster::workload::Workload;
+use kubestep_cluster::workload::ExpandedWorkload;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 
@@ -20,12 +20,12 @@ pub struct Capacity {
     /// The nodes, and how many pods on each.
     pub nodes: BTreeMap<Symbol, usize>,
     /// What rejects the next pod; `None` if the limit was reached.
-    pub stopped: Option<Stop>,
+    pub stopped: Option<CapacityLimit>,
 }
 
 /// Why a pod did not fit any more.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Stop {
+pub struct CapacityLimit {
     /// The scheduler's message, without its part on preemption.
     pub message: String,
     /// The plugins that rejected nodes, each with the number of nodes; empty if Filter was not
@@ -35,7 +35,7 @@ pub struct Stop {
 
 /// Creates pods of the workload in a copy of the cluster, one after another from replica number
 /// `from`, until one stays pending or `limit` is reached.
-pub fn capacity(world: &World, workload: &Workload, from: usize, limit: usize) -> Capacity {
+pub fn capacity(world: &World, workload: &ExpandedWorkload, from: usize, limit: usize) -> Capacity {
     let mut world = world.clone();
     let mut found =
         Capacity { workload: workload.name.clone(), fit: 0, nodes: BTreeMap::new(), stopped: None };
@@ -65,7 +65,7 @@ fn spare_others(object: &mut Object) {
 }
 
 /// Runs cycles until the pod had one. Returns its node, or what rejected it.
-fn attempt(world: &mut World, pod: NamespacedName) -> Result<Symbol, Stop> {
+fn attempt(world: &mut World, pod: NamespacedName) -> Result<Symbol, CapacityLimit> {
     while may_be_tried(world, pod) {
         let Some(record) = world.step() else { break };
         if record.pod != pod {
@@ -81,7 +81,7 @@ fn attempt(world: &mut World, pod: NamespacedName) -> Result<Symbol, Stop> {
         Some(gate) => gate.to_string(),
         None => "it is not tried: no profile serves its scheduler name".to_owned(),
     };
-    Err(Stop { message, plugins: Vec::new() })
+    Err(CapacityLimit { message, plugins: Vec::new() })
 }
 
 /// Whether the pod can be popped while the clock stands still. Pods popped from the backoff queue
@@ -91,7 +91,7 @@ fn may_be_tried(world: &World, pod: NamespacedName) -> bool {
     queue.lengths()[0] > 0 || queue.place_of(pod) == QueueName::Backoff
 }
 
-fn stop(record: &CycleRecord) -> Stop {
+fn stop(record: &CycleRecord) -> CapacityLimit {
     // PostFilter's message is about preemption, which is disabled here.
     let said = record
         .post_filter
@@ -109,7 +109,7 @@ fn stop(record: &CycleRecord) -> Stop {
         }
     }
     plugins.sort_by_key(|(plugin, nodes)| (std::cmp::Reverse(*nodes), *plugin));
-    Stop { message: message.to_owned(), plugins }
+    CapacityLimit { message: message.to_owned(), plugins }
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use kubestep_cluster::workload::{Surroundings, expand};
+    use kubestep_cluster::workload::{WorkloadInputs, expand};
     use kubestep_config as config;
     use kubestep_config::FeatureGates;
     use kubestep_framework::testing::object;
@@ -135,9 +135,9 @@ mod tests {
         world
     }
 
-    fn workload(spec: serde_json::Value) -> Workload {
+    fn workload(spec: serde_json::Value) -> ExpandedWorkload {
         let value = json!({"kind": "Pod", "metadata": {"name": "web"}, "spec": spec});
-        expand(&value, &Surroundings { replicas: None, nodes: &[] }).unwrap().unwrap()
+        expand(&value, &WorkloadInputs { replicas: None, nodes: &[] }).unwrap().unwrap()
     }
 
     fn half_a_core() -> serde_json::Value {
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!((found.fit, nodes), (8, vec![("n0", 4), ("n1", 4)]));
         let message = "0/2 nodes are available: 2 Insufficient cpu.".to_owned();
         let plugins = vec![("NodeResourcesFit".into(), 2)];
-        assert_eq!(found.stopped, Some(Stop { message, plugins }));
+        assert_eq!(found.stopped, Some(CapacityLimit { message, plugins }));
         let limited = capacity(&world, &pod, 0, 3);
         assert_eq!((limited.fit, limited.stopped), (3, None));
         assert_eq!(world.api().objects().pods.len(), 0, "the cluster itself is as it was");

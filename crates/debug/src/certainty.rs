@@ -1,7 +1,7 @@
 //! How certain the decisions of a session are, where its scheduler has opaque plugins.
 //!
 //! [`Certainty`] judges one cycle from the state in which it began. That state is what the cycles
-//! before it made; so a [`Judgement`] also counts the uncertain ones among them.
+//! before it made; so a [`SessionCertainty`] also counts the uncertain ones among them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use kubestep_scheduler::what_if::Probe;
 
 /// How certain a decision of a session is.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Judgement {
+pub struct SessionCertainty {
     /// The opaque plugins of the profile.
     pub opaque: Vec<Symbol>,
     /// How certain the decision is in the state in which its cycle began.
@@ -26,13 +26,13 @@ pub struct Judgement {
     pub earlier: usize,
 }
 
-impl Judgement {
+impl SessionCertainty {
     /// The judgement of a recorded decision; `None` if its profile has no opaque plugin.
-    pub fn of(history: &History, record: &CycleRecord) -> Option<Judgement> {
+    pub fn of(history: &History, record: &CycleRecord) -> Option<SessionCertainty> {
         let opaque = record.opaque.as_ref()?.plugins.iter().map(|plugin| plugin.name).collect();
         let before = history.cycles().filter(|earlier| earlier.cycle < record.cycle);
         let earlier = before.filter(|earlier| is_uncertain(earlier)).count();
-        Some(Judgement { opaque, certainty: record.certainty()?, earlier })
+        Some(SessionCertainty { opaque, certainty: record.certainty()?, earlier })
     }
 
     /// The judgement of the decision that a cycle would make now: `feasible` are the nodes that
@@ -42,7 +42,7 @@ impl Judgement {
         probe: &Probe,
         feasible: &[NodeId],
         node: Option<Symbol>,
-    ) -> Option<Judgement> {
+    ) -> Option<SessionCertainty> {
         let mut record = CycleRecord {
             cycle: u64::MAX,
             opaque: Some(probe.framework().opaque()?.clone()),
@@ -55,7 +55,7 @@ impl Judgement {
         if feasible.len() > 1 {
             record.score = probe.score(feasible).ok()?.record;
         }
-        Judgement::of(history, &record)
+        SessionCertainty::of(history, &record)
     }
 
     /// Whether the decision is certain, also after what was decided before.
@@ -114,7 +114,7 @@ fn names(probe: &Probe) -> Arc<NodeNames> {
     Arc::new(nodes)
 }
 
-impl Serialize for Judgement {
+impl Serialize for SessionCertainty {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut value = value(&self.certainty);
         value["opaquePlugins"] = json!(self.opaque);

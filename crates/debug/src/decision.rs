@@ -17,7 +17,7 @@ use kubestep_scheduler::WaitingPod;
 
 /// A manual decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Decision {
+pub enum ManualDecision {
     /// Allows the pod on behalf of one plugin, or of all.
     Allow(Option<Symbol>),
     /// Rejects the pod on behalf of the first plugin that holds it.
@@ -26,8 +26,8 @@ pub enum Decision {
 
 /// The effect of a decision on one pod and on the cluster.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Decided {
-    /// The pod.
+pub struct DecisionEffect {
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The node that was reserved for it.
     pub node: Symbol,
@@ -54,13 +54,17 @@ pub struct Decided {
 }
 
 /// Applies a decision; `None` if the pod does not wait at Permit, or not for that plugin.
-pub fn decide(session: &mut Session, pod: NamespacedName, decision: &Decision) -> Option<Decided> {
+pub fn decide(
+    session: &mut Session,
+    pod: NamespacedName,
+    decision: &ManualDecision,
+) -> Option<DecisionEffect> {
     let waiting = waiting(session.world(), pod)?;
     let (uid, node, first) = (waiting.pod().uid(), waiting.node(), waiting.holds().first()?.plugin);
-    let before = State::of(session.world(), node);
+    let before = NodeState::of(session.world(), node);
     let (input, plugin) = match decision {
-        Decision::Allow(plugin) => (Input::Allow { uid, plugin: *plugin }, *plugin),
-        Decision::Reject(message) => {
+        ManualDecision::Allow(plugin) => (Input::Allow { uid, plugin: *plugin }, *plugin),
+        ManualDecision::Reject(message) => {
             let message = message.as_str().into();
             (Input::Reject { uid, plugin: first, message }, Some(first))
         }
@@ -76,16 +80,16 @@ fn waiting(world: &World, pod: NamespacedName) -> Option<&WaitingPod> {
 }
 
 /// The state that a decision can change.
-struct State {
+struct NodeState {
     amounts: Option<NodeAmounts>,
     reserved: BTreeSet<ObjectKey>,
 }
 
-impl State {
-    fn of(world: &World, node: Symbol) -> State {
+impl NodeState {
+    fn of(world: &World, node: Symbol) -> NodeState {
         let mut nodes = world.scheduler().cache().nodes();
         let amounts = nodes.find(|info| info.name == node).map(|info| NodeAmounts::of(info));
-        State { amounts, reserved: world.scheduler().reserved_objects() }
+        NodeState { amounts, reserved: world.scheduler().reserved_objects() }
     }
 }
 
@@ -95,10 +99,10 @@ fn look_back(
     pod: NamespacedName,
     node: Symbol,
     plugin: Option<Symbol>,
-    before: &State,
-) -> Decided {
+    before: &NodeState,
+) -> DecisionEffect {
     let world = session.world();
-    let after = State::of(world, node);
+    let after = NodeState::of(world, node);
     let held = waiting(world, pod)
         .map_or(Vec::new(), |waiting| waiting.holds().iter().map(|hold| hold.plugin).collect());
     let record = session.history().cycles_of(pod).next_back().filter(|_| held.is_empty());
@@ -113,9 +117,9 @@ fn look_back(
         freed.allowed_pods = after.free.allowed_pods - before.free.allowed_pods;
     }
     let open = before.reserved.difference(&after.reserved).filter(|_| gave_back);
-    let (moves, passed_over) = told(session);
+    let (moves, passed_over) = reported(session);
     let (moves, woken) = moves.into_iter().partition(|moved| moved.pod == pod);
-    Decided {
+    DecisionEffect {
         pod,
         node,
         plugin,
@@ -132,7 +136,7 @@ fn look_back(
 }
 
 /// The moves of the newest step, and the hints that led to no move.
-fn told(session: &Session) -> (Vec<QueueMove>, Vec<HintRecord>) {
+fn reported(session: &Session) -> (Vec<QueueMove>, Vec<HintRecord>) {
     let entries = session.timeline().steps().last().map(|step| step.entries.clone());
     let entries = entries.unwrap_or_default();
     let (mut moves, mut hints) = (Vec::new(), Vec::new());
@@ -202,7 +206,7 @@ mod tests {
     #[test]
     fn rejecting_gives_the_room_back_and_wakes_who_waits_for_it() {
         let mut session = session();
-        let decision = Decision::Reject("not today".into());
+        let decision = ManualDecision::Reject("not today".into());
         let decided = decide(&mut session, key("p"), &decision).unwrap();
         assert_eq!(decided.plugin.unwrap(), HOLD);
         assert_eq!((decided.freed.milli_cpu, decided.freed.memory), (3_000, 1 << 30));
@@ -226,7 +230,8 @@ mod tests {
     #[test]
     fn allowing_binds_it_and_releasing_lets_all_go() {
         let mut session = session();
-        let decided = decide(&mut session, key("p"), &Decision::Allow(Some(HOLD.into()))).unwrap();
+        let decided =
+            decide(&mut session, key("p"), &ManualDecision::Allow(Some(HOLD.into()))).unwrap();
         assert_eq!(decided.outcome.unwrap().0, Outcome::Scheduled);
         assert!(decided.unreserved.is_empty() && decided.woken.is_empty());
         assert_eq!(decided.freed.milli_cpu, 0);

@@ -47,7 +47,7 @@ pub struct BranchInfo {
 
 /// The result of a redo.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Redone {
+pub struct RedoneInputs {
     /// The words of the first input.
     pub words: String,
     /// The number of steps left.
@@ -62,7 +62,7 @@ pub struct Branches {
     /// The names of dropped branches, which are not used again, and how many of them were
     /// reported.
     given_up: Vec<String>,
-    told: usize,
+    shown_so_far: usize,
 }
 
 impl Default for Branches {
@@ -75,7 +75,7 @@ impl Default for Branches {
             session: None,
             undone: Vec::new(),
         };
-        Branches { branches: vec![root], current: 0, given_up: Vec::new(), told: 0 }
+        Branches { branches: vec![root], current: 0, given_up: Vec::new(), shown_so_far: 0 }
     }
 }
 
@@ -183,8 +183,8 @@ impl Branches {
     /// The names of the branches that were dropped since the last call, because there were too
     /// many.
     pub fn take_given_up(&mut self) -> &[String] {
-        let told = std::mem::replace(&mut self.told, self.given_up.len());
-        self.given_up.get(told..).unwrap_or_default()
+        let shown_so_far = std::mem::replace(&mut self.shown_so_far, self.given_up.len());
+        self.given_up.get(shown_so_far..).unwrap_or_default()
     }
 
     /// Drops the oldest branch if there are too many; one with a name from the user only if all
@@ -262,7 +262,7 @@ impl Branches {
         let at = last.map(|(at, _)| at).filter(|at| *at >= branch.shared.max(1));
         let at = at.filter(|_| branch.parent.is_some()).ok_or_else(|| nothing("undo"))?;
         let taken: VecDeque<Input> = steps.from(at).filter_map(|step| step.input.clone()).collect();
-        let words = taken.front().map(Input::words).unwrap_or_default();
+        let words = taken.front().map(Input::describe).unwrap_or_default();
         session.go_to_stop(session.timeline().last_stop_of(at - 1));
         session.cut();
         branch.undone.push(taken);
@@ -278,10 +278,10 @@ impl Branches {
         &mut self,
         session: &mut Session,
         mut more: impl FnMut() -> bool,
-    ) -> Result<Redone, EditError> {
+    ) -> Result<RedoneInputs, EditError> {
         let branch = self.branches.get_mut(self.current).ok_or_else(|| nothing("redo"))?;
         let mut taken = branch.undone.pop().ok_or_else(|| nothing("redo"))?;
-        let words = taken.front().map(Input::words).unwrap_or_default();
+        let words = taken.front().map(Input::describe).unwrap_or_default();
         session.go_to_end();
         while let Some(input) = taken.pop_front() {
             session.apply(input)?;
@@ -293,7 +293,7 @@ impl Branches {
         if left > 0 {
             branch.undone.push(taken);
         }
-        Ok(Redone { words, left })
+        Ok(RedoneInputs { words, left })
     }
 }
 
@@ -306,7 +306,7 @@ fn edits(session: &Session, shared: usize) -> Vec<String> {
     let steps = session.timeline().steps().from(shared);
     let inputs = steps.filter_map(|step| step.input.as_ref());
     let edits = inputs.filter(|input| matches!(input, Input::Change(_)));
-    edits.map(Input::words).collect()
+    edits.map(Input::describe).collect()
 }
 
 #[cfg(test)]

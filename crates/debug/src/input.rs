@@ -16,7 +16,7 @@ use crate::edit::EditError;
 use crate::trace::Entry;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_cluster::moments::{Mark, Target};
+use kubestep_cluster::moments::{Mark, MomentTarget};
 use kubestep_cluster::{ExtenderFn, World};
 use kubestep_framework::host::ApiEvent;
 use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove, QueueName};
@@ -51,13 +51,13 @@ pub enum Input {
 
 impl Input {
     /// What it is, in a few words.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Input::Cycle => "scheduling cycle".into(),
             Input::Advance(_) => "the clock advanced".into(),
             Input::Allow { .. } => "a waiting pod was allowed".into(),
             Input::Reject { .. } => "a waiting pod was rejected".into(),
-            Input::Change(change) => change.words(),
+            Input::Change(change) => change.describe(),
         }
     }
 }
@@ -66,7 +66,7 @@ impl Input {
 /// again to the same state, it must lead to the same state.
 pub trait Change: fmt::Debug + Send + Sync {
     /// What it is, in a few words: `node-3 cordoned`.
-    fn words(&self) -> String;
+    fn describe(&self) -> String;
 
     /// Whether it never fails, so that nothing has to be undone.
     fn cannot_fail(&self) -> bool {
@@ -92,11 +92,11 @@ pub trait Change: fmt::Debug + Send + Sync {
 }
 
 /// An answer of an extender.
-pub(super) type Answer = Result<Value, String>;
+pub(super) type ExtenderResult = Result<Value, String>;
 
 /// The effects of an input.
 #[derive(Default)]
-pub(super) struct Effect {
+pub(super) struct InputEffect {
     /// The cycle it ran, if it was one.
     pub record: Option<Arc<CycleRecord>>,
     /// Cycles whose pod waited at Permit and that ended now, and the other cycles of a pod group.
@@ -106,7 +106,7 @@ pub(super) struct Effect {
     /// How many of them came before the cycle: its pods left the queue.
     pub lead: usize,
     /// The answers of extenders.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<ExtenderResult>,
 }
 
 /// Applies an input for the first time; `hands`, if given, answers calls of extenders instead of
@@ -119,9 +119,9 @@ pub(super) fn perform(
     world: &mut World,
     input: &Input,
     hands: Option<&ExtenderFn>,
-) -> Result<Option<Effect>, EditError> {
+) -> Result<Option<InputEffect>, EditError> {
     let Some(original) = world.api().extenders().cloned() else { return run(world, input) };
-    let tape: Arc<Mutex<Vec<Answer>>> = Arc::default();
+    let tape: Arc<Mutex<Vec<ExtenderResult>>> = Arc::default();
     let (recording, asked) = (tape.clone(), hands.unwrap_or(&original).clone());
     let record: ExtenderFn = Arc::new(move |call, objects| {
         let answer = asked(call, objects);
@@ -132,11 +132,11 @@ pub(super) fn perform(
     let result = run(world, input);
     world.api_mut().set_extenders(original);
     let answers = mem::take(&mut *tape.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(result?.map(|effect| Effect { answers, ..effect }))
+    Ok(result?.map(|effect| InputEffect { answers, ..effect }))
 }
 
 /// Applies an input again, with the extenders' first answers.
-pub(super) fn repeat(world: &mut World, input: &Input, answers: &[Answer]) -> Effect {
+pub(super) fn repeat(world: &mut World, input: &Input, answers: &[ExtenderResult]) -> InputEffect {
     let original = world.api().extenders().cloned();
     if original.is_some() {
         let left = Mutex::new(VecDeque::from(answers.to_vec()));
@@ -157,9 +157,9 @@ pub(super) fn repeat(world: &mut World, input: &Input, answers: &[Answer]) -> Ef
 pub(super) fn repeat_until(
     world: World,
     input: &Input,
-    answers: &[Answer],
-    moment: Target,
-) -> (World, Effect) {
+    answers: &[ExtenderResult],
+    moment: MomentTarget,
+) -> (World, InputEffect) {
     world.at_moment(moment, |world| repeat(world, input, answers))
 }
 
@@ -170,7 +170,7 @@ pub(super) fn repeat_known(world: &mut World, known: &ReplayHint) {
     collect(world, None);
 }
 
-fn run(world: &mut World, input: &Input) -> Result<Option<Effect>, EditError> {
+fn run(world: &mut World, input: &Input) -> Result<Option<InputEffect>, EditError> {
     let mut record = None;
     let done = match input {
         Input::Cycle => {
@@ -198,7 +198,7 @@ fn run(world: &mut World, input: &Input) -> Result<Option<Effect>, EditError> {
 }
 
 /// Takes the effects since the last call out of the cluster's records.
-pub(super) fn collect(world: &mut World, record: Option<Arc<CycleRecord>>) -> Effect {
+pub(super) fn collect(world: &mut World, record: Option<Arc<CycleRecord>>) -> InputEffect {
     let now = world.now();
     let finished = world.scheduler_mut().take_finished().into_iter().map(Arc::new).collect();
     let taken = world.take_moments();
@@ -208,18 +208,18 @@ pub(super) fn collect(world: &mut World, record: Option<Arc<CycleRecord>>) -> Ef
     world.api_mut().take_deleted_pods();
     let events: VecDeque<_> = world.api_mut().take_events().into();
     let lead = if record.is_some() { taken.popped } else { 0 };
-    let entries = Recorded { moves, hints, events }.in_order(&taken.marks, now);
-    Effect { record, finished, entries, lead, answers: Vec::new() }
+    let entries = RecordedEvents { moves, hints, events }.in_order(&taken.marks, now);
+    InputEffect { record, finished, entries, lead, answers: Vec::new() }
 }
 
 /// What a step recorded, each kind in order.
-struct Recorded {
+struct RecordedEvents {
     moves: VecDeque<QueueMove>,
     hints: VecDeque<HintRecord>,
     events: VecDeque<ApiEvent>,
 }
 
-impl Recorded {
+impl RecordedEvents {
     /// All entries in the order in which they happened.
     fn in_order(mut self, marks: &[Mark], now: Time) -> Vec<Entry> {
         let mut entries = Vec::new();

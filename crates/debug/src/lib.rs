@@ -108,6 +108,6 @@ pub mod why;
 
 pub use frames::{Depth, Position};
 pub use input::{Change, Input};
-pub use session::{Continued, Livelock, Ran, Restoring, Search, Session};
+pub use session::{ContinueOutcome, Livelock, Restoring, Session, StepOutcome, StopSearch};
 pub use timeline::{Step, Stop, Timeline};
 pub use timer::{Timer, TimerKind};

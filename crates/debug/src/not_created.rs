@@ -58,7 +58,7 @@ fn job_of(workload: &KueueWorkload) -> Option<&OwnerReference> {
 fn not_admitted(workload: &KueueWorkload, owner: &OwnerReference, now: Time) -> String {
     let pods: i64 = workload.spec.pod_sets.iter().map(|set| set.count).sum();
     let pods = count(usize::try_from(pods).unwrap_or_default(), "pod");
-    let why::Waiting { text, advice } = why::waiting(workload, now);
+    let why::WorkloadGate { text, advice } = why::waiting(workload, now);
     format!(
         "{} {}/{}: its {pods} do not exist yet: {text}; {advice}",
         owner.kind, workload.metadata.namespace, owner.name

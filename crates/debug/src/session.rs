@@ -16,7 +16,7 @@ use crate::breakpoint::Breakpoints;
 use crate::checkpoint::{self, Checkpoints};
 use crate::edit::EditError;
 use crate::frames::{Position, Tree};
-use crate::input::{self, Change, Effect, Input};
+use crate::input::{self, Change, Input, InputEffect};
 use crate::ledger::Ledger;
 use crate::timeline::{Step, Stop, Timeline};
 use crate::timer::{self, Timer};
@@ -29,13 +29,13 @@ use kubestep_framework::record::CycleRecord;
 use kubestep_framework::stopwatch::Clock;
 use kubestep_scheduler::what_if::ReplayHint;
 
-use acting::Acts;
-use forgetting::Forgets;
+use acting::Acting;
+use forgetting::HistoryLimit;
 pub use livelock::Livelock;
-pub use moving::Ran;
+pub use moving::StepOutcome;
 pub use restoring::Restoring;
-pub use stopping::{Continued, Search};
-use within::Within;
+pub use stopping::{ContinueOutcome, StopSearch};
+use within::StateWithinStep;
 
 /// Default memory for copies of the cluster, in bytes.
 const CHECKPOINT_BYTES: usize = 96 << 20;
@@ -55,10 +55,10 @@ pub struct Session {
     ledger: Ledger,
     breakpoints: Breakpoints,
     times: Times,
-    acts: Acts,
-    forgets: Forgets,
+    acts: Acting,
+    forgets: HistoryLimit,
     /// The state of the frame that was last shown within a stop.
-    within: Option<Within>,
+    within: Option<StateWithinStep>,
 }
 
 impl Session {
@@ -75,8 +75,8 @@ impl Session {
             ledger: Ledger::default(),
             breakpoints: Breakpoints::default(),
             times: Times::default(),
-            acts: Acts::default(),
-            forgets: Forgets::default(),
+            acts: Acting::default(),
+            forgets: HistoryLimit::default(),
             within: None,
         };
         session.record_step(None, loaded);
@@ -149,10 +149,10 @@ impl Session {
     }
 
     /// Runs one cycle after the newest step, and moves there.
-    pub fn run_cycle(&mut self) -> Ran {
+    pub fn run_cycle(&mut self) -> StepOutcome {
         match self.apply(Input::Cycle) {
-            Ok(true) => Ran::NewCycle,
-            _ => Ran::Idle,
+            Ok(true) => StepOutcome::NewCycle,
+            _ => StepOutcome::Idle,
         }
     }
 
@@ -164,7 +164,7 @@ impl Session {
         mut stop: impl FnMut(&CycleRecord) -> bool,
     ) -> usize {
         for ran in 0..limit {
-            if self.run_cycle() != Ran::NewCycle {
+            if self.run_cycle() != StepOutcome::NewCycle {
                 return ran;
             }
             if self.record().is_some_and(|record| stop(record)) || self.livelock().is_some() {
@@ -290,7 +290,7 @@ impl Session {
     }
 
     /// Adds the effects of an input to the history and the timeline.
-    fn record_step(&mut self, input: Option<Input>, effect: Effect) {
+    fn record_step(&mut self, input: Option<Input>, effect: InputEffect) {
         let start = self.history.len() as u32;
         let (mut cycles, mut completed) = (Vec::new(), Vec::new());
         let (mut known, mut proposed) = (None, false);
@@ -383,8 +383,8 @@ impl Session {
     pub fn fork(&self) -> Session {
         let mut fork = self.clone();
         fork.cut();
-        fork.forgets = Forgets::default();
-        fork.write_here();
+        fork.forgets = HistoryLimit::default();
+        fork.detach();
         fork
     }
 }

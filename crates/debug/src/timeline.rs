@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::input::{Answer, Input};
+use crate::input::{ExtenderResult, Input};
 use crate::trace::history::ENTRY_BYTES;
-use crate::trace::{EntryId, Kept};
+use crate::trace::{EntryId, OffsetList};
 use kubestep_api::Time;
 use kubestep_framework::record::CycleRecord;
 use kubestep_scheduler::what_if::ReplayHint;
@@ -32,7 +32,7 @@ pub struct Step {
     /// Its effects, as positions in the history.
     pub entries: Range<u32>,
     /// The answers of extenders.
-    pub(super) answers: Arc<[Answer]>,
+    pub(super) answers: Arc<[ExtenderResult]>,
     /// Records of earlier cycles as they were before this step completed them.
     pub(super) completed: Arc<[Arc<CycleRecord>]>,
     /// What is known of the cycle, if it can be run again without its matrices.
@@ -87,8 +87,8 @@ pub struct Stop {
 /// The steps and stops of a session, oldest first.
 #[derive(Clone, Default, Debug)]
 pub struct Timeline {
-    steps: Kept<Step>,
-    stops: Kept<Stop>,
+    steps: OffsetList<Step>,
+    stops: OffsetList<Stop>,
     /// Approximate size of the steps, in bytes.
     bytes: usize,
 }
@@ -131,12 +131,12 @@ impl Timeline {
     }
 
     /// The steps.
-    pub fn steps(&self) -> &Kept<Step> {
+    pub fn steps(&self) -> &OffsetList<Step> {
         &self.steps
     }
 
     /// The stops.
-    pub fn stops(&self) -> &Kept<Stop> {
+    pub fn stops(&self) -> &OffsetList<Stop> {
         &self.stops
     }
 

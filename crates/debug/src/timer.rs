@@ -36,7 +36,7 @@ pub struct Timer {
 
 impl Timer {
     /// A sentence without its full stop.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let pod = match self.others {
             0 => self.pod.to_string(),
             1 => format!("{} and 1 other", self.pod),

@@ -14,7 +14,7 @@
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_config::{FeatureGates, UnknownPlugins, resolve_as};
-use kubestep_debug::learned::known::Known;
+use kubestep_debug::learned::known::KnownVerdicts;
 use kubestep_debug::learned::{Learned, heard, learn};
 use kubestep_framework::testing::{NodeBuilder, PodBuilder, key, node, pod};
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ fn the_number_of_rejected_nodes_is_reproduced() {
         let mut world = world(&case);
         let asked = heard(&world, key("new"), Some(message)).unwrap().learned.unwrap();
         let record = world.step().unwrap();
-        let known = Known::of_record(&record).unwrap();
+        let known = KnownVerdicts::of_record(&record).unwrap();
         let recorded = learn(&known, message).unwrap();
         assert_eq!(asked, recorded, "{at}: a probe and a record tell the same");
         exact += usize::from(check(&recorded, &case, &at));

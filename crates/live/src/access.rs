@@ -1,34 +1,34 @@
-//! Which kinds cannot be read, what that makes uncertain, and the role that grants access to all of
+//! Which kinds cannot be read, how that affects accuracy, and the role that grants access to all of
 //! them.
 
 use std::collections::BTreeMap;
 
 use crate::auxiliary;
-use crate::failure::Failure;
-use crate::kinds::{self, Reader};
-use crate::list::Place;
+use crate::failure::RequestFailure;
+use crate::kinds::{self, KindReader};
+use crate::list::ListScope;
 use crate::write::rights;
 
 /// A kind that could not be listed.
 #[derive(Clone, Debug)]
-pub struct Missing {
+pub struct MissingKindAccess {
     /// The kind and namespace.
-    pub place: Place,
+    pub place: ListScope,
     /// Why it could not be listed.
-    pub failure: Failure,
+    pub failure: RequestFailure,
 }
 
-impl Missing {
+impl MissingKindAccess {
     /// Whether the server does not serve the kind at all, so that no such objects exist.
     pub(crate) fn is_absent(&self) -> bool {
-        matches!(self.failure, Failure::Absent(_))
+        matches!(self.failure, RequestFailure::Absent(_))
     }
 
     /// Whether it is the kind of a plugin, and forbidden. An API server forbids kinds that it does
     /// not serve, too.
     fn is_of_absent_plugin(&self) -> bool {
-        matches!(self.place.row.reader, Reader::Plugin(_))
-            && matches!(self.failure, Failure::Refused(_))
+        matches!(self.place.row.reader, KindReader::Plugin(_))
+            && matches!(self.failure, RequestFailure::Refused(_))
     }
 
     /// `pods in shop`, `nodes`.
@@ -39,8 +39,8 @@ impl Missing {
     /// The reason in a word or two, for a status line.
     pub fn why(&self) -> String {
         match &self.failure {
-            Failure::Refused(_) => "forbidden".into(),
-            Failure::Absent(_) => "not served".into(),
+            RequestFailure::Refused(_) => "forbidden".into(),
+            RequestFailure::Absent(_) => "not served".into(),
             failure => failure.to_string(),
         }
     }
@@ -49,8 +49,8 @@ impl Missing {
 /// One sentence for each kind that may exist but could not be read. A kind that the server does not
 /// serve has no objects, so it is not reported; nor is the kind of a plugin that is forbidden, as
 /// most clusters do not have the plugin.
-pub fn notices(missing: &[Missing]) -> Vec<String> {
-    let missing: Vec<&Missing> =
+pub fn notices(missing: &[MissingKindAccess]) -> Vec<String> {
+    let missing: Vec<&MissingKindAccess> =
         missing.iter().filter(|missing| !missing.is_of_absent_plugin()).collect();
     let unknown = missing.iter().filter(|missing| !missing.is_absent());
     let mut notices: Vec<String> = unknown
@@ -63,7 +63,7 @@ pub fn notices(missing: &[Missing]) -> Vec<String> {
             )
         })
         .collect();
-    if missing.iter().any(|missing| matches!(missing.failure, Failure::Refused(_))) {
+    if missing.iter().any(|missing| matches!(missing.failure, RequestFailure::Refused(_))) {
         notices.push("\"kubestep rbac\" prints the role that allows reading all of it".into());
     }
     notices
@@ -120,10 +120,10 @@ fn role(name: &str, what: &str, more: &[&str]) -> String {
         yaml += &format!("- apiGroups: [\"{group}\"]\n  resources:\n");
         for row in rows {
             let comment = match row.reader {
-                Reader::Scheduler => String::new(),
-                Reader::Gate(gate) => format!("  # only with the gate {gate}"),
-                Reader::Plugin(plugin) => format!("  # only with the plugin {plugin}"),
-                Reader::Debugger => format!("  # optional: without it, {}", row.without),
+                KindReader::Scheduler => String::new(),
+                KindReader::Gate(gate) => format!("  # only with the gate {gate}"),
+                KindReader::Plugin(plugin) => format!("  # only with the plugin {plugin}"),
+                KindReader::Debugger => format!("  # optional: without it, {}", row.without),
             };
             yaml += &format!("  - {}{comment}\n", row.kind.plural());
         }
@@ -138,16 +138,19 @@ mod tests {
     use super::*;
     use kubestep_api::Kind;
 
-    fn missing(kind: Kind, failure: Failure) -> Missing {
-        Missing { place: Place { row: kinds::row(kind).unwrap(), namespace: None }, failure }
+    fn missing(kind: Kind, failure: RequestFailure) -> MissingKindAccess {
+        MissingKindAccess {
+            place: ListScope { row: kinds::row(kind).unwrap(), namespace: None },
+            failure,
+        }
     }
 
     #[test]
     fn what_is_unknown_is_said() {
         let said = notices(&[
-            missing(Kind::CsiNode, Failure::Refused("no".into())),
-            missing(Kind::PodGroup, Failure::Absent("no".into())),
-            missing(Kind::Service, Failure::Unreachable("cut off".into())),
+            missing(Kind::CsiNode, RequestFailure::Refused("no".into())),
+            missing(Kind::PodGroup, RequestFailure::Absent("no".into())),
+            missing(Kind::Service, RequestFailure::Unreachable("cut off".into())),
         ]);
         assert_eq!(
             said,

@@ -9,8 +9,8 @@ use kubestep_source::Auxiliary;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::failure::Failure;
-use crate::link::{Link, Target};
+use crate::failure::RequestFailure;
+use crate::link::{KubeconfigTarget, Link};
 use crate::periodic::Periodic;
 
 /// How often they are read while a cluster is followed.
@@ -18,18 +18,22 @@ const EVERY: Duration = Duration::from_secs(30);
 
 /// A kind, its API versions in order of preference, the rest of the path of its list, and whether
 /// that path is of one object.
-struct Row {
+struct AuxiliaryKind {
     kind: &'static str,
     versions: &'static [&'static str],
     path: &'static str,
     is_object: bool,
 }
 
-const fn list(kind: &'static str, versions: &'static [&'static str], path: &'static str) -> Row {
-    Row { kind, versions, path, is_object: false }
+const fn list(
+    kind: &'static str,
+    versions: &'static [&'static str],
+    path: &'static str,
+) -> AuxiliaryKind {
+    AuxiliaryKind { kind, versions, path, is_object: false }
 }
 
-const TABLE: &[Row] = &[
+const TABLE: &[AuxiliaryKind] = &[
     list("NodePool", &["karpenter.sh/v1"], "nodepools"),
     list("NodeClaim", &["karpenter.sh/v1"], "nodeclaims"),
     list("NodeOverlay", &["karpenter.sh/v1alpha1"], "nodeoverlays"),
@@ -38,7 +42,7 @@ const TABLE: &[Row] = &[
     list("JobSet", &["jobset.x-k8s.io/v1alpha2"], "jobsets"),
     list("Event", &["v1"], "events?fieldSelector=reason%3DFailedCreate"),
     list("Event", &["v1"], "events?fieldSelector=reason%3DProvisioningFailed"),
-    Row {
+    AuxiliaryKind {
         kind: "ConfigMap",
         versions: &["v1"],
         path: "namespaces/kube-system/configmaps/cluster-autoscaler-status",
@@ -71,7 +75,7 @@ pub(crate) const ROLE: &str = "\
 ";
 
 #[derive(Deserialize)]
-struct List {
+struct ValueList {
     #[serde(default)]
     items: Vec<Value>,
 }
@@ -83,17 +87,17 @@ pub async fn read(link: &Link) -> Auxiliary {
 }
 
 /// Those of a cluster that is followed.
-pub fn follow(target: Target) -> Periodic<Auxiliary> {
+pub fn follow(target: KubeconfigTarget) -> Periodic<Auxiliary> {
     Periodic::start("auxiliary", target, EVERY, async |link: &Link| Some(read(link).await))
 }
 
-impl Row {
+impl AuxiliaryKind {
     async fn read(&self, link: &Link) -> Vec<Value> {
         for version in self.versions {
             let root = if version.contains('/') { "apis" } else { "api" };
             match link.get(&format!("/{root}/{version}/{}", self.path)).await {
                 Ok(text) => return self.objects(version, &text).unwrap_or_default(),
-                Err(Failure::Absent(_)) => {}
+                Err(RequestFailure::Absent(_)) => {}
                 Err(_) => break,
             }
         }
@@ -104,7 +108,7 @@ impl Row {
     fn objects(&self, version: &str, text: &[u8]) -> serde_json::Result<Vec<Value>> {
         let mut objects = match self.is_object {
             true => vec![serde_json::from_slice(text)?],
-            false => serde_json::from_slice::<List>(text)?.items,
+            false => serde_json::from_slice::<ValueList>(text)?.items,
         };
         objects.retain(Value::is_object);
         for object in &mut objects {

@@ -9,7 +9,7 @@
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::time::Duration;
 
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 
 /// A first retry within this time is not reported.
 const SHORT: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ impl Default for Pace {
 
 /// A list or watch that ended.
 #[derive(Clone, Debug)]
-pub struct Attempt {
+pub struct EndedStream {
     /// How long the watch was open.
     pub lived: Duration,
     /// Whether it delivered a change that was new.
@@ -59,13 +59,13 @@ pub struct Attempt {
     /// Whether the kind was read before.
     pub was_read: bool,
     /// How it ended.
-    pub end: Failure,
+    pub end: RequestFailure,
 }
 
-impl Attempt {
+impl EndedStream {
     /// A request that had no success at all.
-    pub fn failed(end: Failure, was_read: bool) -> Attempt {
-        Attempt { lived: Duration::ZERO, delivered: false, was_read, end }
+    pub fn failed(end: RequestFailure, was_read: bool) -> EndedStream {
+        EndedStream { lived: Duration::ZERO, delivered: false, was_read, end }
     }
 }
 
@@ -87,19 +87,21 @@ impl Backoff {
     }
 
     /// How long to wait after this attempt before the next one.
-    pub fn pause(&mut self, attempt: &Attempt) -> Duration {
-        let is_unreadable = matches!(attempt.end, Failure::Malformed(_));
+    pub fn pause(&mut self, attempt: &EndedStream) -> Duration {
+        let is_unreadable = matches!(attempt.end, RequestFailure::Malformed(_));
         let lived = attempt.lived >= self.pace.lived && !is_unreadable;
         if lived || attempt.delivered {
             self.failures = 0;
         }
-        let is_cut = matches!(attempt.end, Failure::Ended | Failure::Unreachable(_));
+        let is_cut = matches!(attempt.end, RequestFailure::Ended | RequestFailure::Unreachable(_));
         if is_cut && attempt.lived >= self.pace.longest_pause {
             return Duration::ZERO;
         }
         let step = self.step();
         match &attempt.end {
-            Failure::Refused(_) | Failure::Absent(_) if !attempt.was_read => self.pace.refused,
+            RequestFailure::Refused(_) | RequestFailure::Absent(_) if !attempt.was_read => {
+                self.pace.refused
+            }
             failure => failure.retry_after().map_or(step, |after| step.max(after)),
         }
     }
@@ -140,26 +142,30 @@ mod tests {
         Backoff::new(Pace { seed: 1, ..Pace::default() }, "pods")
     }
 
-    fn at_once(end: Failure) -> Attempt {
-        Attempt::failed(end, true)
+    fn at_once(end: RequestFailure) -> EndedStream {
+        EndedStream::failed(end, true)
     }
 
-    fn busy(after: Option<u64>) -> Failure {
-        Failure::Busy { after: after.map(Duration::from_secs), message: String::new() }
+    fn busy(after: Option<u64>) -> RequestFailure {
+        RequestFailure::Busy { after: after.map(Duration::from_secs), message: String::new() }
     }
 
-    fn failures() -> Vec<Failure> {
+    fn failures() -> Vec<RequestFailure> {
         let text = String::new;
         vec![
-            Failure::Ended,
-            Failure::Expired(text()),
-            Failure::Unreachable(text()),
-            Failure::Malformed(text()),
-            Failure::Unauthorized(text()),
-            Failure::Refused(text()),
-            Failure::Absent(text()),
-            Failure::Server { code: 500, message: text(), after: None },
-            Failure::Server { code: 503, message: text(), after: Some(Duration::from_secs(1)) },
+            RequestFailure::Ended,
+            RequestFailure::Expired(text()),
+            RequestFailure::Unreachable(text()),
+            RequestFailure::Malformed(text()),
+            RequestFailure::Unauthorized(text()),
+            RequestFailure::Refused(text()),
+            RequestFailure::Absent(text()),
+            RequestFailure::Server { code: 500, message: text(), after: None },
+            RequestFailure::Server {
+                code: 503,
+                message: text(),
+                after: Some(Duration::from_secs(1)),
+            },
             busy(None),
             busy(Some(1)),
         ]
@@ -181,7 +187,7 @@ mod tests {
     fn the_lengths_are_the_seeds_and_differ_between_kinds() {
         let pauses = |seed, name: &str| {
             let mut backoff = Backoff::new(Pace { seed, ..Pace::default() }, name);
-            [(); 5].map(|()| backoff.pause(&at_once(Failure::Ended)))
+            [(); 5].map(|()| backoff.pause(&at_once(RequestFailure::Ended)))
         };
         assert_eq!(pauses(1, "pods"), pauses(1, "pods"));
         assert_ne!(pauses(1, "pods"), pauses(2, "pods"));
@@ -190,27 +196,29 @@ mod tests {
 
     #[test]
     fn only_progress_resets_it() {
-        let after_five = |attempt: Attempt| {
+        let after_five = |attempt: EndedStream| {
             let mut backoff = backoff();
             for _ in 0..5 {
-                backoff.pause(&at_once(Failure::Ended));
+                backoff.pause(&at_once(RequestFailure::Ended));
             }
             backoff.pause(&attempt)
         };
-        let cut = Failure::Unreachable(String::new());
-        let lived = |lived: f64, end: &Failure| {
-            after_five(Attempt { lived: seconds(lived), ..at_once(end.clone()) })
+        let cut = RequestFailure::Unreachable(String::new());
+        let lived = |lived: f64, end: &RequestFailure| {
+            after_five(EndedStream { lived: seconds(lived), ..at_once(end.clone()) })
         };
         let first = seconds(0.8)..=seconds(1.6);
         assert!(lived(0.9, &cut) >= seconds(25.6));
         assert!(first.contains(&lived(1.0, &cut)));
-        assert!(first.contains(&after_five(Attempt { delivered: true, ..at_once(cut.clone()) })));
+        assert!(
+            first.contains(&after_five(EndedStream { delivered: true, ..at_once(cut.clone()) }))
+        );
         // A watch that worked for long is reopened immediately, except after 410, which needs a
         // list.
-        assert_eq!([lived(300.0, &cut), lived(300.0, &Failure::Ended)], [Duration::ZERO; 2]);
-        assert!(first.contains(&lived(300.0, &Failure::Expired(String::new()))));
+        assert_eq!([lived(300.0, &cut), lived(300.0, &RequestFailure::Ended)], [Duration::ZERO; 2]);
+        assert!(first.contains(&lived(300.0, &RequestFailure::Expired(String::new()))));
         // A line that does not end is no progress, even after minutes.
-        assert!(lived(300.0, &Failure::Malformed(String::new())) >= seconds(25.6));
+        assert!(lived(300.0, &RequestFailure::Malformed(String::new())) >= seconds(25.6));
     }
 
     #[test]
@@ -224,9 +232,11 @@ mod tests {
 
     #[test]
     fn what_may_not_be_read_is_asked_for_rarely_unless_it_was_read_before() {
-        for failure in [Failure::Refused(String::new()), Failure::Absent(String::new())] {
+        for failure in
+            [RequestFailure::Refused(String::new()), RequestFailure::Absent(String::new())]
+        {
             let mut backoff = backoff();
-            assert_eq!(backoff.pause(&Attempt::failed(failure.clone(), false)), MINUTE);
+            assert_eq!(backoff.pause(&EndedStream::failed(failure.clone(), false)), MINUTE);
             assert!(backoff.pause(&at_once(failure)) < MINUTE);
         }
     }
@@ -234,15 +244,15 @@ mod tests {
     #[test]
     fn the_first_retry_is_no_outage_if_it_comes_soon() {
         let mut backoff = backoff();
-        let pause = backoff.pause(&at_once(Failure::Ended));
+        let pause = backoff.pause(&at_once(RequestFailure::Ended));
         assert!(!backoff.is_outage(pause));
         assert!(backoff.is_outage(seconds(7.0)));
-        let pause = backoff.pause(&at_once(Failure::Ended));
+        let pause = backoff.pause(&at_once(RequestFailure::Ended));
         assert!(backoff.is_outage(pause));
     }
 
     /// Requests a minute, if every attempt makes `each` of them.
-    fn requests(each: u32, attempt: &Attempt) -> u32 {
+    fn requests(each: u32, attempt: &EndedStream) -> u32 {
         let (mut backoff, mut now, mut count) = (backoff(), Duration::ZERO, 0);
         while now < MINUTE {
             count += each;
@@ -259,9 +269,9 @@ mod tests {
             assert!(requests(2, &at_once(failure.clone())) <= 14, "{failure}");
         }
         // The worst case: a server that seems to make progress each time.
-        let delivered = Attempt { delivered: true, ..at_once(Failure::Ended) };
+        let delivered = EndedStream { delivered: true, ..at_once(RequestFailure::Ended) };
         assert!(requests(1, &delivered) <= 75, "{}", requests(1, &delivered));
-        let lived = Attempt { lived: seconds(1.0), ..at_once(Failure::Ended) };
+        let lived = EndedStream { lived: seconds(1.0), ..at_once(RequestFailure::Ended) };
         assert!(requests(1, &lived) <= 34, "{}", requests(1, &lived));
     }
 }

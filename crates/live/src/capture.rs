@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use crate::minimal;
 use crate::record::missing_kinds;
-use crate::snapshot::Snapshot;
+use crate::snapshot::ClusterSnapshot;
 use kubestep_api::{Kind, Object, custom};
 use kubestep_output::clean::escape_json;
 use kubestep_source::{AUXILIARY_FIELD, MissingKind, SNAPSHOT_FIELDS};
 
 /// What is written in addition to the objects.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub struct CaptureSettings {
     /// The scheduler's configuration, if one was named.
     pub scheduler_config: Option<Value>,
     /// The version of the scheduler, if one was named.
@@ -30,7 +30,7 @@ pub struct Settings {
 ///
 /// # Errors
 /// An object cannot be serialized; no such object is known.
-pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<String> {
+pub fn text(snapshot: &ClusterSnapshot, settings: &CaptureSettings) -> serde_json::Result<String> {
     let missing = settings.missing.clone().unwrap_or_else(|| missing_kinds(snapshot));
     let mut fields = vec![
         ("apiVersion", Value::from("kubestep/v1")),
@@ -71,7 +71,7 @@ pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<Stri
     Ok(escape_json(format!("{{\n{}\n}}\n", parts.join(",\n"))))
 }
 
-fn list(name: &str, snapshot: &Snapshot, kind: Kind) -> serde_json::Result<String> {
+fn list(name: &str, snapshot: &ClusterSnapshot, kind: Kind) -> serde_json::Result<String> {
     let objects: Result<Vec<Value>, _> = snapshot.of_kind(kind).map(minimal::json).collect();
     Ok(lines(name, &objects?))
 }
@@ -100,14 +100,14 @@ pub fn document(object: &Object, api_version: &str) -> serde_json::Result<Value>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Missing;
-    use crate::failure::Failure;
+    use crate::access::MissingKindAccess;
+    use crate::failure::RequestFailure;
     use crate::kinds;
-    use crate::list::Place;
+    use crate::list::ListScope;
     use kubestep_source::fixtures::STORIES;
     use kubestep_source::{Filter, Loaded};
 
-    fn objects(input: kubestep_source::Input) -> Vec<Object> {
+    fn objects(input: kubestep_source::ReadInput) -> Vec<Object> {
         input.objects.into_iter().map(|Loaded { object, .. }| object).collect()
     }
 
@@ -117,9 +117,9 @@ mod tests {
         for story in STORIES {
             let read =
                 kubestep_source::read_text(story.name, story.cluster.into(), &Filter::default());
-            let snapshot = Snapshot::of_objects(objects(read.unwrap()));
+            let snapshot = ClusterSnapshot::of_objects(objects(read.unwrap()));
             let expected: Vec<Object> = snapshot.objects().cloned().collect();
-            let text = text(&snapshot, &Settings::default()).unwrap();
+            let text = text(&snapshot, &CaptureSettings::default()).unwrap();
             let back =
                 kubestep_source::read_text("c.json", text.into(), &Filter::default()).unwrap();
             assert_eq!(objects(back), expected, "{}", story.name);
@@ -128,10 +128,13 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said_when_it_is_read_back() {
-        let place = Place { row: kinds::row(Kind::CsiNode).unwrap(), namespace: None };
-        let mut snapshot = Snapshot { server_version: "v1.36.2".into(), ..Snapshot::default() };
-        snapshot.missing.push(Missing { place, failure: Failure::Refused("no".into()) });
-        let settings = Settings {
+        let place = ListScope { row: kinds::row(Kind::CsiNode).unwrap(), namespace: None };
+        let mut snapshot =
+            ClusterSnapshot { server_version: "v1.36.2".into(), ..ClusterSnapshot::default() };
+        snapshot
+            .missing
+            .push(MissingKindAccess { place, failure: RequestFailure::Refused("no".into()) });
+        let settings = CaptureSettings {
             feature_gates: Some("GangScheduling=true".into()),
             scheduler_config: Some(serde_json::json!({"parallelism": 3})),
             kube_version: Some("1.34".into()),

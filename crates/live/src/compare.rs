@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ConditionStatus, Pod, Time};
-use kubestep_debug::learned::known::Known;
+use kubestep_debug::learned::known::KnownVerdicts;
 use kubestep_debug::learned::{Learned, learn};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, VerdictId};
@@ -29,7 +29,7 @@ pub enum ClusterDecision {
 
 /// How the two decisions compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Agreement {
     /// The same node, or both reject.
     Same,
     /// A different node with the same score.
@@ -46,7 +46,7 @@ pub enum Verdict {
 
 /// A decision of the cluster's scheduler, compared with that of the embedded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct ComparedDecision {
     /// When it was received.
     pub time: Time,
     /// The pod that was scheduled or rejected.
@@ -58,23 +58,23 @@ pub struct Decision {
     /// What the cluster's scheduler decided, for people.
     pub theirs: String,
     /// How they compare.
-    pub verdict: Verdict,
+    pub verdict: Agreement,
     /// Where the difference lies, in terms of the embedded scheduler; empty if there is none.
     pub reason: String,
     /// What opaque plugins must have said in the cluster's scheduler, if it rejected the pod.
     pub learned: Option<Arc<Learned>>,
 }
 
-impl Verdict {
+impl Agreement {
     /// In a word or two, for a column.
     pub fn as_str(self) -> &'static str {
         match self {
-            Verdict::Same => "same",
-            Verdict::Tie => "tie, other node",
-            Verdict::Different => "different",
-            Verdict::Opaque => "opaque plugin",
-            Verdict::Untried => "not tried here",
-            Verdict::Incomparable => "not comparable",
+            Agreement::Same => "same",
+            Agreement::Tie => "tie, other node",
+            Agreement::Different => "different",
+            Agreement::Opaque => "opaque plugin",
+            Agreement::Untried => "not tried here",
+            Agreement::Incomparable => "not comparable",
         }
     }
 }
@@ -104,7 +104,7 @@ impl ClusterDecision {
     }
 
     /// In a few words.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             ClusterDecision::Bound(node) => format!("bound to {node}"),
             ClusterDecision::Rejected { message, nominated } if nominated.is_empty() => {
@@ -117,8 +117,8 @@ impl ClusterDecision {
     }
 }
 
-/// The embedded scheduler's decision, worded like [`ClusterDecision::words`].
-pub fn words(ours: &CycleRecord) -> String {
+/// The embedded scheduler's decision, worded like [`ClusterDecision::describe`].
+pub fn describe_cycle(ours: &CycleRecord) -> String {
     match (ours.outcome, ours.node, ours.nominated_node) {
         (Outcome::Scheduled, Some(node), _) => format!("bound to {node}"),
         (Outcome::Waiting, Some(node), _) => format!("would wait at Permit for {node}"),
@@ -129,9 +129,9 @@ pub fn words(ours: &CycleRecord) -> String {
 }
 
 /// Compares two decisions. Returns the verdict and a sentence about the difference.
-pub fn compare(ours: Option<&CycleRecord>, theirs: &ClusterDecision) -> (Verdict, String) {
+pub fn compare(ours: Option<&CycleRecord>, theirs: &ClusterDecision) -> (Agreement, String) {
     let Some(ours) = ours else {
-        return (Verdict::Untried, "not tried here yet".into());
+        return (Agreement::Untried, "not tried here yet".into());
     };
     let found = match theirs {
         ClusterDecision::Bound(node) => compare_binding(ours, *node),
@@ -139,16 +139,16 @@ pub fn compare(ours: Option<&CycleRecord>, theirs: &ClusterDecision) -> (Verdict
             compare_rejection(ours, message, *nominated)
         }
     };
-    let differs = matches!(found.0, Verdict::Different | Verdict::Incomparable);
+    let differs = matches!(found.0, Agreement::Different | Agreement::Incomparable);
     let cause = if differs { opaque_cause(ours, theirs) } else { None };
-    cause.map_or(found, |words| (Verdict::Opaque, words))
+    cause.map_or(found, |words| (Agreement::Opaque, words))
 }
 
 /// What opaque plugins must have said if the cluster's scheduler rejected the pod. `None` if the
 /// profile has none, or its message is another one.
 pub fn learned(ours: &CycleRecord, theirs: &ClusterDecision) -> Option<Learned> {
     let ClusterDecision::Rejected { message, .. } = theirs else { return None };
-    learn(&Known::of_record(ours)?, message)
+    learn(&KnownVerdicts::of_record(ours)?, message)
 }
 
 /// How an opaque plugin can have caused a difference. `None` if none can.
@@ -168,15 +168,15 @@ fn opaque_cause(ours: &CycleRecord, theirs: &ClusterDecision) -> Option<String> 
     Some(format!("ours stands {}", conditions.join("; ")))
 }
 
-fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
+fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Agreement, String) {
     let placed = matches!(ours.outcome, Outcome::Scheduled | Outcome::Waiting);
     if placed && ours.node == Some(node) {
-        return (Verdict::Same, String::new());
+        return (Agreement::Same, String::new());
     }
     if placed && ours.tie.iter().any(|at| ours.nodes.name(*at) == node) {
         let tied = ours.tie.len();
         return (
-            Verdict::Tie,
+            Agreement::Tie,
             format!("{tied} nodes have the best total; upstream picks one at random"),
         );
     }
@@ -184,36 +184,36 @@ fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
 }
 
 /// What the embedded scheduler found about the node that the other one took.
-fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
+fn about_node(ours: &CycleRecord, node: Symbol) -> (Agreement, String) {
     let slot = ours.nodes.order.iter().find(|slot| ours.nodes.name(**slot) == node);
     let Some(slot) = slot else {
-        return (Verdict::Different, format!("node {node} is unknown here"));
+        return (Agreement::Different, format!("node {node} is unknown here"));
     };
-    let official = ours.filter.verdicts.get(*slot);
-    if let Some(status) = official.and_then(|id| ours.verdicts.get(id)) {
+    let final_verdict = ours.filter.verdicts.get(*slot);
+    if let Some(status) = final_verdict.and_then(|id| ours.verdicts.get(id)) {
         let (plugin, message) = (status.plugin(), status.message());
         let reason = format!("Filter: {plugin} rejects {node} here: {message}");
-        return (Verdict::Different, reason);
+        return (Agreement::Different, reason);
     }
     let at = ours.feasible.iter().position(|feasible| feasible == slot);
     let total = |at: usize| ours.score.totals.get(at);
     let best = ours.score.totals.iter().max();
     match (at.and_then(total), best) {
         (Some(total), Some(best)) if passed_over(ours) => (
-            Verdict::Incomparable,
+            Agreement::Incomparable,
             format!(
                 "{node} has {total} here and the best node {best}, but the two \
                  schedulers may evaluate different nodes"
             ),
         ),
         (Some(total), Some(best)) => {
-            (Verdict::Different, format!("Score: {node} has {total} here, the best node {best}"))
+            (Agreement::Different, format!("Score: {node} has {total} here, the best node {best}"))
         }
-        _ if official == Some(VerdictId::ENOUGH_FOUND) => (
-            Verdict::Incomparable,
+        _ if final_verdict == Some(VerdictId::ENOUGH_FOUND) => (
+            Agreement::Incomparable,
             format!("{node} was not evaluated here: enough nodes were found before it"),
         ),
-        _ => (Verdict::Different, format!("{node} was not evaluated here")),
+        _ => (Agreement::Different, format!("{node} was not evaluated here")),
     }
 }
 
@@ -224,22 +224,22 @@ fn passed_over(ours: &CycleRecord) -> bool {
     ours.nodes.order.iter().any(|slot| passed_over(*slot))
 }
 
-fn compare_rejection(ours: &CycleRecord, message: &str, nominated: Symbol) -> (Verdict, String) {
+fn compare_rejection(ours: &CycleRecord, message: &str, nominated: Symbol) -> (Agreement, String) {
     if matches!(ours.outcome, Outcome::Scheduled | Outcome::Waiting) {
         let node = ours.node.unwrap_or_default();
-        return (Verdict::Different, format!("{node} passes every filter here"));
+        return (Agreement::Different, format!("{node} passes every filter here"));
     }
     let ours_nominated = ours.nominated_node.unwrap_or_default();
     if ours_nominated != nominated {
         let named = |node: Symbol| if node.is_empty() { "none".into() } else { node.to_string() };
         let (here, there) = (named(ours_nominated), named(nominated));
         return (
-            Verdict::Different,
+            Agreement::Different,
             format!("PostFilter: nominated node {here} here, {there} there"),
         );
     }
     match ours.message == message {
-        true => (Verdict::Same, String::new()),
-        false => (Verdict::Different, "both reject it, for different reasons".into()),
+        true => (Agreement::Same, String::new()),
+        false => (Agreement::Different, "both reject it, for different reasons".into()),
     }
 }

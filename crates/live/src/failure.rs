@@ -14,7 +14,7 @@ const RETRY_AFTER_SECONDS: (u64, u64) = (1, 60);
 
 /// Why a request failed.
 #[derive(Clone, Debug, Error, PartialEq)]
-pub enum Failure {
+pub enum RequestFailure {
     /// 401: the credentials are not, or no longer, accepted.
     #[error("the credentials are not accepted: {0}")]
     Unauthorized(String),
@@ -68,9 +68,9 @@ struct Status {
     code: u16,
 }
 
-impl Failure {
+impl RequestFailure {
     /// Classifies an answer with an error status code.
-    pub fn of_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
+    pub fn of_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> RequestFailure {
         let status: Status = serde_json::from_slice(body).unwrap_or_else(|_| Status {
             message: String::from_utf8_lossy(body).chars().take(200).collect(),
             ..Status::default()
@@ -82,35 +82,35 @@ impl Failure {
     }
 
     /// Classifies the object of an `ERROR` event of a watch.
-    pub(crate) fn of_event(status: &str) -> Failure {
+    pub(crate) fn of_event(status: &str) -> RequestFailure {
         let status: Status = serde_json::from_str(status).unwrap_or_default();
         let code = status.code;
         status.failure(code, None)
     }
 
     /// Classifies an error of kube's client, including errors of credentials.
-    pub(crate) fn of_client(error: kube::Error) -> Failure {
-        Failure::of_client_with(error, &Plugin::default())
+    pub(crate) fn of_client(error: kube::Error) -> RequestFailure {
+        RequestFailure::of_client_with(error, &Plugin::default())
     }
 
-    /// Like [`Failure::of_client`], with the credential plugin that may have caused it.
-    pub(crate) fn of_client_with(error: kube::Error, plugin: &Plugin) -> Failure {
+    /// Like [`RequestFailure::of_client`], with the credential plugin that may have caused it.
+    pub(crate) fn of_client_with(error: kube::Error, plugin: &Plugin) -> RequestFailure {
         let problem = plugin.problem(&error).unwrap_or_else(|| root_cause(&error));
         match error {
-            kube::Error::Auth(_) => Failure::Unauthorized(problem),
-            _ => Failure::Unreachable(problem),
+            kube::Error::Auth(_) => RequestFailure::Unauthorized(problem),
+            _ => RequestFailure::Unreachable(problem),
         }
     }
 
     /// The server's message if there is one, as it appears in statuses.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
-            Failure::Unauthorized(message)
-            | Failure::Refused(message)
-            | Failure::Absent(message)
-            | Failure::Expired(message)
-            | Failure::Busy { message, .. }
-            | Failure::Server { message, .. } => message.clone(),
+            RequestFailure::Unauthorized(message)
+            | RequestFailure::Refused(message)
+            | RequestFailure::Absent(message)
+            | RequestFailure::Expired(message)
+            | RequestFailure::Busy { message, .. }
+            | RequestFailure::Server { message, .. } => message.clone(),
             other => other.to_string(),
         }
     }
@@ -118,35 +118,35 @@ impl Failure {
     /// In a word or two, for a status line.
     pub fn short(&self) -> String {
         match self {
-            Failure::Unauthorized(_) => "401".into(),
-            Failure::Refused(_) => "403".into(),
-            Failure::Absent(_) => "404".into(),
-            Failure::Expired(_) => "410".into(),
-            Failure::Busy { .. } => "429".into(),
-            Failure::Server { code, .. } => code.to_string(),
-            Failure::Unreachable(_) => "no connection".into(),
-            Failure::Stopped(_) => "stopped".into(),
-            Failure::Malformed(_) => "bad response".into(),
-            Failure::Ended => "watch ends immediately".into(),
+            RequestFailure::Unauthorized(_) => "401".into(),
+            RequestFailure::Refused(_) => "403".into(),
+            RequestFailure::Absent(_) => "404".into(),
+            RequestFailure::Expired(_) => "410".into(),
+            RequestFailure::Busy { .. } => "429".into(),
+            RequestFailure::Server { code, .. } => code.to_string(),
+            RequestFailure::Unreachable(_) => "no connection".into(),
+            RequestFailure::Stopped(_) => "stopped".into(),
+            RequestFailure::Malformed(_) => "bad response".into(),
+            RequestFailure::Ended => "watch ends immediately".into(),
         }
     }
 
     /// When the server asks for a retry: with 429 or an error of its own, as for client-go.
-    pub fn retry_after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
-            Failure::Busy { after, .. } | Failure::Server { after, .. } => *after,
+            RequestFailure::Busy { after, .. } | RequestFailure::Server { after, .. } => *after,
             _ => None,
         }
     }
 
     /// Whether a retry of the same request may succeed.
     pub(crate) fn may_pass(&self) -> bool {
-        !matches!(self, Failure::Refused(_) | Failure::Absent(_))
+        !matches!(self, RequestFailure::Refused(_) | RequestFailure::Absent(_))
     }
 }
 
 impl Status {
-    fn failure(self, code: u16, after: Option<Duration>) -> Failure {
+    fn failure(self, code: u16, after: Option<Duration>) -> RequestFailure {
         let message = match self.message.is_empty() {
             true => "no reason given".to_owned(),
             false => self.message,
@@ -154,13 +154,13 @@ impl Status {
         // The server was restored to an older state and has not reached this version yet.
         let from_the_future = code == 504 && message.contains("Too large resource version");
         match code {
-            401 => Failure::Unauthorized(message),
-            403 => Failure::Refused(message),
-            404 => Failure::Absent(message),
-            410 => Failure::Expired(message),
-            429 => Failure::Busy { after, message },
-            _ if from_the_future || self.reason == "Expired" => Failure::Expired(message),
-            code => Failure::Server { code, message, after: after.filter(|_| code >= 500) },
+            401 => RequestFailure::Unauthorized(message),
+            403 => RequestFailure::Refused(message),
+            404 => RequestFailure::Absent(message),
+            410 => RequestFailure::Expired(message),
+            429 => RequestFailure::Busy { after, message },
+            _ if from_the_future || self.reason == "Expired" => RequestFailure::Expired(message),
+            code => RequestFailure::Server { code, message, after: after.filter(|_| code >= 500) },
         }
     }
 }
@@ -178,20 +178,20 @@ pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
 mod tests {
     use super::*;
 
-    fn failure(code: u16, body: &str) -> Failure {
+    fn failure(code: u16, body: &str) -> RequestFailure {
         let code = StatusCode::from_u16(code).unwrap();
-        Failure::of_answer(code, &HeaderMap::new(), body.as_bytes())
+        RequestFailure::of_answer(code, &HeaderMap::new(), body.as_bytes())
     }
 
     #[test]
     fn sorted_by_what_to_do() {
         let gone = r#"{"kind":"Status","message":"too old","reason":"Expired","code":410}"#;
-        assert_eq!(failure(410, gone), Failure::Expired("too old".into()));
-        assert_eq!(Failure::of_event(gone), Failure::Expired("too old".into()));
+        assert_eq!(failure(410, gone), RequestFailure::Expired("too old".into()));
+        assert_eq!(RequestFailure::of_event(gone), RequestFailure::Expired("too old".into()));
         let ahead = r#"{"message":"Too large resource version: 9, current: 3","code":504}"#;
-        assert!(matches!(failure(504, ahead), Failure::Expired(_)));
-        assert!(matches!(failure(504, "{}"), Failure::Server { code: 504, .. }));
-        assert_eq!(failure(403, "no"), Failure::Refused("no".into()));
+        assert!(matches!(failure(504, ahead), RequestFailure::Expired(_)));
+        assert!(matches!(failure(504, "{}"), RequestFailure::Server { code: 504, .. }));
+        assert_eq!(failure(403, "no"), RequestFailure::Refused("no".into()));
         assert!(!failure(404, "").may_pass());
         assert!(failure(401, "").may_pass());
     }
@@ -200,9 +200,9 @@ mod tests {
     fn a_busy_server_says_when_to_come_again() {
         let mut headers = HeaderMap::new();
         headers.insert(RETRY_AFTER, "7".parse().unwrap());
-        let busy = Failure::of_answer(StatusCode::TOO_MANY_REQUESTS, &headers, b"{}");
+        let busy = RequestFailure::of_answer(StatusCode::TOO_MANY_REQUESTS, &headers, b"{}");
         let message = "no reason given".to_owned();
-        assert_eq!(busy, Failure::Busy { after: Some(Duration::from_secs(7)), message });
+        assert_eq!(busy, RequestFailure::Busy { after: Some(Duration::from_secs(7)), message });
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
         let after = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, text.parse().unwrap());
-            let of = |code| Failure::of_answer(code, &headers, b"{}").retry_after();
+            let of = |code| RequestFailure::of_answer(code, &headers, b"{}").retry_after();
             let busy = of(StatusCode::TOO_MANY_REQUESTS);
             assert_eq!(of(StatusCode::SERVICE_UNAVAILABLE), busy, "{text}");
             assert_eq!(of(StatusCode::CONFLICT), None, "{text}");

@@ -15,12 +15,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::backoff::Pace;
 use crate::clock;
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use crate::kinds::ReadKind;
-use crate::link::{Link, LinkError, Target};
+use crate::link::{KubeconfigTarget, Link, LinkError};
 use crate::outage::{Outage, Outages, Retry};
-use crate::runtime::{self, Begun};
-use crate::snapshot::{Scope, Snapshot};
+use crate::runtime::{self, StartReport};
+use crate::snapshot::{ClusterSnapshot, NamespaceScope};
 use crate::watch::Watcher;
 use kubestep_api::{Kind, Object};
 use kubestep_framework::pod::NamespacedName;
@@ -34,7 +34,7 @@ pub enum Delta {
     Delete {
         /// Its kind.
         kind: Kind,
-        /// Its name.
+        /// Its namespace and name.
         key: NamespacedName,
     },
 }
@@ -60,7 +60,7 @@ pub struct Notice {
 
 /// What a feed delivers.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum FeedEvent {
     /// The cluster changed.
     Delta(Delta),
     /// The state of the connection changed.
@@ -70,10 +70,10 @@ pub enum Event {
 /// A cluster that is followed, until this is dropped.
 pub struct Feed {
     /// Events that were taken out of `events` already; they come first.
-    kept: VecDeque<Event>,
+    kept: VecDeque<FeedEvent>,
     /// Changes that were dropped since the last [`Feed::take_dropped`].
     dropped: usize,
-    events: UnboundedReceiver<Event>,
+    events: UnboundedReceiver<FeedEvent>,
     link: Arc<Link>,
     outages: Arc<Mutex<Outages>>,
 }
@@ -83,11 +83,15 @@ impl Feed {
     ///
     /// # Errors
     /// The cluster cannot be reached.
-    pub fn open(target: Target, scope: Scope, pace: Pace) -> Result<(Snapshot, Feed), LinkError> {
+    pub fn open(
+        target: KubeconfigTarget,
+        scope: NamespaceScope,
+        pace: Pace,
+    ) -> Result<(ClusterSnapshot, Feed), LinkError> {
         let (events, inbox) = unbounded_channel();
         let outages: Arc<Mutex<Outages>> = Arc::default();
         let sender = FeedSender { events: events.clone(), outages: outages.clone() };
-        let follow = move |opened: Begun<_>| async move {
+        let follow = move |opened: StartReport<_>| async move {
             match begin(target, &scope).await {
                 Ok((snapshot, link)) => {
                     let link = Arc::new(link);
@@ -110,7 +114,7 @@ impl Feed {
     }
 
     /// The next event, once there is one.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<FeedEvent> {
         match self.kept.pop_front() {
             Some(event) => Some(event),
             None => self.events.recv().await,
@@ -118,7 +122,7 @@ impl Feed {
     }
 
     /// The next event, for callers that wait for several things.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<FeedEvent>> {
         match self.kept.pop_front() {
             Some(event) => Poll::Ready(Some(event)),
             None => self.events.poll_recv(cx),
@@ -126,7 +130,7 @@ impl Feed {
     }
 
     /// The next event, if there is one already.
-    pub fn try_next(&mut self) -> Option<Event> {
+    pub fn try_next(&mut self) -> Option<FeedEvent> {
         self.kept.pop_front().or_else(|| self.events.try_recv().ok())
     }
 
@@ -152,7 +156,7 @@ impl Feed {
     }
 
     /// How many changes [`Feed::keep_newest`] has dropped since the last call.
-    pub fn take_dropped(&mut self) -> usize {
+    pub(crate) fn take_dropped(&mut self) -> usize {
         std::mem::take(&mut self.dropped)
     }
 
@@ -173,13 +177,13 @@ impl Feed {
 }
 
 /// The last change of each object, and each notice once, in the order of those that are left.
-fn newest(events: VecDeque<Event>) -> VecDeque<Event> {
+fn newest(events: VecDeque<FeedEvent>) -> VecDeque<FeedEvent> {
     let (mut places, mut notices) = (HashSet::new(), HashSet::new());
     let mut left = VecDeque::new();
     for event in events.into_iter().rev() {
         let is_new = match &event {
-            Event::Delta(delta) => places.insert(delta.place()),
-            Event::Notice(notice) => notices.insert(notice.text.clone()),
+            FeedEvent::Delta(delta) => places.insert(delta.place()),
+            FeedEvent::Notice(notice) => notices.insert(notice.text.clone()),
         };
         if is_new {
             left.push_front(event);
@@ -192,14 +196,17 @@ fn lock(outages: &Mutex<Outages>) -> MutexGuard<'_, Outages> {
     outages.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn begin(target: Target, scope: &Scope) -> Result<(Snapshot, Link), LinkError> {
+async fn begin(
+    target: KubeconfigTarget,
+    scope: &NamespaceScope,
+) -> Result<(ClusterSnapshot, Link), LinkError> {
     let link = Link::new(target).await?;
-    let snapshot = Snapshot::take(&link, scope).await?;
+    let snapshot = ClusterSnapshot::take(&link, scope).await?;
     Ok((snapshot, link))
 }
 
 /// A watcher for each list that was made, and one for each kind that may become readable later.
-fn watchers(snapshot: &Snapshot, sender: &FeedSender, pace: Pace) -> Vec<Watcher> {
+fn watchers(snapshot: &ClusterSnapshot, sender: &FeedSender, pace: Pace) -> Vec<Watcher> {
     let known = snapshot
         .parts
         .iter()
@@ -215,18 +222,18 @@ fn watchers(snapshot: &Snapshot, sender: &FeedSender, pace: Pace) -> Vec<Watcher
 /// Collects what the watchers report. An outage that affects all of them is reported once.
 #[derive(Clone)]
 pub(super) struct FeedSender {
-    events: UnboundedSender<Event>,
+    events: UnboundedSender<FeedEvent>,
     outages: Arc<Mutex<Outages>>,
 }
 
 impl FeedSender {
     /// Whether the receiver was dropped.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.events.is_closed()
     }
 
     pub fn delta(&self, delta: Delta) {
-        self.send(Event::Delta(delta));
+        self.send(FeedEvent::Delta(delta));
     }
 
     /// An object was skipped because it cannot be read.
@@ -243,12 +250,12 @@ impl FeedSender {
     }
 
     /// `what` could not be read at the start, which was reported already.
-    fn missing(&self, what: (&str, &ReadKind), failure: &Failure) {
+    fn missing(&self, what: (&str, &ReadKind), failure: &RequestFailure) {
         lock(&self.outages).missing(what, failure, (Instant::now(), clock::local()));
     }
 
     /// `what` may not be read, and never could be.
-    pub fn refused(&self, (what, row): (&str, &ReadKind), failure: &Failure) {
+    pub fn refused(&self, (what, row): (&str, &ReadKind), failure: &RequestFailure) {
         if lock(&self.outages).refuse(what) {
             self.notice(true, format!("{what}: {failure}; {}", row.without));
         }
@@ -282,10 +289,10 @@ impl FeedSender {
     }
 
     fn notice(&self, serious: bool, text: String) {
-        self.send(Event::Notice(Notice { serious, text }));
+        self.send(FeedEvent::Notice(Notice { serious, text }));
     }
 
-    fn send(&self, event: Event) {
+    fn send(&self, event: FeedEvent) {
         // The receiver may have been dropped.
         let _sent = self.events.send(event);
     }
@@ -298,12 +305,12 @@ mod tests {
 
     #[test]
     fn only_the_last_change_of_each_object_is_left() {
-        let put = |object: Object| Event::Delta(Delta::Put(object));
+        let put = |object: Object| FeedEvent::Delta(Delta::Put(object));
         let web: Object = pod("web").into();
         let key = NamespacedName::of(&web);
         let bound: Object = pod("web").on("n").into();
-        let gone = Event::Delta(Delta::Delete { kind: Kind::Pod, key });
-        let notice = |text: &str| Event::Notice(Notice { serious: true, text: text.into() });
+        let gone = FeedEvent::Delta(Delta::Delete { kind: Kind::Pod, key });
+        let notice = |text: &str| FeedEvent::Notice(Notice { serious: true, text: text.into() });
         let node = || put(node("n").into());
         let (first, again) = (put(web), put(bound));
         let events = [notice("a"), first.clone(), node(), gone.clone(), notice("a"), again.clone()];

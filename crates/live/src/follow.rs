@@ -1,11 +1,11 @@
 //! A session that follows a live cluster: it applies events, lets the shadow scheduler work,
-//! advances the clock, and can be frozen, upon which events queue up and nothing changes.
+//! advances the clock, and can be frozen: then events queue up and nothing changes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock;
-use crate::feed::{Delta, Event, Feed, Notice};
+use crate::feed::{Delta, Feed, FeedEvent, Notice};
 use crate::outage::Outage;
 use crate::periodic::Periodic;
 use crate::shadow::Shadow;
@@ -100,12 +100,12 @@ impl Following {
 
     /// The next event; `None` if no more can arrive. Cancel safe: nothing is lost if this is
     /// dropped before it is ready.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<FeedEvent> {
         self.feed.next().await
     }
 
     /// Applies `first` and everything that has queued up behind it. Returns the notices to show.
-    pub fn take(&mut self, session: &mut Session, first: Event) -> Vec<Notice> {
+    pub fn take(&mut self, session: &mut Session, first: FeedEvent) -> Vec<Notice> {
         let mut notices = self.skew_notice();
         notices.extend(self.dropped_notice());
         let mut deltas = Vec::new();
@@ -113,12 +113,12 @@ impl Following {
         let mut left = BATCH;
         while let Some(event) = next {
             match event {
-                Event::Delta(Delta::Put(object)) if !self.filter.takes(&object) => {}
-                Event::Delta(delta) => {
+                FeedEvent::Delta(Delta::Put(object)) if !self.filter.takes(&object) => {}
+                FeedEvent::Delta(delta) => {
                     self.see(&delta);
                     deltas.push(delta);
                 }
-                Event::Notice(notice) => notices.push(notice),
+                FeedEvent::Notice(notice) => notices.push(notice),
             }
             left -= 1;
             next = if left > 0 { self.feed.try_next() } else { None };
@@ -184,9 +184,9 @@ impl Following {
             *leases = new;
         }
         let schedulers = Schedulers::new(leases, &self.reports, now);
-        if !schedulers.says_the_same(session.world().schedulers()) {
+        if !schedulers.reports_equal(session.world().schedulers()) {
             // This cannot fail.
-            let _ = session.apply_beside(Input::Change(Arc::new(Observed(schedulers))));
+            let _ = session.apply_beside(Input::Change(Arc::new(SchedulersChange(schedulers))));
         }
     }
 
@@ -198,7 +198,7 @@ impl Following {
         let world = session.world();
         if new.provisioning != **world.provisioning() || new.controllers != **world.controllers() {
             // This cannot fail.
-            let _ = session.apply_beside(Input::Change(Arc::new(Explaining(new))));
+            let _ = session.apply_beside(Input::Change(Arc::new(AuxiliaryChange(new))));
         }
     }
 
@@ -222,10 +222,10 @@ impl Following {
 
 /// Another state of the cluster's schedulers.
 #[derive(Debug)]
-struct Observed(Schedulers);
+struct SchedulersChange(Schedulers);
 
-impl Change for Observed {
-    fn words(&self) -> String {
+impl Change for SchedulersChange {
+    fn describe(&self) -> String {
         let absence = self.0.first_absence(self.0.as_of);
         absence.unwrap_or_else(|| "the cluster's schedulers are at work".to_owned())
     }
@@ -242,10 +242,10 @@ impl Change for Observed {
 
 /// Another state of the objects that help to explain.
 #[derive(Debug)]
-struct Explaining(Auxiliary);
+struct AuxiliaryChange(Auxiliary);
 
-impl Change for Explaining {
-    fn words(&self) -> String {
+impl Change for AuxiliaryChange {
+    fn describe(&self) -> String {
         "controllers report something new".to_owned()
     }
 

@@ -8,7 +8,7 @@ use kubestep_api::{Kind, custom};
 
 /// Who needs a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reader {
+pub enum KindReader {
     /// kube-scheduler itself watches it.
     Scheduler,
     /// kube-scheduler watches it only with a feature gate that is off by default.
@@ -29,7 +29,7 @@ pub struct ReadKind {
     /// kind.
     pub versions: &'static [&'static str],
     /// Who needs it.
-    pub reader: Reader,
+    pub reader: KindReader,
     /// Field selector, escaped for a query. Like kube-scheduler's informer, it excludes pods that
     /// succeeded or failed.
     pub selector: &'static str,
@@ -65,7 +65,7 @@ macro_rules! table {
     };
 }
 
-use Reader::{Debugger, Gate, Scheduler};
+use KindReader::{Debugger, Gate, Scheduler};
 
 /// All kinds that kube-scheduler and the debugger read; a kind comes after those it refers to.
 pub const TABLE: &[ReadKind] = table! {
@@ -99,12 +99,12 @@ pub fn all() -> &'static [ReadKind] {
     static ALL: Mutex<&[ReadKind]> = Mutex::new(&[]);
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let declared = custom::declared();
-    // Anew only after a kind was declared, which happens before the first call.
+    // Computed again only after a kind was declared, which happens before the first call.
     if all.len() != TABLE.len() + declared.len() {
         let custom = declared.into_iter().map(|kind| ReadKind {
             kind: Kind::Custom(kind),
             versions: kind.versions(),
-            reader: Reader::Plugin(kind.plugin()),
+            reader: KindReader::Plugin(kind.plugin()),
             selector: "",
             without: kind.without(),
         });

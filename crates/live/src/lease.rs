@@ -14,21 +14,21 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::clock;
-use crate::failure::Failure;
-use crate::link::{Link, LinkError, Target};
-use crate::runtime::{self, Begun};
+use crate::failure::RequestFailure;
+use crate::link::{KubeconfigTarget, Link, LinkError};
+use crate::runtime::{self, StartReport};
 use crate::scheduling::Lead;
 use crate::traffic;
-use crate::write::{Calls, Gate, WriteOptions};
+use crate::write::{Calls, WriteGate, WriteOptions};
 
-use record::Record;
+use record::LeaseRecord;
 
 /// The longest delay of an attempt, as a multiple of the retry period.
 const JITTER: f64 = 1.2;
 
 /// Which lease, and how it is held.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct LeaseSettings {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
@@ -55,15 +55,19 @@ impl Election {
     ///
     /// # Errors
     /// The cluster cannot be reached.
-    pub fn start(target: Target, settings: Settings, gate: Gate) -> Result<Election, LinkError> {
+    pub fn start(
+        target: KubeconfigTarget,
+        settings: LeaseSettings,
+        gate: WriteGate,
+    ) -> Result<Election, LinkError> {
         let (stop, stopped) = watch::channel(false);
         let (leads, lead) = watch::channel(Lead::Waiting);
-        let work = move |opened: Begun<()>| async move {
+        let work = move |opened: StartReport<()>| async move {
             match Link::new(target).await {
                 Ok(link) => {
                     // The receiver is dropped if the program ends now.
                     let _told = opened.send(Ok(()));
-                    Candidate::new(link, settings).campaign(&leads, stopped, &gate).await;
+                    LeaseContender::new(link, settings).campaign(&leads, stopped, &gate).await;
                 }
                 Err(error) => drop(opened.send(Err(error))),
             }
@@ -89,29 +93,29 @@ impl Drop for Election {
 }
 
 /// Acquires and renews the lease.
-struct Candidate {
+struct LeaseContender {
     calls: Calls,
-    settings: Settings,
+    settings: LeaseSettings,
     /// The last observed lease, and when by our clock: clocks of other machines are not trusted.
-    observed: Option<(Record, Instant)>,
+    observed: Option<(LeaseRecord, Instant)>,
     leads: bool,
     tries: u32,
 }
 
-impl Candidate {
-    fn new(link: Link, settings: Settings) -> Candidate {
-        let gate = Gate::closed("");
+impl LeaseContender {
+    fn new(link: Link, settings: LeaseSettings) -> LeaseContender {
+        let gate = WriteGate::closed("");
         gate.open();
         let options = WriteOptions { qps: -1.0, burst: 1, dry_run: false };
         let calls = Calls::new(link, gate, &options);
-        Candidate { calls, settings, observed: None, leads: false, tries: 0 }
+        LeaseContender { calls, settings, observed: None, leads: false, tries: 0 }
     }
 
     async fn campaign(
         mut self,
         lead: &watch::Sender<Lead>,
         mut stop: watch::Receiver<bool>,
-        gate: &Gate,
+        gate: &WriteGate,
     ) {
         // An error of `changed` means that the receiver was dropped.
         tokio::select! {
@@ -166,7 +170,7 @@ impl Candidate {
     /// Acquires or renews the lease; `false` if another replica holds it. While it is ours, nobody
     /// else should write it, so it is renewed without being read; if that fails, it is read after
     /// all.
-    async fn attempt(&mut self) -> Result<bool, Failure> {
+    async fn attempt(&mut self) -> Result<bool, RequestFailure> {
         self.tries += 1;
         if let Some(valid) = self.valid().filter(|_| self.leads)
             && self.write(Some(&valid)).await.is_ok()
@@ -176,7 +180,7 @@ impl Candidate {
         let half = self.half();
         let current = timeout(half, self.calls.get(&self.path())).await.map_err(|_| late(half))?;
         let text = match current {
-            Err(Failure::Absent(_)) => {
+            Err(RequestFailure::Absent(_)) => {
                 self.write(None).await?;
                 return Ok(true);
             }
@@ -197,15 +201,15 @@ impl Candidate {
     }
 
     /// The lease as it was observed last, if it is ours and has not expired.
-    fn valid(&self) -> Option<Record> {
+    fn valid(&self) -> Option<LeaseRecord> {
         let (seen, since) = self.observed.as_ref()?;
         let is_ours = seen.holder == self.settings.identity;
         (is_ours && since.elapsed() < seen.lease(&self.settings)).then(|| seen.clone())
     }
 
     /// Creates the lease, or takes it over from what was `seen`.
-    async fn write(&mut self, seen: Option<&Record>) -> Result<(), Failure> {
-        let record = Record::new(&self.settings, clock::local(), seen);
+    async fn write(&mut self, seen: Option<&LeaseRecord>) -> Result<(), RequestFailure> {
+        let record = LeaseRecord::new(&self.settings, clock::local(), seen);
         let call = match seen {
             Some(_) => record.update(&self.settings),
             None => record.creation(&self.settings),
@@ -221,8 +225,8 @@ impl Candidate {
     }
 
     /// Remembers the lease as observed, and when it changed.
-    fn observe(&mut self, text: &[u8]) -> Result<(), Failure> {
-        let record = Record::read(text)?;
+    fn observe(&mut self, text: &[u8]) -> Result<(), RequestFailure> {
+        let record = LeaseRecord::read(text)?;
         match &mut self.observed {
             Some((seen, _)) if seen.is_same(&record) => *seen = record,
             observed => *observed = Some((record, Instant::now())),
@@ -251,8 +255,8 @@ impl Candidate {
     }
 }
 
-fn late(after: Duration) -> Failure {
-    Failure::Unreachable(format!("no response within {} s", after.as_secs()))
+fn late(after: Duration) -> RequestFailure {
+    RequestFailure::Unreachable(format!("no response within {} s", after.as_secs()))
 }
 
 /// A unique name for this replica: the host name and a random number.

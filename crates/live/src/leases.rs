@@ -7,8 +7,8 @@ use kubestep_api::{LeaseCandidate, Leases};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::failure::Failure;
-use crate::link::{Link, Target};
+use crate::failure::RequestFailure;
+use crate::link::{KubeconfigTarget, Link};
 use crate::periodic::Periodic;
 
 /// All leases, except those of nodes, which have a namespace of their own.
@@ -26,7 +26,7 @@ const EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
 #[serde(bound = "T: DeserializeOwned")]
-struct List<T> {
+struct TypedList<T> {
     #[serde(default = "Vec::new")]
     items: Vec<T>,
 }
@@ -34,7 +34,7 @@ struct List<T> {
 /// The leases and candidates; `None` if this user may not read leases or the server has none.
 pub async fn read(link: &Link) -> Option<Leases> {
     let leases = match list(link, LEASES).await {
-        Err(Failure::Refused(_)) => list(link, CONTROL_PLANE).await,
+        Err(RequestFailure::Refused(_)) => list(link, CONTROL_PLANE).await,
         answer => answer,
     };
     let leases = leases.ok()?;
@@ -48,14 +48,14 @@ pub async fn read(link: &Link) -> Option<Leases> {
     Some(Leases { leases, candidates })
 }
 
-async fn list<T: DeserializeOwned>(link: &Link, path: &str) -> Result<Vec<T>, Failure> {
+async fn list<T: DeserializeOwned>(link: &Link, path: &str) -> Result<Vec<T>, RequestFailure> {
     let text = link.get(path).await?;
-    let list: Result<List<T>, _> = serde_json::from_slice(&text);
-    list.map(|list| list.items).map_err(|error| Failure::Malformed(error.to_string()))
+    let list: Result<TypedList<T>, _> = serde_json::from_slice(&text);
+    list.map(|list| list.items).map_err(|error| RequestFailure::Malformed(error.to_string()))
 }
 
 /// The leases of a cluster that is followed. Those that cannot be read any more count as unknown.
-pub fn follow(target: Target) -> Periodic<Leases> {
+pub fn follow(target: KubeconfigTarget) -> Periodic<Leases> {
     let latest = async |link: &Link| Some(read(link).await.unwrap_or_default());
     Periodic::start("leases", target, EVERY, latest)
 }

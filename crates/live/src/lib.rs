@@ -51,7 +51,7 @@ pub mod scheduling;
 pub mod serve;
 pub mod shadow;
 pub mod snapshot;
-pub mod traffic;
+mod traffic;
 pub mod updates;
 pub mod watch;
 pub mod write;
@@ -61,13 +61,13 @@ pub const SCHEDULER: &str = "1.36.2";
 /// Its minor version, which is the version of its API.
 pub(crate) const SCHEDULER_MINOR: &str = "1.36";
 
-pub use access::Missing;
+pub use access::MissingKindAccess;
 pub use backoff::Pace;
-pub use compare::{ClusterDecision, Decision, Verdict};
-pub use feed::{Delta, Event, Feed, Notice};
+pub use compare::{Agreement, ClusterDecision, ComparedDecision};
+pub use feed::{Delta, Feed, FeedEvent, Notice};
 pub use follow::Following;
-pub use link::{Link, LinkError, Target};
+pub use link::{KubeconfigTarget, Link, LinkError};
 pub use outage::Outage;
 pub use scheduling::InteractiveScheduler;
 pub use shadow::Shadow;
-pub use snapshot::{Scope, Snapshot, server_version};
+pub use snapshot::{ClusterSnapshot, NamespaceScope, server_version};

@@ -7,14 +7,14 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use tokio::time::{Instant, timeout_at};
 
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 
 /// The longest line; far above the largest object that etcd stores.
 const LONGEST: usize = 64 << 20;
 
 /// What a stream delivers next.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next<'a> {
+pub enum NextLine<'a> {
     /// A line, without its end.
     Line(&'a [u8]),
     /// No complete line arrived in time.
@@ -24,7 +24,7 @@ pub enum Next<'a> {
 }
 
 /// The result of one read.
-enum Read {
+enum ReadOutcome {
     More,
     Quiet,
     End,
@@ -65,7 +65,7 @@ impl Lines {
     ///
     /// # Errors
     /// The connection broke, ended within a line, or a line is too long.
-    pub async fn next(&mut self, wait: Duration) -> Result<Next<'_>, Failure> {
+    pub async fn next(&mut self, wait: Duration) -> Result<NextLine<'_>, RequestFailure> {
         let until = Instant::now() + wait;
         let end = loop {
             let from = self.searched;
@@ -74,38 +74,40 @@ impl Lines {
                 None => self.searched = self.buffer.len(),
             }
             match self.read(until).await? {
-                Read::More => {}
-                Read::Quiet => return Ok(Next::Quiet),
-                Read::End => return Ok(Next::End),
+                ReadOutcome::More => {}
+                ReadOutcome::Quiet => return Ok(NextLine::Quiet),
+                ReadOutcome::End => return Ok(NextLine::End),
             }
         };
         let start = std::mem::replace(&mut self.used, end + 1);
         self.searched = end + 1;
         self.begun = None;
-        Ok(Next::Line(&self.buffer[start..end]))
+        Ok(NextLine::Line(&self.buffer[start..end]))
     }
 
     /// Reads more data into `buffer`.
-    async fn read(&mut self, until: Instant) -> Result<Read, Failure> {
+    async fn read(&mut self, until: Instant) -> Result<ReadOutcome, RequestFailure> {
         self.buffer.drain(..self.used);
         self.searched -= self.used;
         self.used = 0;
         if self.buffer.len() > LONGEST {
-            return Err(Failure::Malformed(format!("a line of more than {LONGEST} bytes")));
+            return Err(RequestFailure::Malformed(format!("a line of more than {LONGEST} bytes")));
         }
         if !self.buffer.is_empty() {
             self.begun.get_or_insert(self.received);
         }
-        let Ok(next) = timeout_at(until, self.body.frame()).await else { return Ok(Read::Quiet) };
+        let Ok(next) = timeout_at(until, self.body.frame()).await else {
+            return Ok(ReadOutcome::Quiet);
+        };
         match next {
-            None if self.buffer.is_empty() => Ok(Read::End),
-            None => Err(Failure::Unreachable("the answer ended within a line".into())),
+            None if self.buffer.is_empty() => Ok(ReadOutcome::End),
+            None => Err(RequestFailure::Unreachable("the answer ended within a line".into())),
             Some(frame) => {
                 self.received = Instant::now();
-                if let Ok(data) = frame.map_err(Failure::of_client)?.into_data() {
+                if let Ok(data) = frame.map_err(RequestFailure::of_client)?.into_data() {
                     self.buffer.extend_from_slice(&data);
                 }
-                Ok(Read::More)
+                Ok(ReadOutcome::More)
             }
         }
     }
@@ -124,7 +126,7 @@ mod tests {
                 let mut lines = Lines::new(Body::from(text.clone().into_bytes()));
                 for expected in ["one", "", "three"] {
                     let line = lines.next(Duration::from_secs(1)).await;
-                    assert_eq!(line, Ok(Next::Line(expected.as_bytes())));
+                    assert_eq!(line, Ok(NextLine::Line(expected.as_bytes())));
                     assert_eq!(lines.unfinished(), None);
                 }
                 let end = lines.next(Duration::from_secs(1)).await;

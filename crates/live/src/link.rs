@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::clock;
 use crate::credentials::{Plugin, kubeconfig_problem};
-use crate::failure::{Failure, root_cause};
+use crate::failure::{RequestFailure, root_cause};
 use crate::lines::Lines;
 use crate::proxy;
 use crate::traffic;
@@ -32,7 +32,7 @@ const BEGIN: Duration = Duration::from_secs(30);
 
 /// The cluster that the user selects.
 #[derive(Clone, Debug, Default)]
-pub struct Target {
+pub struct KubeconfigTarget {
     /// The kubeconfig; without it `KUBECONFIG`, `~/.kube/config`, the pod's own credentials.
     pub kubeconfig: Option<PathBuf>,
     /// The context; without it the current one.
@@ -69,10 +69,10 @@ pub enum LinkError {
          reads a file that \"kubestep capture\" wrote earlier"
     )]
     Unreachable {
-        /// Its address.
+        /// Its address, a URL.
         server: String,
         /// What went wrong.
-        failure: Failure,
+        failure: RequestFailure,
     },
     /// The server rejects every request of this user.
     #[error(
@@ -80,16 +80,16 @@ pub enum LinkError {
          cluster; a cluster administrator can bind it to you"
     )]
     Refused {
-        /// Its address.
+        /// Its address, a URL.
         server: String,
         /// The server's message.
-        failure: Failure,
+        failure: RequestFailure,
     },
 }
 
 /// An open connection to an API server, shared by all its users.
 pub struct Link {
-    target: Target,
+    target: KubeconfigTarget,
     name: String,
     server: String,
     namespace: String,
@@ -106,7 +106,7 @@ struct Renewable {
     generation: u64,
 }
 
-impl Target {
+impl KubeconfigTarget {
     /// Whether any configuration exists: checked before a cluster is opened by default.
     pub fn is_there(&self) -> bool {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -144,7 +144,7 @@ impl Target {
             LinkError::Config { from: from.unwrap_or_else(|| self.from()), problem }
         };
         if let (None, None, Some(server)) = (&self.kubeconfig, &self.context, &self.server)
-            && !Target::default().is_there()
+            && !KubeconfigTarget::default().is_there()
         {
             // The address is set later.
             return Ok((Config::new(http::Uri::from_static("http://localhost")), server.clone()));
@@ -206,7 +206,7 @@ impl Link {
     ///
     /// # Errors
     /// There is no configuration, or it cannot be used.
-    pub async fn new(target: Target) -> Result<Link, LinkError> {
+    pub async fn new(target: KubeconfigTarget) -> Result<Link, LinkError> {
         let (client, config, name) = target.client(true).await?;
         Ok(Link {
             plugin: Plugin::of(&config, target.verbose),
@@ -291,14 +291,16 @@ impl Link {
     ///
     /// # Errors
     /// The server did not answer, or not with success.
-    pub async fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
+    pub async fn get(&self, path: &str) -> Result<Vec<u8>, RequestFailure> {
         let whole = async {
             let answer = self.ask(path).await?;
-            let body = answer.into_body().collect_bytes().await.map_err(Failure::of_client)?;
+            let body =
+                answer.into_body().collect_bytes().await.map_err(RequestFailure::of_client)?;
             traffic::received(self.host(), "GET", body.len());
             Ok(body.to_vec())
         };
-        let late = |_| Failure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
+        let late =
+            |_| RequestFailure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
         timeout(ANSWER, whole).await.map_err(late)?
     }
 
@@ -306,22 +308,23 @@ impl Link {
     ///
     /// # Errors
     /// The server did not answer, or not with success.
-    pub async fn lines(&self, path: &str) -> Result<Lines, Failure> {
-        let late = |_| Failure::Unreachable(format!("no response within {} s", BEGIN.as_secs()));
+    pub async fn lines(&self, path: &str) -> Result<Lines, RequestFailure> {
+        let late =
+            |_| RequestFailure::Unreachable(format!("no response within {} s", BEGIN.as_secs()));
         let answer = timeout(BEGIN, self.ask(path)).await.map_err(late)??;
         Ok(Lines::new(answer.into_body()))
     }
 
-    async fn ask(&self, path: &str) -> Result<http::Response<Body>, Failure> {
+    async fn ask(&self, path: &str) -> Result<http::Response<Body>, RequestFailure> {
         let (client, generation) = self.client();
         match self.ask_with(&client, path).await {
-            Err(Failure::Unauthorized(message)) => {
+            Err(RequestFailure::Unauthorized(message)) => {
                 if let Err(error) = self.renew(generation).await {
                     let problem = match error {
                         LinkError::Config { problem, .. } => problem,
                         error => error.to_string(),
                     };
-                    return Err(Failure::Unauthorized(format!("{message} ({problem})")));
+                    return Err(RequestFailure::Unauthorized(format!("{message} ({problem})")));
                 }
                 self.ask_with(&self.client().0, path).await
             }
@@ -329,22 +332,27 @@ impl Link {
         }
     }
 
-    async fn ask_with(&self, client: &Client, path: &str) -> Result<http::Response<Body>, Failure> {
+    async fn ask_with(
+        &self,
+        client: &Client,
+        path: &str,
+    ) -> Result<http::Response<Body>, RequestFailure> {
         let request = Request::get(path).header("accept", "application/json");
-        let request =
-            request.body(Body::empty()).map_err(|error| Failure::Malformed(error.to_string()))?;
+        let request = request
+            .body(Body::empty())
+            .map_err(|error| RequestFailure::Malformed(error.to_string()))?;
         let began = Instant::now();
         let answer = client.send(request).await;
         let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
-        traffic::asked(self.host(), "GET", code, began.elapsed(), 0);
-        let answer = answer.map_err(|error| Failure::of_client_with(error, &self.plugin))?;
+        traffic::count_request(self.host(), "GET", code, began.elapsed(), 0);
+        let answer = answer.map_err(|error| RequestFailure::of_client_with(error, &self.plugin))?;
         self.note_time(answer.headers());
         if answer.status().is_success() {
             return Ok(answer);
         }
         let (code, headers) = (answer.status(), answer.headers().clone());
         let body = answer.into_body().collect_bytes().await.unwrap_or_default();
-        Err(Failure::of_answer(code, &headers, &body))
+        Err(RequestFailure::of_answer(code, &headers, &body))
     }
 
     fn note_time(&self, headers: &HeaderMap) {

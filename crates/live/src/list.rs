@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
-use crate::backoff::{Attempt, Backoff};
-use crate::failure::Failure;
+use crate::backoff::{Backoff, EndedStream};
+use crate::failure::RequestFailure;
 use crate::kinds::ReadKind;
 use crate::link::Link;
-use kubestep_api::decode::decode_item;
+use kubestep_api::decode::{DecodeError, decode_item};
 use kubestep_api::{Kind, Object, admission};
 
 /// Objects per page.
@@ -22,7 +22,7 @@ const RESTARTS: u32 = 3;
 
 /// A kind, and the namespace that a list or watch of it covers.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ListScope {
     /// The kind.
     pub row: &'static ReadKind,
     /// The namespace, `None` for all.
@@ -44,7 +44,7 @@ pub struct Listed {
 
 /// A page as the server sends it.
 #[derive(Deserialize)]
-struct Page<'a> {
+struct ListPage<'a> {
     #[serde(default)]
     metadata: ListMeta,
     #[serde(borrow, default)]
@@ -59,7 +59,7 @@ struct ListMeta {
     next: Option<String>,
 }
 
-impl Place {
+impl ListScope {
     /// `pods in shop`, `nodes`.
     pub fn what(&self) -> String {
         let plural = match self.row.kind {
@@ -83,18 +83,19 @@ impl Place {
         link: &Link,
         backoff: &mut Backoff,
         tries: u32,
-    ) -> Result<Listed, Failure> {
-        let mut absent = Failure::Absent(format!("no version of {} is known", self.row.kind));
+    ) -> Result<Listed, RequestFailure> {
+        let mut absent =
+            RequestFailure::Absent(format!("no version of {} is known", self.row.kind));
         for version in self.row.versions {
             match self.list_in(link, version, backoff, tries).await {
-                Err(failure @ Failure::Absent(_)) => absent = failure,
+                Err(failure @ RequestFailure::Absent(_)) => absent = failure,
                 answer => return answer,
             }
         }
         Err(absent)
     }
 
-    /// Lists in one version, like [`Place::list`]. A continuation that expires between two pages
+    /// Lists in one version, like [`ListScope::list`]. A continuation that expires between two pages
     /// restarts the list.
     ///
     /// # Errors
@@ -105,7 +106,7 @@ impl Place {
         version: &'static str,
         backoff: &mut Backoff,
         tries: u32,
-    ) -> Result<Listed, Failure> {
+    ) -> Result<Listed, RequestFailure> {
         for _ in 0..RESTARTS {
             let mut pages = Pages { link, backoff: &mut *backoff, size: PAGE, tries };
             match self.pages(version, &mut pages).await {
@@ -118,7 +119,7 @@ impl Place {
         self.pages(version, &mut whole).await.map_err(|error| match error {
             PageError::Failed(failure) => failure,
             PageError::Continuation => {
-                Failure::Malformed("its continuation token keeps expiring".into())
+                RequestFailure::Malformed("its continuation token keeps expiring".into())
             }
         })
     }
@@ -138,8 +139,8 @@ impl Place {
         loop {
             let after = if next.is_empty() { String::new() } else { format!("&continue={next}") };
             let text = pages.get(&format!("{path}{limit}{after}"), next.is_empty()).await?;
-            let wrong = |problem: String| Failure::Malformed(format!("{path}: {problem}"));
-            let page: Page<'_> =
+            let wrong = |problem: String| RequestFailure::Malformed(format!("{path}: {problem}"));
+            let page: ListPage<'_> =
                 serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
             take(&mut listed, self.row, &page);
             next = escape(page.metadata.next.as_deref().unwrap_or_default());
@@ -169,11 +170,11 @@ struct Pages<'a> {
 enum PageError {
     /// The continuation token has expired.
     Continuation,
-    Failed(Failure),
+    Failed(RequestFailure),
 }
 
-impl From<Failure> for PageError {
-    fn from(failure: Failure) -> PageError {
+impl From<RequestFailure> for PageError {
+    fn from(failure: RequestFailure) -> PageError {
         PageError::Failed(failure)
     }
 }
@@ -184,10 +185,10 @@ impl Pages<'_> {
         for _ in 1..if is_first { self.tries } else { TRIES } {
             match self.link.get(path).await {
                 Err(
-                    failure @ (Failure::Busy { .. }
-                    | Failure::Server { .. }
-                    | Failure::Unreachable(_)),
-                ) => sleep(self.backoff.pause(&Attempt::failed(failure, true))).await,
+                    failure @ (RequestFailure::Busy { .. }
+                    | RequestFailure::Server { .. }
+                    | RequestFailure::Unreachable(_)),
+                ) => sleep(self.backoff.pause(&EndedStream::failed(failure, true))).await,
                 answer => return answer.map_err(|failure| expired(failure, is_first)),
             }
         }
@@ -195,23 +196,23 @@ impl Pages<'_> {
     }
 }
 
-fn expired(failure: Failure, is_first: bool) -> PageError {
+fn expired(failure: RequestFailure, is_first: bool) -> PageError {
     match failure {
-        Failure::Expired(_) if !is_first => PageError::Continuation,
+        RequestFailure::Expired(_) if !is_first => PageError::Continuation,
         failure => PageError::Failed(failure),
     }
 }
 
 /// Decodes a page in parallel; objects that cannot be read are listed and skipped.
-fn take(listed: &mut Listed, row: &ReadKind, page: &Page<'_>) {
+fn take(listed: &mut Listed, row: &ReadKind, page: &ListPage<'_>) {
     let api_version = row.api_version(listed.version);
     let items = page.items.as_deref().unwrap_or_default();
-    let decoded: Vec<Result<Object, String>> =
+    let decoded: Vec<Result<Object, DecodeError>> =
         items.par_iter().map(|item| read(item.get(), row, &api_version)).collect();
     for object in decoded {
         match object {
             Ok(object) => listed.objects.push(object),
-            Err(problem) => listed.unreadable.push(problem),
+            Err(problem) => listed.unreadable.push(problem.to_string()),
         }
     }
 }
@@ -219,10 +220,9 @@ fn take(listed: &mut Listed, row: &ReadKind, page: &Page<'_>) {
 /// Decodes one object as the server sent it.
 ///
 /// # Errors
-/// Which object it is and why it cannot be read, in one sentence.
-pub fn read(text: &str, row: &ReadKind, api_version: &str) -> Result<Object, String> {
-    let mut object =
-        decode_item(text, row.kind, api_version).map_err(|error| format!("{error}"))?;
+/// The field that cannot be decoded, with its object.
+pub fn read(text: &str, row: &ReadKind, api_version: &str) -> Result<Object, DecodeError> {
+    let mut object = decode_item(text, row.kind, api_version)?;
     admission::identify(&mut object);
     Ok(object)
 }
@@ -258,7 +258,7 @@ mod tests {
         let page = r#"{"metadata": {"resourceVersion": "7", "continue": ""}, "items": [
             {"metadata": {"name": "a", "managedFields": [{"manager": "x"}]}},
             {"metadata": {"name": "b"}, "spec": {"unschedulable": "perhaps"}}]}"#;
-        let page: Page<'_> = serde_json::from_str(page).unwrap();
+        let page: ListPage<'_> = serde_json::from_str(page).unwrap();
         let mut listed = Listed { version: "v1", ..Listed::default() };
         take(&mut listed, kinds::row(Kind::Node).unwrap(), &page);
         assert_eq!(listed.objects[0].key().to_string(), "Node a");

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use crate::kinds::ReadKind;
 use kubestep_api::{Kind, Time};
 
@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 #[derive(Clone, Debug)]
 pub struct Retry {
     /// The error of the last attempt.
-    pub failure: Failure,
+    pub failure: RequestFailure,
     /// The error in a word or two.
     pub reason: String,
     /// Time until the next attempt.
@@ -99,7 +99,7 @@ impl Outages {
     pub fn missing(
         &mut self,
         (what, row): (&str, &ReadKind),
-        failure: &Failure,
+        failure: &RequestFailure,
         (now, time): (Instant, Time),
     ) {
         if !failure.may_pass() {
@@ -191,10 +191,10 @@ impl Outages {
 /// it blocks only for nodes and pods, without which there is nothing to decide.
 fn blocks(row: &ReadKind, retry: &Retry) -> bool {
     match retry.failure {
-        Failure::Refused(_) | Failure::Absent(_) => {
+        RequestFailure::Refused(_) | RequestFailure::Absent(_) => {
             retry.is_outage && matches!(row.kind, Kind::Node | Kind::Pod)
         }
-        Failure::Ended | Failure::Expired(_) => retry.is_outage,
+        RequestFailure::Ended | RequestFailure::Expired(_) => retry.is_outage,
         _ => true,
     }
 }
@@ -223,7 +223,7 @@ mod tests {
         }
 
         /// Lets a kind fail at `second`, with the next attempt four seconds later.
-        fn fail(&mut self, second: u64, kind: Kind, failure: &Failure) -> Option<String> {
+        fn fail(&mut self, second: u64, kind: Kind, failure: &RequestFailure) -> Option<String> {
             self.retry(second, kind, failure, true)
         }
 
@@ -231,7 +231,7 @@ mod tests {
             &mut self,
             second: u64,
             kind: Kind,
-            failure: &Failure,
+            failure: &RequestFailure,
             is_outage: bool,
         ) -> Option<String> {
             let pause = Duration::from_millis(3_200);
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn an_outage_is_reported_at_its_beginning_and_end_and_every_five_minutes() {
         let mut story = Story::new();
-        let down = Failure::Unreachable("connection refused".into());
+        let down = RequestFailure::Unreachable("connection refused".into());
         let said = "pods not followed: connection refused; retry in 4s";
         assert_eq!(story.fail(0, Kind::Pod, &down).as_deref(), Some(said));
         let kinds = [Kind::Node, Kind::Service, Kind::CsiNode];
@@ -272,7 +272,7 @@ mod tests {
         let mut story = Story::new();
         let mut reports = 0;
         for second in 0..600 {
-            reports += usize::from(story.fail(second, Kind::Pod, &Failure::Ended).is_some());
+            reports += usize::from(story.fail(second, Kind::Pod, &RequestFailure::Ended).is_some());
             reports += usize::from(story.outages.followed("pods"));
         }
         assert_eq!(reports, 20);
@@ -282,14 +282,14 @@ mod tests {
     fn the_status_line_has_the_next_attempt() {
         let mut story = Story::new();
         assert_eq!(story.outages.outage(story.start), None);
-        story.fail(0, Kind::Pod, &Failure::Expired(String::new()));
+        story.fail(0, Kind::Pod, &RequestFailure::Expired(String::new()));
         assert_eq!(words(story.outages.outage(story.at(0))), "pods 410 4");
         assert_eq!(words(story.outages.outage(story.at(2))), "pods 410 2");
         assert_eq!(words(story.outages.outage(story.at(9))), "pods 410 0");
         story.fail(
             1,
             Kind::Node,
-            &Failure::Server { code: 500, message: String::new(), after: None },
+            &RequestFailure::Server { code: 500, message: String::new(), after: None },
         );
         assert_eq!(words(story.outages.outage(story.at(1))), "2 kinds 410 3");
         story.outages.followed("pods");
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn the_first_retry_is_not_shown_but_nothing_is_decided_without_a_connection() {
         let mut story = Story::new();
-        let down = Failure::Unreachable(String::new());
+        let down = RequestFailure::Unreachable(String::new());
         assert_eq!(story.retry(0, Kind::Pod, &down, false), None);
         assert_eq!(story.outages.outage(story.start), None);
         assert!(story.outages.is_cut_off());
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn rights_that_were_withdrawn_stop_decisions_only_without_nodes_and_pods() {
-        let refused = Failure::Refused(String::new());
+        let refused = RequestFailure::Refused(String::new());
         for (kind, stops) in [(Kind::Pod, true), (Kind::Node, true), (Kind::CsiNode, false)] {
             let mut story = Story::new();
             story.fail(0, kind, &refused);
@@ -327,8 +327,8 @@ mod tests {
     fn what_was_missing_at_the_start_is_not_reported_twice() {
         let mut story = Story::new();
         let row = |kind| kinds::row(kind).unwrap();
-        let busy = Failure::Busy { after: None, message: String::new() };
-        let (refused, at) = (Failure::Refused(String::new()), (story.start, Time(0)));
+        let busy = RequestFailure::Busy { after: None, message: String::new() };
+        let (refused, at) = (RequestFailure::Refused(String::new()), (story.start, Time(0)));
         story.outages.missing(("pods", row(Kind::Pod)), &busy, at);
         story.outages.missing(("csinodes", row(Kind::CsiNode)), &refused, at);
         assert_eq!(words(story.outages.outage(story.start)), "pods 429 0");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::link::{Link, Target};
+use crate::link::{KubeconfigTarget, Link};
 use crate::runtime;
 
 /// Reads something at intervals, until this is dropped.
@@ -16,7 +16,12 @@ pub struct Periodic<T> {
 impl<T: Send + 'static> Periodic<T> {
     /// Starts the thread; without one, nothing is ever read. `read` gives `None` if there is
     /// nothing to learn from the server.
-    pub fn start<F>(name: &'static str, target: Target, every: Duration, read: F) -> Periodic<T>
+    pub fn start<F>(
+        name: &'static str,
+        target: KubeconfigTarget,
+        every: Duration,
+        read: F,
+    ) -> Periodic<T>
     where
         F: AsyncFn(&Link) -> Option<T> + Send + 'static,
     {

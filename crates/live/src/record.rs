@@ -11,20 +11,20 @@ use serde::Serialize;
 use std::sync::Arc;
 
 use crate::compare::ClusterDecision;
-use crate::feed::{Delta, Event};
+use crate::feed::{Delta, FeedEvent};
 use crate::minimal::Minimal;
 use crate::scheduler_events::SchedulerEvent;
-use crate::snapshot::Snapshot;
+use crate::snapshot::ClusterSnapshot;
 use kubestep_api::{Object, Pod, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_output::CleanStdout;
 use kubestep_output::clean::escape_json;
 use kubestep_output::file::{Links, NewFile};
 use kubestep_source::MissingKind;
-use kubestep_source::recording::{Header, Line, SCHEMA};
+use kubestep_source::recording::{RecordingHeader, RecordingLine, SCHEMA};
 
 /// A file or standard output, written line by line.
-pub enum Output {
+pub enum RecordingOutput {
     /// Standard output.
     Stdout(CleanStdout),
     /// An uncompressed file.
@@ -33,26 +33,26 @@ pub enum Output {
     Packed(Box<GzEncoder<NewFile>>),
 }
 
-impl Output {
+impl RecordingOutput {
     /// Creates the file, compressed if its name ends in `.gz`. `-` is standard output.
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn create(path: &Path, links: Links) -> io::Result<Output> {
+    pub fn create(path: &Path, links: Links) -> io::Result<RecordingOutput> {
         if path.as_os_str() == kubestep_source::STDIN {
-            return Ok(Output::Stdout(CleanStdout));
+            return Ok(RecordingOutput::Stdout(CleanStdout));
         }
         let file = NewFile::create(path, links)?;
         Ok(match path.extension().is_some_and(|extension| extension == "gz") {
-            true => Output::Packed(Box::new(GzEncoder::new(file, Compression::default()))),
-            false => Output::Plain(BufWriter::new(file)),
+            true => RecordingOutput::Packed(Box::new(GzEncoder::new(file, Compression::default()))),
+            false => RecordingOutput::Plain(BufWriter::new(file)),
         })
     }
 
     /// Checks whether the file could be created.
     ///
     /// # Errors
-    /// As [`Output::create`].
+    /// As [`RecordingOutput::create`].
     pub fn check(path: &Path, links: Links) -> io::Result<()> {
         match path.as_os_str() == kubestep_source::STDIN {
             true => Ok(()),
@@ -67,39 +67,41 @@ impl Output {
     pub fn publish(&mut self) -> io::Result<()> {
         self.flush()?;
         match self {
-            Output::Stdout(_) => Ok(()),
-            Output::Plain(output) => output.get_mut().publish(),
-            Output::Packed(output) => output.get_mut().publish(),
+            RecordingOutput::Stdout(_) => Ok(()),
+            RecordingOutput::Plain(output) => output.get_mut().publish(),
+            RecordingOutput::Packed(output) => output.get_mut().publish(),
         }
     }
 
     /// Completes the file.
     ///
     /// # Errors
-    /// As [`Output::publish`].
+    /// As [`RecordingOutput::publish`].
     pub fn finish(mut self) -> io::Result<()> {
         match self {
-            Output::Packed(output) => output.finish()?.publish(),
+            RecordingOutput::Packed(output) => output.finish()?.publish(),
             _ => self.publish(),
         }
     }
 }
 
-impl Write for Output {
+impl Write for RecordingOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Output::Stdout(output) => output.write(bytes),
-            Output::Plain(output) => output.write(bytes),
-            Output::Packed(output) => output.write(bytes),
+            RecordingOutput::Stdout(output) => output.write(bytes),
+            RecordingOutput::Plain(output) => output.write(bytes),
+            RecordingOutput::Packed(output) => output.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Output::Stdout(output) => output.flush(),
-            Output::Plain(output) => output.flush(),
+            RecordingOutput::Stdout(output) => output.flush(),
+            RecordingOutput::Plain(output) => output.flush(),
             // Ends the compressed block, so that it can be unpacked without what follows.
-            Output::Packed(output) => output.flush().and_then(|()| output.get_mut().flush()),
+            RecordingOutput::Packed(output) => {
+                output.flush().and_then(|()| output.get_mut().flush())
+            }
         }
     }
 }
@@ -111,12 +113,12 @@ pub struct Recorder<W> {
     pods: HashMap<NamespacedName, Arc<Pod>>,
     minimal: Minimal,
     /// What was written after the lists.
-    pub counts: Counts,
+    pub counts: RecordingCounts,
 }
 
 /// How much a recording contains after its lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RecordingCounts {
     /// Changes of objects.
     pub changes: usize,
     /// Decisions of the cluster's scheduler.
@@ -124,7 +126,7 @@ pub struct Counts {
 }
 
 /// The kinds that could not be read although the server may serve them.
-pub fn missing_kinds(snapshot: &Snapshot) -> Vec<MissingKind> {
+pub fn missing_kinds(snapshot: &ClusterSnapshot) -> Vec<MissingKind> {
     let missing = snapshot.missing.iter().filter(|missing| !missing.is_absent());
     let missing = missing.map(|missing| MissingKind {
         kind: missing.what(),
@@ -135,8 +137,8 @@ pub fn missing_kinds(snapshot: &Snapshot) -> Vec<MissingKind> {
 }
 
 /// The header line for a snapshot.
-pub fn header(snapshot: &Snapshot, context: &str, namespaces: &[String]) -> Header {
-    Header {
+pub fn header(snapshot: &ClusterSnapshot, context: &str, namespaces: &[String]) -> RecordingHeader {
+    RecordingHeader {
         schema: SCHEMA.into(),
         record: "header".into(),
         kubestep: env!("CARGO_PKG_VERSION").into(),
@@ -145,7 +147,7 @@ pub fn header(snapshot: &Snapshot, context: &str, namespaces: &[String]) -> Head
         listed_at: Some(snapshot.taken_at),
         namespaces: namespaces.to_vec(),
         missing: missing_kinds(snapshot),
-        ..Header::default()
+        ..RecordingHeader::default()
     }
 }
 
@@ -154,7 +156,7 @@ impl<W: Write> Recorder<W> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn new(out: W, header: &Header) -> io::Result<Recorder<W>> {
+    pub fn new(out: W, header: &RecordingHeader) -> io::Result<Recorder<W>> {
         let (pods, minimal, counts) = Default::default();
         let mut recorder = Recorder { out, pods, minimal, counts };
         recorder.line(header)?;
@@ -170,10 +172,10 @@ impl<W: Write> Recorder<W> {
         for object in objects {
             self.note(object);
             let (kind, object) = (object.kind().as_str(), self.minimal.json(object)?);
-            self.line(&Line::Object { kind, object })?;
+            self.line(&RecordingLine::Object { kind, object })?;
             count += 1;
         }
-        self.line(&Line::Listed { objects: count })?;
+        self.line(&RecordingLine::Listed { objects: count })?;
         Ok(count)
     }
 
@@ -181,18 +183,18 @@ impl<W: Write> Recorder<W> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn take(&mut self, at: Time, event: &Event) -> io::Result<()> {
+    pub fn take(&mut self, at: Time, event: &FeedEvent) -> io::Result<()> {
         match event {
-            Event::Delta(Delta::Put(object)) => self.put(at, object),
-            Event::Delta(Delta::Delete { kind, key }) => {
+            FeedEvent::Delta(Delta::Put(object)) => self.put(at, object),
+            FeedEvent::Delta(Delta::Delete { kind, key }) => {
                 self.pods.remove(key);
                 self.counts.changes += 1;
                 let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
-                self.line(&Line::Delete { at, kind: kind.as_str(), namespace, name })
+                self.line(&RecordingLine::Delete { at, kind: kind.as_str(), namespace, name })
             }
-            Event::Notice(notice) => {
+            FeedEvent::Notice(notice) => {
                 let (serious, text) = (notice.serious, notice.text.clone());
-                self.line(&Line::Notice { at, serious, text })
+                self.line(&RecordingLine::Notice { at, serious, text })
             }
         }
     }
@@ -201,7 +203,7 @@ impl<W: Write> Recorder<W> {
         self.counts.changes += 1;
         let kind = object.kind().as_str();
         let object_json = self.minimal.json(object)?;
-        self.line(&Line::Put { at, kind, object: object_json })?;
+        self.line(&RecordingLine::Put { at, kind, object: object_json })?;
         let before = self.note(object);
         let Object::Pod(pod) = object else { return Ok(()) };
         let Some(theirs) = ClusterDecision::between(before.as_deref(), pod) else { return Ok(()) };
@@ -215,7 +217,7 @@ impl<W: Write> Recorder<W> {
     /// The output cannot be written.
     pub fn scheduler_event(&mut self, at: Time, event: SchedulerEvent) -> io::Result<()> {
         let SchedulerEvent { pod, uid, reporter, reason, message } = event;
-        self.line(&Line::Event { at, pod, uid, reporter, reason, message })
+        self.line(&RecordingLine::Event { at, pod, uid, reporter, reason, message })
     }
 
     /// Writes the end marker and returns the output.
@@ -224,7 +226,7 @@ impl<W: Write> Recorder<W> {
     /// The output cannot be written.
     pub fn end(mut self, at: Option<Time>) -> io::Result<W> {
         let changes = self.counts.changes;
-        self.line(&Line::End { at, changes })?;
+        self.line(&RecordingLine::End { at, changes })?;
         Ok(self.out)
     }
 
@@ -249,18 +251,23 @@ impl<W: Write> Recorder<W> {
     }
 }
 
-fn decision(at: Time, pod: &Object, theirs: ClusterDecision) -> Line {
+fn decision(at: Time, pod: &Object, theirs: ClusterDecision) -> RecordingLine {
     let uid = pod.metadata().uid.to_string();
     let pod = NamespacedName::of(pod).to_string();
     let named =
         |node: kubestep_api::intern::Symbol| Some(node.to_string()).filter(|n| !n.is_empty());
     match theirs {
-        ClusterDecision::Bound(node) => {
-            Line::Decision { at, pod, uid, node: named(node), nominated: None, message: None }
-        }
+        ClusterDecision::Bound(node) => RecordingLine::Decision {
+            at,
+            pod,
+            uid,
+            node: named(node),
+            nominated: None,
+            message: None,
+        },
         ClusterDecision::Rejected { message, nominated } => {
             let (nominated, message) = (named(nominated), Some(message));
-            Line::Decision { at, pod, uid, node: None, nominated, message }
+            RecordingLine::Decision { at, pod, uid, node: None, nominated, message }
         }
     }
 }

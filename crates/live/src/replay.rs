@@ -7,32 +7,32 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::compare::{Decision, Verdict};
-use crate::feed::{Delta, Event};
+use crate::compare::{Agreement, ComparedDecision};
+use crate::feed::{Delta, FeedEvent};
 use crate::shadow::Shadow;
 use kubestep_api::Time;
 use kubestep_debug::Session;
 use kubestep_framework::pod::NamespacedName;
-use kubestep_source::recording::{Recorded, What};
+use kubestep_source::recording::{ObjectChange, RecordedChange};
 
 /// A decision of the cluster's scheduler, compared with that of the embedded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compared {
+pub struct ReplayedDecision {
     /// The decision.
-    pub decision: Arc<Decision>,
+    pub decision: Arc<ComparedDecision>,
     /// Whether it was made before the recording began, on an unknown state of the cluster.
     pub is_earlier: bool,
 }
 
-impl Compared {
+impl ReplayedDecision {
     /// How the two compare, and the difference or the reason why they cannot be compared.
-    pub fn verdict(&self) -> (Verdict, &str) {
+    pub fn verdict(&self) -> (Agreement, &str) {
         match self.decision.verdict {
-            Verdict::Different | Verdict::Opaque | Verdict::Tie | Verdict::Untried
+            Agreement::Different | Agreement::Opaque | Agreement::Tie | Agreement::Untried
                 if self.is_earlier =>
             {
                 (
-                    Verdict::Incomparable,
+                    Agreement::Incomparable,
                     "decided before the recording began, on a state that it does not contain",
                 )
             }
@@ -45,10 +45,10 @@ impl Compared {
 /// changes applied.
 pub fn replay(
     session: &mut Session,
-    changes: &[Recorded],
+    changes: &[RecordedChange],
     until: Time,
     mut tell: impl FnMut(usize),
-) -> Vec<Compared> {
+) -> Vec<ReplayedDecision> {
     let mut shadow = Shadow::remembering_all();
     let mut now = session.world().now();
     work(&mut shadow, session);
@@ -63,18 +63,20 @@ pub fn replay(
     }
     pass(&mut shadow, session, now.max(until));
     let decisions = shadow.decisions().iter().cloned().enumerate();
-    decisions.map(|(at, decision)| Compared { decision, is_earlier: at < earlier }).collect()
+    decisions
+        .map(|(at, decision)| ReplayedDecision { decision, is_earlier: at < earlier })
+        .collect()
 }
 
 /// A recorded change as an event of a feed.
-pub fn event(change: &Recorded) -> Event {
-    Event::Delta(delta(change))
+pub fn event(change: &RecordedChange) -> FeedEvent {
+    FeedEvent::Delta(delta(change))
 }
 
-fn delta(change: &Recorded) -> Delta {
+fn delta(change: &RecordedChange) -> Delta {
     match &change.what {
-        What::Put(object) => Delta::Put(object.clone()),
-        What::Delete(key) => {
+        ObjectChange::Put(object) => Delta::Put(object.clone()),
+        ObjectChange::Delete(key) => {
             let name = NamespacedName::new(key.namespace, key.name);
             Delta::Delete { kind: key.kind, key: name }
         }

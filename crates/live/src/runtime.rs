@@ -44,7 +44,7 @@ where
 }
 
 /// Where the work of a thread reports whether it could begin.
-pub type Begun<T> = mpsc::Sender<Result<T, LinkError>>;
+pub type StartReport<T> = mpsc::Sender<Result<T, LinkError>>;
 
 /// Like [`spawn`], for work that has to connect first: waits until it reports that it has begun.
 /// `purpose` is what errors name.
@@ -54,7 +54,7 @@ pub type Begun<T> = mpsc::Sender<Result<T, LinkError>>;
 pub fn begin<T, F>(
     name: &str,
     purpose: &str,
-    work: impl FnOnce(Begun<T>) -> F + Send + 'static,
+    work: impl FnOnce(StartReport<T>) -> F + Send + 'static,
 ) -> Result<(T, JoinHandle<()>), LinkError>
 where
     T: Send + 'static,

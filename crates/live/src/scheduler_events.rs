@@ -6,9 +6,9 @@ use std::time::Instant;
 use serde::Deserialize;
 use tokio::time::sleep;
 
-use crate::backoff::{Attempt, Backoff, Pace};
-use crate::failure::Failure;
-use crate::lines::Next;
+use crate::backoff::{Backoff, EndedStream, Pace};
+use crate::failure::RequestFailure;
+use crate::lines::NextLine;
 use crate::link::Link;
 
 const PATH: &str = "/api/v1/events";
@@ -32,21 +32,21 @@ pub struct SchedulerEvent {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Line {
+struct EventLine {
     #[serde(rename = "type")]
     kind: String,
-    object: Object,
+    object: EventObject,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Object {
+struct EventObject {
     metadata: Meta,
     involved_object: Involved,
     reason: String,
     message: String,
     reporting_component: String,
-    source: Source,
+    source: EventSource,
 }
 
 #[derive(Default, Deserialize)]
@@ -65,38 +65,38 @@ struct Involved {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Source {
+struct EventSource {
     component: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct List {
+struct EventList {
     metadata: Meta,
 }
 
 /// Passes every event from now on to `report`. Returns the reason if events may not be read; other
 /// errors are retried.
-pub async fn follow(link: &Link, mut report: impl FnMut(SchedulerEvent)) -> Failure {
+pub async fn follow(link: &Link, mut report: impl FnMut(SchedulerEvent)) -> RequestFailure {
     let pace = Pace::default();
     let mut backoff = Backoff::new(pace, "events");
     loop {
         let attempt = match from_now(link).await {
             Ok(version) => watch(link, &version, pace, &mut report).await,
-            Err(failure) => Attempt::failed(failure, true),
+            Err(failure) => EndedStream::failed(failure, true),
         };
         let pause = backoff.pause(&attempt);
         match attempt.end {
-            failure @ (Failure::Refused(_) | Failure::Absent(_)) => return failure,
+            failure @ (RequestFailure::Refused(_) | RequestFailure::Absent(_)) => return failure,
             _ => sleep(pause).await,
         }
     }
 }
 
-async fn from_now(link: &Link) -> Result<String, Failure> {
+async fn from_now(link: &Link) -> Result<String, RequestFailure> {
     let text = link.get(&format!("{PATH}?limit=1")).await?;
-    let wrong = |error: serde_json::Error| Failure::Malformed(format!("{PATH}: {error}"));
-    let list: List = serde_json::from_slice(&text).map_err(wrong)?;
+    let wrong = |error: serde_json::Error| RequestFailure::Malformed(format!("{PATH}: {error}"));
+    let list: EventList = serde_json::from_slice(&text).map_err(wrong)?;
     Ok(list.metadata.resource_version)
 }
 
@@ -105,32 +105,32 @@ async fn watch(
     version: &str,
     pace: Pace,
     report: &mut impl FnMut(SchedulerEvent),
-) -> Attempt {
+) -> EndedStream {
     let query = "watch=1&allowWatchBookmarks=true&fieldSelector=involvedObject.kind%3DPod";
     let seconds = pace.watch_seconds;
     let path = format!("{PATH}?{query}&resourceVersion={version}&timeoutSeconds={seconds}");
     let mut lines = match link.lines(&path).await {
         Ok(lines) => lines,
-        Err(failure) => return Attempt::failed(failure, true),
+        Err(failure) => return EndedStream::failed(failure, true),
     };
     let (begun, mut delivered) = (Instant::now(), false);
     let end = loop {
         match lines.next(pace.idle).await {
-            Ok(Next::Line(line)) => {
+            Ok(NextLine::Line(line)) => {
                 if let Some(event) = read(line) {
                     delivered = true;
                     report(event);
                 }
             }
-            Ok(Next::Quiet | Next::End) => break Failure::Ended,
+            Ok(NextLine::Quiet | NextLine::End) => break RequestFailure::Ended,
             Err(failure) => break failure,
         }
     };
-    Attempt { lived: begun.elapsed(), delivered, was_read: true, end }
+    EndedStream { lived: begun.elapsed(), delivered, was_read: true, end }
 }
 
 fn read(line: &[u8]) -> Option<SchedulerEvent> {
-    let Line { kind, object } = serde_json::from_slice(line).ok()?;
+    let EventLine { kind, object } = serde_json::from_slice(line).ok()?;
     let is_new = matches!(kind.as_str(), "ADDED" | "MODIFIED");
     if !is_new || !REASONS.contains(&object.reason.as_str()) {
         return None;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::compare::{self, ClusterDecision, Decision};
+use crate::compare::{self, ClusterDecision, ComparedDecision};
 use crate::feed::Delta;
 use crate::updates::{self, ClusterUpdate, ClusterUpdates};
 use kubestep_api::intern::Symbol;
@@ -32,7 +32,7 @@ const REFUSED: &str = "cluster: rejected by its scheduler";
 
 /// An object that differs from the server's because the embedded scheduler wrote it.
 #[derive(Clone, Debug)]
-struct Overlaid {
+struct OverlaidObject {
     /// The server's version; `None`: the server does not have it.
     theirs: Option<Object>,
     /// UID of the pod on whose behalf it was written.
@@ -40,7 +40,7 @@ struct Overlaid {
     since: Time,
 }
 
-impl Overlaid {
+impl OverlaidObject {
     /// How long the decision waits for that of the cluster's scheduler.
     fn patience(&self) -> i64 {
         match &self.theirs {
@@ -56,10 +56,10 @@ impl Overlaid {
 /// cluster.
 #[derive(Debug, Default)]
 pub struct Shadow {
-    overlay: BTreeMap<ObjectKey, Overlaid>,
+    overlay: BTreeMap<ObjectKey, OverlaidObject>,
     /// The newest compared cycle of each pod, by UID.
     compared: HashMap<Symbol, u64>,
-    decisions: Vec<Arc<Decision>>,
+    decisions: Vec<Arc<ComparedDecision>>,
     /// Operations that are not applied yet.
     updates: Vec<ClusterUpdate>,
     /// The objects that `updates` concern.
@@ -71,18 +71,18 @@ pub struct Shadow {
 
 impl Shadow {
     /// A shadow that keeps all decisions.
-    pub fn remembering_all() -> Shadow {
+    pub(crate) fn remembering_all() -> Shadow {
         Shadow { remembers_all: true, ..Shadow::default() }
     }
 
     /// When the next decision is undone, unless the cluster's scheduler shares it: after that time
     /// [`Shadow::tick`] undoes it.
-    pub fn next_return(&self) -> Option<Time> {
+    pub(crate) fn next_return(&self) -> Option<Time> {
         self.overlay.values().map(|ours| Time(ours.since.0 + ours.patience() + 1)).min()
     }
 
     /// The compared decisions, oldest first.
-    pub fn decisions(&self) -> &[Arc<Decision>] {
+    pub fn decisions(&self) -> &[Arc<ComparedDecision>] {
         &self.decisions
     }
 
@@ -257,12 +257,12 @@ impl Shadow {
             self.compared.insert(uid, cycle);
         }
         let learned = ours.and_then(|ours| compare::learned(ours, theirs));
-        self.decisions.push(Arc::new(Decision {
+        self.decisions.push(Arc::new(ComparedDecision {
             time: self.now,
             pod: key,
             cycle,
-            ours: ours.map(|ours| compare::words(ours)).unwrap_or_default(),
-            theirs: theirs.words(),
+            ours: ours.map(|ours| compare::describe_cycle(ours)).unwrap_or_default(),
+            theirs: theirs.describe(),
             verdict,
             reason,
             learned: learned.map(Arc::new),
@@ -278,24 +278,25 @@ impl Shadow {
     /// that is still pending is parked in the name of `by`: another cycle would only repeat the
     /// decision.
     fn give_back(&mut self, session: &Session, cause: Symbol, by: &'static str) {
-        let of_cause =
-            |(key, overlaid): (&ObjectKey, &Overlaid)| (overlaid.cause == cause).then_some(*key);
+        let of_cause = |(key, overlaid): (&ObjectKey, &OverlaidObject)| {
+            (overlaid.cause == cause).then_some(*key)
+        };
         let keys: Vec<ObjectKey> = self.overlay.iter().filter_map(of_cause).collect();
-        let mut aside = None;
+        let mut parked = None;
         for key in keys {
             let Some(overlaid) = self.overlay.remove(&key) else { continue };
             let name = NamespacedName::new(key.namespace, key.name);
             match overlaid.theirs {
                 Some(object) => {
                     if is_placed(session, name) && is_pending(&object, cause) {
-                        aside = Some(name);
+                        parked = Some(name);
                     }
                     self.updates.push(ClusterUpdate::Accept(object));
                 }
                 None => self.updates.push(ClusterUpdate::Forget(key.kind, name)),
             }
         }
-        self.updates.extend(aside.map(|pod| ClusterUpdate::Park(pod, by.into())));
+        self.updates.extend(parked.map(|pod| ClusterUpdate::Park(pod, by.into())));
     }
 
     /// Pods whose decision has waited too long.
@@ -341,7 +342,7 @@ impl Shadow {
                 (Some(pod), Kind::Pod) => pod.metadata().uid,
                 _ => cause,
             };
-            let fresh = Overlaid { theirs: write.before, cause: own, since: self.now };
+            let fresh = OverlaidObject { theirs: write.before, cause: own, since: self.now };
             self.overlay.entry(object_key(write.kind, write.key)).or_insert(fresh);
         }
     }

@@ -3,27 +3,27 @@
 use futures::future::{join_all, try_join};
 use serde::Deserialize;
 
-use crate::access::Missing;
+use crate::access::MissingKindAccess;
 use crate::backoff::{Backoff, Pace};
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use crate::kinds;
 use crate::link::{Link, LinkError};
-use crate::list::{Listed, Place, TRIES};
+use crate::list::{ListScope, Listed, TRIES};
 use kubestep_api::{Kind, Leases, Object, Time};
 use kubestep_source::Auxiliary;
 
 /// What part of a cluster to read.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct NamespaceScope {
     /// Limits kinds with a namespace to these namespaces; empty: all.
     pub namespaces: Vec<String>,
 }
 
 /// A list and what it lists.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct ListedPart {
     /// The kind and namespace.
-    pub place: Place,
+    pub place: ListScope,
     /// What the server gave.
     pub listed: Listed,
 }
@@ -31,15 +31,15 @@ pub struct Part {
 /// A cluster as it was listed. The lists are made in parallel, so each shows a slightly different
 /// moment.
 #[derive(Clone, Debug, Default)]
-pub struct Snapshot {
+pub struct ClusterSnapshot {
     /// The server's version, `v1.36.2`.
     pub server_version: String,
     /// When it was complete, by the server's clock.
     pub taken_at: Time,
     /// The lists.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ListedPart>,
     /// The kinds that could not be read.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingKindAccess>,
     /// The leases, if they were read.
     pub leases: Option<Leases>,
     /// The objects that no scheduler reads, but that help to explain.
@@ -54,28 +54,28 @@ struct Version {
     git_version: String,
 }
 
-impl Scope {
+impl NamespaceScope {
     /// All lists to request.
-    pub fn places(&self) -> Vec<Place> {
+    pub fn places(&self) -> Vec<ListScope> {
         let mut places = Vec::new();
         for row in kinds::all() {
             if !row.kind.is_namespaced() || self.namespaces.is_empty() {
-                places.push(Place { row, namespace: None });
+                places.push(ListScope { row, namespace: None });
                 continue;
             }
-            let within = |name: &String| Place { row, namespace: Some(name.clone()) };
+            let within = |name: &String| ListScope { row, namespace: Some(name.clone()) };
             places.extend(self.namespaces.iter().map(within));
         }
         places
     }
 }
 
-impl Snapshot {
+impl ClusterSnapshot {
     /// Lists everything in `scope`.
     ///
     /// # Errors
     /// The server cannot be reached. A kind that cannot be listed is not an error; it is missing.
-    pub async fn take(link: &Link, scope: &Scope) -> Result<Snapshot, LinkError> {
+    pub async fn take(link: &Link, scope: &NamespaceScope) -> Result<ClusterSnapshot, LinkError> {
         let places = scope.places();
         let pace = Pace::default();
         let lists = join_all(places.iter().map(async |place| {
@@ -85,12 +85,15 @@ impl Snapshot {
         // An error of the version ends the lists, which would be retried.
         let lists = async { Ok(lists.await) };
         let (server_version, lists) = try_join(server_version(link), lists).await?;
-        let mut snapshot =
-            Snapshot { server_version, warnings: link.notices(), ..Snapshot::default() };
+        let mut snapshot = ClusterSnapshot {
+            server_version,
+            warnings: link.notices(),
+            ..ClusterSnapshot::default()
+        };
         for (place, answer) in places.into_iter().zip(lists) {
             match answer {
-                Ok(listed) => snapshot.parts.push(Part { place, listed }),
-                Err(failure) => snapshot.missing.push(Missing { place, failure }),
+                Ok(listed) => snapshot.parts.push(ListedPart { place, listed }),
+                Err(failure) => snapshot.missing.push(MissingKindAccess { place, failure }),
             }
         }
         snapshot.check(link)?;
@@ -99,16 +102,19 @@ impl Snapshot {
     }
 
     /// Objects that already exist, as if a server had listed them.
-    pub fn of_objects(objects: impl IntoIterator<Item = Object>) -> Snapshot {
-        let part = |row| Part { place: Place { row, namespace: None }, listed: Listed::default() };
-        let mut parts: Vec<Part> = kinds::all().iter().map(part).collect();
+    pub fn of_objects(objects: impl IntoIterator<Item = Object>) -> ClusterSnapshot {
+        let part = |row| ListedPart {
+            place: ListScope { row, namespace: None },
+            listed: Listed::default(),
+        };
+        let mut parts: Vec<ListedPart> = kinds::all().iter().map(part).collect();
         for object in objects {
             let kind = object.kind();
             if let Some(part) = parts.iter_mut().find(|part| part.place.row.kind == kind) {
                 part.listed.objects.push(object);
             }
         }
-        Snapshot { parts, ..Snapshot::default() }
+        ClusterSnapshot { parts, ..ClusterSnapshot::default() }
     }
 
     /// A server that rejects every list cannot be used.
@@ -118,7 +124,7 @@ impl Snapshot {
         };
         let (server, failure) = (link.server().to_owned(), missing.failure.clone());
         Err(match failure {
-            Failure::Refused(_) => LinkError::Refused { server, failure },
+            RequestFailure::Refused(_) => LinkError::Refused { server, failure },
             failure => LinkError::Unreachable { server, failure },
         })
     }
@@ -160,12 +166,14 @@ pub async fn server_version(link: &Link) -> Result<String, LinkError> {
     match link.get("/version").await {
         Ok(text) => {
             let version: Version = serde_json::from_slice(&text).map_err(|error| {
-                unreachable(Failure::Malformed(format!("this is not an API server: {error}")))
+                unreachable(RequestFailure::Malformed(format!(
+                    "this is not an API server: {error}"
+                )))
             })?;
             Ok(version.git_version)
         }
         // Some clusters hide their version from users who may read everything else.
-        Err(Failure::Refused(_)) => Ok(String::new()),
+        Err(RequestFailure::Refused(_)) => Ok(String::new()),
         Err(failure) => Err(unreachable(failure)),
     }
 }

@@ -110,7 +110,13 @@ pub fn register(registry: &Registry) -> prometheus::Result<()> {
 
 /// Counts a request: its status code (`None`: no answer), the time until the answer began, and the
 /// bytes sent.
-pub fn asked(host: &str, method: &str, code: Option<u16>, took: Duration, sent: usize) {
+pub(crate) fn count_request(
+    host: &str,
+    method: &str,
+    code: Option<u16>,
+    took: Duration,
+    sent: usize,
+) {
     let Some(traffic) = TRAFFIC.get() else { return };
     let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
     traffic.requests.with_label_values(&[code.as_str(), method, host]).inc();
@@ -131,13 +137,13 @@ pub fn retried(host: &str, method: &str, code: u16) {
 }
 
 /// Counts a client that was built.
-pub fn connected() {
+pub(crate) fn connected() {
     let Some(traffic) = TRAFFIC.get() else { return };
     traffic.transports.with_label_values(&["uncacheable"]).inc();
 }
 
 /// Counts a renewal of the lease of that name that had to read it first.
-pub fn renewed_slowly(lease: &str) {
+pub(crate) fn renewed_slowly(lease: &str) {
     let Some(traffic) = TRAFFIC.get() else { return };
     traffic.slow_renewals.with_label_values(&[lease]).inc();
 }
@@ -156,8 +162,8 @@ mod tests {
     fn requests_are_counted_by_code() {
         let registry = Registry::new();
         register(&registry).unwrap();
-        asked("h:6443", "GET", Some(200), Duration::from_millis(3), 0);
-        asked("h:6443", "GET", None, Duration::from_millis(3), 0);
+        count_request("h:6443", "GET", Some(200), Duration::from_millis(3), 0);
+        count_request("h:6443", "GET", None, Duration::from_millis(3), 0);
         let text = String::from_utf8(crate::metrics::text(&registry)).unwrap();
         for line in [
             "rest_client_requests_total{code=\"200\",host=\"h:6443\",method=\"GET\"} 1",

@@ -3,8 +3,8 @@
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ResourceVersion, Time, defaults};
-use kubestep_cluster::World;
-use kubestep_cluster::remote::Answer;
+use kubestep_cluster::remote::RequestResult;
+use kubestep_cluster::{World, WorldError};
 use kubestep_debug::edit::EditError;
 use kubestep_debug::{Change, Session};
 use kubestep_framework::pod::NamespacedName;
@@ -28,7 +28,7 @@ pub enum ClusterUpdate {
         /// The ticket of the request.
         ticket: u64,
         /// The result of the write.
-        answer: Answer,
+        answer: RequestResult,
         /// The write, in a few words.
         what: String,
     },
@@ -50,7 +50,7 @@ pub struct ClusterUpdates {
 /// most of what a kubelet reports of a running pod. For kinds that the scheduler writes, the
 /// resource version itself counts, and a pending pod is evaluated on any change. A version is never
 /// skipped while an operation on the same object is pending.
-pub fn is_irrelevant(
+pub(crate) fn is_irrelevant(
     session: &Session,
     updates: &[ClusterUpdate],
     there: Option<&Object>,
@@ -81,7 +81,7 @@ impl ClusterUpdate {
     ///
     /// # Errors
     /// The profile of [`ClusterUpdate::Serve`] cannot be built.
-    pub fn apply(self, world: &mut World) -> Result<(), String> {
+    pub fn apply(self, world: &mut World) -> Result<(), WorldError> {
         match self {
             ClusterUpdate::Accept(object) => {
                 // Pods that arrive together get increasing times: with equal times the queue's
@@ -116,7 +116,7 @@ impl ClusterUpdate {
 }
 
 impl Change for ClusterUpdates {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         let accepted = |update: &&ClusterUpdate| {
             matches!(
                 update,
@@ -151,7 +151,8 @@ impl Change for ClusterUpdates {
 
     fn apply(&self, world: &mut World) -> Result<(), EditError> {
         world.advance_to(self.now);
-        self.updates.iter().try_for_each(|update| update.clone().apply(world)).map_err(EditError)
+        let applied = self.updates.iter().try_for_each(|update| update.clone().apply(world));
+        applied.map_err(|error| EditError(error.to_string()))
     }
 }
 

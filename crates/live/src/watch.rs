@@ -12,13 +12,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
-use crate::backoff::{Attempt, Backoff, Pace};
-use crate::failure::Failure;
+use crate::backoff::{Backoff, EndedStream, Pace};
+use crate::failure::RequestFailure;
 use crate::feed::{Delta, FeedSender};
 use crate::kinds::ReadKind;
-use crate::lines::{Lines, Next};
+use crate::lines::{Lines, NextLine};
 use crate::link::Link;
-use crate::list::{Listed, Place, read};
+use crate::list::{ListScope, Listed, read};
 use crate::outage::Retry;
 use kubestep_api::ResourceVersion;
 use kubestep_api::intern::Symbol;
@@ -31,7 +31,7 @@ const UNREADABLE: usize = 1_000;
 
 /// Follows one kind.
 pub(super) struct Watcher {
-    place: Place,
+    place: ListScope,
     /// `pods`, `pods in shop`.
     what: String,
     /// The API version that the server serves; empty until the first list.
@@ -48,7 +48,7 @@ pub(super) struct Watcher {
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct WatchLine<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     #[serde(borrow)]
@@ -58,7 +58,7 @@ struct Line<'a> {
 /// The metadata of every object.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Header {
+struct ObjectHeader {
     metadata: HeaderMeta,
 }
 
@@ -72,7 +72,7 @@ struct HeaderMeta {
 
 impl Watcher {
     /// Continues after a list that was reported already.
-    pub fn after(place: Place, listed: &Listed, sender: FeedSender, pace: Pace) -> Watcher {
+    pub fn after(place: ListScope, listed: &Listed, sender: FeedSender, pace: Pace) -> Watcher {
         let version = |object: &kubestep_api::Object| {
             (NamespacedName::of(object), object.metadata().resource_version)
         };
@@ -91,7 +91,7 @@ impl Watcher {
     }
 
     /// Starts with a list, as soon as the server allows it.
-    pub fn unlisted(place: Place, sender: FeedSender, pace: Pace) -> Watcher {
+    pub fn unlisted(place: ListScope, sender: FeedSender, pace: Pace) -> Watcher {
         Watcher::after(place, &Listed::default(), sender, pace)
     }
 
@@ -111,10 +111,10 @@ impl Watcher {
     }
 
     /// Reports the end of an attempt. Returns how long to wait.
-    fn ended(&mut self, attempt: Attempt) -> Duration {
+    fn ended(&mut self, attempt: EndedStream) -> Duration {
         let pause = self.backoff.pause(&attempt);
-        let Attempt { end: failure, was_read, .. } = attempt;
-        if matches!(failure, Failure::Expired(_)) {
+        let EndedStream { end: failure, was_read, .. } = attempt;
+        if matches!(failure, RequestFailure::Expired(_)) {
             self.resource_version.clear();
             self.sender.relisting(&self.what);
         }
@@ -138,14 +138,14 @@ impl Watcher {
     }
 
     /// Lists and reports the differences.
-    async fn list(&mut self, link: &Link) -> Result<(), Attempt> {
+    async fn list(&mut self, link: &Link) -> Result<(), EndedStream> {
         let was_read = !self.version.is_empty();
         let backoff = &mut self.backoff;
         let answer = match self.version {
             "" => self.place.list(link, backoff, 1).await,
             version => self.place.list_in(link, version, backoff, 1).await,
         };
-        let listed = answer.map_err(|failure| Attempt::failed(failure, was_read))?;
+        let listed = answer.map_err(|failure| EndedStream::failed(failure, was_read))?;
         self.version = listed.version;
         self.resource_version = listed.resource_version;
         let mut deleted = std::mem::take(&mut self.known);
@@ -169,7 +169,7 @@ impl Watcher {
     }
 
     /// Watches until the watch ends.
-    async fn watch(&mut self, link: &Link) -> Attempt {
+    async fn watch(&mut self, link: &Link) -> EndedStream {
         let row = self.row();
         let query = row.query(self.version, self.place.namespace.as_deref());
         let (from, seconds) = (&self.resource_version, self.pace.watch_seconds);
@@ -178,25 +178,29 @@ impl Watcher {
         );
         let mut lines = match link.lines(&path).await {
             Ok(lines) => lines,
-            Err(failure) => return Attempt::failed(failure, true),
+            Err(failure) => return EndedStream::failed(failure, true),
         };
         self.sender.begun(&self.what);
         let (begun, mut delivered) = (Instant::now(), false);
         let end = self.follow(&mut lines, &mut delivered).await;
-        let end = end.err().unwrap_or(Failure::Ended);
-        Attempt { lived: begun.elapsed(), delivered, was_read: true, end }
+        let end = end.err().unwrap_or(RequestFailure::Ended);
+        EndedStream { lived: begun.elapsed(), delivered, was_read: true, end }
     }
 
     /// Reads the lines of a watch until the server ends it or nothing has arrived for too long.
-    async fn follow(&mut self, lines: &mut Lines, delivered: &mut bool) -> Result<(), Failure> {
+    async fn follow(
+        &mut self,
+        lines: &mut Lines,
+        delivered: &mut bool,
+    ) -> Result<(), RequestFailure> {
         let begun = Instant::now();
         // After the start and after a slow line, the watch has to prove that it works.
         let mut is_followed = false;
         while !self.sender.is_closed() && lines.silence() < self.pace.idle {
             let is_new = match lines.next(self.pace.lived).await? {
-                Next::Line(line) => self.take(line)?,
-                Next::Quiet => false,
-                Next::End => break,
+                NextLine::Line(line) => self.take(line)?,
+                NextLine::Quiet => false,
+                NextLine::End => break,
             };
             *delivered |= is_new;
             let unfinished = lines.unfinished().unwrap_or_default();
@@ -218,27 +222,29 @@ impl Watcher {
     }
 
     /// Fails if the present line has been incomplete for too long.
-    fn stalled(&self, unfinished: Duration) -> Result<(), Failure> {
+    fn stalled(&self, unfinished: Duration) -> Result<(), RequestFailure> {
         let idle = self.pace.idle;
         if unfinished >= idle {
             let text = format!("a line took more than {} s", idle.as_secs());
-            return Err(Failure::Malformed(text));
+            return Err(RequestFailure::Malformed(text));
         }
-        let failure = Failure::Malformed(format!("a line takes more than {} s", SLOW.as_secs()));
+        let failure =
+            RequestFailure::Malformed(format!("a line takes more than {} s", SLOW.as_secs()));
         let (reason, pause) = ("slow response".into(), idle.saturating_sub(unfinished));
         self.retrying(Retry { failure, reason, pause, is_outage: true });
         Ok(())
     }
 
     /// Handles one event; `true` if it delivered something new.
-    fn take(&mut self, line: &[u8]) -> Result<bool, Failure> {
-        let wrong = |error: serde_json::Error| Failure::Malformed(format!("a watch: {error}"));
-        let line: Line<'_> = serde_json::from_slice(line).map_err(wrong)?;
+    fn take(&mut self, line: &[u8]) -> Result<bool, RequestFailure> {
+        let wrong =
+            |error: serde_json::Error| RequestFailure::Malformed(format!("a watch: {error}"));
+        let line: WatchLine<'_> = serde_json::from_slice(line).map_err(wrong)?;
         let text = line.object.get();
         if line.kind == "ERROR" {
-            return Err(Failure::of_event(text));
+            return Err(RequestFailure::of_event(text));
         }
-        let Header { metadata } = serde_json::from_str(text).map_err(wrong)?;
+        let ObjectHeader { metadata } = serde_json::from_str(text).map_err(wrong)?;
         let is_new = match line.kind {
             "ADDED" | "MODIFIED" => self.put(text, &metadata),
             "DELETED" => self.delete(&metadata),
@@ -258,7 +264,7 @@ impl Watcher {
         let object = match read(text, row, &row.api_version(self.version)) {
             Ok(object) => object,
             Err(problem) => {
-                self.left_out(problem);
+                self.left_out(problem.to_string());
                 return false;
             }
         };

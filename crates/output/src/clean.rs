@@ -70,7 +70,7 @@ pub fn clean_lines(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether `c` may be printed unchanged in a text of several lines.
-pub fn is_safe_in_lines(c: char) -> bool {
+pub(crate) fn is_safe_in_lines(c: char) -> bool {
     matches!(c, '\n' | '\t') || is_safe(c)
 }
 

@@ -26,7 +26,7 @@ pub struct NewFile {
 }
 
 /// How a path is written to.
-enum Destination {
+enum WriteMode {
     /// A file that is replaced when everything is written.
     Replaced(PathBuf),
     /// Written in place: devices, pipes, and names of open files such as /dev/stdout.
@@ -40,8 +40,8 @@ impl NewFile {
     /// No file can be created there, or it is a link that is not followed.
     pub fn create(path: &Path, links: Links) -> io::Result<NewFile> {
         Ok(match destination(path, links)? {
-            Destination::Direct => NewFile { file: File::create(path)?, unpublished: None },
-            Destination::Replaced(target) => {
+            WriteMode::Direct => NewFile { file: File::create(path)?, unpublished: None },
+            WriteMode::Replaced(target) => {
                 let (file, temporary) = beside(&target)?;
                 NewFile { file, unpublished: Some((temporary, target)) }
             }
@@ -54,8 +54,8 @@ impl NewFile {
     /// As [`NewFile::create`].
     pub fn check(path: &Path, links: Links) -> io::Result<()> {
         match destination(path, links)? {
-            Destination::Direct => Ok(()),
-            Destination::Replaced(target) => beside(&target).map(drop),
+            WriteMode::Direct => Ok(()),
+            WriteMode::Replaced(target) => beside(&target).map(drop),
         }
     }
 
@@ -90,10 +90,10 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     file.publish()
 }
 
-fn destination(path: &Path, links: Links) -> io::Result<Destination> {
+fn destination(path: &Path, links: Links) -> io::Result<WriteMode> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Destination::Replaced(path.to_owned()));
+            return Ok(WriteMode::Replaced(path.to_owned()));
         }
         found => found?,
     };
@@ -101,8 +101,8 @@ fn destination(path: &Path, links: Links) -> io::Result<Destination> {
     if !found.is_symlink() || names_open_files {
         let is_replaced = found.is_file() && !names_open_files;
         return Ok(match is_replaced {
-            true => Destination::Replaced(path.to_owned()),
-            false => Destination::Direct,
+            true => WriteMode::Replaced(path.to_owned()),
+            false => WriteMode::Direct,
         });
     }
     match links {

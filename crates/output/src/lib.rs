@@ -69,36 +69,36 @@ pub fn stderr_is_terminal() -> bool {
 
 /// Prints one line on standard error; a line break in it is escaped.
 pub fn line(text: impl Display) {
-    say(&format!("{}\n", clean(&text.to_string())));
+    write_stderr(&format!("{}\n", clean(&text.to_string())));
 }
 
 /// Prints several lines on standard error, such as an error with its help.
 pub fn lines(text: impl Display) {
-    say(&format!("{}\n", clean_lines(&text.to_string())));
+    write_stderr(&format!("{}\n", clean_lines(&text.to_string())));
 }
 
 /// Prints a question on standard error, without a line break.
 pub fn ask(question: impl Display) {
-    say(&clean(&question.to_string()));
+    write_stderr(&clean(&question.to_string()));
 }
 
 /// Overwrites the present line on standard error, which uses `before` columns. Returns how many
 /// columns it uses now.
 pub fn rewrite(text: &str, before: usize) -> usize {
     let text = clean(text);
-    say(&format!("\r{text:before$}"));
+    write_stderr(&format!("\r{text:before$}"));
     text.chars().count()
 }
 
 /// Removes a line that [`rewrite`] wrote.
 pub fn erase(before: usize) {
     if before > 0 {
-        say(&format!("\r{:before$}\r", ""));
+        write_stderr(&format!("\r{:before$}\r", ""));
     }
 }
 
 /// Errors are ignored: without standard error there is no way to report them.
-fn say(clean: &str) {
+fn write_stderr(clean: &str) {
     let mut out = stderr().lock();
     let _written = out.write_all(cut::long_values(clean).as_bytes()).and_then(|()| out.flush());
 }

@@ -251,7 +251,7 @@ metadata: {name: of-another-group}
         let list = json!({"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "items": pools});
         let text = list.to_string();
         assert_eq!(read(&text).0.node_pools.len(), 3);
-        let limits = crate::Limits { whole: 10, chunk: 64, object: 1 << 20 };
+        let limits = crate::MemoryLimits { whole: 10, chunk: 64, object: 1 << 20 };
         let streamed = crate::read_bytes("f", text.as_bytes(), &Filter::default(), limits).unwrap();
         assert_eq!(streamed.auxiliary.provisioning.node_pools.len(), 3);
     }

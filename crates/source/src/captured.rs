@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::item::Note;
+use super::item::CaptureField;
 use kubestep_api::Leases;
 
 /// A capture's own description; empty for any other input.
@@ -39,21 +39,25 @@ pub struct MissingKind {
 
 impl Captured {
     /// Stores one field. A malformed field is ignored: it only describes the objects.
-    pub(super) fn take(&mut self, note: Note, text: &str) {
+    pub(super) fn take(&mut self, note: CaptureField, text: &str) {
         let value: serde_json::Value = kubestep_api::yaml::from_str(text).unwrap_or_default();
         let words = || value.as_str().unwrap_or_default().to_owned();
         let named = || Some(words()).filter(|words| !words.is_empty());
         match note {
-            Note::CapturedAt => self.at = words(),
-            Note::ServerVersion => self.server_version = words(),
-            Note::KubeVersion => self.kube_version = named(),
-            Note::EmulatedVersion => self.emulated_version = named(),
-            Note::FeatureGates => self.feature_gates = named(),
-            Note::Leases => self.leases.leases = serde_json::from_value(value).unwrap_or_default(),
-            Note::LeaseCandidates => {
+            CaptureField::CapturedAt => self.at = words(),
+            CaptureField::ServerVersion => self.server_version = words(),
+            CaptureField::KubeVersion => self.kube_version = named(),
+            CaptureField::EmulatedVersion => self.emulated_version = named(),
+            CaptureField::FeatureGates => self.feature_gates = named(),
+            CaptureField::Leases => {
+                self.leases.leases = serde_json::from_value(value).unwrap_or_default()
+            }
+            CaptureField::LeaseCandidates => {
                 self.leases.candidates = serde_json::from_value(value).unwrap_or_default();
             }
-            Note::Missing => self.missing = serde_json::from_value(value).unwrap_or_default(),
+            CaptureField::Missing => {
+                self.missing = serde_json::from_value(value).unwrap_or_default()
+            }
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::error::SourceError;
-use super::files::File;
-use super::{Input, Loaded, OddFieldAt};
+use super::files::FileText;
+use super::{Loaded, OddFieldAt, ReadInput};
 use indexmap::IndexMap;
 use kubestep_api::words::count;
 use kubestep_api::{Kind, Object, ObjectKey, Pod, TaintEffect};
@@ -19,7 +19,7 @@ const LISTED: usize = 3;
 const ODD_LISTED: usize = 10;
 
 /// Rejects two objects with the same key, of which one would silently replace the other.
-pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<SourceError>> {
+pub(super) fn duplicates(objects: &[Loaded], files: &[FileText]) -> Result<(), Box<SourceError>> {
     let mut seen: HashMap<ObjectKey, usize> = HashMap::with_capacity(objects.len());
     for (at, loaded) in objects.iter().enumerate() {
         let key = loaded.object.key();
@@ -54,7 +54,7 @@ pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<S
 }
 
 /// The first field that is probably not meant, as an error.
-pub(super) fn strict(input: &Input, files: &[File]) -> Result<(), Box<SourceError>> {
+pub(super) fn strict(input: &ReadInput, files: &[FileText]) -> Result<(), Box<SourceError>> {
     let Some(OddFieldAt { object, origin, column, field }) = input.odd_fields.first() else {
         return Ok(());
     };
@@ -76,7 +76,7 @@ pub(super) fn strict(input: &Input, files: &[File]) -> Result<(), Box<SourceErro
 }
 
 /// Fields that are probably not meant: one line for all objects of a kind that have the same.
-fn odd_fields(input: &mut Input) {
+fn odd_fields(input: &mut ReadInput) {
     let mut found: IndexMap<(Kind, String), (&OddFieldAt, usize)> = IndexMap::new();
     for odd in &input.odd_fields {
         let key = (odd.object.kind, without_indexes(&odd.field.to_string()));
@@ -105,7 +105,7 @@ fn without_indexes(path: &str) -> String {
 }
 
 /// Adds warnings about input that is probably not intended.
-pub(super) fn warn(input: &mut Input) {
+pub(super) fn warn(input: &mut ReadInput) {
     odd_fields(input);
     if input.filtered > 0 {
         let filtered = input.filtered;
@@ -129,7 +129,7 @@ pub(super) fn warn(input: &mut Input) {
 }
 
 /// Reports pod groups that are part of larger ones, which only 1.37 has.
-fn composite_groups(input: &mut Input) {
+fn composite_groups(input: &mut ReadInput) {
     let parent = |loaded: &Loaded| match &loaded.object {
         Object::PodGroup(group) => group.spec.parent_composite_pod_group_name,
         _ => None,
@@ -145,7 +145,7 @@ fn composite_groups(input: &mut Input) {
 }
 
 /// Warns about excluded running pods: their nodes look emptier than they are.
-pub(super) fn note_filtered(input: &mut Input, object: &Object) {
+pub(super) fn note_filtered(input: &mut ReadInput, object: &Object) {
     const WARNING: &str = "running pods were excluded: they use no capacity of their nodes";
     if let Object::Pod(pod) = object
         && !pod.spec.node_name.is_empty()
@@ -156,7 +156,7 @@ pub(super) fn note_filtered(input: &mut Input, object: &Object) {
     }
 }
 
-fn pods(input: &Input) -> impl Iterator<Item = &Pod> {
+fn pods(input: &ReadInput) -> impl Iterator<Item = &Pod> {
     input.objects.iter().filter_map(|loaded| match &loaded.object {
         Object::Pod(pod) => Some(&**pod),
         _ => None,
@@ -165,7 +165,7 @@ fn pods(input: &Input) -> impl Iterator<Item = &Pod> {
 
 /// Reports pods on nodes that do not exist. The pods keep their node, and the engine caches it
 /// without a node object, as upstream.
-fn unknown_nodes(input: &mut Input) {
+fn unknown_nodes(input: &mut ReadInput) {
     let nodes = input.objects.iter().filter(|loaded| loaded.object.kind() == Kind::Node);
     let nodes: HashSet<_> = nodes.map(|loaded| loaded.object.metadata().name).collect();
     let lost: Vec<_> = pods(input)
@@ -191,7 +191,7 @@ fn unknown_nodes(input: &mut Input) {
 }
 
 /// Reports unknown taint effects, which Kubernetes ignores: most likely typos.
-fn unknown_effects(input: &mut Input) {
+fn unknown_effects(input: &mut ReadInput) {
     let is_unknown = |effect: &TaintEffect| matches!(effect, TaintEffect::Other(_));
     let mut found = Vec::new();
     for Loaded { object, origin } in &input.objects {

@@ -1,12 +1,23 @@
 //! The error of reading input: where, what, and how to fix it.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use super::STDIN;
 use super::piece::Piece;
 
 /// Columns shown of the line with the error.
 const SNIPPET_WIDTH: usize = 76;
+
+/// Why a file could not be read as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {problem}", file.display())]
+pub struct FileError {
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong with it, and what to do.
+    pub problem: String,
+}
 
 /// Why the input could not be read. Prints as several lines: what, where, the line with a caret,
 /// and how to fix it.

@@ -24,14 +24,14 @@ pub struct OddField {
     /// The field: `spec.containers[0].imagee`.
     pub path: String,
     /// What is odd about it.
-    pub oddity: Oddity,
+    pub oddity: FieldDoubt,
     /// Line and column within the object's text, both from 1, where known.
     pub position: Option<(usize, usize)>,
 }
 
 /// What is odd about a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Oddity {
+pub enum FieldDoubt {
     /// There is none of that name. The known one that is most like it, if one is.
     Unknown(Option<&'static str>),
     /// It stands twice.
@@ -43,11 +43,11 @@ impl fmt::Display for OddField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
         match self.oddity {
-            Oddity::Unknown(None) => write!(f, "unknown field {path:?}"),
-            Oddity::Unknown(Some(near)) => {
+            FieldDoubt::Unknown(None) => write!(f, "unknown field {path:?}"),
+            FieldDoubt::Unknown(Some(near)) => {
                 write!(f, "unknown field {path:?}, did you mean {near:?}?")
             }
-            Oddity::Duplicate => write!(f, "duplicate field {path:?}"),
+            FieldDoubt::Duplicate => write!(f, "duplicate field {path:?}"),
         }
     }
 }
@@ -91,10 +91,10 @@ pub(super) fn odd_fields_of(value: &serde_json::Value, kind: &str) -> Vec<OddFie
 
 /// Walks until nothing odd is left: a walk ends at the first odd field that was not found before,
 /// because where it ends is where the field is.
-fn all(walk: impl Fn(&Found) -> Result<(), DecodeError>) -> Vec<OddField> {
+fn all(walk: impl Fn(&FoundField) -> Result<(), DecodeError>) -> Vec<OddField> {
     let mut odd: Vec<OddField> = Vec::new();
     while odd.len() < MOST {
-        let found = Found { skip: odd.len().into(), odd: RefCell::default() };
+        let found = FoundField { skip: odd.len().into(), odd: RefCell::default() };
         let end = walk(&found);
         // Text that cannot be parsed is for the decoder to report.
         let (Err(error), Some(field)) = (end, found.odd.into_inner()) else { break };
@@ -104,19 +104,19 @@ fn all(walk: impl Fn(&Found) -> Result<(), DecodeError>) -> Vec<OddField> {
 }
 
 /// What a walk found.
-struct Found {
+struct FoundField {
     /// Odd fields to pass before.
     skip: std::cell::Cell<usize>,
     odd: RefCell<Option<OddField>>,
 }
 
-impl Found {
+impl FoundField {
     fn of<'a>(&'a self, shape: &'a Shape) -> Walk<'a> {
         Walk { shape, path: Path::Root, found: self }
     }
 
     /// Ends the walk at a field, unless it was found before.
-    fn note<E: serde::de::Error>(&self, path: &Path<'_>, oddity: Oddity) -> Result<(), E> {
+    fn note<E: serde::de::Error>(&self, path: &Path<'_>, oddity: FieldDoubt) -> Result<(), E> {
         if let Some(rest) = self.skip.get().checked_sub(1) {
             self.skip.set(rest);
             return Ok(());
@@ -149,7 +149,7 @@ impl fmt::Display for Path<'_> {
 struct Walk<'a> {
     shape: &'a Shape,
     path: Path<'a>,
-    found: &'a Found,
+    found: &'a FoundField,
 }
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
@@ -228,7 +228,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 fn walk_fields<'de, A: MapAccess<'de>>(
     fields: &[(&'static str, Shape)],
     path: &Path<'_>,
-    found: &Found,
+    found: &FoundField,
     mut map: A,
 ) -> Result<(), A::Error> {
     let mut seen = 0_u128;
@@ -246,7 +246,7 @@ fn walk_fields<'de, A: MapAccess<'de>>(
 fn walk_map<'de, A: MapAccess<'de>>(
     shape: &Shape,
     path: &Path<'_>,
-    found: &Found,
+    found: &FoundField,
     mut map: A,
 ) -> Result<(), A::Error> {
     let mut seen = Vec::new();
@@ -267,7 +267,7 @@ struct FieldName<'a> {
     /// The fields that came before, as bits.
     seen: u128,
     path: &'a Path<'a>,
-    found: &'a Found,
+    found: &'a FoundField,
 }
 
 impl<'de> DeserializeSeed<'de> for FieldName<'_> {
@@ -289,13 +289,15 @@ impl Visitor<'_> for FieldName<'_> {
         let path = Path::Field(self.path, name);
         let at = self.fields.iter().position(|(known, _)| *known == name);
         match at {
-            Some(at) if self.seen & bit(at) != 0 => self.found.note(&path, Oddity::Duplicate)?,
+            Some(at) if self.seen & bit(at) != 0 => {
+                self.found.note(&path, FieldDoubt::Duplicate)?
+            }
             Some(_) => {}
             // What YAML merges is looked at where it stands.
             None if name == "<<" => {}
             None => {
                 let known = self.fields.iter().map(|(known, _)| *known);
-                self.found.note(&path, Oddity::Unknown(suggest::closest(name, known)))?;
+                self.found.note(&path, FieldDoubt::Unknown(suggest::closest(name, known)))?;
             }
         }
         Ok(at)
@@ -307,7 +309,7 @@ struct UserKey<'a> {
     /// Hashes of those before.
     seen: &'a mut Vec<u64>,
     path: &'a Path<'a>,
-    found: &'a Found,
+    found: &'a FoundField,
 }
 
 impl<'de> DeserializeSeed<'de> for UserKey<'_> {
@@ -330,7 +332,7 @@ impl Visitor<'_> for UserKey<'_> {
         key.hash(&mut hasher);
         let hash = hasher.finish();
         if self.seen.contains(&hash) {
-            self.found.note(&Path::Field(self.path, key), Oddity::Duplicate)?;
+            self.found.note(&Path::Field(self.path, key), FieldDoubt::Duplicate)?;
         } else if self.seen.len() < MOST_KEYS {
             self.seen.push(hash);
         }

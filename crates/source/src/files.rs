@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::SourceError;
-use super::piece::{Piece, Place};
+use super::piece::{Piece, TextPosition};
 use super::reader::{Reader, cannot_read};
 use super::{Progress, STDIN};
 
@@ -14,21 +14,21 @@ use super::{Progress, STDIN};
 const MAX_DEPTH: usize = 64;
 
 /// A file's text, before it is split into objects.
-pub(super) struct File {
+pub(super) struct FileText {
     /// The path as it was named.
     pub name: String,
     pub text: String,
 }
 
-impl File {
+impl FileText {
     /// Whether the name says that it is JSON, so that it is not YAML's flow style.
-    pub fn is_json(&self) -> bool {
+    pub(crate) fn is_json(&self) -> bool {
         self.name.trim_end_matches(".gz").ends_with(".json")
     }
 
     /// The whole text.
     pub fn piece(&self) -> Piece<'_> {
-        Piece { name: &self.name, text: &self.text, start: Place::START }
+        Piece { name: &self.name, text: &self.text, start: TextPosition::START }
     }
 }
 

@@ -26,6 +26,25 @@ pub struct Exclude {
     name: String,
 }
 
+/// Why a text excludes no objects.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ExcludeError {
+    /// It has no slash, or more than two.
+    #[error("{0:?} is not of the form KIND/NAME")]
+    Form(String),
+    /// The kind is unknown.
+    #[error("{kind:?} in {text:?} is not a kind that the scheduler reads")]
+    Kind {
+        /// The kind.
+        kind: String,
+        /// The whole text.
+        text: String,
+    },
+    /// The name is empty.
+    #[error("{0:?} names nothing: write KIND/* for all of a kind")]
+    NoName(String),
+}
+
 impl Filter {
     /// Whether the object is selected.
     pub fn takes(&self, object: &Object) -> bool {
@@ -43,21 +62,25 @@ impl Filter {
 
 impl Exclude {
     /// Parses `pods/web-*`, `Pod/shop/web-0` or `*/old-?`.
-    pub fn parse(text: &str) -> Result<Exclude, String> {
+    ///
+    /// # Errors
+    /// It has another form, or the kind is unknown.
+    pub fn parse(text: &str) -> Result<Exclude, ExcludeError> {
         let parts: Vec<&str> = text.split('/').collect();
         let (kind, namespace, name) = match parts[..] {
             [kind, name] => (kind, None, name),
             [kind, namespace, name] => (kind, Some(namespace.to_string()), name),
-            _ => return Err(format!("{text:?} is not of the form KIND/NAME")),
+            _ => return Err(ExcludeError::Form(text.to_owned())),
         };
         let kind = match kind {
             "*" => None,
-            kind => Some(Kind::by_name(kind).ok_or_else(|| {
-                format!("{kind:?} in {text:?} is not a kind that the scheduler reads")
+            kind => Some(Kind::by_name(kind).ok_or_else(|| ExcludeError::Kind {
+                kind: kind.to_owned(),
+                text: text.to_owned(),
             })?),
         };
         if name.is_empty() {
-            return Err(format!("{text:?} names nothing: write KIND/* for all of a kind"));
+            return Err(ExcludeError::NoName(text.to_owned()));
         }
         Ok(Exclude { kind, namespace, name: name.into() })
     }
@@ -104,7 +127,10 @@ mod tests {
                 "{text}"
             );
         }
-        assert_eq!(Exclude::parse("web").unwrap_err(), "\"web\" is not of the form KIND/NAME");
+        assert_eq!(
+            Exclude::parse("web").unwrap_err().to_string(),
+            "\"web\" is not of the form KIND/NAME"
+        );
         assert!(Exclude::parse("thing/x").is_err());
         assert!(Exclude::parse("pod/").is_err());
     }

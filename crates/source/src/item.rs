@@ -44,12 +44,12 @@ pub const SNAPSHOT_FIELDS: &[(Kind, &str)] = &[
 ];
 
 /// An object's text and its position.
-pub(super) struct Item<'a> {
+pub(super) struct SourceItem<'a> {
     /// The document within the file, from 1.
     pub document: u32,
     /// The line in which the text starts, from 1.
     pub line: u32,
-    pub content: Content<'a>,
+    pub content: ItemText<'a>,
     pub expected: Expected,
 }
 
@@ -67,12 +67,12 @@ pub(super) enum Expected {
     /// The scheduler configuration in a simulator export.
     SchedulerConfig,
     /// A field that describes the capture itself.
-    Note(Note),
+    Note(CaptureField),
 }
 
 /// A field in which a capture describes itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Note {
+pub(super) enum CaptureField {
     CapturedAt,
     ServerVersion,
     Missing,
@@ -84,7 +84,7 @@ pub(super) enum Note {
 }
 
 /// The text of an item, or its value.
-pub(super) enum Content<'a> {
+pub(super) enum ItemText<'a> {
     /// JSON that starts after `column` characters of its line.
     Json { text: &'a str, column: usize },
     /// YAML with lines indented by `indent`; the indentation of the first may contain a dash.
@@ -95,12 +95,12 @@ pub(super) enum Content<'a> {
 
 /// The result of decoding an item.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum DecodedItem {
     /// An object, and its fields that are probably not meant, each with its line and column in the
     /// file.
     Object(Object, Vec<((usize, usize), OddField)>),
     /// The same, of a kind that not every version of Kubernetes serves in this API version.
-    InVersion(Box<Outcome>, Symbol),
+    InVersion(Box<DecodedItem>, Symbol),
     /// An object of an alpha API whose shape is not known, with what is wrong.
     LeftOut(DecodeError),
     /// Of a kind that the scheduler does not read.
@@ -110,7 +110,7 @@ pub(super) enum Outcome {
     /// The text of a scheduler configuration.
     SchedulerConfig(String),
     /// A field that describes the capture, as written.
-    Note(Note, String),
+    Note(CaptureField, String),
     /// The item is `null`.
     Nothing,
 }
@@ -140,7 +140,7 @@ impl Envelope {
 
 impl Expected {
     /// The kind of a typed list's items: pods for a `PodList`.
-    pub fn of_list(api_version: &str, list_kind: &str) -> Expected {
+    pub(crate) fn of_list(api_version: &str, list_kind: &str) -> Expected {
         match list_kind.strip_suffix("List") {
             None | Some("") => Expected::Anything,
             Some(kind) => match Kind::of(api_version, kind) {
@@ -151,7 +151,7 @@ impl Expected {
     }
 
     /// The contents of a field of a kube-scheduler-simulator export.
-    pub fn of_simulator_field(field: &str) -> Option<Expected> {
+    pub(crate) fn of_simulator_field(field: &str) -> Option<Expected> {
         if let Some((kind, _)) = SNAPSHOT_FIELDS.iter().find(|(_, name)| *name == field) {
             return Some(Expected::Kind(*kind));
         }
@@ -160,84 +160,84 @@ impl Expected {
         }
         Some(match field {
             "schedulerConfig" => Expected::SchedulerConfig,
-            "capturedAt" => Expected::Note(Note::CapturedAt),
-            "serverVersion" => Expected::Note(Note::ServerVersion),
-            "kubeVersion" => Expected::Note(Note::KubeVersion),
-            "emulatedVersion" => Expected::Note(Note::EmulatedVersion),
-            "missing" => Expected::Note(Note::Missing),
-            "featureGates" => Expected::Note(Note::FeatureGates),
-            "leases" => Expected::Note(Note::Leases),
-            "leaseCandidates" => Expected::Note(Note::LeaseCandidates),
+            "capturedAt" => Expected::Note(CaptureField::CapturedAt),
+            "serverVersion" => Expected::Note(CaptureField::ServerVersion),
+            "kubeVersion" => Expected::Note(CaptureField::KubeVersion),
+            "emulatedVersion" => Expected::Note(CaptureField::EmulatedVersion),
+            "missing" => Expected::Note(CaptureField::Missing),
+            "featureGates" => Expected::Note(CaptureField::FeatureGates),
+            "leases" => Expected::Note(CaptureField::Leases),
+            "leaseCandidates" => Expected::Note(CaptureField::LeaseCandidates),
             AUXILIARY_FIELD => Expected::Anything,
             _ => return None,
         })
     }
 
     /// Whether the field holds one value, as opposed to a list of objects.
-    pub fn is_single(self) -> bool {
+    pub(crate) fn is_single(self) -> bool {
         matches!(self, Expected::SchedulerConfig | Expected::Note(_))
     }
 }
 
-impl Item<'_> {
-    pub fn decode(&self, is_checked: bool) -> Result<Outcome, DecodeError> {
+impl SourceItem<'_> {
+    pub fn decode(&self, is_checked: bool) -> Result<DecodedItem, DecodeError> {
         let (kind, version) = match self.expected {
             Expected::Unread(kind) => return Ok(self.unread(kind)),
             Expected::SchedulerConfig => return Ok(self.scheduler_config()),
-            Expected::Note(note) => return Ok(Outcome::Note(note, self.text())),
+            Expected::Note(note) => return Ok(DecodedItem::Note(note, self.text())),
             Expected::Anything => (None, Symbol::EMPTY),
             Expected::Kind(kind) => (Some(kind), Symbol::EMPTY),
             Expected::KindIn(kind, version) => (Some(kind), version),
         };
-        if matches!(self.content, Content::Yaml { text, .. } if text.len() > LIMITS.object) {
+        if matches!(self.content, ItemText::Yaml { text, .. } if text.len() > LIMITS.object) {
             let message = format!("is longer than {} MiB", LIMITS.object >> 20);
             return Err(DecodeError { message, ..DecodeError::default() });
         }
         let decoded = match &self.content {
-            Content::Json { text, .. } => decode_in(Text::Json(text), kind, version),
-            Content::Yaml { text, indent: 0 } => decode_in(Text::Yaml(text), kind, version),
-            Content::Yaml { text, indent } => {
+            ItemText::Json { text, .. } => decode_in(Text::Json(text), kind, version),
+            ItemText::Yaml { text, indent: 0 } => decode_in(Text::Yaml(text), kind, version),
+            ItemText::Yaml { text, indent } => {
                 decode_in(Text::Yaml(&dedent(text, *indent)), kind, version)
             }
-            Content::Value(value) => decode_value(value, kind, version),
+            ItemText::Value(value) => decode_value(value, kind, version),
         };
         match decoded {
             // The text itself is valid if the field is known.
             Err(error) if error.api_version.contains("/v1alpha") && !error.path.is_empty() => {
-                Ok(Outcome::LeftOut(error))
+                Ok(DecodedItem::LeftOut(error))
             }
             decoded => decoded.map(|decoded| self.outcome(decoded, is_checked)),
         }
     }
 
     /// What a decoded item comes to.
-    pub fn outcome(&self, decoded: Decoded, is_checked: bool) -> Outcome {
+    pub fn outcome(&self, decoded: Decoded, is_checked: bool) -> DecodedItem {
         match decoded {
             Decoded::Object(object) => {
                 let odd = if is_checked { self.odd_fields(object.kind()) } else { Vec::new() };
                 let version = self.api_version(object.kind());
-                let outcome = Outcome::Object(object, odd);
+                let outcome = DecodedItem::Object(object, odd);
                 match version {
-                    Some(version) => Outcome::InVersion(Box::new(outcome), version),
+                    Some(version) => DecodedItem::InVersion(Box::new(outcome), version),
                     None => outcome,
                 }
             }
             Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => self.scheduler_config(),
-            Decoded::Unread(kind) if is_list(&kind) => Outcome::Nothing,
+            Decoded::Unread(kind) if is_list(&kind) => DecodedItem::Nothing,
             Decoded::Unread(kind) => self.unread(kind),
         }
     }
 
-    fn unread(&self, kind: Symbol) -> Outcome {
+    fn unread(&self, kind: Symbol) -> DecodedItem {
         let is_read = match &self.content {
-            Content::Json { text, .. } | Content::Yaml { text, .. } => {
+            ItemText::Json { text, .. } | ItemText::Yaml { text, .. } => {
                 auxiliary::is_read(&kind, text)
             }
-            Content::Value(value) => auxiliary::is_read(&kind, &value.to_string()),
+            ItemText::Value(value) => auxiliary::is_read(&kind, &value.to_string()),
         };
         match is_read.then(|| self.value()) {
-            Some(Ok(value)) if value.is_object() => Outcome::Auxiliary(kind, value),
-            _ => Outcome::Unread(kind),
+            Some(Ok(value)) if value.is_object() => DecodedItem::Auxiliary(kind, value),
+            _ => DecodedItem::Unread(kind),
         }
     }
 
@@ -247,12 +247,12 @@ impl Item<'_> {
             return Vec::new(); // only kinds of Kubernetes have shapes
         }
         let found = match &self.content {
-            Content::Json { text, .. } => fields::odd_fields(Text::Json(text), kind),
-            Content::Yaml { text, indent: 0 } => fields::odd_fields(Text::Yaml(text), kind),
-            Content::Yaml { text, indent } => {
+            ItemText::Json { text, .. } => fields::odd_fields(Text::Json(text), kind),
+            ItemText::Yaml { text, indent: 0 } => fields::odd_fields(Text::Yaml(text), kind),
+            ItemText::Yaml { text, indent } => {
                 fields::odd_fields(Text::Yaml(&dedent(text, *indent)), kind)
             }
-            Content::Value(value) => fields::odd_fields_of(value, kind.as_str()),
+            ItemText::Value(value) => fields::odd_fields_of(value, kind.as_str()),
         };
         found.into_iter().map(|field| (self.place(field.position), field)).collect()
     }
@@ -260,20 +260,20 @@ impl Item<'_> {
     /// The item as a tree of values.
     pub fn value(&self) -> Result<serde_json::Value, DecodeError> {
         match &self.content {
-            Content::Json { text, .. } => {
+            ItemText::Json { text, .. } => {
                 serde_json::from_str(text).map_err(|error| json_error(&error))
             }
-            Content::Yaml { text, indent } => kubestep_api::yaml::from_str(&dedent(text, *indent))
+            ItemText::Yaml { text, indent } => kubestep_api::yaml::from_str(&dedent(text, *indent))
                 .map_err(|error| yaml_error(&error)),
-            Content::Value(value) => Ok(value.clone()),
+            ItemText::Value(value) => Ok(value.clone()),
         }
     }
 
     fn text(&self) -> String {
         match &self.content {
-            Content::Json { text, .. } => (*text).to_string(),
-            Content::Yaml { text, indent } => dedent(text, *indent),
-            Content::Value(value) => value.to_string(),
+            ItemText::Json { text, .. } => (*text).to_string(),
+            ItemText::Yaml { text, indent } => dedent(text, *indent),
+            ItemText::Value(value) => value.to_string(),
         }
     }
 
@@ -283,9 +283,9 @@ impl Item<'_> {
             return None;
         }
         let named = match &self.content {
-            Content::Json { text, .. } => api_version(Text::Json(text)),
-            Content::Yaml { text, indent } => api_version(Text::Yaml(&dedent(text, *indent))),
-            Content::Value(value) => value["apiVersion"].as_str().unwrap_or_default().into(),
+            ItemText::Json { text, .. } => api_version(Text::Json(text)),
+            ItemText::Yaml { text, indent } => api_version(Text::Yaml(&dedent(text, *indent))),
+            ItemText::Value(value) => value["apiVersion"].as_str().unwrap_or_default().into(),
         };
         match self.expected {
             Expected::KindIn(_, of_list) if named.is_empty() => Some(of_list),
@@ -294,11 +294,11 @@ impl Item<'_> {
         .filter(|version| !version.is_empty())
     }
 
-    fn scheduler_config(&self) -> Outcome {
+    fn scheduler_config(&self) -> DecodedItem {
         let text = self.text();
         match text.trim() {
-            "" | "null" | "~" => Outcome::Nothing,
-            _ => Outcome::SchedulerConfig(with_header(text)),
+            "" | "null" | "~" => DecodedItem::Nothing,
+            _ => DecodedItem::SchedulerConfig(with_header(text)),
         }
     }
 
@@ -307,10 +307,10 @@ impl Item<'_> {
         let start = self.line as usize;
         let Some((line, column)) = position else { return (start, 0) };
         match self.content {
-            Content::Json { column: before, .. } if line <= 1 => (start, column + before),
-            Content::Json { .. } => (start + line - 1, column),
-            Content::Yaml { indent, .. } => (start + line.max(1) - 1, column + indent),
-            Content::Value(_) => (start, 0),
+            ItemText::Json { column: before, .. } if line <= 1 => (start, column + before),
+            ItemText::Json { .. } => (start + line - 1, column),
+            ItemText::Yaml { indent, .. } => (start + line.max(1) - 1, column + indent),
+            ItemText::Value(_) => (start, 0),
         }
     }
 }

@@ -44,18 +44,18 @@ use rayon::prelude::*;
 pub use auxiliary::Auxiliary;
 pub use captured::{Captured, MissingKind};
 pub use check::{NOTHING_PENDING, NOTHING_READ};
-pub use error::SourceError;
-pub use fields::{OddField, Oddity};
+pub use error::{FileError, SourceError};
+pub use fields::{FieldDoubt, OddField};
 pub use files::{Unreadable, below};
-pub use filter::{Exclude, Filter};
+pub use filter::{Exclude, ExcludeError, Filter};
 pub use foreign::Foreign;
 pub use item::{AUXILIARY_FIELD, SNAPSHOT_FIELDS};
 pub use manifests::{Manifest, manifests};
 pub use progress::Progress;
 pub use recording::Recording;
 
-use files::File;
-use item::{Item, Outcome};
+use files::FileText;
+use item::{DecodedItem, SourceItem};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Object, ObjectKey, Time, admission};
 use piece::Piece;
@@ -70,7 +70,7 @@ const CHECKED_YAML: usize = 1_000;
 
 /// The position at which an object was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Origin {
+pub struct ObjectOrigin {
     /// The file as it was named, `-` for standard input.
     pub file: Symbol,
     /// The document within the file, from 1.
@@ -80,7 +80,7 @@ pub struct Origin {
 }
 
 /// Prints `pods.yaml:12`, and the document if there are several.
-impl fmt::Display for Origin {
+impl fmt::Display for ObjectOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = if self.file == STDIN { "standard input" } else { &self.file };
         write!(f, "{file}:{}", self.line)?;
@@ -94,7 +94,7 @@ pub struct Loaded {
     /// The object: with namespace and uid, without defaults.
     pub object: Object,
     /// Where it was read.
-    pub origin: Origin,
+    pub origin: ObjectOrigin,
 }
 
 /// The text of a scheduler configuration that came with the objects.
@@ -103,12 +103,12 @@ pub struct SchedulerConfigText {
     /// YAML or JSON.
     pub text: String,
     /// Where it was read.
-    pub origin: Origin,
+    pub origin: ObjectOrigin,
 }
 
 /// The result of reading.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Input {
+pub struct ReadInput {
     /// The objects that the scheduler reads, in the order of appearance.
     pub objects: Vec<Loaded>,
     /// Number of skipped objects, by kind that the scheduler does not read.
@@ -145,7 +145,7 @@ pub struct OddFieldAt {
     /// The object.
     pub object: ObjectKey,
     /// Where the field stands: the line is its own.
-    pub origin: Origin,
+    pub origin: ObjectOrigin,
     /// The column in that line, from 1; 0 where unknown.
     pub column: usize,
     /// The field.
@@ -154,7 +154,7 @@ pub struct OddFieldAt {
 
 /// Memory limits.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct MemoryLimits {
     /// Bytes of text up to which a file is held as a whole.
     whole: usize,
     /// Bytes of text that one thread decodes at a time.
@@ -163,14 +163,14 @@ struct Limits {
     object: usize,
 }
 
-const LIMITS: Limits = Limits { whole: 4 << 20, chunk: 1 << 20, object: 16 << 20 };
+const LIMITS: MemoryLimits = MemoryLimits { whole: 4 << 20, chunk: 1 << 20, object: 16 << 20 };
 
 /// Reads files and folders; `-` is standard input.
 pub fn read(
     paths: &[PathBuf],
     filter: &Filter,
     progress: &Progress,
-) -> Result<Input, Box<SourceError>> {
+) -> Result<ReadInput, Box<SourceError>> {
     let paths = files::find_all(paths)?;
     progress.total.store(files::total_size(&paths), Ordering::Relaxed);
     let mut reading = Reading::new(filter, progress, LIMITS);
@@ -181,7 +181,11 @@ pub fn read(
 }
 
 /// Reads a text as if it were the file `name`: a built-in example, or a test's input.
-pub fn read_text(name: &str, bytes: Vec<u8>, filter: &Filter) -> Result<Input, Box<SourceError>> {
+pub fn read_text(
+    name: &str,
+    bytes: Vec<u8>,
+    filter: &Filter,
+) -> Result<ReadInput, Box<SourceError>> {
     read_bytes(name, &bytes, filter, LIMITS)
 }
 
@@ -189,8 +193,8 @@ fn read_bytes(
     name: &str,
     bytes: &[u8],
     filter: &Filter,
-    limits: Limits,
-) -> Result<Input, Box<SourceError>> {
+    limits: MemoryLimits,
+) -> Result<ReadInput, Box<SourceError>> {
     let progress = Progress::default();
     let mut reading = Reading::new(filter, &progress, limits);
     reading.file(Reader::new(name.into(), bytes, &progress)?)?;
@@ -199,17 +203,17 @@ fn read_bytes(
 
 /// What has been read so far.
 struct Reading<'a> {
-    input: Input,
+    input: ReadInput,
     filter: &'a Filter,
     progress: &'a Progress,
-    limits: Limits,
+    limits: MemoryLimits,
     /// The files that are held as a whole.
-    files: Vec<File>,
+    files: Vec<FileText>,
 }
 
 impl<'a> Reading<'a> {
-    fn new(filter: &'a Filter, progress: &'a Progress, limits: Limits) -> Reading<'a> {
-        Reading { input: Input::default(), filter, progress, limits, files: Vec::new() }
+    fn new(filter: &'a Filter, progress: &'a Progress, limits: MemoryLimits) -> Reading<'a> {
+        Reading { input: ReadInput::default(), filter, progress, limits, files: Vec::new() }
     }
 
     fn file(&mut self, mut reader: Reader<'_>) -> Result<(), Box<SourceError>> {
@@ -227,7 +231,7 @@ impl<'a> Reading<'a> {
         let formats = foreign::candidates(&text);
         if !formats.is_empty() {
             reader.read_rest(&mut text, more)?;
-            return self.foreign(File { name: reader.name, text }, &formats);
+            return self.foreign(FileText { name: reader.name, text }, &formats);
         }
         // Large JSON is written by programs: its fields are checked on request, because that costs a
         // third of the time. Large YAML is rare, and slow in any case.
@@ -235,20 +239,20 @@ impl<'a> Reading<'a> {
         if more && is_json {
             let file = Symbol::new(&reader.name);
             let found = stream::read(reader, text, self.limits, self.filter.strict)?;
-            for stream::Found { document, line, outcome } in found {
-                self.take(Origin { file, document, line }, outcome);
+            for stream::FoundObject { document, line, outcome } in found {
+                self.take(ObjectOrigin { file, document, line }, outcome);
             }
             return Ok(());
         }
         if !is_json {
             reader.read_rest(&mut text, more)?;
         }
-        self.whole(File { name: reader.name, text })
+        self.whole(FileText { name: reader.name, text })
     }
 
     fn recording(&mut self, reader: Reader<'_>, text: String) -> Result<(), Box<SourceError>> {
         let name = reader.name.clone();
-        let recording::Read { objects, recording, warnings } =
+        let recording::ReadRecording { objects, recording, warnings } =
             recording::read(reader, text, self.limits)?;
         if self.input.recording.is_some() {
             let message = "is a second recording".into();
@@ -256,14 +260,17 @@ impl<'a> Reading<'a> {
         }
         let file = Symbol::new(&name);
         for (line, object) in objects {
-            self.take(Origin { file, document: 1, line }, Outcome::Object(object, Vec::new()));
+            self.take(
+                ObjectOrigin { file, document: 1, line },
+                DecodedItem::Object(object, Vec::new()),
+            );
         }
         self.input.warnings.extend(warnings);
         recording.describe(&mut self.input, file);
         Ok(())
     }
 
-    fn whole(&mut self, file: File) -> Result<(), Box<SourceError>> {
+    fn whole(&mut self, file: FileText) -> Result<(), Box<SourceError>> {
         let checks_all = self.filter.strict || file.is_json();
         let checked = if checks_all { usize::MAX } else { CHECKED_YAML };
         self.items(&file, &split(&file)?, checked)?;
@@ -274,8 +281,8 @@ impl<'a> Reading<'a> {
     /// Reads a file in the first of `formats` that it has, or else as ordinary input.
     fn foreign(
         &mut self,
-        mut file: File,
-        formats: &[&'static foreign::Format],
+        mut file: FileText,
+        formats: &[&'static foreign::ForeignFormat],
     ) -> Result<(), Box<SourceError>> {
         for format in formats {
             (format.prepare)(&mut file.text);
@@ -295,24 +302,27 @@ impl<'a> Reading<'a> {
     /// Decodes the items of a file; the first `checked` are searched for unknown fields.
     fn items(
         &mut self,
-        file: &File,
-        items: &[Item<'_>],
+        file: &FileText,
+        items: &[SourceItem<'_>],
         checked: usize,
     ) -> Result<(), Box<SourceError>> {
         add(&self.progress.found, items.len());
         let outcomes = decode(&file.piece(), items, checked, self.progress)?;
         let name = Symbol::new(&file.name);
         for (item, outcome) in items.iter().zip(outcomes) {
-            self.take(Origin { file: name, document: item.document, line: item.line }, outcome);
+            self.take(
+                ObjectOrigin { file: name, document: item.document, line: item.line },
+                outcome,
+            );
         }
         Ok(())
     }
 
-    fn take(&mut self, origin: Origin, outcome: Outcome) {
+    fn take(&mut self, origin: ObjectOrigin, outcome: DecodedItem) {
         take(&mut self.input, self.filter, origin, outcome);
     }
 
-    fn finish(mut self) -> Result<Input, Box<SourceError>> {
+    fn finish(mut self) -> Result<ReadInput, Box<SourceError>> {
         check::duplicates(&self.input.objects, &self.files)?;
         if self.filter.strict {
             check::strict(&self.input, &self.files)?;
@@ -326,36 +336,36 @@ impl<'a> Reading<'a> {
 /// The text of one small file, such as a configuration or an edit.
 ///
 /// # Errors
-/// What is wrong with the file, with its name, for people.
-pub fn read_whole(path: &Path) -> Result<String, String> {
-    let name = path.display();
+/// The file cannot be read, is not text, or is larger than one object may be.
+pub fn read_whole(path: &Path) -> Result<String, FileError> {
+    let wrong = |problem: String| FileError { file: path.to_owned(), problem };
     let limit = LIMITS.object as u64;
     let mut text = String::new();
     let read =
         std::fs::File::open(path).and_then(|file| file.take(limit + 1).read_to_string(&mut text));
     if text.len() as u64 > limit {
-        return Err(format!("{name}: has more than {} MiB: is it the right file?", limit >> 20));
+        return Err(wrong(format!("has more than {} MiB: is it the right file?", limit >> 20)));
     }
     read.map(|_| text).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => format!("{name}: there is no such file"),
-        ErrorKind::IsADirectory => format!("{name}: is a folder; name the file in it"),
-        ErrorKind::InvalidData => format!("{name}: is not text; save it as UTF-8"),
-        _ => format!("{name}: {error}"),
+        ErrorKind::NotFound => wrong("there is no such file".into()),
+        ErrorKind::IsADirectory => wrong("is a folder; name the file in it".into()),
+        ErrorKind::InvalidData => wrong("is not text; save it as UTF-8".into()),
+        _ => wrong(error.to_string()),
     })
 }
 
 /// Objects that already exist, as if they had been read from the file `name`.
-pub fn of_objects(objects: Vec<Object>, name: &str, filter: &Filter) -> Input {
-    let mut input = Input::default();
-    let origin = Origin { file: name.into(), document: 1, line: 1 };
+pub fn of_objects(objects: Vec<Object>, name: &str, filter: &Filter) -> ReadInput {
+    let mut input = ReadInput::default();
+    let origin = ObjectOrigin { file: name.into(), document: 1, line: 1 };
     for object in objects {
-        take(&mut input, filter, origin, Outcome::Object(object, Vec::new()));
+        take(&mut input, filter, origin, DecodedItem::Object(object, Vec::new()));
     }
     finish(&mut input, filter);
     input
 }
 
-fn finish(input: &mut Input, filter: &Filter) {
+fn finish(input: &mut ReadInput, filter: &Filter) {
     input.warnings.extend(input.captured.sentences());
     match &mut input.recording {
         Some(recording) => recording.keep(filter),
@@ -364,7 +374,7 @@ fn finish(input: &mut Input, filter: &Filter) {
     }
 }
 
-fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
+fn split(file: &FileText) -> Result<Vec<SourceItem<'_>>, Box<SourceError>> {
     // YAML's flow style looks like JSON; what is not JSON may still be YAML.
     if json::looks_like(&file.text) {
         match json::split(file.piece()) {
@@ -380,10 +390,10 @@ fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
 /// `checked` are searched for fields that are probably not meant.
 fn decode(
     piece: &Piece<'_>,
-    items: &[Item<'_>],
+    items: &[SourceItem<'_>],
     checked: usize,
     progress: &Progress,
-) -> Result<Vec<Outcome>, Box<SourceError>> {
+) -> Result<Vec<DecodedItem>, Box<SourceError>> {
     let outcomes: Vec<_> = items
         .par_iter()
         .enumerate()
@@ -401,15 +411,15 @@ fn add(counter: &AtomicU64, count: usize) {
     counter.fetch_add(count as u64, Ordering::Relaxed);
 }
 
-fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
+fn take(input: &mut ReadInput, filter: &Filter, origin: ObjectOrigin, outcome: DecodedItem) {
     match outcome {
-        Outcome::Object(mut object, odd) => {
+        DecodedItem::Object(mut object, odd) => {
             admission::identify(&mut object);
             if filter.takes(&object) {
                 let object_key = object.key();
                 let at = |((line, column), field)| OddFieldAt {
                     object: object_key,
-                    origin: Origin { line: line as u32, ..origin },
+                    origin: ObjectOrigin { line: line as u32, ..origin },
                     column,
                     field,
                 };
@@ -420,35 +430,35 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
                 check::note_filtered(input, &object);
             }
         }
-        Outcome::InVersion(outcome, version) => {
-            if let Outcome::Object(object, _) = &*outcome {
+        DecodedItem::InVersion(outcome, version) => {
+            if let DecodedItem::Object(object, _) = &*outcome {
                 let kind = Symbol::new(object.kind().as_str());
                 *input.api_versions.entry((version, kind)).or_default() += 1;
             }
             take(input, filter, origin, *outcome);
         }
-        Outcome::LeftOut(error) => input.warnings.push(left_out(origin, &error)),
-        Outcome::Unread(kind) => *input.skipped.entry(kind).or_default() += 1,
-        Outcome::Auxiliary(kind, value) => {
+        DecodedItem::LeftOut(error) => input.warnings.push(left_out(origin, &error)),
+        DecodedItem::Unread(kind) => *input.skipped.entry(kind).or_default() += 1,
+        DecodedItem::Auxiliary(kind, value) => {
             let taken = input.auxiliary.take(kind, value);
             if !taken.as_ref().is_ok_and(|is_all| *is_all) {
                 *input.skipped.entry(kind).or_default() += 1;
             }
             input.warnings.extend(taken.err());
         }
-        Outcome::SchedulerConfig(text) => match &input.scheduler_config {
+        DecodedItem::SchedulerConfig(text) => match &input.scheduler_config {
             None => input.scheduler_config = Some(SchedulerConfigText { text, origin }),
             Some(first) => input.warnings.push(format!(
                 "a second scheduler configuration at {origin} is not used: the one at {} is",
                 first.origin
             )),
         },
-        Outcome::Note(note, text) => input.captured.take(note, &text),
-        Outcome::Nothing => {}
+        DecodedItem::Note(note, text) => input.captured.take(note, &text),
+        DecodedItem::Nothing => {}
     }
 }
 
-fn left_out(origin: Origin, error: &DecodeError) -> String {
+fn left_out(origin: ObjectOrigin, error: &DecodeError) -> String {
     let version = error.api_version;
     format!("{origin}: left out, because its shape in {version} is not known: {error}")
 }

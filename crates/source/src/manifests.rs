@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::STDIN;
 use super::error::SourceError;
 use super::fields::{OddField, odd_fields_of};
-use super::piece::{Piece, Place};
+use super::piece::{Piece, TextPosition};
 use kubestep_api::decode::{json_error, yaml_error};
 use kubestep_api::yaml;
 
@@ -84,7 +84,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Value>, Box<SourceError>> {
             column,
             ..*SourceError::of_file(file, error.message, "nothing was read from it")
         };
-        error.with_snippet(&Piece { name: file, text, start: Place::START })
+        error.with_snippet(&Piece { name: file, text, start: TextPosition::START })
     };
     if text.trim_start().starts_with('{') {
         let values = serde_json::Deserializer::from_str(text).into_iter();

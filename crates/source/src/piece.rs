@@ -1,32 +1,33 @@
 //! A part of a file's text that knows its position, so that errors refer to positions in the file.
 
 use super::error::{SourceError, help_for, plain};
-use super::item::Item;
+use super::item::SourceItem;
 use super::reader::line_ends;
 use kubestep_api::DecodeError;
 use kubestep_api::decode::json_error;
 
 /// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TextPosition {
     /// From 1.
     pub line: u32,
     /// Bytes before it in its line.
     pub column: usize,
 }
 
-impl Place {
+impl TextPosition {
     /// The start of a file.
-    pub const START: Place = Place { line: 1, column: 0 };
+    pub const START: TextPosition = TextPosition { line: 1, column: 0 };
 
     /// The position after a text that starts here.
-    pub fn after(self, text: &str) -> Place {
+    pub fn after(self, text: &str) -> TextPosition {
         let bytes = text.as_bytes();
         match bytes.iter().rposition(|byte| *byte == b'\n') {
-            None => Place { column: self.column + bytes.len(), ..self },
-            Some(last) => {
-                Place { line: self.line + line_ends(bytes) as u32, column: bytes.len() - last - 1 }
-            }
+            None => TextPosition { column: self.column + bytes.len(), ..self },
+            Some(last) => TextPosition {
+                line: self.line + line_ends(bytes) as u32,
+                column: bytes.len() - last - 1,
+            },
         }
     }
 }
@@ -38,12 +39,12 @@ pub(super) struct Piece<'a> {
     pub name: &'a str,
     pub text: &'a str,
     /// The position in the file at which it starts.
-    pub start: Place,
+    pub start: TextPosition,
 }
 
 impl Piece<'_> {
     /// A decoder's error about an object, with its position in the file.
-    pub fn error(&self, item: &Item<'_>, error: DecodeError) -> Box<SourceError> {
+    pub fn error(&self, item: &SourceItem<'_>, error: DecodeError) -> Box<SourceError> {
         let (line, column) = item.place(error.position);
         let error = SourceError {
             file: self.name.into(),
@@ -60,7 +61,7 @@ impl Piece<'_> {
     }
 
     /// A parser's error about the text from `from` on, with its position in the file.
-    pub fn syntax_error(
+    pub(crate) fn syntax_error(
         &self,
         document: u32,
         from: usize,

@@ -34,7 +34,7 @@ impl<'p> Reader<'p> {
         input: impl Read + 'p,
         progress: &'p Progress,
     ) -> Result<Reader<'p>, Box<SourceError>> {
-        let counted = Counted { input, progress };
+        let counted = CountingReader { input, progress };
         let (input, is_packed) = unpack::open(&name, counted, progress.limits().1)?;
         let (block, may_be_cut) = (vec![0; BLOCK], false);
         let (partial, offset, lines) = (0, 0, 0);
@@ -43,7 +43,7 @@ impl<'p> Reader<'p> {
 
     /// Accepts a truncated file from now on: it is read up to its end, be it within gzip's data or
     /// within a character.
-    pub fn may_be_cut(&mut self) {
+    pub(crate) fn may_be_cut(&mut self) {
         self.may_be_cut = true;
     }
 
@@ -53,7 +53,7 @@ impl<'p> Reader<'p> {
     }
 
     /// Appends the next block to `text`. `false` at the end.
-    pub fn read_more(&mut self, text: &mut String) -> Result<bool, Box<SourceError>> {
+    pub(crate) fn read_more(&mut self, text: &mut String) -> Result<bool, Box<SourceError>> {
         self.progress.check()?;
         let read = match self.input.read(&mut self.block[self.partial..]) {
             Ok(read) => read,
@@ -95,7 +95,11 @@ impl<'p> Reader<'p> {
     }
 
     /// Appends the rest to `text` while there is `more`; the text is held as a whole.
-    pub fn read_rest(&mut self, text: &mut String, mut more: bool) -> Result<(), Box<SourceError>> {
+    pub(crate) fn read_rest(
+        &mut self,
+        text: &mut String,
+        mut more: bool,
+    ) -> Result<(), Box<SourceError>> {
         let (_, limit) = self.progress.limits();
         while text.len() as u64 <= limit {
             if !more {
@@ -125,12 +129,12 @@ pub(super) fn line_ends(bytes: &[u8]) -> usize {
 }
 
 /// Counts stored bytes, to compare with the file's size.
-struct Counted<'p, R> {
+struct CountingReader<'p, R> {
     input: R,
     progress: &'p Progress,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
         add(&self.progress.read, read);

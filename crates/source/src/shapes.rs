@@ -1,7 +1,7 @@
 //! The fields that Kubernetes knows, kind by kind: read off the types of `k8s-openapi`, which are
 //! generated from upstream's OpenAPI document.
 //!
-//! A type tells its fields to the deserializer that it is given. [`Probe`] is one that reads
+//! A type tells its fields to the deserializer that it is given. [`ShapeProbe`] is one that reads
 //! nothing: it notes the fields, and gives each one value, so that their types do the same.
 
 use std::sync::OnceLock;
@@ -33,7 +33,7 @@ pub(super) enum Shape {
 }
 
 /// A kind in a version: `apps/v1`, `Deployment`.
-type Row = ((&'static str, &'static str), Shape);
+type KindShape = ((&'static str, &'static str), Shape);
 
 /// The shape of a kind in a version. `None` of those without one: custom resources, versions that
 /// 1.36 does not serve, and kinds that no command reads.
@@ -48,8 +48,8 @@ pub(super) fn versions(kind: &str) -> Vec<&'static str> {
     rows.map(|((version, _), _)| *version).collect()
 }
 
-fn table() -> &'static [Row] {
-    static TABLE: OnceLock<Vec<Row>> = OnceLock::new();
+fn table() -> &'static [KindShape] {
+    static TABLE: OnceLock<Vec<KindShape>> = OnceLock::new();
     TABLE.get_or_init(all)
 }
 
@@ -62,7 +62,7 @@ macro_rules! shapes {
     };
 }
 
-fn all() -> Vec<Row> {
+fn all() -> Vec<KindShape> {
     shapes![
         core::v1::Node,
         core::v1::Pod,
@@ -105,12 +105,12 @@ fn all() -> Vec<Row> {
 /// The shape of a type.
 fn read<T: Deserialize<'static>>() -> Result<Shape, Error> {
     let mut shape = Shape::Any;
-    T::deserialize(Probe { shape: &mut shape, depth: 0 })?;
+    T::deserialize(ShapeProbe { shape: &mut shape, depth: 0 })?;
     Ok(shape)
 }
 
 /// Notes what a type asks for.
-struct Probe<'a> {
+struct ShapeProbe<'a> {
     shape: &'a mut Shape,
     depth: u8,
 }
@@ -123,7 +123,7 @@ macro_rules! plain {
     };
 }
 
-impl<'de> Deserializer<'de> for Probe<'_> {
+impl<'de> Deserializer<'de> for ShapeProbe<'_> {
     type Error = Error;
 
     plain! { 'de
@@ -206,16 +206,16 @@ impl<'de> MapAccess<'de> for Each<'_> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
         let shape = self.current.take().ok_or_else(|| Error::custom("no field"))?;
-        seed.deserialize(Probe { shape, depth: self.depth })
+        seed.deserialize(ShapeProbe { shape, depth: self.depth })
     }
 }
 
 /// One item of a list, or one entry of a map.
-struct One<'a>(Option<Probe<'a>>);
+struct One<'a>(Option<ShapeProbe<'a>>);
 
 impl<'a> One<'a> {
     fn of(shape: &'a mut Shape, depth: u8) -> One<'a> {
-        One(Some(Probe { shape, depth: depth + 1 }))
+        One(Some(ShapeProbe { shape, depth: depth + 1 }))
     }
 }
 

@@ -6,11 +6,11 @@ use std::path::Path;
 use super::*;
 use kubestep_api::Kind;
 
-fn read_yaml(text: &str) -> Input {
+fn read_yaml(text: &str) -> ReadInput {
     read_as("in.yaml", text)
 }
 
-fn read_as(name: &str, text: &str) -> Input {
+fn read_as(name: &str, text: &str) -> ReadInput {
     match read_text(name, text.into(), &Filter::default()) {
         Ok(input) => input,
         Err(error) => panic!("{error}"),
@@ -22,15 +22,15 @@ fn error_of(name: &str, text: &str) -> Box<SourceError> {
 }
 
 /// `Kind namespace/name @document:line` of each object.
-fn summary(input: &Input) -> Vec<String> {
+fn summary(input: &ReadInput) -> Vec<String> {
     let describe = |loaded: &Loaded| {
-        let Origin { document, line, .. } = loaded.origin;
+        let ObjectOrigin { document, line, .. } = loaded.origin;
         format!("{} @{document}:{line}", loaded.object.key())
     };
     input.objects.iter().map(describe).collect()
 }
 
-fn skipped(input: &Input) -> Vec<(&str, usize)> {
+fn skipped(input: &ReadInput) -> Vec<(&str, usize)> {
     input.skipped.iter().map(|(kind, count)| (kind.as_str(), *count)).collect()
 }
 
@@ -156,7 +156,7 @@ fn a_configuration_among_the_objects_is_kept_aside() {
     let input =
         read_yaml(&format!("{config}---\nkind: Node\nmetadata: {{name: n}}\n---\n{config}"));
     assert_eq!(input.scheduler_config.unwrap().text, config);
-    assert_eq!(skipped(&Input { skipped: input.skipped, ..Default::default() }), []);
+    assert_eq!(skipped(&ReadInput { skipped: input.skipped, ..Default::default() }), []);
     assert_eq!(
         input.warnings[0],
         "a second scheduler configuration at in.yaml:7 (document 3) is not used: the one at in.yaml:1 is"
@@ -413,7 +413,7 @@ mod properties {
             }
             let cut = read_yaml(&text);
             let whole = read_yaml(&text.replacen("kind: List\n", "kind: List\nmetadata: {a: &a 1}\n", 1));
-            let objects = |input: Input| input.objects.into_iter().map(|loaded| loaded.object).collect::<Vec<_>>();
+            let objects = |input: ReadInput| input.objects.into_iter().map(|loaded| loaded.object).collect::<Vec<_>>();
             prop_assert_eq!(objects(cut), objects(whole));
         }
     }
@@ -535,7 +535,7 @@ fn objects_of_all_api_versions_are_converted_in_files_and_lists() {
         ];
         for (name, text) in &inputs {
             // As a whole, and as a file that is too large for that.
-            let small = Limits { whole: 16, chunk: 64, object: LIMITS.object };
+            let small = MemoryLimits { whole: 16, chunk: 64, object: LIMITS.object };
             for limits in [LIMITS, small] {
                 let read = read_bytes(name, text.as_bytes(), &Filter::default(), limits).unwrap();
                 let [loaded] = read.objects.as_slice() else { panic!("{version} {name}") };

@@ -37,33 +37,33 @@ pub(super) fn open<'p>(
     let (head, input) = peek(input, GZIP.len()).map_err(wrong)?;
     if head != GZIP {
         return Ok((
-            contained(name, input, limit).map_err(|error| error.told(name, false))?,
+            contained(name, input, limit).map_err(|error| error.into_source_error(name, false))?,
             false,
         ));
     }
     let input = MultiGzDecoder::new(BufReader::with_capacity(BLOCK, input));
-    Ok((contained(name, input, limit).map_err(|error| error.told(name, true))?, true))
+    Ok((contained(name, input, limit).map_err(|error| error.into_source_error(name, true))?, true))
 }
 
 /// Why a file could not be decompressed.
-enum Wrong {
+enum UnpackError {
     Reading(io::Error),
-    Told(Box<SourceError>),
+    Source(Box<SourceError>),
 }
 
-impl Wrong {
-    fn told(self, name: &str, is_gzip: bool) -> Box<SourceError> {
+impl UnpackError {
+    fn into_source_error(self, name: &str, is_gzip: bool) -> Box<SourceError> {
         match self {
-            Wrong::Reading(error) if is_gzip => damaged(name, "gzip data", &error),
-            Wrong::Reading(error) => cannot_read(name, &error),
-            Wrong::Told(error) => error,
+            UnpackError::Reading(error) if is_gzip => damaged(name, "gzip data", &error),
+            UnpackError::Reading(error) => cannot_read(name, &error),
+            UnpackError::Source(error) => error,
         }
     }
 }
 
-impl From<io::Error> for Wrong {
-    fn from(error: io::Error) -> Wrong {
-        Wrong::Reading(error)
+impl From<io::Error> for UnpackError {
+    fn from(error: io::Error) -> UnpackError {
+        UnpackError::Reading(error)
     }
 }
 
@@ -72,17 +72,17 @@ fn contained<'p>(
     name: &str,
     input: impl Read + 'p,
     limit: u64,
-) -> std::result::Result<Unpacked<'p>, Wrong> {
+) -> std::result::Result<Unpacked<'p>, UnpackError> {
     let (head, mut input) = peek(input, HEAD)?;
     let mut whole = || up_to(name, &mut input, limit);
     let unpacked = if head.starts_with(ZIP) {
-        from_zip(name, whole()?, limit).map_err(Wrong::Told)?
+        from_zip(name, whole()?, limit).map_err(UnpackError::Source)?
     } else if simkube::is_trace(&head) {
-        simkube::to_json(name, &whole()?).map_err(Wrong::Told)?.into_bytes()
+        simkube::to_json(name, &whole()?).map_err(UnpackError::Source)?.into_bytes()
     } else if head.get(BBOLT.0..).is_some_and(|magic| magic == BBOLT.1) {
         let help = "use kwokctl snapshot save --format k8s or kubectl get -o yaml";
         let message = "is an etcd snapshot, which only etcd can read".to_owned();
-        return Err(Wrong::Told(SourceError::of_file(name, message, help)));
+        return Err(UnpackError::Source(SourceError::of_file(name, message, help)));
     } else {
         return Ok(input);
     };
@@ -90,11 +90,11 @@ fn contained<'p>(
 }
 
 /// All bytes; more than `limit` are an error.
-fn up_to(name: &str, input: impl Read, limit: u64) -> std::result::Result<Vec<u8>, Wrong> {
+fn up_to(name: &str, input: impl Read, limit: u64) -> std::result::Result<Vec<u8>, UnpackError> {
     let mut bytes = Vec::new();
     input.take(limit + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > limit {
-        true => Err(Wrong::Told(too_long(name, limit))),
+        true => Err(UnpackError::Source(too_long(name, limit))),
         false => Ok(bytes),
     }
 }
@@ -116,8 +116,8 @@ fn from_zip(name: &str, bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>> {
     };
     let file = archive.by_name(file).map_err(|error| broken(error.into()))?;
     up_to(name, file, limit).map_err(|wrong| match wrong {
-        Wrong::Reading(error) => broken(error),
-        Wrong::Told(error) => error,
+        UnpackError::Reading(error) => broken(error),
+        UnpackError::Source(error) => error,
     })
 }
 

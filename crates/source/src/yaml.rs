@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use super::LIMITS;
 use super::error::{SourceError, help_for};
-use super::files::File;
-use super::item::{Content, Envelope, Expected, Item};
+use super::files::FileText;
+use super::item::{Envelope, Expected, ItemText, SourceItem};
 use kubestep_api::decode::yaml_error;
 
 /// A document's text and position.
-struct Document<'a> {
+struct YamlDocument<'a> {
     /// Number of the document from 1; blank ones are not counted.
     number: u32,
     /// The line in which the text starts, from 1.
@@ -32,7 +32,7 @@ struct Section<'a> {
 }
 
 /// Splits a file into its objects, without decoding them.
-pub(super) fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
+pub(super) fn split(file: &FileText) -> Result<Vec<SourceItem<'_>>, Box<SourceError>> {
     let mut items = Vec::new();
     for document in documents(&file.text) {
         match cut(&document) {
@@ -56,7 +56,7 @@ pub(super) fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
 }
 
 /// The documents that are not blank.
-fn documents(text: &str) -> Vec<Document<'_>> {
+fn documents(text: &str) -> Vec<YamlDocument<'_>> {
     let mut found = Vec::new();
     let (mut start, mut start_line) = (0, 1);
     let mut finish = |from: usize, to: usize, line: u32| {
@@ -64,7 +64,7 @@ fn documents(text: &str) -> Vec<Document<'_>> {
         // A document starts at its first significant line, so that the reported line is useful.
         if let Some((skipped, at, _)) = lines(text).find(|(_, _, line)| is_significant(line)) {
             let (number, line) = (found.len() as u32 + 1, line + skipped - 1);
-            found.push(Document { number, line, text: &text[at..] });
+            found.push(YamlDocument { number, line, text: &text[at..] });
         }
     };
     for (line, at, content) in lines(text) {
@@ -96,11 +96,11 @@ fn is_significant(line: &str) -> bool {
 }
 
 /// Splits a document by its lines; `None` if its format does not allow that.
-fn cut<'a>(document: &Document<'a>) -> Option<Vec<Item<'a>>> {
-    let item = |line: u32, text: &'a str, indent: usize, expected: Expected| Item {
+fn cut<'a>(document: &YamlDocument<'a>) -> Option<Vec<SourceItem<'a>>> {
+    let item = |line: u32, text: &'a str, indent: usize, expected: Expected| SourceItem {
         document: document.number,
         line,
-        content: Content::Yaml { text, indent },
+        content: ItemText::Yaml { text, indent },
         expected,
     };
     let first = document.text.lines().find(|line| is_significant(line))?;
@@ -148,7 +148,7 @@ fn parts<'s, 'a>(sections: &'s [Section<'a>]) -> Vec<(&'s Section<'a>, Expected)
 }
 
 /// The fields of a block mapping without indentation; `None` for any other format.
-fn sections<'a>(document: &Document<'a>) -> Option<Vec<Section<'a>>> {
+fn sections<'a>(document: &YamlDocument<'a>) -> Option<Vec<Section<'a>>> {
     let mut sections: Vec<Section<'a>> = Vec::new();
     let mut body_start = 0;
     for (number, at, line) in lines(document.text) {
@@ -246,7 +246,9 @@ fn has_references(text: &str) -> bool {
 }
 
 /// Parses a document as a whole and splits the value.
-fn parse_whole<'a>(document: &Document<'a>) -> Result<Vec<Item<'a>>, kubestep_api::DecodeError> {
+fn parse_whole<'a>(
+    document: &YamlDocument<'a>,
+) -> Result<Vec<SourceItem<'a>>, kubestep_api::DecodeError> {
     // A tree of values takes a multiple of the memory of its text.
     if document.text.len() > 4 * LIMITS.object {
         let message = "is too long for flow style, anchors or an indented list".into();
@@ -260,21 +262,21 @@ fn parse_whole<'a>(document: &Document<'a>) -> Result<Vec<Item<'a>>, kubestep_ap
         message: message.into(),
         ..Default::default()
     })?;
-    let item = |(value, expected)| Item {
+    let item = |(value, expected)| SourceItem {
         document: document.number,
         line: document.line,
-        content: Content::Value(value),
+        content: ItemText::Value(value),
         expected,
     };
     Ok(found.into_iter().map(item).collect())
 }
 
-type Parts = Vec<(serde_json::Value, Expected)>;
+type ObjectValues = Vec<(serde_json::Value, Expected)>;
 
-fn take_apart(value: serde_json::Value) -> Result<Parts, &'static str> {
+fn take_apart(value: serde_json::Value) -> Result<ObjectValues, &'static str> {
     use serde_json::Value;
     let mut fields = match value {
-        Value::Null => return Ok(Parts::new()),
+        Value::Null => return Ok(ObjectValues::new()),
         Value::Array(_) => return Ok(each(value, Expected::Anything)),
         Value::Object(fields) => fields,
         _ => return Err("is not a Kubernetes object or a list of objects"),
@@ -297,12 +299,12 @@ fn take_apart(value: serde_json::Value) -> Result<Parts, &'static str> {
 }
 
 /// The items of a list, or the value that a field holds; none of `null`.
-fn each(value: serde_json::Value, expected: Expected) -> Parts {
+fn each(value: serde_json::Value, expected: Expected) -> ObjectValues {
     match value {
         serde_json::Value::Array(list) if !expected.is_single() => {
             list.into_iter().map(|value| (value, expected)).collect()
         }
-        serde_json::Value::Null => Parts::new(),
+        serde_json::Value::Null => ObjectValues::new(),
         other => vec![(other, expected)],
     }
 }

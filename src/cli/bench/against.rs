@@ -11,7 +11,7 @@ use super::Bench;
 use crate::cli::cluster::explained;
 use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
-use kubestep_live::Target;
+use kubestep_live::KubeconfigTarget;
 use kubestep_live::bench::ClusterTarget;
 use kubestep_source::Captured;
 
@@ -28,8 +28,12 @@ impl RealCluster {
     /// Connects.
     pub fn open(&self) -> Result<ClusterTarget> {
         let kubeconfig = Some(self.kubeconfig.clone());
-        let target =
-            Target { kubeconfig, context: self.context.clone(), server: None, verbose: false };
+        let target = KubeconfigTarget {
+            kubeconfig,
+            context: self.context.clone(),
+            server: None,
+            verbose: false,
+        };
         let opened = ClusterTarget::open(target, self.gates, self.interrupted.clone());
         opened.map_err(explained)
     }

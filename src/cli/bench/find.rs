@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 
-use crate::report::bench::Chosen;
+use crate::report::bench::ChosenWorkload;
 use kubestep_api::glob::glob;
 use kubestep_bench::suite::{FILE_NAME, LabelFilter, Suite};
 
@@ -21,7 +21,7 @@ pub(super) fn suites(paths: &[PathBuf]) -> Result<Vec<Suite>> {
             bail!("{}: there is no {FILE_NAME} in this folder", path.display());
         }
         for file in files {
-            let text = kubestep_source::read_whole(&file).map_err(anyhow::Error::msg)?;
+            let text = kubestep_source::read_whole(&file)?;
             suites.push(Suite::parse(&file, &text)?);
         }
     }
@@ -37,29 +37,30 @@ pub(super) fn choose<'a>(
     suites: &'a [Suite],
     labels: &LabelFilter,
     names: &[String],
-) -> Result<Vec<Chosen<'a>>> {
+) -> Result<Vec<ChosenWorkload<'a>>> {
     let all = suites.iter().flat_map(|suite| {
         suite.cases.iter().flat_map(move |case| {
-            case.workloads.iter().map(move |workload| Chosen { suite, case, workload })
+            case.workloads.iter().map(move |workload| ChosenWorkload { suite, case, workload })
         })
     });
-    let all: Vec<Chosen<'_>> = all.collect();
-    let is_named = |chosen: &&Chosen<'_>| {
+    let all: Vec<ChosenWorkload<'_>> = all.collect();
+    let is_named = |chosen: &&ChosenWorkload<'_>| {
         names.is_empty() || names.iter().any(|name| glob(name, &chosen.name()))
     };
-    let named: Vec<&Chosen<'_>> = all.iter().filter(is_named).collect();
+    let named: Vec<&ChosenWorkload<'_>> = all.iter().filter(is_named).collect();
     if named.is_empty() {
         bail!("--filter: none of the {} workloads has such a name", all.len());
     }
-    let takes = |chosen: &&&Chosen<'_>| labels.takes(chosen.case.labels(chosen.workload));
-    let taken: Vec<Chosen<'_>> = named.iter().filter(takes).map(|chosen| **chosen).collect();
+    let takes = |chosen: &&&ChosenWorkload<'_>| labels.takes(chosen.case.labels(chosen.workload));
+    let taken: Vec<ChosenWorkload<'_>> =
+        named.iter().filter(takes).map(|chosen| **chosen).collect();
     match taken.is_empty() {
         true => Err(none_taken(&named)),
         false => Ok(taken),
     }
 }
 
-fn none_taken(named: &[&Chosen<'_>]) -> anyhow::Error {
+fn none_taken(named: &[&ChosenWorkload<'_>]) -> anyhow::Error {
     let labels = named.iter().flat_map(|chosen| chosen.case.labels(chosen.workload));
     let mut labels: Vec<&str> = labels.collect();
     labels.sort_unstable();

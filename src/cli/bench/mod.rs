@@ -69,12 +69,12 @@ pub(super) struct Bench {
     yes_create_objects: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Output,
+    output: BenchFormat,
 }
 
 /// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum BenchFormat {
     /// For people
     #[default]
     Text,
@@ -109,14 +109,14 @@ impl Subcommand for Bench {
 
 impl Bench {
     fn show(&self, report: &BenchReport) -> Result<()> {
-        if self.plugins && self.output != Output::Text {
+        if self.plugins && self.output != BenchFormat::Text {
             bail!("--plugins is for text: the other formats always have the times of plugins");
         }
         kubestep_output::print(&match self.output {
-            Output::Text => bench::text::text(report, self.plugins),
-            Output::Json => format::json(&bench::json::json(report)),
-            Output::Yaml => format::yaml(&bench::json::json(report)),
-            Output::Junit => bench::junit::junit(report),
+            BenchFormat::Text => bench::text::text(report, self.plugins),
+            BenchFormat::Json => format::json(&bench::json::json(report)),
+            BenchFormat::Yaml => format::yaml(&bench::json::json(report)),
+            BenchFormat::Junit => bench::junit::junit(report),
         })?;
         Ok(())
     }

@@ -12,10 +12,10 @@ use super::against::RealCluster;
 use crate::cli::open::read_config;
 use crate::cli::version::Scheduler;
 use crate::cli::waiting::with_words;
-use crate::report::bench::{BenchReport, Chosen, Outcome, Side};
-use kubestep_bench::Target;
+use crate::report::bench::{BenchReport, ChosenWorkload, ConfiguredResult, WorkloadOutcome};
+use kubestep_bench::BenchTarget;
 use kubestep_bench::embedded::Embedded;
-use kubestep_bench::run::{self, Done};
+use kubestep_bench::run::{self, WorkloadResult};
 use kubestep_bench::suite::THROUGHPUT;
 use kubestep_cluster::World;
 use kubestep_config::versions::Emulated;
@@ -33,7 +33,7 @@ impl Bench {
     /// Runs the workloads.
     pub(super) fn measure<'a>(
         &self,
-        chosen: &[Chosen<'a>],
+        chosen: &[ChosenWorkload<'a>],
         real: Option<&RealCluster>,
     ) -> Result<BenchReport<'a>> {
         let files: Vec<Option<PathBuf>> = match &self.config_b {
@@ -42,7 +42,7 @@ impl Bench {
         };
         let texts = files.iter().map(|file| file.as_deref().map(read_config).transpose());
         let texts: Vec<Option<String>> = texts.collect::<Result<_>>()?;
-        let (at, names) = (AtomicUsize::new(0), chosen.iter().map(Chosen::name));
+        let (at, names) = (AtomicUsize::new(0), chosen.iter().map(ChosenWorkload::name));
         let names: Vec<String> = names.collect();
         let words = || {
             let at = at.load(Ordering::Relaxed);
@@ -62,12 +62,13 @@ impl Bench {
     /// Runs one workload in all rounds with each configuration.
     fn measured<'a>(
         &self,
-        chosen: Chosen<'a>,
+        chosen: ChosenWorkload<'a>,
         real: Option<&RealCluster>,
         files: &[Option<PathBuf>],
         texts: &[Option<String>],
-    ) -> Outcome<'a> {
-        let mut rounds: Vec<Vec<Result<Round>>> = files.iter().map(|_| Vec::new()).collect();
+    ) -> WorkloadOutcome<'a> {
+        let mut rounds: Vec<Vec<Result<WorkloadRound>>> =
+            files.iter().map(|_| Vec::new()).collect();
         for _ in 0..self.rounds {
             for (text, rounds) in texts.iter().zip(&mut rounds) {
                 rounds.push(match real {
@@ -77,11 +78,11 @@ impl Bench {
             }
         }
         let sides = rounds.into_iter().zip(files).map(|(rounds, file)| side(rounds, file.as_ref()));
-        Outcome { chosen, sides: sides.collect() }
+        WorkloadOutcome { chosen, sides: sides.collect() }
     }
 
     /// Runs one workload once.
-    fn round(&self, chosen: Chosen<'_>, config: Option<&str>) -> Result<Round> {
+    fn round(&self, chosen: ChosenWorkload<'_>, config: Option<&str>) -> Result<WorkloadRound> {
         let started = Instant::now();
         let folder = chosen.suite.folder();
         let (gates, mut notices) = gates(chosen, &self.scheduler)?;
@@ -91,16 +92,16 @@ impl Bench {
         let text = config.or(own.as_deref());
         let resolved = config::resolve(text, &gates, &registry.descriptors());
         let resolved = resolved.context("the configuration of the scheduler")?;
-        let world = World::new(&resolved, gates, &registry).map_err(anyhow::Error::msg)?;
+        let world = World::new(&resolved, gates, &registry)?;
         let mut target = Embedded::new(world, Arc::new(WallClock::default()));
         let done = self.run_on(chosen, &mut target)?;
         notices.extend(unused(&done));
         let wall_seconds = started.elapsed().as_secs_f64();
-        Ok(Round { done, gates: Some(gates), notices, wall_seconds })
+        Ok(WorkloadRound { done, gates: Some(gates), notices, wall_seconds })
     }
 
     /// Runs one workload once in a real cluster.
-    fn real_round(&self, chosen: Chosen<'_>, real: &RealCluster) -> Result<Round> {
+    fn real_round(&self, chosen: ChosenWorkload<'_>, real: &RealCluster) -> Result<WorkloadRound> {
         let started = Instant::now();
         let mut target = real.open()?;
         let done = self.run_on(chosen, &mut target);
@@ -113,24 +114,30 @@ impl Bench {
         notices.extend(unused(&done));
         notices.extend(real_notices(chosen));
         let wall_seconds = started.elapsed().as_secs_f64();
-        Ok(Round { done, gates: None, notices, wall_seconds })
+        Ok(WorkloadRound { done, gates: None, notices, wall_seconds })
     }
 
-    fn run_on(&self, chosen: Chosen<'_>, target: &mut dyn Target) -> Result<Done> {
+    fn run_on(
+        &self,
+        chosen: ChosenWorkload<'_>,
+        target: &mut dyn BenchTarget,
+    ) -> Result<WorkloadResult> {
         let folder = chosen.suite.folder();
-        let read = |path: &Path| kubestep_source::read_whole(path);
+        let read = |path: &Path| {
+            kubestep_source::read_whole(path).map_err(|error| error.to_string().into())
+        };
         let topic = self.topic.clone().unwrap_or_else(|| topic_of(folder));
         Ok(run::run(folder, (chosen.case, chosen.workload), &topic, &read, target)?)
     }
 }
 
-fn unused(done: &Done) -> Option<String> {
+fn unused(done: &WorkloadResult) -> Option<String> {
     let names = done.unused.join(", ");
     (!names.is_empty()).then(|| format!("no operation uses the parameters {names}"))
 }
 
 /// What the scheduler of a real cluster is not given.
-fn real_notices(chosen: Chosen<'_>) -> Vec<String> {
+fn real_notices(chosen: ChosenWorkload<'_>) -> Vec<String> {
     let gates = chosen.case.gates(chosen.workload);
     let gates: Vec<String> = gates.iter().map(|(name, on)| format!("{name}={on}")).collect();
     let config = chosen.case.scheduler_config_path.as_ref();
@@ -141,15 +148,15 @@ fn real_notices(chosen: Chosen<'_>) -> Vec<String> {
 }
 
 /// A workload that ran once.
-struct Round {
-    done: Done,
+struct WorkloadRound {
+    done: WorkloadResult,
     /// `None` in a real cluster.
     gates: Option<FeatureGates>,
     notices: Vec<String>,
     wall_seconds: f64,
 }
 
-impl Round {
+impl WorkloadRound {
     fn throughput(&self) -> f64 {
         let of = |figures: &kubestep_bench::measure::Figures| {
             figures.figure(THROUGHPUT)?.data.get("Average").copied()
@@ -159,19 +166,19 @@ impl Round {
 }
 
 /// The round with the median throughput, or the first error.
-fn side(rounds: Vec<Result<Round>>, config: Option<&PathBuf>) -> Side {
+fn side(rounds: Vec<Result<WorkloadRound>>, config: Option<&PathBuf>) -> ConfiguredResult {
     let config = config.map(|path| path.display().to_string());
-    let rounds: Result<Vec<Round>> = rounds.into_iter().collect();
+    let rounds: Result<Vec<WorkloadRound>> = rounds.into_iter().collect();
     let (result, gates, notices, wall_seconds) = match rounds {
         Err(error) => (Err(format!("{error:#}")), None, Vec::new(), 0.0),
         Ok(mut rounds) => {
             rounds.sort_by(|a, b| a.throughput().total_cmp(&b.throughput()));
-            let Round { done, gates, notices, wall_seconds } =
+            let WorkloadRound { done, gates, notices, wall_seconds } =
                 rounds.remove((rounds.len() - 1) / 2);
             (Ok(done), gates, notices, wall_seconds)
         }
     };
-    Side { config, result, gates, notices, wall_seconds }
+    ConfiguredResult { config, result, gates, notices, wall_seconds }
 }
 
 /// Upstream's tests name their topic mostly after the folder.
@@ -183,7 +190,7 @@ fn topic_of(folder: &Path) -> String {
 /// The feature gates of a workload, as upstream sets them: where queueing hints are off, the last
 /// version that allows that is emulated; otherwise batching is off unless the workload sets it.
 /// Options of the command line take precedence.
-fn gates(chosen: Chosen<'_>, options: &Scheduler) -> Result<(FeatureGates, Vec<String>)> {
+fn gates(chosen: ChosenWorkload<'_>, options: &Scheduler) -> Result<(FeatureGates, Vec<String>)> {
     let mut wanted = chosen.case.gates(chosen.workload);
     let without_hints = wanted.get(HINTS) == Some(&false);
     let mut scheduler = options.clone();

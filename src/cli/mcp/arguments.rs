@@ -2,27 +2,29 @@
 
 use serde_json::{Map, Value, json};
 
-use super::process::Call;
-use super::tools::{Form, Parameter, Tool};
+use super::process::ToolCall;
+use super::tools::{ArgumentForm, Parameter, Tool};
 use kubestep_config::suggest;
 
-type Object = Map<String, Value>;
+type JsonObject = Map<String, Value>;
 
 /// The schema of a tool's arguments.
-pub(super) fn schema(tool: &Tool) -> Object {
+pub(super) fn schema(tool: &Tool) -> JsonObject {
     let property = |parameter: &Parameter| {
         let mut schema = match parameter.form {
-            Form::Positional | Form::Text(_) | Form::Input(_) => json!({"type": "string"}),
-            Form::Texts(_) => json!({"type": "array", "items": {"type": "string"}}),
-            Form::Number(_) => json!({"type": "integer", "minimum": 0}),
+            ArgumentForm::Positional | ArgumentForm::Text(_) | ArgumentForm::Input(_) => {
+                json!({"type": "string"})
+            }
+            ArgumentForm::Texts(_) => json!({"type": "array", "items": {"type": "string"}}),
+            ArgumentForm::Number(_) => json!({"type": "integer", "minimum": 0}),
         };
         schema["description"] = parameter.description.into();
         (parameter.name.to_owned(), schema)
     };
-    let properties: Object = tool.parameters().map(property).collect();
+    let properties: JsonObject = tool.parameters().map(property).collect();
     let required = tool.parameters().filter(|parameter| parameter.required);
     let required: Vec<&str> = required.map(|parameter| parameter.name).collect();
-    let mut schema = Object::new();
+    let mut schema = JsonObject::new();
     schema.insert("type".to_owned(), "object".into());
     schema.insert("properties".to_owned(), properties.into());
     schema.insert("required".to_owned(), required.into());
@@ -34,9 +36,9 @@ pub(super) fn schema(tool: &Tool) -> Object {
 ///
 /// # Errors
 /// In a sentence: an argument is unknown, missing or of another type.
-pub(super) fn command_line(tool: &Tool, arguments: &Object) -> Result<Call, String> {
+pub(super) fn command_line(tool: &Tool, arguments: &JsonObject) -> Result<ToolCall, String> {
     check_names(tool, arguments)?;
-    let mut call = Call::default();
+    let mut call = ToolCall::default();
     call.words.extend(tool.command.iter().map(|&word| word.to_owned()));
     for parameter in tool.parameters() {
         match arguments.get(parameter.name).filter(|value| !value.is_null()) {
@@ -50,7 +52,7 @@ pub(super) fn command_line(tool: &Tool, arguments: &Object) -> Result<Call, Stri
     Ok(call)
 }
 
-fn check_names(tool: &Tool, arguments: &Object) -> Result<(), String> {
+fn check_names(tool: &Tool, arguments: &JsonObject) -> Result<(), String> {
     let known = || tool.parameters().map(|parameter| parameter.name);
     let Some(unknown) = arguments.keys().find(|name| !known().any(|known| known == *name)) else {
         return Ok(());
@@ -66,24 +68,24 @@ fn check_names(tool: &Tool, arguments: &Object) -> Result<(), String> {
 }
 
 /// Adds an argument. A value cannot become an option: it follows `=`, or comes after `--`.
-fn add(call: &mut Call, parameter: &Parameter, value: &Value) -> Result<(), String> {
+fn add(call: &mut ToolCall, parameter: &Parameter, value: &Value) -> Result<(), String> {
     let wrong = |kind: &str| format!("{}: {kind} is needed, not {value}", parameter.name);
     let text = || value.as_str().ok_or_else(|| wrong("a text"));
     match parameter.form {
-        Form::Positional => call.positional = Some(text()?.to_owned()),
-        Form::Text(option) => call.words.push(format!("{option}={}", text()?)),
-        Form::Texts(option) => {
+        ArgumentForm::Positional => call.positional = Some(text()?.to_owned()),
+        ArgumentForm::Text(option) => call.words.push(format!("{option}={}", text()?)),
+        ArgumentForm::Texts(option) => {
             let texts = value.as_array().ok_or_else(|| wrong("a list of texts"))?;
             for text in texts {
                 let text = text.as_str().ok_or_else(|| wrong("a list of texts"))?;
                 call.words.push(format!("{option}={text}"));
             }
         }
-        Form::Number(option) => {
+        ArgumentForm::Number(option) => {
             let number = value.as_u64().ok_or_else(|| wrong("a whole number"))?;
             call.words.push(format!("{option}={number}"));
         }
-        Form::Input(option) => {
+        ArgumentForm::Input(option) => {
             call.words.push(format!("{option}=-"));
             call.input = Some(text()?.to_owned());
         }

@@ -21,7 +21,7 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use crate::cli::exit::Exit;
 use crate::cli::registry::Subcommand;
 use arguments::command_line;
-use process::{Answer, Call};
+use process::{CallOutput, ToolCall};
 use tools::{TOOLS, Tool};
 
 /// Answer questions of agents and editors over the Model Context Protocol, on standard input and
@@ -40,7 +40,7 @@ impl Subcommand for Mcp {
     fn run(&self) -> Result<Exit> {
         let runtime = kubestep_live::runtime::new().context("the protocol's server")?;
         let served = runtime.block_on(async {
-            let server = Server.serve(rmcp::transport::stdio()).await?;
+            let server = McpServer.serve(rmcp::transport::stdio()).await?;
             server.waiting().await?;
             anyhow::Ok(())
         });
@@ -52,9 +52,9 @@ impl Subcommand for Mcp {
 
 /// The server; it keeps nothing between calls.
 #[derive(Clone, Copy)]
-struct Server;
+struct McpServer;
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
         info.server_info = Implementation::new("kubestep", env!("CARGO_PKG_VERSION"));
@@ -114,20 +114,23 @@ fn described(tool: &Tool) -> rmcp::model::Tool {
 
 /// Runs a call. Its progress goes to the client if that asked for it, and it ends when the client
 /// cancels it.
-async fn answer(call: &Call, context: &RequestContext<RoleServer>) -> Result<Answer, String> {
+async fn answer(
+    call: &ToolCall,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallOutput, String> {
     let token = context.meta.get_progress_token();
     let (sender, mut progress) = tokio::sync::mpsc::unbounded_channel();
     let work = process::run(call, sender);
     tokio::pin!(work);
-    let mut told = 0.0;
+    let mut reported = 0.0;
     loop {
         tokio::select! {
             answer = &mut work => return answer,
             () = context.ct.cancelled() => return Err("cancelled".to_owned()),
             Some(words) = progress.recv() => {
                 if let Some(token) = &token {
-                    told += 1.0;
-                    let mut note = ProgressNotificationParam::new(token.clone(), told);
+                    reported += 1.0;
+                    let mut note = ProgressNotificationParam::new(token.clone(), reported);
                     note.message = Some(words);
                     // A client that does not read its notifications still gets the answer.
                     let _unread = context.peer.notify_progress(note).await;
@@ -137,9 +140,9 @@ async fn answer(call: &Call, context: &RequestContext<RoleServer>) -> Result<Ans
     }
 }
 
-fn result(answer: Result<Answer, String>) -> CallToolResult {
+fn result(answer: Result<CallOutput, String>) -> CallToolResult {
     match answer {
-        Ok(Answer { text, value }) => {
+        Ok(CallOutput { text, value }) => {
             let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
             result.structured_content = Some(value);
             result

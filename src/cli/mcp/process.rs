@@ -12,7 +12,7 @@ use crate::cli::waiting::PROGRESS_VARIABLE;
 
 /// A command line.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     /// The subcommand and its options.
     pub words: Vec<String>,
     /// The argument that is no option.
@@ -22,12 +22,12 @@ pub(super) struct Call {
 }
 
 /// What a call printed.
-pub(super) struct Answer {
+pub(super) struct CallOutput {
     pub text: String,
     pub value: Value,
 }
 
-impl Call {
+impl ToolCall {
     /// The whole command line with an output format.
     pub(super) fn line(&self, format: &str) -> Vec<String> {
         let behind = self.positional.iter().flat_map(|text| ["--", text]).map(str::to_owned);
@@ -40,7 +40,10 @@ impl Call {
 ///
 /// # Errors
 /// What the program says is wrong.
-pub(super) async fn run(call: &Call, progress: UnboundedSender<String>) -> Result<Answer, String> {
+pub(super) async fn run(
+    call: &ToolCall,
+    progress: UnboundedSender<String>,
+) -> Result<CallOutput, String> {
     let (text, json) =
         tokio::join!(printed(call, "text", None), printed(call, "json", Some(progress)));
     let value: Result<Value, _> = serde_json::from_str(&json?);
@@ -50,12 +53,12 @@ pub(super) async fn run(call: &Call, progress: UnboundedSender<String>) -> Resul
         Err(refusal) if value["valid"] == false => refusal,
         text => text?,
     };
-    Ok(Answer { text, value })
+    Ok(CallOutput { text, value })
 }
 
 /// What one process printed.
 async fn printed(
-    call: &Call,
+    call: &ToolCall,
     format: &str,
     progress: Option<UnboundedSender<String>>,
 ) -> Result<String, String> {

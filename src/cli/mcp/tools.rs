@@ -19,13 +19,13 @@ pub(super) struct Tool {
 /// An argument of a tool.
 pub(super) struct Parameter {
     pub name: &'static str,
-    pub form: Form,
+    pub form: ArgumentForm,
     pub required: bool,
     pub description: &'static str,
 }
 
 /// How an argument is given on the command line.
-pub(super) enum Form {
+pub(super) enum ArgumentForm {
     /// By itself.
     Positional,
     /// As this option.
@@ -53,11 +53,15 @@ impl Tool {
 }
 
 impl Parameter {
-    const fn new(name: &'static str, form: Form, description: &'static str) -> Parameter {
+    const fn new(name: &'static str, form: ArgumentForm, description: &'static str) -> Parameter {
         Parameter { name, form, required: false, description }
     }
 
-    const fn required(name: &'static str, form: Form, description: &'static str) -> Parameter {
+    const fn required(
+        name: &'static str,
+        form: ArgumentForm,
+        description: &'static str,
+    ) -> Parameter {
         Parameter { name, form, required: true, description }
     }
 
@@ -65,11 +69,11 @@ impl Parameter {
     #[cfg(test)]
     pub(super) fn option(&self) -> Option<&'static str> {
         match self.form {
-            Form::Positional => None,
-            Form::Text(option)
-            | Form::Texts(option)
-            | Form::Number(option)
-            | Form::Input(option) => Some(option),
+            ArgumentForm::Positional => None,
+            ArgumentForm::Text(option)
+            | ArgumentForm::Texts(option)
+            | ArgumentForm::Number(option)
+            | ArgumentForm::Input(option) => Some(option),
         }
     }
 }
@@ -77,37 +81,37 @@ impl Parameter {
 const INPUT: &[Parameter] = &[
     Parameter::new(
         "files",
-        Form::Texts("--filename"),
+        ArgumentForm::Texts("--filename"),
         "Files or folders with Kubernetes objects: manifests, lists, dumps, captures, recordings, bundles. Without files and story: the cluster of the kubeconfig",
     ),
     Parameter::new(
         "story",
-        Form::Text("--demo"),
+        ArgumentForm::Text("--demo"),
         "A built-in example cluster instead of files, such as tour or tainted",
     ),
     Parameter::new(
         "context",
-        Form::Text("--context"),
+        ArgumentForm::Text("--context"),
         "The kubeconfig's context, if the cluster is live",
     ),
     Parameter::new(
         "namespaces",
-        Form::Texts("--namespace"),
+        ArgumentForm::Texts("--namespace"),
         "Take only objects of these namespaces; all without it",
     ),
     Parameter::new(
         "config",
-        Form::Text("--config"),
+        ArgumentForm::Text("--config"),
         "A file with the KubeSchedulerConfiguration; the default one without it",
     ),
     Parameter::new(
         "feature_gates",
-        Form::Text("--feature-gates"),
+        ArgumentForm::Text("--feature-gates"),
         "Feature gates as kube-scheduler takes them: A=true,B=false",
     ),
     Parameter::new(
         "kube_version",
-        Form::Text("--kube-version"),
+        ArgumentForm::Text("--kube-version"),
         "The version of kube-scheduler to decide as, such as 1.33; the input's own version without it",
     ),
 ];
@@ -115,43 +119,46 @@ const INPUT: &[Parameter] = &[
 const PODS: &[Parameter] = &[
     Parameter::new(
         "pod_files",
-        Form::Texts("--pod"),
+        ArgumentForm::Texts("--pod"),
         "Files with pods or workloads to be tried in addition",
     ),
     Parameter::new(
         "manifest",
-        Form::Input("--pod"),
+        ArgumentForm::Input("--pod"),
         "A manifest (YAML) of a pod or workload to be tried in addition",
     ),
-    Parameter::new("replicas", Form::Number("--replicas"), "Replicas of what is tried"),
+    Parameter::new("replicas", ArgumentForm::Number("--replicas"), "Replicas of what is tried"),
 ];
 
 const EDITS: &[Parameter] = &[Parameter::required(
     "edits",
-    Form::Texts("--edit"),
+    ArgumentForm::Texts("--edit"),
     "Changes in order: \"cordon node a\", \"label node a zone=b\", \"resize pod web cpu=500m\", \"drain node a\", \"delete pod web\"",
 )];
 const MAYBE_EDITS: &[Parameter] = &[Parameter::new(
     "edits",
-    Form::Texts("--edit"),
+    ArgumentForm::Texts("--edit"),
     "Changes that are made first, in order: \"cordon node a\", \"resize pod web cpu=500m\", \"drain node a\"",
 )];
 const CYCLES: &[Parameter] = &[Parameter::new(
     "max_cycles",
-    Form::Number("--max-cycles"),
+    ArgumentForm::Number("--max-cycles"),
     "Stop after this many scheduling cycles",
 )];
 const POD: &[Parameter] = &[Parameter::new(
     "pod",
-    Form::Positional,
+    ArgumentForm::Positional,
     "The pod: its name, or NAMESPACE/NAME; without it, the one that is pending",
 )];
-const NODE: &[Parameter] =
-    &[Parameter::required("node", Form::Text("--why-not"), "The node that the pod is not on")];
+const NODE: &[Parameter] = &[Parameter::required(
+    "node",
+    ArgumentForm::Text("--why-not"),
+    "The node that the pod is not on",
+)];
 
 const INSTANCE_TYPES: &[Parameter] = &[Parameter::new(
     "instance_types",
-    Form::Texts("--instance-types"),
+    ArgumentForm::Texts("--instance-types"),
     "Files that say where new nodes come from: a catalogue of instance types with prices, NodePools, NodeClaims, DaemonSets, a snapshot of cluster-autoscaler",
 )];
 
@@ -225,22 +232,22 @@ pub(super) const TOOLS: &[Tool] = &[
             &[
                 Parameter::new(
                     "files_b",
-                    Form::Texts("--filename-b"),
+                    ArgumentForm::Texts("--filename-b"),
                     "The files of the other side",
                 ),
                 Parameter::new(
                     "config_b",
-                    Form::Text("--config-b"),
+                    ArgumentForm::Text("--config-b"),
                     "The KubeSchedulerConfiguration of the other side",
                 ),
                 Parameter::new(
                     "feature_gates_b",
-                    Form::Text("--feature-gates-b"),
+                    ArgumentForm::Text("--feature-gates-b"),
                     "The feature gates of the other side",
                 ),
                 Parameter::new(
                     "kube_version_b",
-                    Form::Text("--kube-version-b"),
+                    ArgumentForm::Text("--kube-version-b"),
                     "The version of kube-scheduler of the other side, such as 1.36",
                 ),
             ],
@@ -265,7 +272,7 @@ pub(super) const TOOLS: &[Tool] = &[
         arguments: &[
             &[Parameter::required(
                 "key",
-                Form::Text("--survive"),
+                ArgumentForm::Text("--survive"),
                 "The node label: zone, hostname, or any key such as topology.kubernetes.io/zone",
             )],
             INPUT,
@@ -281,7 +288,7 @@ pub(super) const TOOLS: &[Tool] = &[
         arguments: &[
             &[Parameter::new(
                 "to",
-                Form::Text("--to"),
+                ArgumentForm::Text("--to"),
                 "The version after the upgrade, such as 1.36; kube_version names the one before it",
             )],
             INPUT,
@@ -296,7 +303,7 @@ pub(super) const TOOLS: &[Tool] = &[
         command: &["config"],
         arguments: &[&[Parameter::new(
             "config",
-            Form::Positional,
+            ArgumentForm::Positional,
             "The file with the configuration",
         )]],
         schema: include_str!("../../../schema/config.v1.json"),

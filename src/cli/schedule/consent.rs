@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal, stdin};
 use anyhow::{Result, bail};
 
 use kubestep_cluster::World;
-use kubestep_live::lease::Settings;
+use kubestep_live::lease::LeaseSettings;
 use kubestep_live::write::rights;
 
 /// What is to be confirmed.
@@ -17,7 +17,7 @@ pub(super) struct Consent<'a> {
     /// The cluster with the scheduler.
     pub world: &'a World,
     /// The lease that will be taken.
-    pub election: Option<&'a Settings>,
+    pub election: Option<&'a LeaseSettings>,
     /// Whether all writes are sent with dryRun=All.
     pub dry_run: bool,
 }
@@ -36,7 +36,7 @@ impl Consent<'_> {
         if !stdin().is_terminal() || !kubestep_output::stderr_is_terminal() {
             bail!(
                 "there is no terminal to ask on whether to write to {}: --yes-write allows it, \
-                 --dry-run lets the server only try",
+                 --dry-run sends every write with dryRun=All",
                 self.context
             );
         }

@@ -9,7 +9,7 @@ use clap::Args;
 
 use kubestep_config::duration::Duration as Written;
 use kubestep_config::types::{ClientConnectionConfiguration, LeaderElectionConfiguration};
-use kubestep_live::lease::{Settings, identity};
+use kubestep_live::lease::{LeaseSettings, identity};
 use kubestep_live::write::{WriteOptions, hostname};
 
 /// How fast it writes.
@@ -81,14 +81,14 @@ impl LeaderElection {
     ///
     /// # Errors
     /// The durations contradict each other.
-    pub fn settings(&self, config: &LeaderElectionConfiguration) -> Result<Option<Settings>> {
+    pub fn settings(&self, config: &LeaderElectionConfiguration) -> Result<Option<LeaseSettings>> {
         if !self.leader_elect.unwrap_or(config.leader_elect) {
             return Ok(None);
         }
         let chosen = |flag: Option<Duration>, written| {
             flag.or(positive(written)).unwrap_or(Duration::from_secs(1))
         };
-        let settings = Settings {
+        let settings = LeaseSettings {
             namespace: text(&self.leader_elect_resource_namespace, &config.resource_namespace),
             name: text(&self.leader_elect_resource_name, &config.resource_name),
             identity: identity(&hostname()),
@@ -142,7 +142,7 @@ mod tests {
         election: LeaderElection,
     }
 
-    fn settings(flags: &str) -> Result<Option<Settings>> {
+    fn settings(flags: &str) -> Result<Option<LeaseSettings>> {
         let flags = Flags::parse_from(std::iter::once("x").chain(flags.split_whitespace()));
         let (features, registry) = (FeatureGates::default(), crate::plugins::registry());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();

@@ -2,7 +2,7 @@
 
 use kubestep_framework::record::Outcome;
 use kubestep_live::clock;
-use kubestep_live::scheduling::{Report, words};
+use kubestep_live::scheduling::{SchedulingReport, describe_cycle};
 
 /// Logs up to a verbosity.
 #[derive(Clone)]
@@ -24,17 +24,19 @@ impl Log {
     }
 
     /// Logs what happened, at its level.
-    pub fn report(&self, report: Report) {
+    pub fn report(&self, report: SchedulingReport) {
         match report {
-            Report::Notice(notice) => self.line(u8::from(!notice.serious), &notice.text),
-            Report::Cycle(record, _) if record.outcome == Outcome::Waiting => {}
-            Report::Cycle(record, _) | Report::Decided(record) if self.verbosity >= 2 => {
-                self.line(2, &words(&record));
+            SchedulingReport::Notice(notice) => self.line(u8::from(!notice.serious), &notice.text),
+            SchedulingReport::Cycle(record, _) if record.outcome == Outcome::Waiting => {}
+            SchedulingReport::Cycle(record, _) | SchedulingReport::Decided(record)
+                if self.verbosity >= 2 =>
+            {
+                self.line(2, &describe_cycle(&record));
             }
-            Report::Answered { what, error: Some(error), .. } => {
+            SchedulingReport::Answered { what, error: Some(error), .. } => {
                 self.line(0, &format!("{what}: {error}"));
             }
-            Report::Lead(lead) => self.line(1, &lead.words()),
+            SchedulingReport::Lead(lead) => self.line(1, &lead.describe()),
             _ => {}
         }
     }

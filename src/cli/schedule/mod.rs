@@ -23,8 +23,8 @@ use tokio::time::timeout;
 
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
-use crate::cli::open::{self, Built, Writes};
-use crate::cli::options::{Cluster, Input, Unknown};
+use crate::cli::open::{self, LoadedCluster, Writes};
+use crate::cli::options::{ClusterOptions, InputOptions, UnknownPluginPolicy};
 use crate::cli::registry::Subcommand;
 use crate::cli::version::{Scheduler, VersionOptions};
 use kubestep_api::Kind;
@@ -32,22 +32,22 @@ use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::Feature;
 use kubestep_framework::tie_break::TieBreak;
-use kubestep_live::extender_client::Reach;
-use kubestep_live::kinds::Reader;
-use kubestep_live::lease::{Election, Settings};
-use kubestep_live::scheduling::{End, Scheduling, Wire};
+use kubestep_live::extender_client::CallScope;
+use kubestep_live::kinds::KindReader;
+use kubestep_live::lease::{Election, LeaseSettings};
+use kubestep_live::scheduling::{Scheduling, SchedulingEnd, Wire};
 use kubestep_live::serve::{PageGates, Zpages};
 use kubestep_live::write::{WriteOptions, Writer};
-use kubestep_live::{Feed, Link, Missing, Snapshot, Target};
+use kubestep_live::{ClusterSnapshot, Feed, KubeconfigTarget, Link, MissingKindAccess};
 use kubestep_source::Filter;
 
 use consent::Consent;
 use flags::{Client, LeaderElection};
 use gates::Gates;
 use log::Log;
-use opening::Ending;
-use port::{Ports, Watched};
-use screen::{Attendance, Beside};
+use opening::StopSignals;
+use port::{Observability, Ports};
+use screen::{SchedulingScreen, ScreenMode};
 use upstream::Upstream;
 
 /// Schedule the pods of a live cluster in place of kube-scheduler
@@ -79,7 +79,7 @@ pub(super) struct Schedule {
     #[arg(long, value_name = "FILE")]
     write_config_to: Option<PathBuf>,
     #[command(flatten)]
-    unknown: Unknown,
+    unknown: UnknownPluginPolicy,
     #[command(flatten)]
     version: VersionOptions,
     /// Feature gates that differ from the version's defaults: Name=true,Name=false; may be repeated
@@ -108,7 +108,7 @@ pub(super) struct Schedule {
     #[command(flatten)]
     ports: Ports,
     #[command(flatten)]
-    attendance: Attendance,
+    attendance: ScreenMode,
 }
 
 /// How long the API server's version is waited for.
@@ -127,9 +127,9 @@ impl Subcommand for Schedule {
         let (target, log) = (self.target()?, Log::new(self.verbosity));
         let (link, server_version) = self.link(&target)?;
         // Errors in the configuration are reported before anything is asked or served.
-        let mut nothing = kubestep_source::Input::default();
+        let mut nothing = kubestep_source::ReadInput::default();
         nothing.captured.server_version = server_version;
-        let configured = self.build(nothing, Reach::Nothing)?.world;
+        let configured = self.build(nothing, CallScope::Nothing)?.world;
         let election = match self.dry_run {
             true => None,
             false => self.election.settings(&configured.config().document.leader_election)?,
@@ -144,11 +144,11 @@ impl Subcommand for Schedule {
         if !consent.given(self.yes_write)? {
             return Ok(Exit::Fine);
         }
-        let ending = Ending::listen()?;
+        let ending = StopSignals::listen()?;
         let (watched, unserved) = self.serve(election.as_ref(), &configured)?;
         unserved.iter().for_each(|notice| log.line(1, notice));
         let opened = opening::open(&target, |missing| self.reads(missing), &log, &ending)?;
-        let Some((mut snapshot, feed)) = opened else { return ended(End::Stopped, &log) };
+        let Some((mut snapshot, feed)) = opened else { return ended(SchedulingEnd::Stopped, &log) };
         require_reading(&snapshot)?;
         let mut built = self.world(&mut snapshot, feed.link().name())?;
         if self.attendance.tui {
@@ -161,17 +161,21 @@ impl Subcommand for Schedule {
 
 /// A readable cluster, and everything that is set up before the first write.
 struct Schedulable {
-    target: Target,
-    built: Built,
+    target: KubeconfigTarget,
+    built: LoadedCluster,
     feed: Feed,
-    election: Option<Settings>,
-    watched: Watched,
-    ending: Ending,
+    election: Option<LeaseSettings>,
+    watched: Observability,
+    ending: StopSignals,
 }
 
 impl Schedule {
     /// Serves health and metrics, even before the API server is reachable.
-    fn serve(&self, election: Option<&Settings>, world: &World) -> Result<(Watched, Vec<String>)> {
+    fn serve(
+        &self,
+        election: Option<&LeaseSettings>,
+        world: &World,
+    ) -> Result<(Observability, Vec<String>)> {
         let features = world.scheduler().features();
         let pages = PageGates {
             statusz: features.enabled(Feature::ComponentStatusz),
@@ -201,30 +205,38 @@ impl Schedule {
         let context = feed.link().name().to_owned();
         let wire = Wire::new(feed, writer, election);
         if self.attendance.tui && !ending.has_come() {
-            let beside = Beside { context, dry_run: self.dry_run, notices: built.notices };
+            let beside =
+                SchedulingScreen { context, dry_run: self.dry_run, notices: built.notices };
             return self.attendance.run(built.world, wire, watched, beside);
         }
         ended(run(built.world, wire, watched, log.clone(), &ending)?, log)
     }
 
     /// The cluster that the flags select, or otherwise the configuration.
-    fn target(&self) -> Result<Target> {
+    fn target(&self) -> Result<KubeconfigTarget> {
         let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
         if let (None, None, Some(_)) = (&kubeconfig, &context, &self.master) {
-            return Ok(Target { server: self.master.clone(), ..Target::default() });
+            return Ok(KubeconfigTarget {
+                server: self.master.clone(),
+                ..KubeconfigTarget::default()
+            });
         }
-        let mut options =
-            Cluster { kubeconfig, context, all_namespaces: true, verbose: self.verbosity > 1 };
+        let mut options = ClusterOptions {
+            kubeconfig,
+            context,
+            all_namespaces: true,
+            verbose: self.verbosity > 1,
+        };
         if let (None, Some(path)) = (&options.kubeconfig, &self.config) {
             let text = open::read_config(path)?;
             options.kubeconfig = flags::kubeconfig_in(&text);
         }
-        Ok(Target { server: self.master.clone(), ..cluster::target(&options)? })
+        Ok(KubeconfigTarget { server: self.master.clone(), ..cluster::target(&options)? })
     }
 
     /// The link to the API server, and its version if the options leave the scheduler's to it. That
     /// is empty as long as the server does not answer.
-    fn link(&self, target: &Target) -> Result<(Link, String)> {
+    fn link(&self, target: &KubeconfigTarget) -> Result<(Link, String)> {
         cluster::runtime()?.block_on(async {
             let link = Link::new(target.clone()).await.map_err(cluster::explained)?;
             if self.version.kube_version.is_some() {
@@ -241,26 +253,26 @@ impl Schedule {
 
     /// Writes the configuration with all defaults.
     fn write_config(&self, path: &Path) -> Result<Exit> {
-        let built = self.build(kubestep_source::Input::default(), Reach::Nothing)?;
+        let built = self.build(kubestep_source::ReadInput::default(), CallScope::Nothing)?;
         let text = config::to_yaml(&built.world.config().completed());
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Exit::Fine)
     }
 
     /// Whether the scheduler reads that kind with the given feature gates.
-    fn reads(&self, missing: &Missing) -> bool {
+    fn reads(&self, missing: &MissingKindAccess) -> bool {
         match missing.place.row.reader {
-            Reader::Scheduler => true,
+            KindReader::Scheduler => true,
             // Only with a profile that has it, of which its plugin then says what is missing.
-            Reader::Debugger | Reader::Plugin(_) => false,
-            Reader::Gate(name) => {
+            KindReader::Debugger | KindReader::Plugin(_) => false,
+            KindReader::Gate(name) => {
                 let gates = self.gates().ok().and_then(|gates| gates.scheduler).unwrap_or_default();
                 gates.split(',').any(|gate| gate.trim() == format!("{name}=true"))
             }
         }
     }
 
-    fn world(&self, snapshot: &mut Snapshot, name: &str) -> Result<Built> {
+    fn world(&self, snapshot: &mut ClusterSnapshot, name: &str) -> Result<LoadedCluster> {
         snapshot.missing.retain(|missing| self.reads(missing));
         let notices = snapshot.notices();
         let objects = snapshot.take_objects();
@@ -270,16 +282,16 @@ impl Schedule {
         read.warnings.retain(|warning| warning != kubestep_source::NOTHING_PENDING);
         read.warnings.extend(notices);
         let mut built =
-            self.build(read, if self.dry_run { Reach::Reads } else { Reach::Everything })?;
+            self.build(read, if self.dry_run { CallScope::Reads } else { CallScope::Everything })?;
         let gates = *built.world.scheduler().features();
         built.notices.extend(self.version.server_notices(gates, &snapshot.server_version));
         Ok(built)
     }
 
     /// The cluster with its scheduler.
-    fn build(&self, read: kubestep_source::Input, reach: Reach) -> Result<Built> {
+    fn build(&self, read: kubestep_source::ReadInput, reach: CallScope) -> Result<LoadedCluster> {
         let (gates, version) = (self.gates()?, self.version.clone());
-        let input = Input {
+        let input = InputOptions {
             config: self.config.clone(),
             unknown: self.unknown.clone(),
             scheduler: Scheduler {
@@ -288,9 +300,9 @@ impl Schedule {
                 ..Scheduler::default()
             },
             tie_break: self.tie_break,
-            ..Input::default()
+            ..InputOptions::default()
         };
-        let mut built = open::world(read, &input, (reach, Writes::Elsewhere), |_| Vec::new())?;
+        let mut built = open::world(read, &input, (reach, Writes::Remote), |_| Vec::new())?;
         let longest = self.pod_max_in_unschedulable_pods_duration.as_micros();
         let longest = i64::try_from(longest).unwrap_or(i64::MAX);
         built.world.scheduler_mut().queue_mut().set_max_unschedulable_duration(longest);
@@ -302,7 +314,7 @@ impl Schedule {
 }
 
 /// Fails if nodes or pods cannot be read: nothing can be scheduled without them.
-fn require_reading(snapshot: &Snapshot) -> Result<()> {
+fn require_reading(snapshot: &ClusterSnapshot) -> Result<()> {
     let needed = [Kind::Node, Kind::Pod];
     let missing = snapshot.missing.iter().find(|missing| needed.contains(&missing.place.row.kind));
     match missing {
@@ -317,7 +329,13 @@ fn require_reading(snapshot: &Snapshot) -> Result<()> {
 }
 
 /// Schedules until a signal or the loss of the lease.
-fn run(world: World, wire: Wire, mut watched: Watched, log: Log, ending: &Ending) -> Result<End> {
+fn run(
+    world: World,
+    wire: Wire,
+    mut watched: Observability,
+    log: Log,
+    ending: &StopSignals,
+) -> Result<SchedulingEnd> {
     let (stop, stopped) = watch::channel(false);
     let health = watched.health();
     let reporter = Box::new(move |world: &World, report| {
@@ -326,7 +344,7 @@ fn run(world: World, wire: Wire, mut watched: Watched, log: Log, ending: &Ending
     });
     let mut scheduling = Scheduling::new(world, Box::new(wire), reporter);
     cluster::runtime()?.block_on(async {
-        let ended = ending.asked()?;
+        let ended = ending.requested()?;
         let asked = async move {
             ended.await;
             health.ending.store(true, Ordering::Relaxed);
@@ -335,21 +353,21 @@ fn run(world: World, wire: Wire, mut watched: Watched, log: Log, ending: &Ending
         };
         tokio::select! {
             end = scheduling.run(stopped) => Ok(end),
-            () = asked => Ok(End::Stopped),
+            () = asked => Ok(SchedulingEnd::Stopped),
         }
     })
 }
 
-fn ended(end: End, log: &Log) -> Result<Exit> {
+fn ended(end: SchedulingEnd, log: &Log) -> Result<Exit> {
     match end {
-        End::Stopped => {
+        SchedulingEnd::Stopped => {
             log.line(1, "stopped");
             Ok(Exit::Fine)
         }
-        End::LeadLost(reason) => {
+        SchedulingEnd::LeadLost(reason) => {
             log.line(0, &format!("writing stopped: {reason}"));
             Ok(Exit::Lost)
         }
-        End::FeedEnded => bail!("the connection to the cluster ended"),
+        SchedulingEnd::FeedEnded => bail!("the connection to the cluster ended"),
     }
 }

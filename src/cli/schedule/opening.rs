@@ -13,8 +13,10 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::cli::cluster;
-use kubestep_live::failure::Failure;
-use kubestep_live::{Feed, LinkError, Missing, Pace, Scope, Snapshot, Target};
+use kubestep_live::failure::RequestFailure;
+use kubestep_live::{
+    ClusterSnapshot, Feed, KubeconfigTarget, LinkError, MissingKindAccess, NamespaceScope, Pace,
+};
 
 use super::log::Log;
 
@@ -27,14 +29,14 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 /// # Errors
 /// Retrying would not help: the kubeconfig is invalid, or the credentials are rejected.
 pub(super) fn open(
-    target: &Target,
-    reads: impl Fn(&Missing) -> bool,
+    target: &KubeconfigTarget,
+    reads: impl Fn(&MissingKindAccess) -> bool,
     log: &Log,
-    ending: &Ending,
-) -> Result<Option<(Snapshot, Feed)>> {
+    ending: &StopSignals,
+) -> Result<Option<(ClusterSnapshot, Feed)>> {
     let runtime = cluster::runtime()?;
     let opened = runtime.block_on(async {
-        let ended = ending.asked()?;
+        let ended = ending.requested()?;
         tokio::select! {
             opened = wait_for(target, reads, log) => opened.map(Some),
             () = ended => Ok(None),
@@ -47,19 +49,19 @@ pub(super) fn open(
 
 /// SIGTERM and SIGINT. One that arrives while nothing waits for it, such as between the lists and
 /// the first cycle, ends the next wait.
-pub(super) struct Ending(Arc<AtomicBool>);
+pub(super) struct StopSignals(Arc<AtomicBool>);
 
-impl Ending {
+impl StopSignals {
     /// Begins to listen: from now on, these signals no longer end the process by themselves.
     ///
     /// # Errors
     /// The signal handlers cannot be installed.
-    pub fn listen() -> Result<Ending> {
+    pub fn listen() -> Result<StopSignals> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT] {
             flag::register(signal, asked.clone()).context("SIGTERM and SIGINT")?;
         }
-        Ok(Ending(asked))
+        Ok(StopSignals(asked))
     }
 
     /// Whether one has arrived.
@@ -71,7 +73,7 @@ impl Ending {
     ///
     /// # Errors
     /// The signal handlers cannot be installed.
-    pub fn asked(&self) -> Result<impl Future<Output = ()> + use<>> {
+    pub fn requested(&self) -> Result<impl Future<Output = ()> + use<>> {
         let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
         // Read after the handlers are installed, so that no signal is missed in between.
@@ -89,15 +91,15 @@ impl Ending {
 }
 
 async fn wait_for(
-    target: &Target,
-    reads: impl Fn(&Missing) -> bool,
+    target: &KubeconfigTarget,
+    reads: impl Fn(&MissingKindAccess) -> bool,
     log: &Log,
-) -> Result<(Snapshot, Feed)> {
+) -> Result<(ClusterSnapshot, Feed)> {
     let [mut pause, longest] = PAUSES;
     let mut logged = String::new();
     loop {
         let target = target.clone();
-        let open = move || Feed::open(target, Scope::default(), Pace::default());
+        let open = move || Feed::open(target, NamespaceScope::default(), Pace::default());
         let problem = match spawn_blocking(open).await? {
             Ok((snapshot, feed)) => match unread(&snapshot, &reads) {
                 Some(problem) => problem,
@@ -123,18 +125,21 @@ async fn wait_for(
 }
 
 /// The first kind that the scheduler needs and that a retry may read.
-fn unread(snapshot: &Snapshot, reads: impl Fn(&Missing) -> bool) -> Option<String> {
+fn unread(
+    snapshot: &ClusterSnapshot,
+    reads: impl Fn(&MissingKindAccess) -> bool,
+) -> Option<String> {
     let missing = snapshot.missing.iter().find(|it| reads(it) && passes(&it.failure))?;
     Some(format!("{} cannot be read: {}", missing.what(), missing.failure))
 }
 
 /// Whether a retry may succeed without a change of the configuration.
-fn passes(failure: &Failure) -> bool {
+fn passes(failure: &RequestFailure) -> bool {
     matches!(
         failure,
-        Failure::Unreachable(_)
-            | Failure::Server { .. }
-            | Failure::Busy { .. }
-            | Failure::Expired(_)
+        RequestFailure::Unreachable(_)
+            | RequestFailure::Server { .. }
+            | RequestFailure::Busy { .. }
+            | RequestFailure::Expired(_)
     )
 }

@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Result};
 use clap::Args;
 
 use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_live::metrics::{Metrics, Slis};
-use kubestep_live::scheduling::{Lead, Report};
+use kubestep_live::scheduling::{Lead, SchedulingReport};
 use kubestep_live::serve::certificate::{Allowed, Certificate};
-use kubestep_live::serve::{self, Endpoints, Health, Limits, ListenConfig, Zpages};
+use kubestep_live::serve::{self, ConnectionLimits, Endpoints, Health, ListenConfig, Zpages};
 use kubestep_live::write::hostname;
 
-use super::reviews::Reviews;
+use super::reviews::ReviewSettings;
 
 /// kube-scheduler's HTTPS port.
 const PORT: u16 = 10259;
@@ -53,11 +53,11 @@ pub(super) struct Ports {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tls_cipher_suites: Vec<String>,
     #[command(flatten)]
-    reviews: Reviews,
+    reviews: ReviewSettings,
 }
 
 /// Collects metrics and health.
-pub(super) struct Watched {
+pub(super) struct Observability {
     metrics: Metrics,
     health: Arc<Health>,
 }
@@ -72,10 +72,10 @@ impl Ports {
         lease: &str,
         world: &World,
         zpages: Zpages,
-    ) -> Result<(Watched, Vec<String>)> {
+    ) -> Result<(Observability, Vec<String>)> {
         let gates = world.scheduler().features();
         let metrics = Metrics::new(lease, gates)?;
-        metrics.tell_features(gates);
+        metrics.report_features(gates);
         let health = Arc::new(Health::new(lease));
         let endpoints = Arc::new(Endpoints {
             health: health.clone(),
@@ -89,7 +89,7 @@ impl Ports {
         if secure != 0 {
             let address = SocketAddr::new(self.bind_address, secure);
             let (tls, access) = (Some(self.tls()?), Some(self.reviews.access()));
-            let limits = Limits::default();
+            let limits = ConnectionLimits::default();
             let listen = ListenConfig { address, tls, access, limits };
             match serve::start(listen, endpoints.clone()) {
                 Err(error) if self.secure_port.is_none() => notices.push(not_there(&error)),
@@ -98,11 +98,11 @@ impl Ports {
         }
         if self.http_port != 0 {
             let address = SocketAddr::new(self.bind_address, self.http_port);
-            let limits = Limits::default();
+            let limits = ConnectionLimits::default();
             let listen = ListenConfig { address, tls: None, access: None, limits };
             serve::start(listen, endpoints).with_context(|| at(address))?;
         }
-        Ok((Watched { metrics, health }, notices))
+        Ok((Observability { metrics, health }, notices))
     }
 
     fn tls(&self) -> Result<Arc<tokio_rustls::rustls::ServerConfig>> {
@@ -121,7 +121,7 @@ impl Ports {
         };
         let (oldest, ciphers) = (self.tls_min_version.clone(), self.tls_cipher_suites.clone());
         let allowed = Allowed { oldest, ciphers };
-        certificate.and_then(|made| made.server(&allowed)).map_err(Error::msg)
+        Ok(certificate.and_then(|made| made.server(&allowed))?)
     }
 }
 
@@ -136,20 +136,22 @@ fn not_there(error: &io::Error) -> String {
     )
 }
 
-impl Watched {
+impl Observability {
     /// The health of the scheduler, as it is served.
     pub fn health(&self) -> Arc<Health> {
         self.health.clone()
     }
 
     /// Updates metrics and health.
-    pub fn see(&mut self, world: &World, report: &Report) {
+    pub fn see(&mut self, world: &World, report: &SchedulingReport) {
         match report {
-            Report::Tick { followed } => {
+            SchedulingReport::Tick { followed } => {
                 self.health.followed.store(*followed, Ordering::Relaxed);
                 self.metrics.measure(world);
             }
-            Report::Lead(Lead::Lost(_)) => self.health.lost.store(true, Ordering::Relaxed),
+            SchedulingReport::Lead(Lead::Lost(_)) => {
+                self.health.lost.store(true, Ordering::Relaxed)
+            }
             _ => {}
         }
         self.metrics.count(report);

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use clap::Args;
 
-use kubestep_live::Target;
+use kubestep_live::KubeconfigTarget;
 use kubestep_live::serve::guard::Access;
 
 use super::flags::time;
 
-/// Whom to ask, and how long an answer counts.
+/// Which server to ask, and how long an answer counts.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Access to metrics over HTTPS")]
-pub(super) struct Reviews {
+pub(super) struct ReviewSettings {
     /// The kubeconfig for token reviews, which authenticate callers; without it every caller is
     /// anonymous
     #[arg(long, value_name = "FILE")]
@@ -38,11 +38,14 @@ pub(super) struct Reviews {
     authorization_webhook_cache_unauthorized_ttl: Duration,
 }
 
-impl Reviews {
+impl ReviewSettings {
     /// The access control.
     pub fn access(&self) -> Access {
         let target = |path: &Option<PathBuf>| {
-            path.clone().map(|path| Target { kubeconfig: Some(path), ..Target::default() })
+            path.clone().map(|path| KubeconfigTarget {
+                kubeconfig: Some(path),
+                ..KubeconfigTarget::default()
+            })
         };
         Access {
             authentication: target(&self.authentication_kubeconfig),

@@ -5,20 +5,20 @@ use clap::Args;
 
 use crate::cli::exit::Exit;
 use crate::cli::open;
-use crate::cli::options::{Memory, Screen};
+use crate::cli::options::{MemoryOptions, Screen};
 use crate::tui::data_source::DataSource;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
 use kubestep_live::InteractiveScheduler;
-use kubestep_live::extender_client::{self, Reach};
+use kubestep_live::extender_client::{self, CallScope};
 use kubestep_live::scheduling::{Reporter, Wire};
 
-use super::port::Watched;
+use super::port::Observability;
 
 /// Whether the debugger is shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Screen")]
-pub(super) struct Attendance {
+pub(super) struct ScreenMode {
     /// Show the debugger: no cycle runs until you step, or play with Space; a cycle that you step
     /// into is written only when you leave it
     #[arg(long)]
@@ -26,11 +26,11 @@ pub(super) struct Attendance {
     #[command(flatten)]
     screen: Screen,
     #[command(flatten)]
-    memory: Memory,
+    memory: MemoryOptions,
 }
 
 /// What the debugger shows besides the session.
-pub(super) struct Beside {
+pub(super) struct SchedulingScreen {
     /// The context's name.
     pub context: String,
     /// Whether all writes are sent with dryRun=All.
@@ -39,7 +39,7 @@ pub(super) struct Beside {
     pub notices: Vec<String>,
 }
 
-impl Attendance {
+impl ScreenMode {
     /// Schedules until the debugger is closed.
     ///
     /// # Errors
@@ -48,16 +48,16 @@ impl Attendance {
         &self,
         mut world: World,
         wire: Wire,
-        mut watched: Watched,
-        beside: Beside,
+        mut watched: Observability,
+        beside: SchedulingScreen,
     ) -> Result<Exit> {
-        let Beside { context, dry_run, notices } = beside;
+        let SchedulingScreen { context, dry_run, notices } = beside;
         let how = if dry_run { "trying in" } else { "scheduling in" };
         let name = format!("{how} {context}");
         // Only the session that acts lets extenders bind; its copies only call them.
         let extenders = world.api().extenders().cloned();
         if extenders.is_some() {
-            let asking = extender_client::connect(&world.config().extenders, Reach::Reads);
+            let asking = extender_client::connect(&world.config().extenders, CallScope::Reads);
             world.api_mut().set_extenders(asking.context("extenders")?);
         }
         let mut session = Session::new(world);
@@ -66,7 +66,7 @@ impl Attendance {
         let tell: Reporter = Box::new(move |world, report| watched.see(world, &report));
         let attended =
             InteractiveScheduler::new(Box::new(wire), &session, (context, dry_run), tell);
-        let opened = open::Shown { session, name, notices };
+        let opened = open::OpenedSession { session, name, notices };
         let data_source = DataSource::Scheduling(Box::new(attended));
         let (code, left) = open::screen(opened, &self.screen, data_source)?;
         if !left.unsent.is_empty() {

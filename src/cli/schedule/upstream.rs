@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 /// How a flag is handled.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Use {
+pub(super) enum FlagUse {
     /// It has the same effect as in kube-scheduler.
     Taken,
     /// It is accepted and has no effect, for this reason.
@@ -18,7 +18,7 @@ pub(super) enum Use {
     Refused(&'static str),
 }
 
-use Use::{Idle, Refused, Taken};
+use FlagUse::{Idle, Refused, Taken};
 
 const CERTIFICATES: &str = "client certificates are not supported: callers need a bearer token \
                             (--authentication-kubeconfig)";
@@ -30,7 +30,7 @@ const METRICS: &str = "metrics and their labels cannot be configured";
 const SHARING: &str = "the port is not shared with other programs";
 
 /// The flags, in the order of `kube-scheduler --help`.
-pub(super) const TABLE: &[(&str, Use)] = &[
+pub(super) const TABLE: &[(&str, FlagUse)] = &[
     ("config", Taken),
     ("master", Taken),
     ("unsupported-kube-api-over-localhost", Refused("name the server with --master")),

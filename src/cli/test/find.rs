@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde_yaml::Value;
 
 use kubestep_api::yaml;
-use kubestep_debug::expect::{API_VERSION, KIND, Test, read, read_expect};
+use kubestep_debug::expect::{API_VERSION, KIND, Test, TestError, read, read_expect};
 use kubestep_source::recording;
 use kubestep_source::{Unreadable, below};
 
 /// A test that was found.
-pub(super) struct Case {
+pub(super) struct FoundTest {
     /// The file, as it was given or found.
     pub file: String,
     /// What it is called.
@@ -21,7 +21,7 @@ pub(super) struct Case {
     /// The folder that its paths are relative to.
     pub folder: PathBuf,
     /// The test, or why it cannot be parsed.
-    pub test: Result<Test, String>,
+    pub test: Result<Test, TestError>,
 }
 
 /// All tests below the paths: files in the order given, those of a folder by name. Other files in a
@@ -29,7 +29,7 @@ pub(super) struct Case {
 ///
 /// # Errors
 /// A path cannot be read, or a given file contains no test.
-pub(super) fn all(paths: &[PathBuf]) -> Result<Vec<Case>> {
+pub(super) fn all(paths: &[PathBuf]) -> Result<Vec<FoundTest>> {
     let mut cases = Vec::new();
     for path in paths {
         let name = path.display().to_string();
@@ -59,7 +59,7 @@ fn may_be_test(path: &Path) -> bool {
     [".yaml", ".yml", ".json", ".jsonl"].iter().any(|extension| name.ends_with(extension))
 }
 
-fn file(path: &Path, cases: &mut Vec<Case>) -> Result<()> {
+fn file(path: &Path, cases: &mut Vec<FoundTest>) -> Result<()> {
     let name = path.display().to_string();
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     if let Some(found) = recording::expectations(path).with_context(|| name.clone())? {
@@ -67,7 +67,7 @@ fn file(path: &Path, cases: &mut Vec<Case>) -> Result<()> {
         let Some(expect) = found else { return Ok(()) };
         let input = path.file_name().map(PathBuf::from).into_iter().collect();
         let test = read_expect(&expect).map(|expect| Test { input, expect, ..Test::default() });
-        cases.push(Case { name: stem(path), file: name, folder, test });
+        cases.push(FoundTest { name: stem(path), file: name, folder, test });
         return Ok(());
     }
     if name.ends_with(".gz") || name.ends_with(".jsonl") {
@@ -90,7 +90,7 @@ fn file(path: &Path, cases: &mut Vec<Case>) -> Result<()> {
         }
         let test = match value {
             Ok(value) => read(&value),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(TestError::Field(error.to_string())),
         };
         let own = test.as_ref().ok().and_then(|test| test.name.clone());
         let numbered = || match at {
@@ -98,7 +98,7 @@ fn file(path: &Path, cases: &mut Vec<Case>) -> Result<()> {
             at => format!("{} {}", stem(path), at + 1),
         };
         let (file, folder, broken) = (name.clone(), folder.clone(), test.is_err());
-        cases.push(Case { name: own.unwrap_or_else(numbered), file, folder, test });
+        cases.push(FoundTest { name: own.unwrap_or_else(numbered), file, folder, test });
         if broken {
             // After a YAML error the rest cannot be parsed.
             break;

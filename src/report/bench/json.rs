@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{BenchReport, Outcome, Side, Verdict};
+use super::{BenchReport, ConfiguredResult, WorkloadOutcome, WorkloadVerdict};
 use crate::report::add_version;
 use kubestep_bench::measure::{Figure, Figures, ThresholdCheck};
 
@@ -18,12 +18,12 @@ pub fn json(report: &BenchReport<'_>) -> Value {
     })
 }
 
-fn workload(outcome: &Outcome<'_>) -> Value {
+fn workload(outcome: &WorkloadOutcome<'_>) -> Value {
     let chosen = outcome.chosen;
     let verdict = match outcome.verdict() {
-        Verdict::Passed => "passed",
-        Verdict::Missed => "missed",
-        Verdict::Broken => "error",
+        WorkloadVerdict::Passed => "passed",
+        WorkloadVerdict::Missed => "missed",
+        WorkloadVerdict::Broken => "error",
     };
     json!({
         "file": chosen.file(),
@@ -35,7 +35,7 @@ fn workload(outcome: &Outcome<'_>) -> Value {
     })
 }
 
-fn run(side: &Side) -> Value {
+fn run(side: &ConfiguredResult) -> Value {
     let mut value = json!({
         "config": side.config,
         "error": side.result.as_ref().err(),

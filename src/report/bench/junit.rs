@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{BenchReport, Outcome, Verdict, missed_words, text};
+use super::{BenchReport, WorkloadOutcome, WorkloadVerdict, missed_words, text};
 use crate::report::run::junit::escape;
 
 /// The workloads as one test suite.
@@ -18,7 +18,7 @@ pub fn junit(report: &BenchReport<'_>) -> String {
     xml
 }
 
-fn case(outcome: &Outcome<'_>, xml: &mut String) {
+fn case(outcome: &WorkloadOutcome<'_>, xml: &mut String) {
     let (file, name) = (escape(&outcome.chosen.file()), escape(&outcome.chosen.name()));
     let seconds: f64 = outcome.sides.iter().map(|side| side.wall_seconds).sum();
     // Writing into a String cannot fail.
@@ -33,7 +33,7 @@ fn case(outcome: &Outcome<'_>, xml: &mut String) {
             let _ = writeln!(xml, "      <failure type=\"threshold\" message=\"{message}\"/>");
         }
     }
-    if outcome.verdict() == Verdict::Passed {
+    if outcome.verdict() == WorkloadVerdict::Passed {
         let lines = escape(&text::lines(outcome));
         let _ = writeln!(xml, "      <system-out>{lines}</system-out>");
     }

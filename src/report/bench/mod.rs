@@ -5,7 +5,7 @@ pub mod junit;
 pub mod text;
 
 use kubestep_bench::measure::{Figures, ThresholdCheck};
-use kubestep_bench::run::Done;
+use kubestep_bench::run::WorkloadResult;
 use kubestep_bench::suite::{Suite, TestCase, Workload};
 use kubestep_config::FeatureGates;
 
@@ -13,14 +13,14 @@ use kubestep_config::FeatureGates;
 #[derive(Clone, Debug, Default)]
 pub struct BenchReport<'a> {
     /// The workloads, in the order they were run.
-    pub workloads: Vec<Outcome<'a>>,
+    pub workloads: Vec<WorkloadOutcome<'a>>,
     /// Whether each of them was run with two configurations.
     pub compares: bool,
 }
 
 /// A workload of a suite.
 #[derive(Clone, Copy, Debug)]
-pub struct Chosen<'a> {
+pub struct ChosenWorkload<'a> {
     /// The file.
     pub suite: &'a Suite,
     /// The test case.
@@ -31,20 +31,20 @@ pub struct Chosen<'a> {
 
 /// A workload that was run.
 #[derive(Clone, Debug)]
-pub struct Outcome<'a> {
+pub struct WorkloadOutcome<'a> {
     /// The workload.
-    pub chosen: Chosen<'a>,
+    pub chosen: ChosenWorkload<'a>,
     /// The result with each configuration.
-    pub sides: Vec<Side>,
+    pub sides: Vec<ConfiguredResult>,
 }
 
 /// The result with one configuration.
 #[derive(Clone, Debug)]
-pub struct Side {
+pub struct ConfiguredResult {
     /// The file with the configuration; `None`: that of the workload.
     pub config: Option<String>,
     /// What was measured, or why the workload could not be run.
-    pub result: Result<Done, String>,
+    pub result: Result<WorkloadResult, String>,
     /// The version and the feature gates that decided, unless it could not be run.
     pub gates: Option<FeatureGates>,
     /// Notices, one sentence each.
@@ -53,7 +53,7 @@ pub struct Side {
     pub wall_seconds: f64,
 }
 
-impl Chosen<'_> {
+impl ChosenWorkload<'_> {
     /// `SchedulingBasic/5000Nodes`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.case.name, self.workload.name)
@@ -70,7 +70,7 @@ impl Chosen<'_> {
     }
 }
 
-impl Side {
+impl ConfiguredResult {
     /// The measurements.
     pub fn measured(&self) -> &[Figures] {
         self.result.as_ref().map(|done| done.measured.as_slice()).unwrap_or_default()
@@ -85,7 +85,7 @@ impl Side {
 
 /// How a workload ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum WorkloadVerdict {
     /// All thresholds are met.
     Passed,
     /// Some threshold is not met.
@@ -94,15 +94,15 @@ pub enum Verdict {
     Broken,
 }
 
-impl Outcome<'_> {
+impl WorkloadOutcome<'_> {
     /// How it ended, the worse of both configurations.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> WorkloadVerdict {
         if self.sides.iter().any(|side| side.result.is_err()) {
-            Verdict::Broken
+            WorkloadVerdict::Broken
         } else if self.sides.iter().any(|side| side.missed().next().is_some()) {
-            Verdict::Missed
+            WorkloadVerdict::Missed
         } else {
-            Verdict::Passed
+            WorkloadVerdict::Passed
         }
     }
 }
@@ -111,7 +111,7 @@ impl BenchReport<'_> {
     /// The numbers of workloads that passed, missed a threshold, and could not be run.
     pub fn counts(&self) -> [usize; 3] {
         let count = |verdict| self.workloads.iter().filter(|it| it.verdict() == verdict).count();
-        [Verdict::Passed, Verdict::Missed, Verdict::Broken].map(count)
+        [WorkloadVerdict::Passed, WorkloadVerdict::Missed, WorkloadVerdict::Broken].map(count)
     }
 }
 

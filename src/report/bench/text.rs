@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{BenchReport, Chosen, Outcome, Side, Verdict, missed_words};
+use super::{
+    BenchReport, ChosenWorkload, ConfiguredResult, WorkloadOutcome, WorkloadVerdict, missed_words,
+};
 use kubestep_api::words::count;
 use kubestep_bench::measure::{Figure, Figures};
 
@@ -30,14 +32,14 @@ pub fn text(report: &BenchReport<'_>, plugins: bool) -> String {
 }
 
 /// The workloads that would be run.
-pub fn list(chosen: &[Chosen<'_>]) -> String {
+pub fn list(chosen: &[ChosenWorkload<'_>]) -> String {
     let mut rows = vec![["WORKLOAD", "LABELS", "FILE"].map(str::to_owned).to_vec()];
     rows.extend(chosen.iter().map(|it| vec![it.name(), it.labels(), it.file()]));
     table(&rows)
 }
 
 /// A line for each measurement of a workload.
-pub fn lines(outcome: &Outcome<'_>) -> String {
+pub fn lines(outcome: &WorkloadOutcome<'_>) -> String {
     let mut rows = vec![headings(outcome.sides.len() > 1)];
     rows.extend(self::rows(outcome, outcome.sides.len() > 1));
     table(&rows)
@@ -51,9 +53,9 @@ fn headings(compares: bool) -> Vec<String> {
     headings.into_iter().map(str::to_owned).collect()
 }
 
-fn rows(outcome: &Outcome<'_>, compares: bool) -> Vec<Vec<String>> {
+fn rows(outcome: &WorkloadOutcome<'_>, compares: bool) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    let base = outcome.sides.first().map(Side::measured).unwrap_or_default();
+    let base = outcome.sides.first().map(ConfiguredResult::measured).unwrap_or_default();
     for (number, side) in outcome.sides.iter().enumerate() {
         for (at, figures) in side.measured().iter().enumerate() {
             let mut row = vec![name(outcome, figures, side.measured().len())];
@@ -66,7 +68,7 @@ fn rows(outcome: &Outcome<'_>, compares: bool) -> Vec<Vec<String>> {
 }
 
 /// The workload, and the measurement if there are several.
-fn name(outcome: &Outcome<'_>, figures: &Figures, of: usize) -> String {
+fn name(outcome: &WorkloadOutcome<'_>, figures: &Figures, of: usize) -> String {
     match of > 1 {
         true => format!("{} {}", outcome.chosen.name(), figures.name),
         false => outcome.chosen.name(),
@@ -102,7 +104,7 @@ fn attempt(figures: &Figures, bucket: &str) -> Option<f64> {
     figures.figures.iter().find(is_meant)?.data.get(bucket).copied()
 }
 
-fn details(outcome: &Outcome<'_>, plugins: bool) -> String {
+fn details(outcome: &WorkloadOutcome<'_>, plugins: bool) -> String {
     let mut text = String::new();
     for side in &outcome.sides {
         let mut lines: Vec<String> = side.result.as_ref().err().cloned().into_iter().collect();
@@ -116,7 +118,7 @@ fn details(outcome: &Outcome<'_>, plugins: bool) -> String {
         }
         let word = match (outcome.verdict(), &side.result) {
             (_, Err(_)) => "ERROR ",
-            (Verdict::Missed, _) => "MISSED ",
+            (WorkloadVerdict::Missed, _) => "MISSED ",
             _ => "",
         };
         let config = side.config.as_ref().map(|file| format!(" with {file}")).unwrap_or_default();

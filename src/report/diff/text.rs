@@ -9,8 +9,8 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::diff::{
-    Change, Decision, Difference, Pair, PluginScore, PodDifference, ScoreDifference, Source,
-    Verdict, VerdictDifference,
+    ComparedVerdict, DecisionDifference, Difference, Pair, PluginScore, PodChange, PodDifference,
+    ScoreDifference, ScoreSource, VerdictDifference,
 };
 use kubestep_framework::record::Outcome;
 
@@ -79,12 +79,12 @@ fn nodes_of_one_side(difference: &Difference) -> String {
 
 /// Whether all that differs of a pod is what was said of nodes that one side does not have.
 fn differs_only_on_other_nodes(pod: &PodDifference) -> bool {
-    let quiet = |decision: &Decision| {
+    let quiet = |decision: &DecisionDifference| {
         let lines = decision_lines(decision, pod.change);
         let verdicts = decision.verdicts.iter().any(|verdict| verdict.side().is_some());
         verdicts && lines.len() == on_other_nodes(decision).len()
     };
-    pod.change == Change::Reasons
+    pod.change == PodChange::Reasons
         && !pod.end.differs()
         && !pod.attempts.differs()
         && pod.decisions.iter().all(quiet)
@@ -123,13 +123,13 @@ pub fn pod_text(pod: &PodDifference) -> String {
 }
 
 /// The difference of one attempt, as lines.
-pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
+pub fn decision_lines(decision: &DecisionDifference, change: PodChange) -> Vec<String> {
     let mut lines = Vec::new();
     let outcome = |outcome: Option<Outcome>| outcome.map_or("not tried", Outcome::as_str);
     if decision.outcome.differs() {
         lines.push(format!("{} → {}", outcome(decision.outcome.a), outcome(decision.outcome.b)));
     }
-    if decision.node.differs() && change != Change::Moved {
+    if decision.node.differs() && change != PodChange::Moved {
         let name =
             |node: Option<Symbol>| node.map_or("no node".to_owned(), |node| node.to_string());
         lines.push(format!("chosen: {} → {}", name(decision.node.a), name(decision.node.b)));
@@ -153,7 +153,7 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
 
 /// Whether a verdict differs only because of the outcome, its extension point was reached on one side
 /// only, or because of the nodes that one side does not have.
-fn follows(difference: &VerdictDifference, decision: &Decision) -> bool {
+fn follows(difference: &VerdictDifference, decision: &DecisionDifference) -> bool {
     let Pair { a, b } = &difference.verdict;
     if difference.side().is_some() {
         return true;
@@ -161,25 +161,25 @@ fn follows(difference: &VerdictDifference, decision: &Decision) -> bool {
     if difference.point == ExtensionPoint::Filter {
         return false;
     }
-    let one_sided = *a == Verdict::None || *b == Verdict::None;
+    let one_sided = *a == ComparedVerdict::None || *b == ComparedVerdict::None;
     let other_nodes = decision.verdicts.iter().any(|verdict| verdict.side().is_some());
     one_sided && decision.outcome.differs() || other_nodes && without_counts(a) == without_counts(b)
 }
 
 /// The words of a verdict without how many nodes they count.
-fn without_counts(verdict: &Verdict) -> String {
+fn without_counts(verdict: &ComparedVerdict) -> String {
     verdict.to_string().replace(|c: char| c.is_ascii_digit(), "")
 }
 
 /// What was said of the nodes that only one side has: a line for those with the same verdicts.
-fn on_other_nodes(decision: &Decision) -> Vec<String> {
+fn on_other_nodes(decision: &DecisionDifference) -> Vec<String> {
     let mut by_node: IndexMap<(&str, Symbol), Vec<String>> = IndexMap::new();
     for difference in &decision.verdicts {
         let Some(side) = difference.side() else { continue };
         let Pair { a, b } = &difference.verdict;
         for node in &difference.nodes {
             let said = by_node.entry((side, *node)).or_default();
-            if let Verdict::Says(text) = if side == "a" { a } else { b } {
+            if let ComparedVerdict::Says(text) = if side == "a" { a } else { b } {
                 said.push(format!("{}: {text}", difference.plugin));
             }
         }
@@ -248,16 +248,18 @@ fn change(pair: Pair<Option<i64>>) -> String {
 
 fn plugin_score(score: &PluginScore) -> String {
     let from = match score.source() {
-        Source::Presence => "scored on one side only".to_owned(),
+        ScoreSource::Presence => "scored on one side only".to_owned(),
         // The three numbers are the same: the plugin normalizes nothing and weighs one.
-        Source::Raw if score.raw == score.normalized && score.weighted() == score.raw => {
+        ScoreSource::Raw if score.raw == score.normalized && score.weighted() == score.raw => {
             return format!("{} {}", score.plugin, change(score.raw));
         }
-        Source::Raw => {
+        ScoreSource::Raw => {
             format!("raw {}, normalized {}", change(score.raw), change(score.normalized))
         }
-        Source::Normalized => format!("normalized {}, by other nodes", change(score.normalized)),
-        Source::Weight => format!("weight {}", change(score.weight)),
+        ScoreSource::Normalized => {
+            format!("normalized {}, by other nodes", change(score.normalized))
+        }
+        ScoreSource::Weight => format!("weight {}", change(score.weight)),
     };
     format!("{} {}: {from}", score.plugin, change(score.weighted()))
 }

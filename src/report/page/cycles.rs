@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::Page;
+use super::ReportPage;
 use crate::report::verdict::{brief, explain, of_plugin};
-use crate::report::verdict_groups::{Group, groups_of};
+use crate::report::verdict_groups::{VerdictGroup, groups_of};
 use kubestep_api::words::{count, span};
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, Outcome, VerdictId};
@@ -24,7 +24,7 @@ const NAMED: usize = 5;
 const RANKED: usize = 20;
 
 /// The strip and the cycles.
-pub(super) fn section(page: &Page) -> Markup {
+pub(super) fn section(page: &ReportPage) -> Markup {
     let cycles = page.cycles.len();
     let listed = &page.cycles[cycles.saturating_sub(LISTED)..];
     let in_detail = listed.len().saturating_sub(IN_DETAIL);
@@ -62,7 +62,7 @@ fn class(cycle: &CycleRecord) -> &'static str {
     }
 }
 
-fn entry(page: &Page, cycle: &Arc<CycleRecord>, in_detail: bool) -> Markup {
+fn entry(page: &ReportPage, cycle: &Arc<CycleRecord>, in_detail: bool) -> Markup {
     let time = span(cycle.time.0.saturating_sub(page.start.0));
     html! {
         details.entry.cycle id={ "cycle-" (cycle.cycle) } {
@@ -138,25 +138,25 @@ fn listed(words: &str, cycle: &CycleRecord, plugins: &[usize]) -> Markup {
     html! { @if !names.is_empty() { p.dim { (words) (names.join(", ")) } } }
 }
 
-fn verdict(cycle: &CycleRecord, plugin: usize, group: &Group) -> Option<VerdictId> {
+fn verdict(cycle: &CycleRecord, plugin: usize, group: &VerdictGroup) -> Option<VerdictId> {
     of_plugin(cycle, cycle.filter.plugins.get(plugin)?, *group.nodes.first()?)
 }
 
-fn group_row(cycle: &CycleRecord, shown: &[usize], group: &Group) -> Markup {
+fn group_row(cycle: &CycleRecord, shown: &[usize], group: &VerdictGroup) -> Markup {
     let first = group.nodes.first();
-    let official = first.and_then(|node| cycle.filter.verdicts.get(*node));
+    let final_verdict = first.and_then(|node| cycle.filter.verdicts.get(*node));
     let by_extender = first.and_then(|node| cycle.filter.by_extender(*node));
     html! {
         tr {
             td { @if group.nodes.len() > 1 { b { (group.nodes.len()) } " " } (names(cycle, &group.nodes)) }
-            @match (by_extender, official) {
+            @match (by_extender, final_verdict) {
                 (Some(status), _) => td.bad title=(status.message()) { "✗ " (status.plugin()) },
-                (None, Some(id)) => (said(cycle, id, false)),
+                (None, Some(id)) => (verdict_cell(cycle, id, false)),
                 (None, None) => td {},
             }
             @for at in shown {
                 @match verdict(cycle, *at, group) {
-                    Some(id) => (said(cycle, id, true)),
+                    Some(id) => (verdict_cell(cycle, id, true)),
                     None => td {},
                 }
             }
@@ -165,7 +165,7 @@ fn group_row(cycle: &CycleRecord, shown: &[usize], group: &Group) -> Markup {
 }
 
 /// A cell with a verdict; its words where they say more than the sign.
-fn said(cycle: &CycleRecord, id: VerdictId, with_words: bool) -> Markup {
+fn verdict_cell(cycle: &CycleRecord, id: VerdictId, with_words: bool) -> Markup {
     let status = cycle.verdicts.get(id);
     let (class, sign) = match status.map(kubestep_framework::status::Status::code) {
         Some(Code::UnschedulableAndUnresolvable) => ("never", "⊘"),

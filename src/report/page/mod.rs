@@ -26,13 +26,13 @@ const SCRIPT: &str = include_str!("page.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// What the page shows.
-pub struct Page {
+pub struct ReportPage {
     /// Where the input came from, in a few words.
     pub name: String,
     /// The result of the run.
     pub run: RunReport,
     /// The pending pods that are explained, in the order of `run.pending`.
-    pub pending: Vec<Explained>,
+    pub pending: Vec<ExplainedPod>,
     /// The recorded cycles, oldest first.
     pub cycles: Vec<Arc<CycleRecord>>,
     /// When the run started; times are shown as distance to it.
@@ -40,8 +40,8 @@ pub struct Page {
 }
 
 /// A pending pod with its explanation.
-pub struct Explained {
-    /// The pod.
+pub struct ExplainedPod {
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// Why it is pending.
     pub why: Outline,
@@ -49,7 +49,7 @@ pub struct Explained {
     pub fixes: Option<Vec<(Option<usize>, String)>>,
 }
 
-impl Page {
+impl ReportPage {
     /// The page as a file.
     pub fn html(&self) -> String {
         let page = html! {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Explained, Page, queue_class, queue_words};
+use super::{ExplainedPod, ReportPage, queue_class, queue_words};
 use crate::report::outcome::Pending;
 use crate::report::outline::{Outline, Tone};
 use crate::report::verdict::brief;
@@ -11,7 +11,7 @@ use crate::report::verdict::brief;
 const SIDE: [&str; 2] = ["queue", "attempts"];
 
 /// Every pending pod: a line with the reasons, and below it the explanation.
-pub(super) fn pending(page: &Page) -> Markup {
+pub(super) fn pending(page: &ReportPage) -> Markup {
     let explained = |pod: &Pending| page.pending.iter().find(|other| other.pod == pod.pod);
     html! {
         section id="pending" {
@@ -34,7 +34,7 @@ pub(super) fn pending(page: &Page) -> Markup {
     }
 }
 
-fn body(explained: &Explained) -> Markup {
+fn body(explained: &ExplainedPod) -> Markup {
     html! {
         (outline(&explained.why))
         @if let Some(lines) = &explained.fixes { (fixes(lines)) }
@@ -95,7 +95,7 @@ fn fixes(lines: &[(Option<usize>, String)]) -> Markup {
 }
 
 /// The pods that were placed, and the pods that were preempted for them.
-pub(super) fn placed(page: &Page) -> Markup {
+pub(super) fn placed(page: &ReportPage) -> Markup {
     let run = &page.run;
     html! {
         section id="placed" {

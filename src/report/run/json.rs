@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::RunReport;
 use crate::report::new_nodes;
-use crate::report::outcome::{Pending, Placed};
+use crate::report::outcome::{Pending, ScheduledPod};
 use crate::report::usage::{NodeUsage, Usage, exact};
 use crate::report::{add_version, disruption};
 use kubestep_api::intern::Symbol;
@@ -61,7 +61,7 @@ pub fn end(report: &RunReport) -> Value {
     json!({"schema": "kubestep/run-stream/v1", "event": "end", "result": run(report)})
 }
 
-fn placed(entry: &Placed) -> Value {
+fn placed(entry: &ScheduledPod) -> Value {
     let mut value = json!({
         "pod": entry.pod.to_string(),
         "node": entry.node.as_str(),

@@ -7,7 +7,7 @@ pub mod junit;
 pub mod text;
 
 use crate::report::disruption::DisruptionReport;
-use crate::report::outcome::{self, Evicted, Pending, Placed};
+use crate::report::outcome::{self, Evicted, Pending, ScheduledPod};
 use crate::report::usage::Usage;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
@@ -19,7 +19,7 @@ use kubestep_debug::new_node::Supply;
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunReport {
     /// The pods that were scheduled, in order.
-    pub placed: Vec<Placed>,
+    pub placed: Vec<ScheduledPod>,
     /// The pods that were evicted, in order.
     pub evicted: Vec<Evicted>,
     /// The pods without a node, by name.

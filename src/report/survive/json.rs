@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Domain, Homeless, SurviveReport};
+use super::{LostDomain, SurviveReport, UnplacedPod};
 use crate::report::add_version;
 use crate::report::disruption::{breach_json, json as disruption};
 use crate::report::outcome::Pending;
@@ -22,7 +22,7 @@ pub fn json(report: &SurviveReport) -> Value {
     value
 }
 
-fn domain(domain: &Domain) -> Value {
+fn domain(domain: &LostDomain) -> Value {
     json!({
         "value": domain.value.as_str(),
         "nodes": domain.nodes,
@@ -33,7 +33,7 @@ fn domain(domain: &Domain) -> Value {
     })
 }
 
-fn homeless(homeless: &Homeless) -> Value {
+fn homeless(homeless: &UnplacedPod) -> Value {
     let mut value = pending(&homeless.pending);
     if let Some(old) = &homeless.replaces {
         value["replaces"] = json!({

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Domain, SurviveReport};
+use super::{LostDomain, SurviveReport};
 use crate::report::junit_version;
 use crate::report::run::junit::escape;
 use kubestep_api::words::count;
@@ -30,14 +30,14 @@ pub fn junit(report: &SurviveReport) -> String {
     xml
 }
 
-fn result(domain: &Domain) -> String {
+fn result(domain: &LostDomain) -> String {
     if domain.homeless.is_empty() {
         let placed = count(domain.placed(), "pod");
         return format!("      <system-out>{placed} placed again</system-out>\n");
     }
     let without = count(domain.homeless.len(), "pod");
     let lines = domain.homeless.iter().map(|homeless| {
-        format!("{}: {}", escape(&homeless.words()), escape(&homeless.pending.reason))
+        format!("{}: {}", escape(&homeless.describe()), escape(&homeless.pending.reason))
     });
     let lines: Vec<String> = lines.collect();
     let text = lines.join("\n");

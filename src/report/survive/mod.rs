@@ -5,7 +5,7 @@ pub mod json;
 pub mod junit;
 pub mod text;
 
-use crate::report::disruption::{DisruptionReport, End, Left};
+use crate::report::disruption::{DisruptionReport, EvictedPod, ReplacementState};
 use crate::report::outcome::{self, Pending};
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::disruption::{Departure, NO_CONTROLLER};
@@ -19,7 +19,7 @@ pub struct SurviveReport {
     /// The label key.
     pub key: Symbol,
     /// The domains that were tried, by the label's value.
-    pub domains: Vec<Domain>,
+    pub domains: Vec<LostDomain>,
     /// How many domains there are.
     pub of: usize,
     /// The pods that have no node with all domains there.
@@ -32,7 +32,7 @@ pub struct SurviveReport {
 
 /// The loss of one domain.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Domain {
+pub struct LostDomain {
     /// The label's value.
     pub value: Symbol,
     /// How many nodes have it.
@@ -40,14 +40,14 @@ pub struct Domain {
     /// What became of the pods.
     pub disruption: DisruptionReport,
     /// The pods that have no node because of the loss.
-    pub homeless: Vec<Homeless>,
+    pub homeless: Vec<UnplacedPod>,
     /// The number of scheduling cycles.
     pub cycles: u64,
 }
 
 /// A pod that has no node after the loss.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Homeless {
+pub struct UnplacedPod {
     /// The pod, and why it is pending.
     pub pending: Pending,
     /// The pod that it replaces, with its node and why it left; `None` if the pod itself was
@@ -55,19 +55,19 @@ pub struct Homeless {
     pub replaces: Option<Departure>,
 }
 
-impl Domain {
+impl LostDomain {
     /// The report of a session in which the domain was lost. Pods that were pending before do not
     /// count.
-    pub fn new(value: Symbol, nodes: usize, session: &Session, before: &[Pending]) -> Domain {
+    pub fn new(value: Symbol, nodes: usize, session: &Session, before: &[Pending]) -> LostDomain {
         let was_pending = |pod: NamespacedName| before.iter().any(|pending| pending.pod == pod);
         let disruptions = session.world().disruptions();
         let pending = outcome::pending(session).into_iter();
         let homeless =
-            pending.filter(|pending| !was_pending(pending.pod)).map(|pending| Homeless {
+            pending.filter(|pending| !was_pending(pending.pod)).map(|pending| UnplacedPod {
                 replaces: disruptions.and_then(|all| all.origin(pending.pod)).cloned(),
                 pending,
             });
-        Domain {
+        LostDomain {
             value,
             nodes,
             homeless: homeless.collect(),
@@ -85,15 +85,15 @@ impl Domain {
     }
 
     /// The pods that are lost for good, as they have no controller.
-    pub fn not_recreated(&self) -> impl Iterator<Item = &Left> {
+    pub fn not_recreated(&self) -> impl Iterator<Item = &EvictedPod> {
         let left = self.disruption.left.iter();
-        left.filter(|left| left.end == End::Nothing(NO_CONTROLLER))
+        left.filter(|left| left.end == ReplacementState::Nothing(NO_CONTROLLER))
     }
 
     /// How many replacements have a node.
     pub fn placed(&self) -> usize {
         let left = self.disruption.left.iter();
-        left.filter(|left| matches!(left.end, End::On(_))).count()
+        left.filter(|left| matches!(left.end, ReplacementState::On(_))).count()
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Domain, Homeless, SurviveReport};
+use super::{LostDomain, SurviveReport, UnplacedPod};
 use crate::report::disruption::breach_words;
 use kubestep_api::words::count;
 
@@ -62,7 +62,7 @@ fn table(report: &SurviveReport) -> String {
     text
 }
 
-fn details(report: &SurviveReport, domain: &Domain) -> String {
+fn details(report: &SurviveReport, domain: &LostDomain) -> String {
     let mut text = String::new();
     let breaches = &domain.disruption.breaches;
     if domain.homeless.is_empty() && breaches.is_empty() {
@@ -70,7 +70,7 @@ fn details(report: &SurviveReport, domain: &Domain) -> String {
     }
     let _ = writeln!(text, "\nwithout {}={}:", report.key, domain.value);
     for homeless in &domain.homeless {
-        let _ = writeln!(text, "  {}\n      {}", homeless.words(), homeless.pending.reason);
+        let _ = writeln!(text, "  {}\n      {}", homeless.describe(), homeless.pending.reason);
     }
     for breach in breaches {
         let _ = writeln!(text, "  {}", breach_words(breach));
@@ -78,9 +78,9 @@ fn details(report: &SurviveReport, domain: &Domain) -> String {
     text
 }
 
-impl Homeless {
+impl UnplacedPod {
     /// `shop/web-7 (for shop/web-1, lost from node-a) pending`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let pod = self.pending.pod;
         match &self.replaces {
             Some(old) if old.pod == pod => {

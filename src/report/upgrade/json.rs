@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Refused, UpgradeReport};
+use super::{RejectedInput, UpgradeReport};
 use crate::report::diff::{end, of};
 use crate::report::versions;
 use kubestep_config::versions::Change;
-use kubestep_debug::upgrade::{Cause, Effect, PodDifference, Upgrade};
+use kubestep_debug::upgrade::{CausingChanges, OutcomeDifference, PodEffect, Upgrade};
 
 /// The whole report.
 pub fn document(report: &UpgradeReport) -> Value {
@@ -21,7 +21,7 @@ pub fn document(report: &UpgradeReport) -> Value {
     })
 }
 
-fn refused(refused: &Refused) -> Value {
+fn refused(refused: &RejectedInput) -> Value {
     json!({
         "kind": refused.kind.as_str(),
         "subject": refused.subject,
@@ -30,8 +30,8 @@ fn refused(refused: &Refused) -> Value {
 }
 
 fn pods(upgrade: &Upgrade) -> Value {
-    let count = |effect: Effect| (effect.as_str().to_owned(), upgrade.count(effect).into());
-    let mut summary: Map<String, Value> = Effect::ALL.map(count).into_iter().collect();
+    let count = |effect: PodEffect| (effect.as_str().to_owned(), upgrade.count(effect).into());
+    let mut summary: Map<String, Value> = PodEffect::ALL.map(count).into_iter().collect();
     summary.insert("same".into(), upgrade.same.len().into());
     summary.insert("otherReasons".into(), upgrade.other_reasons.into());
     let causes = upgrade.by_cause().into_iter().map(|(cause, pods)| group(cause, &pods));
@@ -44,7 +44,7 @@ fn pods(upgrade: &Upgrade) -> Value {
     })
 }
 
-fn group(cause: &Cause, pods: &[&PodDifference]) -> Value {
+fn group(cause: &CausingChanges, pods: &[&OutcomeDifference]) -> Value {
     json!({
         "changes": cause.changes.iter().map(|one| change(*one)).collect::<Vec<_>>(),
         "smallest": cause.smallest,
@@ -65,7 +65,7 @@ fn change(change: Change) -> Value {
     }
 }
 
-fn pod(pod: &PodDifference) -> Value {
+fn pod(pod: &OutcomeDifference) -> Value {
     json!({
         "pod": pod.pod.to_string(),
         "effect": pod.effect.as_str(),

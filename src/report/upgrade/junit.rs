@@ -28,7 +28,7 @@ pub fn document(report: &UpgradeReport) -> String {
     );
     for refused in &report.refused {
         let kind = refused.kind;
-        case(&mut xml, kind.words(), &refused.subject, Some((kind.as_str(), &refused.reason)));
+        case(&mut xml, kind.describe(), &refused.subject, Some((kind.as_str(), &refused.reason)));
     }
     for (pod, texts) in &failing {
         case(&mut xml, &pod.namespace, &pod.name, Some(("differs", &texts.join("\n"))));

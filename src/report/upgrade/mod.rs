@@ -16,7 +16,7 @@ pub struct UpgradeReport {
     /// The releases, as they were named: `1.33`, `v1.36.1`.
     pub releases: Pair<String>,
     /// What of the input the second version refuses or no longer has.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RejectedInput>,
     /// What changes for the pods; `None` if the second version does not start with the
     /// configuration.
     pub upgrade: Option<Upgrade>,
@@ -26,7 +26,7 @@ pub struct UpgradeReport {
 
 /// Something in the input that the second version refuses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refused {
+pub struct RejectedInput {
     /// What it is.
     pub kind: RefusedKind,
     /// Which: a gate, a field of the configuration, an API version with its kind.
@@ -57,7 +57,7 @@ impl RefusedKind {
     }
 
     /// In words.
-    pub const fn words(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         match self {
             RefusedKind::FeatureGate => "feature gate",
             RefusedKind::Configuration => "configuration",

@@ -9,7 +9,7 @@ use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::{Change, Switch};
 use kubestep_debug::diff::{self, Difference, Pair};
-use kubestep_debug::upgrade::{Aspect, Cause, Effect, PodDifference, Upgrade};
+use kubestep_debug::upgrade::{Aspect, CausingChanges, OutcomeDifference, PodEffect, Upgrade};
 
 /// Pods that are listed for each effect and cause.
 const PODS: usize = 10;
@@ -27,9 +27,9 @@ pub fn text(report: &UpgradeReport, gates: Pair<FeatureGates>) -> String {
         }
     }
     if !report.refused.is_empty() {
-        let _ = writeln!(out, "\nRefused by {}", report.releases.b);
+        let _ = writeln!(out, "\nRejected by {}", report.releases.b);
         for refused in &report.refused {
-            let (kind, subject) = (refused.kind.words(), &refused.subject);
+            let (kind, subject) = (refused.kind.describe(), &refused.subject);
             let _ = writeln!(out, "  {kind} {subject}: {}", refused.reason);
         }
     }
@@ -48,9 +48,9 @@ pub fn between_branches(
     let (a, b) = (gates.a.version_words(), gates.b.version_words());
     let mut out = format!("\nkube-scheduler {a} → {b}: {}", summary(upgrade));
     out.push_str(&causes(upgrade, gates));
-    let ends = |pod: &&PodDifference| pod.aspect == Aspect::End;
+    let ends = |pod: &&OutcomeDifference| pod.aspect == Aspect::End;
     let by_version = |name| upgrade.pods.iter().filter(ends).any(|pod| pod.pod == name);
-    let others = difference.pods.iter().filter(|pod| pod.change != diff::Change::Reasons);
+    let others = difference.pods.iter().filter(|pod| pod.change != diff::PodChange::Reasons);
     let others = others.map(|pod| pod.pod).filter(|pod| !by_version(*pod));
     let others: Vec<String> = others.map(|pod| pod.to_string()).collect();
     if !others.is_empty() {
@@ -67,7 +67,7 @@ fn causes(upgrade: &Upgrade, gates: Pair<FeatureGates>) -> String {
 
 /// `2 pods move, 1 becomes pending; 34 are the same`.
 fn summary(upgrade: &Upgrade) -> String {
-    let counted = Effect::ALL.map(|effect| (upgrade.count(effect), effect));
+    let counted = PodEffect::ALL.map(|effect| (upgrade.count(effect), effect));
     let words: Vec<String> = counted
         .into_iter()
         .filter(|(number, _)| *number > 0)
@@ -86,27 +86,27 @@ fn summary(upgrade: &Upgrade) -> String {
     format!("{start}; {same} {is} the same{reasons}\n")
 }
 
-fn verb(effect: Effect, one: bool) -> &'static str {
+fn verb(effect: PodEffect, one: bool) -> &'static str {
     match (effect, one) {
-        (Effect::Schedulable, true) => "becomes schedulable",
-        (Effect::Schedulable, false) => "become schedulable",
-        (Effect::Pending, true) => "becomes pending",
-        (Effect::Pending, false) => "become pending",
-        (Effect::Moved, true) => "moves",
-        (Effect::Moved, false) => "move",
-        (Effect::Presence, true) => "is evicted on one side only",
-        (Effect::Presence, false) => "are evicted on one side only",
-        (Effect::Waits, true) => "is pending in another state",
-        (Effect::Waits, false) => "are pending in another state",
-        (Effect::Message, true) => "gets another message",
-        (Effect::Message, false) => "get another message",
-        (Effect::Attempts, true) => "ends the same after other attempts",
-        (Effect::Attempts, false) => "end the same after other attempts",
+        (PodEffect::Schedulable, true) => "becomes schedulable",
+        (PodEffect::Schedulable, false) => "become schedulable",
+        (PodEffect::Pending, true) => "becomes pending",
+        (PodEffect::Pending, false) => "become pending",
+        (PodEffect::Moved, true) => "moves",
+        (PodEffect::Moved, false) => "move",
+        (PodEffect::Presence, true) => "is evicted on one side only",
+        (PodEffect::Presence, false) => "are evicted on one side only",
+        (PodEffect::Waits, true) => "is pending in another state",
+        (PodEffect::Waits, false) => "are pending in another state",
+        (PodEffect::Message, true) => "gets another message",
+        (PodEffect::Message, false) => "get another message",
+        (PodEffect::Attempts, true) => "ends the same after other attempts",
+        (PodEffect::Attempts, false) => "end the same after other attempts",
     }
 }
 
 /// A cause and its pods.
-fn group(cause: &Cause, pods: &[&PodDifference], gates: Pair<FeatureGates>) -> String {
+fn group(cause: &CausingChanges, pods: &[&OutcomeDifference], gates: Pair<FeatureGates>) -> String {
     let mut out = match cause.changes.as_slice() {
         [] => "For a cause that was not found\n".to_owned(),
         [change] => {
@@ -129,10 +129,10 @@ fn group(cause: &Cause, pods: &[&PodDifference], gates: Pair<FeatureGates>) -> S
         out.push_str("  (not proven to be the smallest set: fewer changes may be enough)\n");
     }
     // Pods with the same effect and the same messages are one entry.
-    let mut entries: IndexMap<(Effect, String), Vec<&PodDifference>> = IndexMap::new();
+    let mut entries: IndexMap<(PodEffect, String), Vec<&OutcomeDifference>> = IndexMap::new();
     for pod in pods {
         let shared = match pod.effect {
-            Effect::Message => message_words(pod),
+            PodEffect::Message => message_words(pod),
             _ => String::new(),
         };
         entries.entry((pod.effect, shared)).or_default().push(pod);
@@ -143,7 +143,7 @@ fn group(cause: &Cause, pods: &[&PodDifference], gates: Pair<FeatureGates>) -> S
     out
 }
 
-fn entry(effect: Effect, shared: &str, pods: &[&PodDifference]) -> String {
+fn entry(effect: PodEffect, shared: &str, pods: &[&OutcomeDifference]) -> String {
     let number = pods.len();
     let mut out = format!("  {} {}\n", count(number, "pod"), verb(effect, number == 1));
     if shared.is_empty() {
@@ -164,25 +164,25 @@ fn entry(effect: Effect, shared: &str, pods: &[&PodDifference]) -> String {
 }
 
 /// `default/web-0: on a → on b`.
-pub fn pod_words(pod: &PodDifference) -> String {
-    let PodDifference { pod: name, end, attempts, .. } = pod;
+pub fn pod_words(pod: &OutcomeDifference) -> String {
+    let OutcomeDifference { pod: name, end, attempts, .. } = pod;
     match pod.effect {
-        Effect::Message => format!("{name}: {:?} → {:?}", pod.message.a, pod.message.b),
-        Effect::Attempts if attempts.differs() => {
+        PodEffect::Message => format!("{name}: {:?} → {:?}", pod.message.a, pod.message.b),
+        PodEffect::Attempts if attempts.differs() => {
             format!("{name}: {} → {}", count(attempts.a, "attempt"), count(attempts.b, "attempt"))
         }
-        Effect::Attempts => format!("{name}: {}", end.b),
+        PodEffect::Attempts => format!("{name}: {}", end.b),
         _ => format!("{name}: {} → {}", end.a, end.b),
     }
 }
 
-fn message_words(pod: &PodDifference) -> String {
+fn message_words(pod: &OutcomeDifference) -> String {
     let side = |text: &str| if text.is_empty() { "no message".to_owned() } else { text.to_owned() };
     format!("    before: {}\n    after: {}", side(&pod.message.a), side(&pod.message.b))
 }
 
 /// `TaintMessageFixed and DynamicResourceAllocation`.
-pub fn cause_words(cause: &Cause) -> String {
+pub fn cause_words(cause: &CausingChanges) -> String {
     let names: Vec<&str> = cause.changes.iter().map(|change| change.name()).collect();
     match names.split_last() {
         None => "a cause that was not found".to_owned(),

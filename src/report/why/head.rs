@@ -2,13 +2,15 @@
 
 use super::{names, placement};
 use kubestep_api::words::count;
-use kubestep_debug::why::{Ahead, Basis, NodeWhy, Place, Problem, ProblemKind, Why};
+use kubestep_debug::why::{
+    Basis, NodeWhy, PodLocation, PodProblem, PreFilterRejection, ProblemKind, Why,
+};
 use kubestep_framework::record::QueueName;
 
 /// The head of the answer.
 pub(super) fn lines(why: &Why) -> Vec<String> {
     let margin = margin(why, false).unwrap_or_default();
-    let absence = |problem: &&Problem| problem.kind == ProblemKind::NoScheduler;
+    let absence = |problem: &&PodProblem| problem.kind == ProblemKind::NoScheduler;
     let mut lines: Vec<String> = why.problems.iter().filter(absence).map(first).collect();
     lines.push(format!("{} {}{margin}", why.pod, place(why)));
     let blocking = why.problems.iter().filter(|problem| problem.blocking && !absence(problem));
@@ -36,13 +38,13 @@ fn certainty(why: &Why) -> Vec<String> {
 }
 
 /// The cause that comes before all others.
-fn first(problem: &Problem) -> String {
+fn first(problem: &PodProblem) -> String {
     format!("{}; {}", problem.text, problem.advice)
 }
 
 /// By how much the pod's node won in its cycle, or would win now if no cycle is recorded.
 fn margin(why: &Why, now: bool) -> Option<String> {
-    let placed = matches!(why.place, Place::Bound { .. } | Place::Waiting { .. });
+    let placed = matches!(why.place, PodLocation::Bound { .. } | PodLocation::Waiting { .. });
     let on_that_basis = placed && (why.basis == Basis::Now) == now;
     let placement = why.placement.as_ref().filter(|_| on_that_basis)?;
     placement::margin(placement, now).map(|margin| format!(": {margin}"))
@@ -55,29 +57,31 @@ fn place(why: &Why) -> String {
         number => format!("{number} attempts"),
     };
     match &why.place {
-        Place::Bound { node } => match why.attempts.last() {
+        PodLocation::Bound { node } => match why.attempts.last() {
             Some(attempt) => format!("is on {node} (attempt {})", attempt.attempt),
             None => format!("is on {node} (bound when loaded)"),
         },
-        Place::Ended { phase } => format!("has ended: {phase}"),
-        Place::Waiting { node, in_pre_bind: false, .. } => {
+        PodLocation::Ended { phase } => format!("has ended: {phase}"),
+        PodLocation::Waiting { node, in_pre_bind: false, .. } => {
             format!("is pending: it waits at Permit, reserved on {node}")
         }
-        Place::Waiting { node, .. } => {
+        PodLocation::Waiting { node, .. } => {
             format!("is pending: it waits in PreBind, reserved on {node}")
         }
-        Place::Queue { queue } => match queue.0 {
+        PodLocation::Queue { queue } => match queue.0 {
             QueueName::Gated => "is pending: gated".to_owned(),
             QueueName::InFlight => format!("is pending: in flight, {tried}"),
             queue => format!("is pending: in the {} queue, {tried}", queue.as_str()),
         },
-        Place::Unserved { .. } | Place::Nowhere => "is pending: it is in no queue".to_owned(),
+        PodLocation::Unserved { .. } | PodLocation::Nowhere => {
+            "is pending: it is in no queue".to_owned()
+        }
     }
 }
 
-fn ahead(ahead: &Ahead) -> Vec<String> {
+fn ahead(ahead: &PreFilterRejection) -> Vec<String> {
     if ahead.refuses() {
-        let causes: Vec<String> = ahead.causes.iter().map(|cause| cause.words()).collect();
+        let causes: Vec<String> = ahead.causes.iter().map(|cause| cause.text()).collect();
         return vec![format!("  on every node: {}: {}", ahead.plugin, causes.join("; "))];
     }
     let Some(only) = &ahead.only else { return Vec::new() };
@@ -110,12 +114,15 @@ fn verdict(why: &Why) -> String {
         return "No profile serves the pod, so no node was evaluated.".to_owned();
     }
     let blocked = why.problems.iter().any(|problem| problem.blocking);
-    let refused = why.ahead.iter().any(Ahead::refuses);
+    let refused = why.ahead.iter().any(PreFilterRejection::refuses);
     match (&why.place, why.basis) {
-        (Place::Bound { node } | Place::Waiting { node, .. }, Basis::Cycle { cycle }) => {
+        (
+            PodLocation::Bound { node } | PodLocation::Waiting { node, .. },
+            Basis::Cycle { cycle },
+        ) => {
             format!("In cycle {cycle} it fit {}; {node} was selected.", of_evaluated(why))
         }
-        (Place::Bound { .. } | Place::Ended { .. }, Basis::Now) => {
+        (PodLocation::Bound { .. } | PodLocation::Ended { .. }, Basis::Now) => {
             let margin = margin(why, true);
             let margin = margin.unwrap_or_else(|| ".".to_owned());
             format!(

@@ -23,7 +23,7 @@ use kubestep_output::clean::clean;
 
 /// How much to include.
 #[derive(Clone, Default, Debug)]
-pub struct Detail {
+pub struct WhyDetail {
     /// Everything about every node.
     pub wide: bool,
     /// Only this node.
@@ -45,7 +45,7 @@ pub fn of_node(why: &Why, node: Symbol) -> Vec<String> {
 }
 
 /// The answer as text, with a trailing newline.
-pub fn text(why: &Why, detail: &Detail) -> String {
+pub fn text(why: &Why, detail: &WhyDetail) -> String {
     let mut lines = head::lines(why);
     let sections = match (detail.node.or(detail.why_not), detail.why_not) {
         (Some(node), against) => {

@@ -3,8 +3,8 @@
 use super::names;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_debug::why::cause::{Detail, Shortage};
-use kubestep_debug::why::{Group, NodeWhy, Reason, Why};
+use kubestep_debug::why::cause::{CauseDetail, Shortage};
+use kubestep_debug::why::{NodeWhy, Reason, RejectedGroup, Why};
 use kubestep_framework::resource::amount;
 
 /// Groups that are listed in the short form.
@@ -18,26 +18,27 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     if wide {
         return why.nodes.iter().flat_map(node).collect();
     }
-    let (others, near): (Vec<&Group>, Vec<&Group>) = why.groups.iter().partition(|g| g.mismatch);
+    let (others, near): (Vec<&RejectedGroup>, Vec<&RejectedGroup>) =
+        why.groups.iter().partition(|g| g.mismatch);
     let mut lines = everywhere(why);
     for group in near.iter().take(GROUPS) {
         lines.extend(self::group(why, group));
     }
     lines.extend(rest(near.get(GROUPS..).unwrap_or_default()));
     lines.extend(fragmented(why));
-    let told = others.iter().take(GROUPS);
+    let shown = others.iter().take(GROUPS);
     if near.is_empty() {
-        lines.extend(told.flat_map(|group| self::group(why, group)));
+        lines.extend(shown.flat_map(|group| self::group(why, group)));
     } else if !others.is_empty() {
         lines.push(mismatched(&others));
-        lines.extend(told.map(|group| format!("  {}", folded(why, group))));
+        lines.extend(shown.map(|group| format!("  {}", folded(why, group))));
     }
     lines.extend(rest(others.get(GROUPS..).unwrap_or_default()));
     lines
 }
 
 /// The heading of the nodes that do not match.
-fn mismatched(groups: &[&Group]) -> String {
+fn mismatched(groups: &[&RejectedGroup]) -> String {
     let nodes: usize = groups.iter().map(|group| group.nodes.len()).sum();
     let mut reasons = groups.iter().flat_map(|group| &group.reasons);
     let how = match reasons.all(|reason| reason.plugin == "NodeAffinity") {
@@ -50,7 +51,7 @@ fn mismatched(groups: &[&Group]) -> String {
     }
 }
 
-fn rest(groups: &[&Group]) -> Option<String> {
+fn rest(groups: &[&RejectedGroup]) -> Option<String> {
     let nodes: usize = groups.iter().map(|group| group.nodes.len()).sum();
     let more = format!("{} with other reasons (-o wide lists them)", count(nodes, "more node"));
     (nodes > 0).then_some(more)
@@ -72,18 +73,18 @@ fn everywhere(why: &Why) -> Vec<String> {
 fn own_words(node: &NodeWhy, reason: &Reason) -> Option<String> {
     let mut causes = node.causes().filter(|(plugin, _)| *plugin == reason.plugin);
     let (_, cause) = causes.find(|(_, cause)| cause.gist() == reason.text)?;
-    let words = cause.words();
+    let words = cause.text();
     // Most start with the shared text.
     let own = words.strip_prefix(&*reason.text).unwrap_or(&words).trim_start_matches(": ");
     (!own.is_empty()).then(|| own.to_owned())
 }
 
 /// The reasons of a group that not all nodes share.
-fn own<'a>(why: &'a Why, group: &'a Group) -> impl Iterator<Item = &'a Reason> {
+fn own<'a>(why: &'a Why, group: &'a RejectedGroup) -> impl Iterator<Item = &'a Reason> {
     group.reasons.iter().filter(|reason| !why.everywhere.contains(reason))
 }
 
-fn folded(why: &Why, group: &Group) -> String {
+fn folded(why: &Why, group: &RejectedGroup) -> String {
     let reasons: Vec<&str> = own(why, group).map(|reason| reason.text.as_str()).collect();
     let nodes = match group.nodes.len() {
         1..=NAMED => names(&group.nodes, NAMED),
@@ -93,13 +94,13 @@ fn folded(why: &Why, group: &Group) -> String {
 }
 
 /// A group with the details of its first node.
-fn group(why: &Why, group: &Group) -> Vec<String> {
+fn group(why: &Why, group: &RejectedGroup) -> Vec<String> {
     let mut lines =
         vec![format!("{} ({})", count(group.nodes.len(), "node"), names(&group.nodes, NAMED))];
     let Some(nearest) = group.nodes.first().and_then(|name| why.node(*name)) else { return lines };
     let of = if group.nodes.len() > 1 { format!(" (on {})", nearest.node) } else { String::new() };
     for (plugin, cause) in nearest.causes() {
-        let (gist, words) = (cause.gist(), cause.words());
+        let (gist, words) = (cause.gist(), cause.text());
         if why.everywhere.iter().any(|reason| reason.plugin == plugin && reason.text == gist) {
             continue;
         }
@@ -130,7 +131,7 @@ fn only_shortage(node: &NodeWhy) -> Option<&Shortage> {
     let mut causes = node.causes();
     let (_, only) = causes.next().filter(|_| causes.next().is_none())?;
     match &only.detail {
-        Detail::Shortage(shortage) => Some(shortage),
+        CauseDetail::Shortage(shortage) => Some(shortage),
         _ => None,
     }
 }
@@ -166,7 +167,7 @@ fn node(node: &NodeWhy) -> Vec<String> {
         let nominated = if blocker.by_nominated { ", counting nominated pods" } else { "" };
         let reasons = reasons.join(", ");
         lines.push(format!("  {}: {} [{reasons}]{nominated}", blocker.plugin, blocker.code));
-        lines.extend(blocker.causes.iter().map(|cause| format!("    {}", cause.words())));
+        lines.extend(blocker.causes.iter().map(|cause| format!("    {}", cause.text())));
     }
     lines
 }

@@ -4,7 +4,7 @@ use kubestep_api::words::count;
 use kubestep_debug::why::{Basis, Nomination, Why};
 
 /// Nominations that are listed in the short form.
-const TOLD: usize = 6;
+const MOST: usize = 6;
 
 /// The pod's own nomination, and those of others.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
@@ -17,7 +17,7 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     }
     let heading = if is == "is" { "Reserved" } else { "Was reserved" };
     lines.push(format!("{heading} for nominated pods:"));
-    let most = if wide { usize::MAX } else { TOLD };
+    let most = if wide { usize::MAX } else { MOST };
     lines.extend(others.iter().take(most).map(|kept| other(kept)));
     let more = others.len().saturating_sub(most);
     lines.extend((more > 0).then(|| format!("  and for {}", count(more, "more pod"))));

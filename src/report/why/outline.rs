@@ -2,9 +2,9 @@
 //! miss the least, ledgers, queue, attempts and preemption.
 
 use super::{head, names, nodes, nominated, placement, preemption, queue, spread};
-use crate::report::outline::{Item, Outline, To, Tone};
+use crate::report::outline::{LinkTarget, Outline, OutlineItem, Tone};
 use kubestep_api::words::count;
-use kubestep_debug::why::{Group, NodeWhy, Why};
+use kubestep_debug::why::{NodeWhy, RejectedGroup, Why};
 
 /// Nodes that are listed one by one, those that miss the least first.
 const NEAR: usize = 20;
@@ -17,7 +17,7 @@ pub fn outline(why: &Why) -> Outline {
     let mut head = head::lines(why);
     let first = if head.is_empty() { String::new() } else { head.remove(0) };
     let tone = if why.is_schedulable() { Tone::Good } else { Tone::Bad };
-    let verdict = Item::heading("verdict", first).tone(tone);
+    let verdict = OutlineItem::heading("verdict", first).tone(tone);
     outline.items.push(verdict.clone());
     outline.section(verdict, head);
     // `section` adds the heading again, unless there are no lines.
@@ -26,11 +26,12 @@ pub fn outline(why: &Why) -> Outline {
     }
     blockers(why, &mut outline);
     near(why, &mut outline);
-    outline.section(Item::heading("nominated", "Nominated pods"), nominated::lines(why, true));
-    outline.section(Item::heading("spread", "Spread ledgers"), spread::lines(why, true));
-    let ranking = Item::heading("ranking", "Ranking of the nodes that fit").folded(true);
+    outline
+        .section(OutlineItem::heading("nominated", "Nominated pods"), nominated::lines(why, true));
+    outline.section(OutlineItem::heading("spread", "Spread ledgers"), spread::lines(why, true));
+    let ranking = OutlineItem::heading("ranking", "Ranking of the nodes that fit").folded(true);
     outline.section(ranking, placement::lines(why, false));
-    outline.section(Item::heading("queue", "Queue"), queue::all_events(why));
+    outline.section(OutlineItem::heading("queue", "Queue"), queue::all_events(why));
     attempts(why, &mut outline);
     outline.items.extend(preemption::items(why));
     outline
@@ -43,15 +44,15 @@ fn blockers(why: &Why, outline: &mut Outline) {
         return;
     }
     let heading = format!("Blocked on {}", count(refused, "node"));
-    outline.items.push(Item::heading("blockers", heading));
+    outline.items.push(OutlineItem::heading("blockers", heading));
     for reason in &why.everywhere {
         let text = format!("on every node: {}: {}", reason.plugin, reason.text);
-        outline.items.push(Item::new(1, text).tone(Tone::Bad));
+        outline.items.push(OutlineItem::new(1, text).tone(Tone::Bad));
     }
     why.groups.iter().for_each(|group| self::group(why, group, outline));
 }
 
-fn group(why: &Why, group: &Group, outline: &mut Outline) {
+fn group(why: &Why, group: &RejectedGroup, outline: &mut Outline) {
     let own = group.reasons.iter().filter(|reason| !why.everywhere.contains(reason));
     let reasons: Vec<String> =
         own.map(|reason| format!("{}: {}", reason.plugin, reason.text)).collect();
@@ -61,22 +62,22 @@ fn group(why: &Why, group: &Group, outline: &mut Outline) {
     };
     let nodes = count(group.nodes.len(), "node");
     let tone = if group.mismatch { Tone::Dim } else { Tone::Bad };
-    let line = Item::new(1, format!("{nodes}: {reasons}")).tone(tone);
-    outline.items.push(Item { id: format!("group {reasons}"), ..line.folded(true) });
+    let line = OutlineItem::new(1, format!("{nodes}: {reasons}")).tone(tone);
+    outline.items.push(OutlineItem { id: format!("group {reasons}"), ..line.folded(true) });
     for name in group.nodes.iter().take(OF_GROUP) {
         let Some(node) = why.node(*name) else { continue };
-        let causes: Vec<String> = node.causes().map(|(_, cause)| cause.words()).collect();
+        let causes: Vec<String> = node.causes().map(|(_, cause)| cause.text()).collect();
         let text = format!("{name}: {}", causes.join("; "));
-        outline.items.push(Item::new(2, text).to(verdict(why, node)));
+        outline.items.push(OutlineItem::new(2, text).to(verdict(why, node)));
     }
     let more = group.nodes.len().saturating_sub(OF_GROUP);
-    let rest = (more > 0).then(|| Item::new(2, format!("and {}", count(more, "more node"))));
+    let rest = (more > 0).then(|| OutlineItem::new(2, format!("and {}", count(more, "more node"))));
     outline.items.extend(rest);
 }
 
 /// The link to the first rejection of a node.
-fn verdict(why: &Why, node: &NodeWhy) -> To {
-    To::Verdict(why.pod, node.node, node.blockers.first().map(|by| by.plugin))
+fn verdict(why: &Why, node: &NodeWhy) -> LinkTarget {
+    LinkTarget::Verdict(why.pod, node.node, node.blockers.first().map(|by| by.plugin))
 }
 
 /// The nodes that miss the least, with all causes of each.
@@ -86,24 +87,26 @@ fn near(why: &Why, outline: &mut Outline) {
     if near.is_empty() {
         return;
     }
-    outline.items.push(Item::heading("near", "Nearest nodes, the one that misses least first"));
+    outline
+        .items
+        .push(OutlineItem::heading("near", "Nearest nodes, the one that misses least first"));
     for node in near {
         let seen = node.seen.why_not().map(|why| format!(" (not evaluated: {why})"));
         let causes: Vec<_> = node.causes().collect();
-        let told = match causes.as_slice() {
-            [(plugin, cause)] => format!("{plugin}: {}", cause.words()),
+        let shown = match causes.as_slice() {
+            [(plugin, cause)] => format!("{plugin}: {}", cause.text()),
             [] => "rejected".to_owned(),
             causes => {
                 let gists: Vec<String> = causes.iter().map(|(_, cause)| cause.gist()).collect();
                 format!("{}: {}", nodes::fits_if(causes.len()), gists.join(" and "))
             }
         };
-        let text = format!("{}: {told}{}", node.node, seen.unwrap_or_default());
-        let line = Item::new(1, text).folded(true).to(verdict(why, node));
-        outline.items.push(Item { id: format!("near {}", node.node), ..line });
+        let text = format!("{}: {shown}{}", node.node, seen.unwrap_or_default());
+        let line = OutlineItem::new(1, text).folded(true).to(verdict(why, node));
+        outline.items.push(OutlineItem { id: format!("near {}", node.node), ..line });
         for (plugin, cause) in causes.into_iter().filter(|_| node.causes().nth(1).is_some()) {
-            let to = To::Verdict(why.pod, node.node, Some(plugin));
-            outline.items.push(Item::new(2, format!("{plugin}: {}", cause.words())).to(to));
+            let to = LinkTarget::Verdict(why.pod, node.node, Some(plugin));
+            outline.items.push(OutlineItem::new(2, format!("{plugin}: {}", cause.text())).to(to));
         }
     }
 }
@@ -113,12 +116,12 @@ fn attempts(why: &Why, outline: &mut Outline) {
         return;
     }
     let heading = format!("Attempts: {}", why.attempts.len());
-    outline.items.push(Item::heading("attempts", heading).folded(why.attempts.len() > 3));
+    outline.items.push(OutlineItem::heading("attempts", heading).folded(why.attempts.len() > 3));
     for attempt in why.attempts.iter().rev() {
         let node = attempt.node.map(|node| format!(" on {node}")).unwrap_or_default();
         let (number, cycle, outcome) = (attempt.attempt, attempt.cycle, attempt.outcome);
         let text = format!("attempt {number}, cycle {cycle}: {outcome}{node} {}", attempt.message);
-        outline.items.push(Item::new(1, text.trim_end()).to(To::Cycle(cycle)));
+        outline.items.push(OutlineItem::new(1, text.trim_end()).to(LinkTarget::Cycle(cycle)));
     }
 }
 

@@ -6,10 +6,10 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::margin::Margin;
 use kubestep_debug::why::score::{Formula, Placement, Ranked};
-use kubestep_debug::why::{Place, Why};
+use kubestep_debug::why::{PodLocation, Why};
 use unicode_width::UnicodeWidthStr;
 
-/// Nodes of the ranking that are told in the short form.
+/// Nodes of the ranking that the short form shows.
 const RANKED: usize = 5;
 
 /// The ranking with all scores, and the formulas in the wide form.
@@ -17,11 +17,11 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     let Some(placement) = &why.placement else { return Vec::new() };
     if placement.ranking.len() < 2 {
         return match (placement.ranking.first(), &why.place) {
-            (Some(only), Place::Bound { .. }) if placement.nominated_first => vec![format!(
+            (Some(only), PodLocation::Bound { .. }) if placement.nominated_first => vec![format!(
                 "{} was tried first because the pod was nominated to it, and fit: no other node was evaluated.",
                 only.node
             )],
-            (Some(only), Place::Bound { .. }) => {
+            (Some(only), PodLocation::Bound { .. }) => {
                 vec![format!(
                     "{} was the only feasible node, so no scores were computed.",
                     only.node

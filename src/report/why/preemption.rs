@@ -2,11 +2,11 @@
 
 use super::names;
 use super::outline::of_nodes;
-use crate::report::outline::{Item, To, Tone};
+use crate::report::outline::{LinkTarget, OutlineItem, Tone};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::why::preemption::{CandidateWhy, PreemptionWhy, Victim};
-use kubestep_debug::why::{Place, Why};
+use kubestep_debug::why::{PodLocation, Why};
 
 /// Candidates that are listed in the short form.
 const CANDIDATES: usize = 3;
@@ -42,7 +42,7 @@ fn verdict(why: &Why, found: &PreemptionWhy) -> String {
     // Its victims are being deleted, and it waits for their resources.
     let done = why.attempts.last().is_some_and(|last| last.nominated == Some(chosen));
     match why.place {
-        Place::Bound { .. } => format!("It preempted on {chosen}{by}:"),
+        PodLocation::Bound { .. } => format!("It preempted on {chosen}{by}:"),
         _ if done => format!("Preemption: it preempted on {chosen}{by}:"),
         _ => format!("Preemption: it would preempt on {chosen}{by}:"),
     }
@@ -75,13 +75,13 @@ fn victim(victim: &Victim) -> String {
 
 /// Like [`lines`], as an outline: every candidate with its victims and budgets, the deciding
 /// criterion, and every node that is not a candidate.
-pub(super) fn items(why: &Why) -> Vec<Item> {
+pub(super) fn items(why: &Why) -> Vec<OutlineItem> {
     let Some(found) = &why.preemption else { return Vec::new() };
     let heading = match &found.refusal {
         Some(refusal) => format!("Preemption: {refusal}"),
         None => verdict(why, found).trim_end_matches(':').to_owned(),
     };
-    let mut items = vec![Item::heading("preemption", heading)];
+    let mut items = vec![OutlineItem::heading("preemption", heading)];
     for candidate in &found.candidates {
         let better = found.chosen.zip(candidate.loses_by);
         let by = better.map(|(chosen, by)| format!("; {chosen} has {}", by.as_str()));
@@ -90,15 +90,17 @@ pub(super) fn items(why: &Why) -> Vec<Item> {
         let violated = candidate.budget_violations;
         let text = format!("{}: {victims}, {violated} budgets violated{by}", candidate.node);
         let tone = if candidate.loses_by.is_none() { Tone::Good } else { Tone::Plain };
-        let line = Item::new(1, text).tone(tone).folded(candidate.loses_by.is_some());
-        items.push(Item { id: format!("candidate {}", candidate.node), ..line });
+        let line = OutlineItem::new(1, text).tone(tone).folded(candidate.loses_by.is_some());
+        items.push(OutlineItem { id: format!("candidate {}", candidate.node), ..line });
         let victims = candidate.victims.iter();
-        items.extend(victims.map(|of| Item::new(2, victim(of)).to(To::Pod(of.pod))));
+        items.extend(victims.map(|of| OutlineItem::new(2, victim(of)).to(LinkTarget::Pod(of.pod))));
     }
     for other in &found.others {
         let text = format!("no candidate: {}: {}", of_nodes(&other.nodes), other.reason);
-        items.push(Item::new(1, text).tone(Tone::Dim).folded(true));
-        let node = |name| Item::new(2, format!("{name}")).to(To::Verdict(why.pod, name, None));
+        items.push(OutlineItem::new(1, text).tone(Tone::Dim).folded(true));
+        let node = |name| {
+            OutlineItem::new(2, format!("{name}")).to(LinkTarget::Verdict(why.pod, name, None))
+        };
         items.extend(other.nodes.iter().map(|name| node(*name)));
     }
     items

@@ -12,15 +12,15 @@ const EVENTS: usize = 4;
 
 /// What it waits for; in the wide form its whole history.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
-    told(why, wide, if wide { usize::MAX } else { EVENTS })
+    summary(why, wide, if wide { usize::MAX } else { EVENTS })
 }
 
 /// The short form with all events.
 pub(super) fn all_events(why: &Why) -> Vec<String> {
-    told(why, false, usize::MAX)
+    summary(why, false, usize::MAX)
 }
 
-fn told(why: &Why, wide: bool, events: usize) -> Vec<String> {
+fn summary(why: &Why, wide: bool, events: usize) -> Vec<String> {
     let mut lines: Vec<String> = why.queue.iter().flat_map(|queue| waits(queue, why.at)).collect();
     lines.extend(why.queue.iter().flat_map(|queue| wakes(queue, events)));
     lines.extend(passed_over(why, wide));

@@ -3,8 +3,8 @@
 use super::names;
 use kubestep_api::words::count;
 use kubestep_debug::why::Why;
-use kubestep_debug::why::cause::Detail;
-use kubestep_debug::why::spread::Ledger;
+use kubestep_debug::why::cause::CauseDetail;
+use kubestep_debug::why::spread::SpreadCounts;
 
 /// Domains that are listed in the short form.
 const DOMAINS: usize = 6;
@@ -14,15 +14,15 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     let refuses = |at: usize| {
         let mut causes = why.nodes.iter().flat_map(|node| node.causes());
         causes.any(|(_, cause)| match &cause.detail {
-            Detail::Spread(spread) => spread.constraint == at,
+            CauseDetail::Spread(spread) => spread.constraint == at,
             _ => false,
         })
     };
-    let told = why.spread.iter().enumerate().filter(|(at, _)| wide || refuses(*at));
-    told.flat_map(|(_, ledger)| lines_of(ledger, wide)).collect()
+    let shown = why.spread.iter().enumerate().filter(|(at, _)| wide || refuses(*at));
+    shown.flat_map(|(_, ledger)| lines_of(ledger, wide)).collect()
 }
 
-fn lines_of(ledger: &Ledger, wide: bool) -> Vec<String> {
+fn lines_of(ledger: &SpreadCounts, wide: bool) -> Vec<String> {
     let own = if ledger.own == 0 { ", the pod itself does not count" } else { "" };
     let mut lines = vec![format!(
         "Spread over {}: pods with {}, maxSkew {}, least {}{own}",

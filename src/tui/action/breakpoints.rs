@@ -1,6 +1,7 @@
 //! Setting breakpoints and watches, and changing those there are.
 
 use super::{Action, Argument, ViewSet};
+use crate::tui::action_error::ActionError;
 use crate::tui::app::{App, Effect};
 use crate::tui::command::{BreakpointCommand, Command};
 use crate::tui::model::Model;
@@ -31,20 +32,20 @@ pub const ACTIONS: &[Action] = &[
         .within(LIST).takes(Argument::Optional("NUMBER")).hint("on/off"),
 ];
 
-fn session(command: BreakpointCommand) -> Result<Effect, String> {
+fn session(command: BreakpointCommand) -> Result<Effect, ActionError> {
     Ok(Effect::Session(Command::Breakpoint(command)))
 }
 
 /// `:break` with a location or another word.
-fn set(app: &mut App, argument: &str) -> Result<Effect, String> {
+fn set(app: &mut App, argument: &str) -> Result<Effect, ActionError> {
     if argument.trim() == "list" {
         app.show(ViewId::Breakpoints);
         return Ok(Effect::None);
     }
-    session(words(argument)?)
+    session(parse(argument)?)
 }
 
-fn toggle_here(app: &App, model: &Model) -> Result<BreakpointCommand, String> {
+fn toggle_here(app: &App, model: &Model) -> Result<BreakpointCommand, ActionError> {
     let place =
         place(app, model).ok_or("no breakpoint can sit on this row; :break PLACE sets one")?;
     Ok(BreakpointCommand::Toggle(place))
@@ -58,7 +59,7 @@ fn place(app: &App, model: &Model) -> Option<String> {
 }
 
 /// A watch of the node or pod that the selected row is about.
-fn watch_here(app: &App, model: &Model) -> Result<BreakpointCommand, String> {
+fn watch_here(app: &App, model: &Model) -> Result<BreakpointCommand, ActionError> {
     let place = place(app, model).unwrap_or_default();
     let subject = |word: &&str| word.starts_with("node:") || word.starts_with("pod:");
     match place.split_whitespace().find(subject) {
@@ -70,7 +71,7 @@ fn watch_here(app: &App, model: &Model) -> Result<BreakpointCommand, String> {
 }
 
 /// `:break` with what follows it.
-fn words(argument: &str) -> Result<BreakpointCommand, String> {
+fn parse(argument: &str) -> Result<BreakpointCommand, ActionError> {
     let argument = argument.trim();
     let (word, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let rest = rest.trim();
@@ -91,20 +92,20 @@ fn words(argument: &str) -> Result<BreakpointCommand, String> {
 }
 
 /// `NUMBER TEXT`.
-fn edit(argument: &str) -> Result<BreakpointCommand, String> {
+fn edit(argument: &str) -> Result<BreakpointCommand, ActionError> {
     let (number, text) = argument.trim().split_once(char::is_whitespace).unwrap_or((argument, ""));
     let number = number.parse().map_err(|_| format!("{number:?} is not a breakpoint's number"))?;
     Ok(BreakpointCommand::Edit(number, text.trim().to_owned()))
 }
 
 /// The number that was typed, or that of the selected row.
-fn number(app: &App, model: &Model, argument: &str) -> Result<u32, String> {
+fn number(app: &App, model: &Model, argument: &str) -> Result<u32, ActionError> {
     match argument.trim() {
         "" => {
             let row = app.selected_row().and_then(|row| model.breakpoints.get(row));
             row.map(|row| row.id).ok_or_else(|| "there is no breakpoint here".into())
         }
-        text => text.parse().map_err(|_| format!("{text:?} is not a breakpoint's number")),
+        text => Ok(text.parse().map_err(|_| format!("{text:?} is not a breakpoint's number"))?),
     }
 }
 
@@ -114,11 +115,11 @@ mod tests {
 
     #[test]
     fn break_takes_places_and_words() {
-        assert_eq!(words("save my file"), Ok(BreakpointCommand::Save("my file".into())));
-        assert_eq!(words("off 3"), Ok(BreakpointCommand::Switch(3, Some(false))));
-        assert_eq!(words(" Filter  if a "), Ok(BreakpointCommand::Break("Filter  if a".into())));
-        assert_eq!(words("clear"), Ok(BreakpointCommand::Clear));
-        assert!(words("load").is_err() && words("remove x").is_err());
+        assert_eq!(parse("save my file"), Ok(BreakpointCommand::Save("my file".into())));
+        assert_eq!(parse("off 3"), Ok(BreakpointCommand::Switch(3, Some(false))));
+        assert_eq!(parse(" Filter  if a "), Ok(BreakpointCommand::Break("Filter  if a".into())));
+        assert_eq!(parse("clear"), Ok(BreakpointCommand::Clear));
+        assert!(parse("load").is_err() && parse("remove x").is_err());
         assert_eq!(edit("3 Filter"), Ok(BreakpointCommand::Edit(3, "Filter".into())));
         assert!(edit("Filter").is_err());
     }

@@ -5,7 +5,7 @@ use super::{Action, Argument, Invocation, all};
 use crate::tui::edit_forms;
 use crate::tui::view::ViewId;
 use kubestep_config::suggest;
-use kubestep_debug::edit::{FORMS, Form};
+use kubestep_debug::edit::{EditForm, FORMS};
 
 /// Why a command line was not understood; the message is for people.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,7 +98,7 @@ pub fn completions(line: &str, values: &Completion) -> Vec<String> {
             let names = all().map(|action| action.name).filter(|name| name.starts_with(&typed));
             let edits = FORMS
                 .iter()
-                .map(Form::verb)
+                .map(EditForm::verb)
                 .filter(|verb| !typed.is_empty() && verb.starts_with(&typed));
             let mut lines: Vec<String> = names.chain(edits).map(str::to_owned).collect();
             lines.dedup();

@@ -143,7 +143,7 @@ impl Completion {
 
 /// What `:break` completes to: other words, points, plugins, outcomes, queues.
 fn places(model: &Model) -> Vec<String> {
-    use kubestep_debug::breakpoint::{Event, location};
+    use kubestep_debug::breakpoint::{CycleEvent, location};
     let points = location::POINTS.iter().map(|point| point.name().to_owned());
     let plugins = model.cycles.last().into_iter().flat_map(|cycle| {
         let filters = cycle.filter.plugins.iter().map(|column| column.plugin);
@@ -152,7 +152,7 @@ fn places(model: &Model) -> Vec<String> {
     let mut plugins: Vec<String> = plugins.map(|plugin| plugin.to_string()).collect();
     plugins.sort_unstable();
     plugins.dedup();
-    let outcomes = Event::ALL.iter().map(|(_, name)| format!("on:{name}"));
+    let outcomes = CycleEvent::ALL.iter().map(|(_, name)| format!("on:{name}"));
     let queues = location::QUEUES.iter().map(|(_, name)| format!("queue:{name}"));
     let words = WORDS.iter().map(|word| (*word).to_owned());
     points.chain(plugins).chain(outcomes).chain(queues).chain(words).collect()

@@ -1,6 +1,7 @@
 //! Moving the debugger: a letter goes forward, its capital goes back.
 
-use super::{Action, Argument, COUNT, Kind, Run, count};
+use super::{Action, ActionFn, ActionKind, Argument, COUNT, count};
+use crate::tui::action_error::ActionError;
 use crate::tui::app::{App, Effect};
 use crate::tui::command::Command;
 use crate::tui::model::Model;
@@ -13,9 +14,9 @@ const fn moves(
     name: &'static str,
     keys: &'static [&'static str],
     help: &'static str,
-    run: Run,
+    run: ActionFn,
 ) -> Action {
-    Action::new(name, keys, help, run).kind(Kind::Move)
+    Action::new(name, keys, help, run).kind(ActionKind::Move)
 }
 
 /// One that takes a count.
@@ -23,7 +24,7 @@ const fn counted(
     name: &'static str,
     keys: &'static [&'static str],
     help: &'static str,
-    run: Run,
+    run: ActionFn,
 ) -> Action {
     moves(name, keys, help, run).takes(COUNT)
 }
@@ -33,9 +34,9 @@ const fn pace(
     name: &'static str,
     keys: &'static [&'static str],
     help: &'static str,
-    run: Run,
+    run: ActionFn,
 ) -> Action {
-    Action::new(name, keys, help, run).kind(Kind::Pace)
+    Action::new(name, keys, help, run).kind(ActionKind::Pace)
 }
 
 /// The rows of the table.
@@ -89,22 +90,22 @@ pub const ACTIONS: &[Action] = &[
 ];
 
 /// A move, which `.` repeats.
-fn go(app: &mut App, command: Command) -> Result<Effect, String> {
+fn go(app: &mut App, command: Command) -> Result<Effect, ActionError> {
     app.remember(&command);
     Ok(Effect::Session(command))
 }
 
-fn repeat(app: &mut App) -> Result<Effect, String> {
+fn repeat(app: &mut App) -> Result<Effect, ActionError> {
     app.last_move().map(Effect::Session).ok_or_else(|| "nothing to repeat yet".into())
 }
 
-fn play(app: &mut App, model: &Model) -> Result<Effect, String> {
+fn play(app: &mut App, model: &Model) -> Result<Effect, ActionError> {
     if model.scheduling().is_some() {
         app.toggle_play();
         if app.is_playing() {
             return go(app, Command::RunScheduler);
         }
-        app.say(Severity::Info, "paused: nothing is decided; Space goes on");
+        app.notify(Severity::Info, "paused: nothing is decided; Space goes on");
     } else if model.followed().is_some() {
         return Err("time passes by itself on a live cluster; Z freezes it".into());
     } else {
@@ -113,12 +114,12 @@ fn play(app: &mut App, model: &Model) -> Result<Effect, String> {
     Ok(Effect::None)
 }
 
-fn play_at(app: &mut App, speed: Speed) -> Result<Effect, String> {
+fn play_at(app: &mut App, speed: Speed) -> Result<Effect, ActionError> {
     app.set_speed(speed);
     Ok(Effect::None)
 }
 
-fn run_here(app: &mut App, model: &Model) -> Result<Effect, String> {
+fn run_here(app: &mut App, model: &Model) -> Result<Effect, ActionError> {
     let command = match app.selected_target(model) {
         Some(RunTarget::Position(position)) if model.position == Some(position) => {
             return Err("the debugger stands there already".into());
@@ -130,7 +131,7 @@ fn run_here(app: &mut App, model: &Model) -> Result<Effect, String> {
     go(app, command)
 }
 
-fn go_to_cycle(app: &mut App, argument: &str) -> Result<Effect, String> {
+fn go_to_cycle(app: &mut App, argument: &str) -> Result<Effect, ActionError> {
     let number = argument.trim().parse();
     go(
         app,
@@ -139,7 +140,7 @@ fn go_to_cycle(app: &mut App, argument: &str) -> Result<Effect, String> {
 }
 
 /// Microseconds of `30s`, `5m`, `250ms`, `1h`, `12m30s`; `None` of nothing.
-fn duration(argument: &str) -> Result<Option<i64>, String> {
+fn duration(argument: &str) -> Result<Option<i64>, ActionError> {
     let text = argument.trim();
     if text.is_empty() {
         return Ok(None);
@@ -151,7 +152,7 @@ fn duration(argument: &str) -> Result<Option<i64>, String> {
         rest = after;
     }
     let wrong = || format!("{text:?} is not a time; write 30s, 5m, 250ms, 1h or 12m30s");
-    micros.map(Some).ok_or_else(wrong)
+    Ok(Some(micros.ok_or_else(wrong)?))
 }
 
 /// Microseconds of a number with its unit, and what follows it.

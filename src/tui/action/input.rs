@@ -1,9 +1,9 @@
 //! From keys to actions: sequences of keys, the command line, and what the prompt is answered with.
 
 use super::completion::Completion;
-use super::keymap::{Keymap, Match};
+use super::keymap::{KeyMatch, Keymap};
 use super::presets::{PRESETS, Preset};
-use super::{Action, Argument, COUNT, GROUPS, Kind, ViewSet, all, command_line, find};
+use super::{Action, ActionKind, Argument, COUNT, GROUPS, ViewSet, all, command_line, find};
 use crate::tui::app::{App, Effect, HelpRow};
 use crate::tui::key::{self, KeyPress};
 use crate::tui::model::Model;
@@ -23,9 +23,9 @@ const MOST: u32 = 99_999;
 /// Whether the clock goes on playing after an action's key.
 fn keeps_playing(action: &Action, model: &Model) -> bool {
     match action.kind {
-        Kind::Look | Kind::Pace => true,
-        Kind::Move | Kind::Edit => false,
-        Kind::Other => model.scheduling().is_some(),
+        ActionKind::Look | ActionKind::Pace => true,
+        ActionKind::Move | ActionKind::Edit => false,
+        ActionKind::Other => model.scheduling().is_some(),
     }
 }
 
@@ -54,7 +54,7 @@ pub struct Suggestions {
 }
 
 /// The keys, and what was typed of an unfinished sequence.
-pub struct Input {
+pub struct KeyInput {
     keymap: Keymap,
     pending: Vec<KeyPress>,
     /// A count that was typed before a key.
@@ -63,10 +63,10 @@ pub struct Input {
     completion: Completion,
 }
 
-impl Input {
+impl KeyInput {
     /// With these keys.
-    pub fn new(keymap: Keymap) -> Input {
-        Input {
+    pub fn new(keymap: Keymap) -> KeyInput {
+        KeyInput {
             keymap,
             pending: Vec::new(),
             count: None,
@@ -92,19 +92,19 @@ impl Input {
     fn bound_key(&mut self, app: &mut App, key: KeyPress, model: &Model) -> Effect {
         if let Some(count) = self.counted(key, app.view()) {
             self.count = Some(count);
-            app.tell(format!("{count} times: a key that moves or steps"));
+            app.hint(format!("{count} times: a key that moves or steps"));
             return Effect::None;
         }
         self.pending.push(key);
         match self.keymap.find(&self.pending, app.view()) {
-            Match::Pending(_) => Effect::None,
-            Match::None => {
+            KeyMatch::Pending(_) => Effect::None,
+            KeyMatch::None => {
                 self.count = None;
                 let keys = std::mem::take(&mut self.pending);
-                app.tell(self.unbound_text(&keys));
+                app.hint(self.unbound_text(&keys));
                 Effect::None
             }
-            Match::Action(action) => {
+            KeyMatch::Action(action) => {
                 self.pending.clear();
                 match self.count.take().filter(|_| action.argument == COUNT) {
                     Some(count) => {
@@ -120,7 +120,7 @@ impl Input {
     /// The count with another digit: Alt-5, or 5 where that key does nothing else.
     fn counted(&self, key: KeyPress, view: ViewId) -> Option<u32> {
         let (digit, plain) = key.digit().filter(|_| self.pending.is_empty())?;
-        let is_free = !plain || self.keymap.find(&[key], view) == Match::None;
+        let is_free = !plain || self.keymap.find(&[key], view) == KeyMatch::None;
         let count = self.count.unwrap_or(0) * 10 + digit;
         (is_free && count > 0).then_some(count.min(MOST))
     }
@@ -128,7 +128,7 @@ impl Input {
     /// Keys that do nothing here: where they do something, if anywhere.
     fn unbound_text(&self, keys: &[KeyPress]) -> String {
         let shown = key::show_sequence(keys);
-        match self.keymap.elsewhere(keys) {
+        match self.keymap.in_other_views(keys) {
             Some(action) => format!("{shown}: {} works in: {}", action.name, action.views_text()),
             None => format!("nothing is bound to {shown}; ? lists the keys"),
         }
@@ -147,7 +147,7 @@ impl Input {
     }
 
     fn run(&mut self, app: &mut App, action: &Action, argument: &str, model: &Model) -> Effect {
-        if matches!(action.kind, Kind::Move | Kind::Pace) {
+        if matches!(action.kind, ActionKind::Move | ActionKind::Pace) {
             app.set_running(false);
         }
         match action.run(app, model, argument) {
@@ -206,7 +206,7 @@ impl Input {
             typed.and_then(command_text).map(|(line, before)| self.completions(&line, before));
         let Some(prompt) = app.prompt_mut() else { return };
         match lines.as_deref() {
-            Some([only]) => Input::accept(prompt, only),
+            Some([only]) => KeyInput::accept(prompt, only),
             _ => prompt.complete(|_| lines.unwrap_or_default(), back),
         }
     }
@@ -216,7 +216,7 @@ impl Input {
         let ghost = self.suggestions(app).ghost;
         let Some(prompt) = app.prompt_mut().filter(|_| !ghost.is_empty()) else { return };
         let line = format!("{}{ghost}", prompt.text());
-        Input::accept(prompt, &line);
+        KeyInput::accept(prompt, &line);
     }
 
     /// Puts a completed line into the prompt, with a blank where another word can follow.
@@ -320,7 +320,7 @@ impl Input {
         if self.pending.is_empty() {
             return Vec::new();
         }
-        let Match::Pending(next) = self.keymap.find(&self.pending, view) else {
+        let KeyMatch::Pending(next) = self.keymap.find(&self.pending, view) else {
             return Vec::new();
         };
         let hint = |(key, action): &(KeyPress, &Action)| KeyHint {
@@ -395,15 +395,15 @@ impl Input {
         let list: Vec<String> = PRESETS.iter().map(words).collect();
         let list = list.join("; ");
         if name.is_empty() {
-            return app.say(Severity::Info, format!("keys: {list}"));
+            return app.notify(Severity::Info, format!("keys: {list}"));
         }
         let Some(preset) = Preset::find(name) else {
             let text = format!("there are no keys {name:?}; there are {list}");
-            return app.say(Severity::Error, text);
+            return app.notify(Severity::Error, text);
         };
         let (keymap, warnings) = self.keymap.switched(preset);
         self.keymap = keymap;
-        app.say(Severity::Info, format!("keys: {name}, {}; ? lists them", preset.about));
-        warnings.into_iter().for_each(|warning| app.say(Severity::Warning, warning));
+        app.notify(Severity::Info, format!("keys: {name}, {}; ? lists them", preset.about));
+        warnings.into_iter().for_each(|warning| app.notify(Severity::Warning, warning));
     }
 }

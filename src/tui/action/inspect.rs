@@ -1,6 +1,7 @@
 //! Looking closer at what is selected.
 
 use super::{Action, whatif};
+use crate::tui::action_error::ActionError;
 use crate::tui::app::{App, Effect};
 use crate::tui::command::Command;
 use crate::tui::lines;
@@ -35,7 +36,7 @@ fn of_pod(
     app: &App,
     model: &Model,
     command: fn(NamespacedName) -> Command,
-) -> Result<Effect, String> {
+) -> Result<Effect, ActionError> {
     let pod = pod_of(app, model).ok_or("choose a pod first, in 2 or 6")?;
     Ok(Effect::Session(command(pod)))
 }

@@ -10,7 +10,7 @@ use kubestep_config::suggest;
 
 /// What a sequence of keys means so far.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Match {
+pub enum KeyMatch {
     /// Do this.
     Action(&'static Action),
     /// More keys are needed: each possible next key with its action, in table order.
@@ -104,16 +104,16 @@ impl Keymap {
     }
 
     /// What `keys` mean in `view`.
-    pub fn find(&self, keys: &[KeyPress], view: ViewId) -> Match {
+    pub fn find(&self, keys: &[KeyPress], view: ViewId) -> KeyMatch {
         let valid = self.bindings.iter().filter(|b| b.action.views.has(view));
         let mut next = Vec::new();
         for binding in valid.filter(|b| b.keys.starts_with(keys)) {
             match binding.keys.get(keys.len()) {
-                None => return Match::Action(binding.action),
+                None => return KeyMatch::Action(binding.action),
                 Some(key) => next.push((*key, binding.action)),
             }
         }
-        if next.is_empty() { Match::None } else { Match::Pending(next) }
+        if next.is_empty() { KeyMatch::None } else { KeyMatch::Pending(next) }
     }
 
     /// The same own keys over another preset.
@@ -127,7 +127,7 @@ impl Keymap {
     }
 
     /// An action that `keys` stand for in other views.
-    pub fn elsewhere(&self, keys: &[KeyPress]) -> Option<&'static Action> {
+    pub fn in_other_views(&self, keys: &[KeyPress]) -> Option<&'static Action> {
         self.bindings.iter().find(|binding| binding.keys == keys).map(|binding| binding.action)
     }
 
@@ -185,36 +185,36 @@ mod tests {
     fn letters_step_forward_and_capitals_back() {
         let keymap = Keymap::default();
         let find = |k| keymap.find(&keys(k), ViewId::Filter);
-        assert_eq!(find("s"), Match::Action(action("step").unwrap()));
-        assert_eq!(find("S"), Match::Action(action("step-back").unwrap()));
-        assert_eq!(find("F10"), Match::Action(action("next").unwrap()));
-        assert_eq!(find("ctrl-k"), Match::None);
+        assert_eq!(find("s"), KeyMatch::Action(action("step").unwrap()));
+        assert_eq!(find("S"), KeyMatch::Action(action("step-back").unwrap()));
+        assert_eq!(find("F10"), KeyMatch::Action(action("next").unwrap()));
+        assert_eq!(find("ctrl-k"), KeyMatch::None);
     }
 
     #[test]
     fn a_sequence_waits_for_its_end() {
         let keymap = Keymap::default();
         let top = action("top").unwrap();
-        let Match::Pending(next) = keymap.find(&keys("g"), ViewId::Pods) else { panic!() };
+        let KeyMatch::Pending(next) = keymap.find(&keys("g"), ViewId::Pods) else { panic!() };
         assert!(next.contains(&(KeyPress::char('g'), top)), "{next:?}");
-        assert_eq!(keymap.find(&keys("g g"), ViewId::Pods), Match::Action(top));
-        assert_eq!(keymap.find(&keys("g x"), ViewId::Pods), Match::None);
+        assert_eq!(keymap.find(&keys("g g"), ViewId::Pods), KeyMatch::Action(top));
+        assert_eq!(keymap.find(&keys("g x"), ViewId::Pods), KeyMatch::None);
     }
 
     #[test]
     fn an_action_is_found_only_in_its_place() {
         let keymap = Keymap::default();
-        let allow = Match::Action(action("allow").unwrap());
+        let allow = KeyMatch::Action(action("allow").unwrap());
         assert_eq!(keymap.find(&keys("a"), ViewId::Waiting), allow);
-        assert_eq!(keymap.find(&keys("a"), ViewId::Filter), Match::None);
+        assert_eq!(keymap.find(&keys("a"), ViewId::Filter), KeyMatch::None);
     }
 
     #[test]
     fn overrides_replace_the_keys_and_take_them_from_others() {
         let (keymap, warnings) = overrides(&[("step", &["n", "ctrl-n"])]);
         let step = action("step").unwrap();
-        assert_eq!(keymap.find(&keys("n"), ViewId::Pods), Match::Action(step));
-        assert_eq!(keymap.find(&keys("s"), ViewId::Pods), Match::None);
+        assert_eq!(keymap.find(&keys("n"), ViewId::Pods), KeyMatch::Action(step));
+        assert_eq!(keymap.find(&keys("s"), ViewId::Pods), KeyMatch::None);
         assert_eq!(keymap.keys_of(step).collect::<Vec<_>>(), ["n", "Ctrl-n"]);
         assert!(keymap.is_overridden(step));
         assert_eq!(warnings, ["keys: n belongs to step, so next loses it"]);

@@ -2,6 +2,7 @@
 //! server has.
 
 use super::Action;
+use crate::tui::action_error::ActionError;
 use crate::tui::app::Effect;
 use crate::tui::command::Command;
 use crate::tui::model::{LiveModel, Model};
@@ -21,12 +22,12 @@ pub const ACTIONS: &[Action] = &[
         |_, _, _| Ok(Effect::Session(Command::Dump))).search("debugger SIGUSR2"),
 ];
 
-fn live(model: &Model) -> Result<&LiveModel, String> {
+fn live(model: &Model) -> Result<&LiveModel, ActionError> {
     let none = "no live cluster is behind this: kubestep without -f follows one";
     model.live.as_ref().ok_or_else(|| none.into())
 }
 
-fn freeze(model: &Model) -> Result<Effect, String> {
+fn freeze(model: &Model) -> Result<Effect, ActionError> {
     let live = live(model)?;
     if live.away && !live.recorded {
         return Err("a branch follows no cluster: :branch original goes back to it".into());

@@ -22,7 +22,7 @@ mod waiting;
 mod whatif;
 
 pub use general::INTERRUPTED;
-pub use input::{Input, Suggestions};
+pub use input::{KeyInput, Suggestions};
 pub use keymap::Keymap;
 pub use presets::Preset;
 pub use whatif::subject;
@@ -33,6 +33,7 @@ use super::app::{App, Effect};
 use super::key;
 use super::model::Model;
 use super::view::ViewId;
+use crate::tui::action_error::ActionError;
 
 /// An action with what was typed after its name; empty from a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +75,7 @@ impl Argument {
 }
 
 /// Changes the interface's state, and nothing else.
-fn change(app: &mut App, change: impl FnOnce(&mut App)) -> Result<Effect, String> {
+fn change(app: &mut App, change: impl FnOnce(&mut App)) -> Result<Effect, ActionError> {
     change(app);
     Ok(Effect::None)
 }
@@ -83,14 +84,13 @@ fn change(app: &mut App, change: impl FnOnce(&mut App)) -> Result<Effect, String
 const COUNT: Argument = Argument::Optional("COUNT");
 
 /// `""` is one; anything else a positive number.
-fn count(argument: &str) -> Result<u32, String> {
+fn count(argument: &str) -> Result<u32, ActionError> {
     match argument.trim() {
         "" => Ok(1),
-        text => text
-            .parse()
-            .ok()
-            .filter(|n| *n > 0)
-            .ok_or_else(|| format!("{text:?} is not a count; write a number like 5")),
+        text => {
+            let number = text.parse().ok().filter(|n| *n > 0);
+            Ok(number.ok_or_else(|| format!("{text:?} is not a count; write a number like 5"))?)
+        }
     }
 }
 
@@ -125,7 +125,7 @@ impl ViewSet {
 
 /// What an action does to a clock that plays and to a long run. Typed as a command it stops neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ActionKind {
     /// Looks around: both go on.
     Look,
     /// Changes the speed: the clock goes on, a run stops.
@@ -139,15 +139,15 @@ pub enum Kind {
 }
 
 /// What an action does with its argument; the error is for people.
-pub type Run = fn(&mut App, &Model, &str) -> Result<Effect, String>;
+pub type ActionFn = fn(&mut App, &Model, &str) -> Result<Effect, ActionError>;
 
 /// What happens when an action is invoked.
 #[derive(Clone, Copy, Debug)]
-enum Does {
+enum ActionBody {
     /// Shows a view.
     Show(ViewId),
     /// Something else.
-    Call(Run),
+    Call(ActionFn),
 }
 
 /// One row of the table.
@@ -170,8 +170,8 @@ pub struct Action {
     /// Other words that people look for it with.
     pub search: &'static str,
     /// What it does to a clock that plays.
-    pub kind: Kind,
-    does: Does,
+    pub kind: ActionKind,
+    does: ActionBody,
 }
 
 impl Action {
@@ -180,7 +180,7 @@ impl Action {
         name: &'static str,
         keys: &'static [&'static str],
         help: &'static str,
-        run: Run,
+        run: ActionFn,
     ) -> Action {
         Action {
             name,
@@ -191,12 +191,12 @@ impl Action {
             hint: "",
             help,
             search: "",
-            kind: Kind::Other,
-            does: Does::Call(run),
+            kind: ActionKind::Other,
+            does: ActionBody::Call(run),
         }
     }
 
-    const fn kind(self, kind: Kind) -> Action {
+    const fn kind(self, kind: ActionKind) -> Action {
         Action { kind, ..self }
     }
 
@@ -218,10 +218,10 @@ impl Action {
     }
 
     /// Does it; the error is for people.
-    fn run(&self, app: &mut App, model: &Model, argument: &str) -> Result<Effect, String> {
+    fn run(&self, app: &mut App, model: &Model, argument: &str) -> Result<Effect, ActionError> {
         match self.does {
-            Does::Show(view) => Ok(views::show(view, app, model)),
-            Does::Call(run) => run(app, model, argument),
+            ActionBody::Show(view) => Ok(views::show(view, app, model)),
+            ActionBody::Call(run) => run(app, model, argument),
         }
     }
 
@@ -249,7 +249,7 @@ impl fmt::Debug for Action {
 
 /// A group of actions, in the order of the help.
 #[derive(Clone, Copy, Debug)]
-pub struct Group {
+pub struct ActionGroup {
     /// Its heading.
     pub title: &'static str,
     /// Its rows.
@@ -257,18 +257,18 @@ pub struct Group {
 }
 
 /// The table.
-pub const GROUPS: [Group; 11] = [
-    Group { title: "Debugger", actions: execution::ACTIONS },
-    Group { title: "Breakpoints and watches", actions: breakpoints::ACTIONS },
-    Group { title: "Look closer", actions: inspect::ACTIONS },
-    Group { title: "Marks", actions: marks::ACTIONS },
-    Group { title: "Waiting pods", actions: waiting::ACTIONS },
-    Group { title: "Live cluster", actions: live::ACTIONS },
-    Group { title: "What if", actions: whatif::ACTIONS },
-    Group { title: "Views", actions: views::ACTIONS },
-    Group { title: "Fold, group, map", actions: shapes::ACTIONS },
-    Group { title: "Move", actions: navigation::ACTIONS },
-    Group { title: "General", actions: general::ACTIONS },
+pub const GROUPS: [ActionGroup; 11] = [
+    ActionGroup { title: "Debugger", actions: execution::ACTIONS },
+    ActionGroup { title: "Breakpoints and watches", actions: breakpoints::ACTIONS },
+    ActionGroup { title: "Look closer", actions: inspect::ACTIONS },
+    ActionGroup { title: "Marks", actions: marks::ACTIONS },
+    ActionGroup { title: "Waiting pods", actions: waiting::ACTIONS },
+    ActionGroup { title: "Live cluster", actions: live::ACTIONS },
+    ActionGroup { title: "What if", actions: whatif::ACTIONS },
+    ActionGroup { title: "Views", actions: views::ACTIONS },
+    ActionGroup { title: "Fold, group, map", actions: shapes::ACTIONS },
+    ActionGroup { title: "Move", actions: navigation::ACTIONS },
+    ActionGroup { title: "General", actions: general::ACTIONS },
 ];
 
 /// Every row.

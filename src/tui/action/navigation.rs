@@ -1,6 +1,7 @@
 //! Moving within a view: rows, columns, panes, order and filter of what is shown.
 
-use super::{Action, COUNT, Kind, Run, change, count};
+use super::{Action, ActionFn, ActionKind, COUNT, change, count};
+use crate::tui::action_error::ActionError;
 use crate::tui::app::{App, Effect};
 use crate::tui::model::Model;
 
@@ -8,9 +9,9 @@ const fn look(
     name: &'static str,
     keys: &'static [&'static str],
     help: &'static str,
-    run: Run,
+    run: ActionFn,
 ) -> Action {
-    Action::new(name, keys, help, run).kind(Kind::Look)
+    Action::new(name, keys, help, run).kind(ActionKind::Look)
 }
 
 /// One that a count repeats.
@@ -18,7 +19,7 @@ const fn counted(
     name: &'static str,
     keys: &'static [&'static str],
     help: &'static str,
-    run: Run,
+    run: ActionFn,
 ) -> Action {
     look(name, keys, help, run).takes(COUNT)
 }
@@ -53,17 +54,17 @@ pub const ACTIONS: &[Action] = &[
         .hint("failures"),
 ];
 
-fn rows(app: &mut App, model: &Model, lines: isize, text: &str) -> Result<Effect, String> {
+fn rows(app: &mut App, model: &Model, lines: isize, text: &str) -> Result<Effect, ActionError> {
     let lines = lines.saturating_mul(times(text)?);
     change(app, |app| app.move_or_say(model, lines))
 }
 
-fn columns(app: &mut App, model: &Model, by: isize, text: &str) -> Result<Effect, String> {
+fn columns(app: &mut App, model: &Model, by: isize, text: &str) -> Result<Effect, ActionError> {
     let by = by * times(text)?;
     change(app, |app| app.choose_column(model, by))
 }
 
-fn times(text: &str) -> Result<isize, String> {
+fn times(text: &str) -> Result<isize, ActionError> {
     Ok(isize::try_from(count(text)?).unwrap_or(isize::MAX))
 }
 

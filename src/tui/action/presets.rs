@@ -6,7 +6,7 @@
 pub struct Preset {
     /// Its name in `config.yaml` and after `:keys`.
     pub name: &'static str,
-    /// For whom it is.
+    /// Who it is for.
     pub about: &'static str,
     /// Actions by name, each with all of its keys.
     pub keys: &'static [(&'static str, &'static [&'static str])],
@@ -123,7 +123,7 @@ mod tests {
             }
             let (keymap, warnings) = Keymap::with_preset(preset, &BTreeMap::new());
             assert_eq!(warnings, Vec::<String>::new(), "{}", preset.name);
-            // Whoever changes keys must find the way out and the list of them.
+            // A user who changes keys must find the way out and the list of them.
             for spec in action::all().filter(|spec| ["help", "quit", "escape"].contains(&spec.name))
             {
                 assert!(keymap.keys_of(spec).count() > 0, "{}: {}", preset.name, spec.name);

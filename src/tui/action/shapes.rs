@@ -1,6 +1,7 @@
 //! What is folded, grouped, or drawn as a map.
 
 use super::{Action, Argument, ViewSet};
+use crate::tui::action_error::ActionError;
 use crate::tui::app::{App, Effect};
 use crate::tui::view::{self, ViewId};
 
@@ -37,7 +38,7 @@ fn unfold(app: &mut App) -> Effect {
         true => "everything is shown; O folds skipped plugins, equal scores and groups",
         false => "skipped plugins, equal scores and groups are folded",
     };
-    app.tell(words);
+    app.hint(words);
     Effect::None
 }
 
@@ -52,15 +53,15 @@ fn group(app: &mut App, argument: &str) -> Effect {
         None => "nodes one by one".to_owned(),
     };
     shape.group(key);
-    app.tell(words);
+    app.hint(words);
     Effect::None
 }
 
-fn map(app: &mut App, argument: &str) -> Result<Effect, String> {
+fn map(app: &mut App, argument: &str) -> Result<Effect, ActionError> {
     let (view, maps) = (app.view(), app.view().maps());
     let named = maps.iter().position(|name| *name == argument);
     if !argument.is_empty() && named.is_none() && argument != "none" {
-        return Err(format!("there is no map {argument:?}; there are {}", maps.join(", ")));
+        return Err(format!("there is no map {argument:?}; there are {}", maps.join(", ")).into());
     }
     let shape = app.shape(view);
     match (argument, named) {
@@ -75,6 +76,6 @@ fn map(app: &mut App, argument: &str) -> Result<Effect, String> {
     };
     let grid = app.grid(view);
     (grid.column, grid.sort) = (column, None);
-    app.tell(words);
+    app.hint(words);
     Ok(Effect::None)
 }

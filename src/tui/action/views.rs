@@ -1,6 +1,6 @@
 //! Choosing a view, and going back through those seen. A view's row is made from the table of views.
 
-use super::{Action, Does, Kind, change, inspect};
+use super::{Action, ActionBody, ActionKind, change, inspect};
 use crate::tui::app::{App, Effect};
 use crate::tui::command::Command;
 use crate::tui::model::Model;
@@ -10,15 +10,15 @@ const HISTORY: [Action; 3] = [
     Action::new("last-view", &["-"], "Back to the previous view", |app, _, _| {
         change(app, App::show_last)
     })
-    .kind(Kind::Look),
+    .kind(ActionKind::Look),
     Action::new("view-back", &["["], "Back in the history of views", |app, _, _| {
         change(app, App::history_back)
     })
-    .kind(Kind::Look),
+    .kind(ActionKind::Look),
     Action::new("view-forward", &["]"], "Forward in the history of views", |app, _, _| {
         change(app, App::history_forward)
     })
-    .kind(Kind::Look),
+    .kind(ActionKind::Look),
 ];
 
 const COUNT: usize = VIEWS.len() + HISTORY.len();
@@ -32,7 +32,7 @@ const fn rows() -> [Action; COUNT] {
             name: spec.name,
             keys: spec.keys,
             help: spec.help,
-            does: Does::Show(*view),
+            does: ActionBody::Show(*view),
             ..HISTORY[0]
         };
         at += 1;

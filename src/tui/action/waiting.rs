@@ -1,12 +1,13 @@
 //! Allowing and rejecting pods held at Permit.
 
 use super::{Action, Argument, ViewSet};
+use crate::tui::action_error::ActionError;
 use crate::tui::app::{App, Effect};
 use crate::tui::command::Command;
 use crate::tui::model::{Model, WaitingPod};
 use crate::tui::view::ViewId;
 use kubestep_api::intern::Symbol;
-use kubestep_debug::decision::Decision;
+use kubestep_debug::decision::ManualDecision;
 
 const WAITING: ViewSet = ViewSet::of(&[ViewId::Waiting]);
 
@@ -17,14 +18,14 @@ pub const ACTIONS: &[Action] = &[
         |app, model, text| {
             let chosen = chosen(app, model)?;
             let plugin = plugin_of(&chosen, text.trim())?;
-            Ok(decide(Decision::Allow(Some(plugin)), &chosen))
+            Ok(decide(ManualDecision::Allow(Some(plugin)), &chosen))
         }).within(WAITING).hint("allow").takes(Argument::Optional("PLUGIN")).search("approve permit"),
     Action::new("allow-all", &["A"], "Allow the selected or all marked pods for every plugin that holds them",
-        |app, model, _| Ok(decide(Decision::Allow(None), &chosen(app, model)?)))
+        |app, model, _| Ok(decide(ManualDecision::Allow(None), &chosen(app, model)?)))
         .within(WAITING).hint("allow all").search("approve permit"),
     Action::new("reject", &["x"], "Reject the selected or all marked pods with a message",
         |app, model, text| {
-            let decision = Decision::Reject(text.trim().to_owned());
+            let decision = ManualDecision::Reject(text.trim().to_owned());
             Ok(decide(decision, &chosen(app, model)?))
         }).within(WAITING).hint("reject").takes(Argument::Required("MESSAGE")).search("deny"),
     Action::new("hold", &[], "Hold pods at Permit: app=web, shop/web-0, web-* for 5m",
@@ -38,24 +39,24 @@ fn hold(verb: &str, selector: &str) -> Effect {
 }
 
 /// The marked pods, else the selected one.
-fn chosen<'a>(app: &App, model: &'a Model) -> Result<Vec<&'a WaitingPod>, String> {
+fn chosen<'a>(app: &App, model: &'a Model) -> Result<Vec<&'a WaitingPod>, ActionError> {
     let rows = app.chosen_rows(model);
     let chosen: Vec<_> = rows.iter().filter_map(|row| model.waiting.get(*row)).collect();
     if chosen.is_empty() { Err("no pod waits at Permit".into()) } else { Ok(chosen) }
 }
 
-fn decide(decision: Decision, chosen: &[&WaitingPod]) -> Effect {
+fn decide(decision: ManualDecision, chosen: &[&WaitingPod]) -> Effect {
     let pods = chosen.iter().map(|waiting| waiting.info.key()).collect();
     Effect::Session(Command::Decide(decision, pods))
 }
 
 /// The plugin named, or the first that holds each of the pods; it has to hold them all.
-fn plugin_of(chosen: &[&WaitingPod], name: &str) -> Result<Symbol, String> {
+fn plugin_of(chosen: &[&WaitingPod], name: &str) -> Result<Symbol, ActionError> {
     let mut first = None;
     for waiting in chosen {
         let mut plugins = waiting.plugins.iter().map(|(plugin, _)| *plugin);
         let found = plugins.find(|p| name.is_empty() || p.as_str() == name);
-        let Some(found) = found else { return Err(not_held_by(waiting, name)) };
+        let Some(found) = found else { return Err(not_held_by(waiting, name).into()) };
         if *first.get_or_insert(found) != found {
             return Err(
                 "the marked pods are held by different plugins first; :allow PLUGIN names \

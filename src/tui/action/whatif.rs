@@ -1,7 +1,8 @@
 //! What if: edits of the cluster and the scheduler, the branches they are tried in, and the
 //! difference they make.
 
-use super::{Action, Argument, Kind as ActionKind, Run, ViewSet};
+use super::{Action, ActionFn, ActionKind, Argument, ViewSet};
+use crate::tui::action_error::ActionError;
 use crate::tui::app::{App, Effect};
 use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::model::Model;
@@ -17,7 +18,7 @@ const fn edit(
     name: &'static str,
     keys: &'static [&'static str],
     help: &'static str,
-    run: Run,
+    run: ActionFn,
 ) -> Action {
     Action::new(name, keys, help, run).kind(ActionKind::Edit)
 }
@@ -54,7 +55,7 @@ pub const ACTIONS: &[Action] = &[
         |app, model, _| weigh(app, model, -1)).within(SCORES).hint("lighter"),
 ];
 
-fn session(command: WhatIfCommand) -> Result<Effect, String> {
+fn session(command: WhatIfCommand) -> Result<Effect, ActionError> {
     Ok(Effect::Session(Command::WhatIf(command)))
 }
 
@@ -62,7 +63,7 @@ fn named(argument: &str) -> Option<String> {
     Some(argument.trim()).filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-fn menu(app: &App, model: &Model) -> Result<Effect, String> {
+fn menu(app: &App, model: &Model) -> Result<Effect, ActionError> {
     if app.view() == ViewId::Configuration {
         let rows = &model.configuration.rows;
         let (name, found) = configuration::offers(rows, app.selected_row().unwrap_or_default());
@@ -72,7 +73,7 @@ fn menu(app: &App, model: &Model) -> Result<Effect, String> {
     session(WhatIfCommand::Menu(key, pod_to_decide(app, model)))
 }
 
-fn open_editor(app: &App, model: &Model, argument: &str) -> Result<Effect, String> {
+fn open_editor(app: &App, model: &Model, argument: &str) -> Result<Effect, ActionError> {
     let key = match argument {
         "" => subject(app, model).ok_or("this row is no object that could be edited")?,
         text => named_key(text)?,
@@ -80,7 +81,7 @@ fn open_editor(app: &App, model: &Model, argument: &str) -> Result<Effect, Strin
     session(WhatIfCommand::OpenEditor(key))
 }
 
-fn differences(app: &App, argument: &str) -> Result<Effect, String> {
+fn differences(app: &App, argument: &str) -> Result<Effect, ActionError> {
     if app.is_running() {
         return Err("a run goes on: D compares once it is over; Esc stops it".into());
     }
@@ -88,7 +89,7 @@ fn differences(app: &App, argument: &str) -> Result<Effect, String> {
 }
 
 /// Changes the weight of the plugin whose column is selected.
-fn weigh(app: &App, model: &Model, by: i64) -> Result<Effect, String> {
+fn weigh(app: &App, model: &Model, by: i64) -> Result<Effect, ActionError> {
     let column = app.selected_column();
     let plugin = column.and_then(|column| app.source(model).plugin_of(column));
     let plugin = plugin.or_else(|| view::decisive_plugin(model));
@@ -131,7 +132,7 @@ fn pod_to_decide(app: &App, model: &Model) -> Option<NamespacedName> {
 }
 
 /// `node a`, `pod shop/web`, or a pod's name alone.
-fn named_key(text: &str) -> Result<ObjectKey, String> {
+fn named_key(text: &str) -> Result<ObjectKey, ActionError> {
     let (kind, name) = text.split_once(' ').unwrap_or(("pod", text));
     let kind = Kind::by_name(kind).ok_or_else(|| format!("{kind:?} is no kind of object"))?;
     let (namespace, name) = match (kind.is_namespaced(), name.trim().split_once('/')) {

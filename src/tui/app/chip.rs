@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::tui::model::{HoldReason, LiveModel, RealModel};
-use crate::tui::text::{Cut, fit, width};
+use crate::tui::text::{Truncation, fit, width};
 use crate::tui::theme::Scope;
 use kubestep_live::Outage;
 use kubestep_live::scheduling::LeaderStatus;
@@ -66,7 +66,9 @@ fn scheduling(real: &RealModel, runs: bool) -> String {
     let paused = if runs { "" } else { ": paused" };
     match real.dry_run {
         true => format!("LIVE SCHEDULING (dry run){paused}"),
-        false => format!("LIVE SCHEDULING {}{paused}", fit(&real.context, NAME, Cut::Middle)),
+        false => {
+            format!("LIVE SCHEDULING {}{paused}", fit(&real.context, NAME, Truncation::Middle))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{App, chip};
 use crate::tui::command::Command;
 use crate::tui::glyph::Charset;
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::model::{LiveModel, Model};
 use crate::tui::theme::{Scope, Theme};
 use crate::tui::view;
@@ -24,10 +24,10 @@ impl App {
         match Theme::load(&self.appearance.library, &name, self.appearance.depth) {
             Ok((theme, warnings)) => {
                 self.theme = theme;
-                self.say(Severity::Info, format!("theme {name}"));
-                warnings.into_iter().for_each(|w| self.say(Severity::Warning, w));
+                self.notify(Severity::Info, format!("theme {name}"));
+                warnings.into_iter().for_each(|w| self.notify(Severity::Warning, w));
             }
-            Err(problem) => self.say(Severity::Error, problem.to_string()),
+            Err(problem) => self.notify(Severity::Error, problem.to_string()),
         }
     }
 
@@ -35,7 +35,7 @@ impl App {
     pub fn toggle_wide(&mut self) {
         self.wide = !self.wide;
         let on = if self.wide { "shown" } else { "shown where there is room" };
-        self.tell(format!("columns for wide terminals are {on}"));
+        self.hint(format!("columns for wide terminals are {on}"));
     }
 
     /// Shows or hides the line with the position.
@@ -59,8 +59,8 @@ impl App {
     }
 
     /// Width class for choosing columns.
-    pub(in crate::tui) fn tier(&self) -> Tier {
-        if self.wide { Tier::Wide } else { Tier::of(self.size.0) }
+    pub(in crate::tui) fn tier(&self) -> WidthTier {
+        if self.wide { WidthTier::Wide } else { WidthTier::of(self.size.0) }
     }
 
     /// Glyphs in use.

@@ -1,13 +1,14 @@
 //! Marked rows: marking, jumping, and two nodes side by side.
 
 use super::{App, Effect};
+use crate::tui::action_error::ActionError;
 use crate::tui::command::Command;
 use crate::tui::model::Model;
 use crate::tui::widget::status_line::Severity;
 
 impl App {
     /// Marks the selected row, or takes its mark away.
-    pub fn mark(&mut self, model: &Model) -> Result<Effect, String> {
+    pub fn mark(&mut self, model: &Model) -> Result<Effect, ActionError> {
         if !self.windows.is_empty() {
             return Err("marks are for the rows of a view; Esc closes the window".into());
         }
@@ -23,12 +24,12 @@ impl App {
             (true, n) => format!("marked, {n} in all"),
             (false, n) => format!("unmarked, {n} left"),
         };
-        self.say(Severity::Info, words);
+        self.notify(Severity::Info, words);
         Ok(Effect::None)
     }
 
     /// To the next marked row shown, or the one before.
-    pub fn jump_to_mark(&mut self, model: &Model, back: bool) -> Result<Effect, String> {
+    pub fn jump_to_mark(&mut self, model: &Model, back: bool) -> Result<Effect, ActionError> {
         let source = self.source(model);
         let grid = self.grid(self.view);
         if grid.marks().is_empty() {
@@ -42,12 +43,12 @@ impl App {
     }
 
     /// Takes all marks of the view away.
-    pub fn clear_marks(&mut self) -> Result<Effect, String> {
+    pub fn clear_marks(&mut self) -> Result<Effect, ActionError> {
         let count = self.grid(self.view).clear_marks();
         match count {
             0 => return Err("no row is marked here".into()),
-            1 => self.say(Severity::Info, "1 mark cleared"),
-            n => self.say(Severity::Info, format!("{n} marks cleared")),
+            1 => self.notify(Severity::Info, "1 mark cleared"),
+            n => self.notify(Severity::Info, format!("{n} marks cleared")),
         }
         Ok(Effect::None)
     }
@@ -63,7 +64,7 @@ impl App {
     }
 
     /// Opens the two marked nodes side by side, or the marked one and the selected.
-    pub fn compare_nodes(&mut self, model: &Model) -> Result<Effect, String> {
+    pub fn compare_nodes(&mut self, model: &Model) -> Result<Effect, ActionError> {
         let source = self.source(model);
         let selected = self.selected_row();
         let mut rows = match self.grids.get(&self.view) {

@@ -1,11 +1,11 @@
 //! Marks as a person uses them.
 
 use crate::tui::app::Effect;
-use crate::tui::testing::{Live, Story, golden, model, session};
+use crate::tui::testing::{InterfaceStory, LiveInterface, golden, model, session};
 use kubestep_source::fixtures;
 
-fn story(keys: &str) -> Story {
-    Story::new(model()).keys(keys)
+fn story(keys: &str) -> InterfaceStory {
+    InterfaceStory::new(model()).keys(keys)
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn what_is_marked_is_copied_together() {
 
 #[test]
 fn two_nodes_are_seen_side_by_side() {
-    let live = Live::new(session(fixtures::find("tour").unwrap().cluster), (120, 40));
+    let live = LiveInterface::new(session(fixtures::find("tour").unwrap().cluster), (120, 40));
     let mut live = live.keys("nn4vj|");
     golden(&live.draw(), "compare-nodes-120x40");
     let text = live.text();
     assert!(text.contains("b-0 and a-0 side by side for default/web-0"), "{text}");
     // What Filter saw is not what preemption left behind.
-    let live = Live::new(session(fixtures::find("tour").unwrap().cluster), (120, 40));
+    let live = LiveInterface::new(session(fixtures::find("tour").unwrap().cluster), (120, 40));
     let mut live = live.keys("n3vj|");
     let text = live.text();
     assert!(text.contains("✗ no: Insufficient cpu"), "{text}");

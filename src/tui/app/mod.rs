@@ -12,11 +12,11 @@ mod mouse;
 mod prompt;
 #[cfg(test)]
 mod random_tests;
-mod say;
 mod select;
 mod shape;
 #[cfg(test)]
 mod silent_tests;
+mod status;
 #[cfg(test)]
 mod tests;
 mod travel;
@@ -33,7 +33,7 @@ use super::model::CyclePosition;
 use super::prompt::Prompt;
 use super::speed::Speed;
 use super::theme::{Library, Theme, ThemeError};
-use super::view::{Shape, ViewId};
+use super::view::{ViewId, ViewShape};
 use super::widget::grid::GridState;
 use super::widget::status_line::Severity;
 
@@ -71,7 +71,7 @@ pub enum Effect {
 
 /// How the interface should look, decided before it starts.
 #[derive(Clone, Debug)]
-pub struct Appearance {
+pub struct LookOptions {
     /// Where themes are.
     pub library: Library,
     /// The theme's name.
@@ -91,7 +91,7 @@ pub struct App {
     history: Vec<ViewId>,
     history_at: usize,
     grids: BTreeMap<ViewId, GridState>,
-    shapes: BTreeMap<ViewId, Shape>,
+    shapes: BTreeMap<ViewId, ViewShape>,
     /// The position each view's selection has followed to, and what was inspected.
     followed: BTreeMap<ViewId, Followed>,
     /// The view from which a cycle was inspected.
@@ -102,7 +102,7 @@ pub struct App {
     detail_focused: bool,
     prompt: Option<Prompt>,
     windows: Vec<Window>,
-    appearance: Appearance,
+    appearance: LookOptions,
     theme: Theme,
     wide: bool,
     breadcrumbs: bool,
@@ -121,7 +121,7 @@ pub struct App {
 
 impl App {
     /// The state at the start; warnings about the theme become messages.
-    pub fn new(appearance: Appearance) -> Result<App, ThemeError> {
+    pub fn new(appearance: LookOptions) -> Result<App, ThemeError> {
         let (theme, warnings) =
             Theme::load(&appearance.library, &appearance.theme, appearance.depth)?;
         let mut app = App {
@@ -152,7 +152,7 @@ impl App {
             messages: Messages::default(),
             last_move: None,
         };
-        warnings.into_iter().for_each(|warning| app.say(Severity::Warning, warning));
+        warnings.into_iter().for_each(|warning| app.notify(Severity::Warning, warning));
         Ok(app)
     }
 
@@ -204,9 +204,9 @@ impl App {
         if done.decided {
             self.grid(ViewId::Waiting).clear_marks();
         }
-        done.notes.into_iter().for_each(|note| self.say(Severity::Info, note));
+        done.notes.into_iter().for_each(|note| self.notify(Severity::Info, note));
         if let Some((severity, text)) = done.message {
-            self.say(severity, text);
+            self.notify(severity, text);
         }
         if let Some(view) = done.look_at {
             self.follow(view);
@@ -225,10 +225,10 @@ impl App {
         let reads = self.windows.len() > self.windows_at_search || self.prompt.is_some();
         match done.window {
             Some(WindowContent::Differences(..)) if reads => {
-                self.say(Severity::Info, "the comparison is over; D shows it");
+                self.notify(Severity::Info, "the comparison is over; D shows it");
             }
             Some(_) if reads => {
-                self.say(Severity::Info, "the search is over; X shows what it found");
+                self.notify(Severity::Info, "the search is over; X shows what it found");
             }
             _ => self.done(done),
         }
@@ -242,7 +242,7 @@ impl App {
     /// Playing has come to where nothing is left, and why.
     pub fn done_playing(&mut self, words: String) {
         self.playing = false;
-        self.say(Severity::Info, words);
+        self.notify(Severity::Info, words);
     }
 
     /// How fast the clock runs while playing.
@@ -254,7 +254,7 @@ impl App {
     pub fn set_speed(&mut self, speed: Speed) {
         self.speed = speed;
         let how = if self.playing { "playing at" } else { "space plays at" };
-        self.say(Severity::Info, format!("{how} {speed} of real time"));
+        self.notify(Severity::Info, format!("{how} {speed} of real time"));
     }
 
     /// Begins to play.

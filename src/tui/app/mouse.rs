@@ -3,11 +3,12 @@
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::{App, Effect};
+use crate::tui::action_error::ActionError;
 use crate::tui::command::Command;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::view::{self, ViewId};
 use crate::tui::widget::breadcrumbs;
-use crate::tui::widget::grid::Hit;
+use crate::tui::widget::grid::GridHit;
 use crate::tui::widget::status_line::Severity;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -17,16 +18,16 @@ const WHEEL: isize = 3;
 
 impl App {
     /// `on`, `off`, or the other of the two.
-    pub fn switch_mouse(&mut self, argument: &str) -> Result<Effect, String> {
+    pub fn switch_mouse(&mut self, argument: &str) -> Result<Effect, ActionError> {
         let on = match argument {
             "on" => true,
             "off" => false,
             "" => !self.mouse_on,
-            _ => return Err(format!("{argument:?} is neither on nor off")),
+            _ => return Err(format!("{argument:?} is neither on nor off").into()),
         };
         self.mouse_on = on;
         let words = if on { "mouse on; hold shift to select text" } else { "mouse off" };
-        self.say(Severity::Info, words);
+        self.notify(Severity::Info, words);
         Ok(Effect::Mouse(on))
     }
 
@@ -46,7 +47,7 @@ impl App {
 
     fn click(&mut self, x: u16, y: u16, model: &Model) -> Effect {
         if let Some(window) = self.windows.last_mut() {
-            if let Some(Hit::Line(line, _)) = window.grid.hit(x, y) {
+            if let Some(GridHit::Line(line, _)) = window.grid.hit(x, y) {
                 let step = line as isize - window.grid.selected_line() as isize;
                 self.move_in_window(step);
             }
@@ -66,11 +67,11 @@ impl App {
         let source = self.source(model);
         let grid = self.grid(self.view);
         match grid.hit(x, y) {
-            Some(Hit::Header(column)) => {
+            Some(GridHit::Header(column)) => {
                 grid.column = column;
                 grid.cycle_sort();
             }
-            Some(Hit::Line(line, column)) => {
+            Some(GridHit::Line(line, column)) => {
                 grid.column = column.unwrap_or(grid.column);
                 grid.select(&*source, line);
             }

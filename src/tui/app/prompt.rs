@@ -1,6 +1,7 @@
 //! The prompt: opening it, editing it, and the filter that is typed into it.
 
 use super::{App, Effect};
+use crate::tui::action_error::ActionError;
 use crate::tui::filter::RowFilter;
 use crate::tui::key::KeyPress;
 use crate::tui::model::Model;
@@ -88,7 +89,7 @@ impl App {
     }
 
     /// The filter's prompt was closed with this text. In the palette that runs what the filter found.
-    pub fn answer_filter(&mut self, text: &str, model: &Model) -> Result<Effect, String> {
+    pub fn answer_filter(&mut self, text: &str, model: &Model) -> Result<Effect, ActionError> {
         let filter = RowFilter::parse(text).map_err(|problem| problem.to_string())?;
         if !self.windows.is_empty() {
             return Ok(self.choose_in_window().unwrap_or(Effect::None));

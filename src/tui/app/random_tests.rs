@@ -2,7 +2,7 @@
 //! the way out is always open.
 
 use crate::tui::action;
-use crate::tui::testing::{Live, session};
+use crate::tui::testing::{LiveInterface, session};
 use kubestep_source::fixtures;
 
 const SEEDS: u64 = 24;
@@ -54,7 +54,7 @@ fn keys() -> Vec<String> {
     all.map(story).collect()
 }
 
-fn walk(mut live: Live, chance: &mut Chance) -> Live {
+fn walk(mut live: LiveInterface, chance: &mut Chance) -> LiveInterface {
     let keys = keys();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     for _ in 0..KEYS {
@@ -74,7 +74,7 @@ fn random_keys_over_every_story_never_panic_and_lead_out() {
     for seed in 1..=SEEDS {
         let mut chance = Chance(seed);
         let story = &fixtures::STORIES[chance.below(fixtures::STORIES.len())];
-        let live = walk(Live::new(session(story.cluster), (80, 24)), &mut chance);
+        let live = walk(LiveInterface::new(session(story.cluster), (80, 24)), &mut chance);
         let mut live = live.keys("<Esc><Esc><Esc><Esc><Esc>").resized(80, 24);
         let lines = live.lines();
         assert!(lines[0].contains("Cycle"), "seed {seed}, {}:\n{}", story.name, lines.join("\n"));
@@ -85,7 +85,7 @@ fn random_keys_over_every_story_never_panic_and_lead_out() {
 fn random_keys_over_a_recording_never_panic() {
     let lab = include_str!("../../../tests/recordings/lab.jsonl");
     for seed in 1..=SEEDS / 4 {
-        let live = walk(Live::recording(lab, (80, 24)), &mut Chance(seed));
+        let live = walk(LiveInterface::recording(lab, (80, 24)), &mut Chance(seed));
         assert!(live.resized(80, 24).lines()[0].contains("Cycle"), "seed {seed}");
     }
 }

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::App;
-use crate::tui::layout::{self, Tier};
+use crate::tui::layout::{self, WidthTier};
 use crate::tui::model::Model;
 use crate::tui::view::{RunTarget, ViewId};
 use crate::tui::widget::grid::GridState;
@@ -60,7 +60,7 @@ impl App {
                 (_, true) => "this is the beginning",
                 (_, false) => "this is the end",
             };
-            self.tell(words);
+            self.hint(words);
         }
     }
 
@@ -72,14 +72,14 @@ impl App {
     /// Chooses another column.
     pub fn choose_column(&mut self, model: &Model, by: isize) {
         if !self.windows.is_empty() {
-            return self.tell("this window has no columns to choose; Esc closes it");
+            return self.hint("this window has no columns to choose; Esc closes it");
         }
         let (source, tier) = (self.source(model), self.tier());
         let grid = self.grid(self.view);
         let before = grid.column;
         grid.choose_column(&*source, by, tier);
         if grid.column == before {
-            self.tell(if by < 0 { "this is the first column" } else { "this is the last column" });
+            self.hint(if by < 0 { "this is the first column" } else { "this is the last column" });
         }
         self.detail_scroll = 0;
     }
@@ -88,16 +88,16 @@ impl App {
     pub fn switch_pane(&mut self) {
         match self.windows.is_empty() {
             true => self.detail_focused = !self.detail_focused,
-            false => self.tell("this window has one pane; Esc closes it"),
+            false => self.hint("this window has one pane; Esc closes it"),
         }
     }
 
     /// Changes order or choice of rows of the grid on screen.
     pub fn change_grid(&mut self, change: impl FnOnce(&mut GridState)) {
         match self.windows.last().is_none_or(|window| window.has_order()) {
-            true if self.filtered_grid().total() == 0 => self.tell("there are no rows here"),
+            true if self.filtered_grid().total() == 0 => self.hint("there are no rows here"),
             true => change(self.filtered_grid()),
-            false => self.tell("the rows of this window keep their order; / filters them"),
+            false => self.hint("the rows of this window keep their order; / filters them"),
         }
     }
 
@@ -121,7 +121,7 @@ impl App {
     pub fn page_lines(&self) -> isize {
         let area = Rect::new(0, 0, self.size.0, self.size.1);
         let Some(screen) = layout::screen(area, self.breadcrumbs) else { return 1 };
-        let (grid, _) = layout::panes(screen.body, Tier::of(self.size.0));
+        let (grid, _) = layout::panes(screen.body, WidthTier::of(self.size.0));
         (grid.height as isize - 2).max(1)
     }
 }

@@ -2,9 +2,9 @@
 
 use super::App;
 use crate::tui::action;
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::model::Model;
-use crate::tui::view::{Shape, ViewId};
+use crate::tui::view::{ViewId, ViewShape};
 use kubestep_api::Kind;
 use kubestep_framework::pod::NamespacedName;
 
@@ -24,8 +24,8 @@ impl App {
     /// The pod that the answer in the details is about: that of the selected row, in the views and at the
     /// widths that have room for it.
     pub(in crate::tui) fn answered_pod(&self, model: &Model) -> Option<NamespacedName> {
-        let shown = match Tier::of(self.size.0) {
-            Tier::Wide => matches!(self.view, ViewId::Queues | ViewId::Pods | ViewId::Cycle),
+        let shown = match WidthTier::of(self.size.0) {
+            WidthTier::Wide => matches!(self.view, ViewId::Queues | ViewId::Pods | ViewId::Cycle),
             // Before the first cycle the few lines tell what one is looking at.
             _ => self.view == ViewId::Queues && !model.cycles.is_empty(),
         };
@@ -37,12 +37,12 @@ impl App {
     }
 
     /// How a view shows its rows.
-    pub fn shape(&mut self, view: ViewId) -> &mut Shape {
+    pub fn shape(&mut self, view: ViewId) -> &mut ViewShape {
         self.shapes.entry(view).or_default()
     }
 
     /// That of the view on screen; flat while rows are filtered or sorted, which is about each.
-    pub(super) fn current_shape(&self) -> Shape {
+    pub(super) fn current_shape(&self) -> ViewShape {
         let mut shape = self.shapes.get(&self.view).cloned().unwrap_or_default();
         let grid = self.grids.get(&self.view);
         shape.flat = grid.is_some_and(|grid| !grid.filter.is_empty() || grid.sort.is_some());

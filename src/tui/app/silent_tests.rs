@@ -3,11 +3,11 @@
 use crate::tui::action::{self, Action};
 use crate::tui::app::Effect;
 use crate::tui::model::Model;
-use crate::tui::testing::{Story, model};
+use crate::tui::testing::{InterfaceStory, model};
 use crate::tui::view::ViewId;
 
 /// What one sees and what is asked for, before and after an action, differ.
-fn acts(mut story: Story, spec: &Action) -> bool {
+fn acts(mut story: InterfaceStory, spec: &Action) -> bool {
     let before = story.draw();
     let key = spec.keys.first().map(|key| bracketed(key));
     // An action without a key is typed.
@@ -25,7 +25,7 @@ fn bracketed(keys: &str) -> String {
     keys.split(' ').map(one).collect()
 }
 
-fn silent(story: impl Fn() -> Story, view: ViewId, place: &str) -> Vec<String> {
+fn silent(story: impl Fn() -> InterfaceStory, view: ViewId, place: &str) -> Vec<String> {
     let at = || {
         let mut story = story();
         if story.app.view() != view {
@@ -42,10 +42,10 @@ fn silent(story: impl Fn() -> Story, view: ViewId, place: &str) -> Vec<String> {
 fn every_action_acts_in_every_view_or_says_why_it_cannot() {
     let mut found = Vec::new();
     for view in ViewId::all() {
-        found.extend(silent(|| Story::new(model()), view, "a session"));
+        found.extend(silent(|| InterfaceStory::new(model()), view, "a session"));
     }
     for view in [ViewId::Queues, ViewId::Filter, ViewId::Timeline, ViewId::Messages] {
-        found.extend(silent(|| Story::new(Model::default()), view, "nothing there"));
+        found.extend(silent(|| InterfaceStory::new(Model::default()), view, "nothing there"));
     }
     assert_eq!(found, Vec::<String>::new());
 }
@@ -55,7 +55,7 @@ fn no_action_is_silent_while_a_window_is_open() {
     let mut found = Vec::new();
     for keys in ["?", "d"] {
         for spec in action::all() {
-            let story = Story::new(model()).keys("6").keys(keys);
+            let story = InterfaceStory::new(model()).keys("6").keys(keys);
             if !acts(story, spec) {
                 found.push(format!("{} over {keys}", spec.name));
             }
@@ -66,7 +66,7 @@ fn no_action_is_silent_while_a_window_is_open() {
 
 #[test]
 fn keys_without_a_meaning_say_so_and_where_they_have_one() {
-    let mut story = Story::new(model()).keys("3a");
+    let mut story = InterfaceStory::new(model()).keys("3a");
     let line = story.lines()[22].clone();
     assert!(line.starts_with(" a: ") && line.contains("works in: "), "{line}");
     let mut story = story.keys("~");
@@ -76,7 +76,7 @@ fn keys_without_a_meaning_say_so_and_where_they_have_one() {
 
 #[test]
 fn keys_of_other_editors_are_a_command_away_and_in_the_help() {
-    let mut story = Story::new(model()).keys("5:keys emacs<Enter>");
+    let mut story = InterfaceStory::new(model()).keys("5:keys emacs<Enter>");
     assert!(story.lines()[22].contains("keys: emacs"), "{}", story.lines()[22]);
     let mut story = story.keys("<Ctrl-n><Ctrl-n>");
     assert!(story.lines()[2].contains("3/5"), "{}", story.lines()[2]);
@@ -93,15 +93,15 @@ fn keys_of_other_editors_are_a_command_away_and_in_the_help() {
 
 #[test]
 fn labels_filter_what_has_labels_and_elsewhere_it_is_said() {
-    let mut story = Story::new(model()).keys("2/-l app=cart-1<Enter>");
+    let mut story = InterfaceStory::new(model()).keys("2/-l app=cart-1<Enter>");
     assert!(story.lines()[2].contains("1 of 4"), "{}", story.lines()[2]);
-    let mut story = Story::new(model()).keys("7/-l app=api-1<Enter>");
+    let mut story = InterfaceStory::new(model()).keys("7/-l app=api-1<Enter>");
     assert!(story.lines()[2].contains("1/1"), "{}", story.lines()[2]);
-    let mut story = Story::new(model()).keys("1/-l app=x<Enter>");
+    let mut story = InterfaceStory::new(model()).keys("1/-l app=x<Enter>");
     assert!(story.lines()[22].contains("rows of this view have no labels"));
     // What is kept out is asked for with an exclamation mark, in every view.
     for view in ViewId::all() {
-        let mut story = Story::new(model());
+        let mut story = InterfaceStory::new(model());
         story.app.show(view);
         story.refresh();
         let all = story.app.grid(view).total();
@@ -115,7 +115,7 @@ fn labels_filter_what_has_labels_and_elsewhere_it_is_said() {
 #[test]
 fn every_view_sorts_by_every_column_both_ways() {
     for view in ViewId::all() {
-        let mut story = Story::new(model()).resized(200, 50);
+        let mut story = InterfaceStory::new(model()).resized(200, 50);
         story.app.show(view);
         story.refresh();
         if story.app.grid(view).total() == 0 {
@@ -125,7 +125,7 @@ fn every_view_sorts_by_every_column_both_ways() {
         let columns = story.app.source(&story.model).columns();
         for _ in 0..columns {
             // A drawing may stand above the header.
-            let header = |story: &mut Story| story.lines()[3..5].join("\n");
+            let header = |story: &mut InterfaceStory| story.lines()[3..5].join("\n");
             story = story.keys("o");
             assert!(header(&mut story).contains('▲'), "{}: {}", view.title(), header(&mut story));
             story = story.keys("o");

@@ -4,11 +4,11 @@ use crate::tui::action::INTERRUPTED;
 use crate::tui::app::Effect;
 use crate::tui::command::Command;
 use crate::tui::model::{CyclePosition, Model};
-use crate::tui::testing::{Story, filter_frame, model};
+use crate::tui::testing::{InterfaceStory, filter_frame, model};
 use crate::tui::view::ViewId;
 
-fn story(keys: &str) -> Story {
-    Story::new(model()).keys(keys)
+fn story(keys: &str) -> InterfaceStory {
+    InterfaceStory::new(model()).keys(keys)
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn help_is_grouped_and_found_by_the_words_people_use() {
     let text = found.text();
     assert!(text.contains(":menu") && text.contains(":what-if EDIT"), "{text}");
     assert!(!text.contains("Debugger") && !text.contains(":step"), "{text}");
-    let mut found = Story::new(model()).keys("<Ctrl-p>pending");
+    let mut found = InterfaceStory::new(model()).keys("<Ctrl-p>pending");
     assert!(found.text().contains(":why") && found.text().contains(":fix"), "{}", found.text());
 }
 
@@ -161,7 +161,7 @@ fn a_count_stands_before_a_key() {
     let step = |count| Command::Step { count, back: false };
     assert_eq!(story.requests(), [step(12), step(1)], "a key without a count drops it");
     // Where digits show no views they are counts, as in vim.
-    let mut story = Story::new(model()).keys(":keys vim<Enter>g53j");
+    let mut story = InterfaceStory::new(model()).keys(":keys vim<Enter>g53j");
     assert_eq!(story.app.view(), ViewId::Nodes);
     assert!(story.lines()[2].contains("4/5"), "{}", story.lines()[2]);
     let story = story.keys("20n");
@@ -219,7 +219,7 @@ fn quit_closes_a_window_first() {
     assert_eq!(story.effects, []);
     let story = story.keys("q");
     assert_eq!(story.effects, [Effect::Quit(0)]);
-    assert_eq!(Story::new(model()).keys("<Ctrl-c>").effects, [Effect::Quit(INTERRUPTED)]);
+    assert_eq!(InterfaceStory::new(model()).keys("<Ctrl-c>").effects, [Effect::Quit(INTERRUPTED)]);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn pasted_text_goes_into_the_prompt_only() {
 #[test]
 fn the_mode_is_a_word() {
     let chip = |model: Model, keys: &str| {
-        Story::new(model).keys(keys).lines()[0].split(' ').next_back().unwrap().to_owned()
+        InterfaceStory::new(model).keys(keys).lines()[0].split(' ').next_back().unwrap().to_owned()
     };
     let at_end = Model { at_end: true, ..model() };
     assert_eq!(chip(model(), ""), "REPLAY");
@@ -346,7 +346,7 @@ fn the_mouse_chooses_rows_columns_and_views_once_it_is_on() {
     use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
     let mut story = story("3:mouse on<Enter>");
     assert_eq!(story.effects, [Effect::Mouse(true)]);
-    let mouse = |story: &mut Story, kind, column, row| {
+    let mouse = |story: &mut InterfaceStory, kind, column, row| {
         let event = MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE };
         story.app.mouse(event, &story.model);
         story.lines()

@@ -1,6 +1,7 @@
 //! Between views: showing one, the history, escaping outwards, opening a row.
 
 use super::{App, Effect};
+use crate::tui::action_error::ActionError;
 use crate::tui::command::Command;
 use crate::tui::model::Model;
 use crate::tui::prompt::Purpose;
@@ -14,7 +15,7 @@ impl App {
     /// Shows a view and remembers it.
     pub fn show(&mut self, view: ViewId) {
         if view == self.view && self.windows.is_empty() {
-            self.tell(format!("this is the {} view already", view.title()));
+            self.hint(format!("this is the {} view already", view.title()));
         }
         self.windows.clear();
         if view != self.view {
@@ -49,7 +50,7 @@ impl App {
     pub fn show_last(&mut self) {
         match self.history_at.checked_sub(1).and_then(|at| self.history.get(at)) {
             Some(last) => self.show(*last),
-            None => self.tell("no view was shown before this one"),
+            None => self.hint("no view was shown before this one"),
         }
     }
 
@@ -59,7 +60,7 @@ impl App {
             self.history_at -= 1;
             self.enter(self.history[self.history_at]);
         } else {
-            self.tell("this is the first view of the history");
+            self.hint("this is the first view of the history");
         }
     }
 
@@ -70,7 +71,7 @@ impl App {
                 self.history_at += 1;
                 self.enter(*view);
             }
-            None => self.tell("this is the newest view of the history"),
+            None => self.hint("this is the newest view of the history"),
         }
     }
 
@@ -78,7 +79,7 @@ impl App {
     pub fn escape(&mut self, model: &Model) -> Effect {
         if self.running || self.playing {
             (self.running, self.playing) = (false, false);
-            self.say(Severity::Info, "stopped");
+            self.notify(Severity::Info, "stopped");
         } else if !self.filtered_grid().filter.is_empty() {
             self.filter_by("");
         } else if !self.windows.is_empty() {
@@ -87,7 +88,7 @@ impl App {
             self.detail_focused = false;
         } else if self.searching {
             self.searching = false;
-            self.say(Severity::Info, "the search ends in a moment");
+            self.notify(Severity::Info, "the search ends in a moment");
         } else if model.inspected.is_some() {
             if let Some(from) = self.inspected_from.take().filter(|from| *from != self.view) {
                 self.show(from);
@@ -96,13 +97,13 @@ impl App {
         } else if let Some(outer) = self.view.spec().enclosing {
             self.show(outer);
         } else {
-            self.tell("this is the outermost view; q leaves");
+            self.hint("this is the outermost view; q leaves");
         }
         Effect::None
     }
 
     /// Goes into the selected row.
-    pub fn open(&mut self, model: &Model) -> Result<Effect, String> {
+    pub fn open(&mut self, model: &Model) -> Result<Effect, ActionError> {
         if let Some(effect) = self.choose_in_window() {
             return Ok(effect);
         }

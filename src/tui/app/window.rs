@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use super::{App, Effect};
+use crate::tui::action_error::ActionError;
 use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::command_result::{Choice, WindowContent};
 use crate::tui::compare::Table;
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::lines::{DetailLine, LineGrid, Wrapped, wrapped};
 use crate::tui::model::Model;
 use crate::tui::prompt::Purpose;
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::view::decision_lines;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource, GridState};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource, GridState};
 use crate::tui::widget::status_line::Severity;
-use kubestep_debug::edit::offers::Offer;
+use kubestep_debug::edit::offers::EditOffer;
 
 /// Widest a window gets; longer lines are hard to read.
 const WIDEST: u16 = 110;
@@ -26,16 +27,16 @@ pub struct Window {
     pub title: String,
     /// Keys that work in it, for its lower edge.
     pub footer: &'static str,
-    content: Content,
+    content: WindowRows,
     /// Its rows, laid out for the width they were last asked for: there can be thousands.
     laid_out: Option<(u16, Arc<dyn GridSource>)>,
     /// Selection, scroll position and filter.
     pub grid: GridState,
 }
 
-enum Content {
+enum WindowRows {
     Help(Vec<HelpRow>),
-    Offers(Vec<Offer>),
+    Offers(Vec<EditOffer>),
     Choices(Vec<Choice>),
     Lines(Vec<DetailLine>),
     Table(Table),
@@ -80,14 +81,14 @@ impl HelpRow {
 }
 
 impl Window {
-    fn new(title: &str, footer: &'static str, content: Content) -> Window {
+    fn new(title: &str, footer: &'static str, content: WindowRows) -> Window {
         let grid = GridState::default();
         Window { title: title.to_owned(), footer, content, laid_out: None, grid }
     }
 
     /// Whether its rows can be sorted.
     pub fn has_order(&self) -> bool {
-        matches!(self.content, Content::Table(_))
+        matches!(self.content, WindowRows::Table(_))
     }
 
     /// Width and height that show everything, on a screen of `size`.
@@ -110,33 +111,33 @@ impl Window {
     }
 }
 
-impl Content {
+impl WindowRows {
     /// What a row stands for, in a window of that width inside.
     fn choice(&self, row: usize, width: u16) -> Option<WindowChoice> {
         match self {
-            Content::Help(rows) => Some(match rows.get(row)? {
+            WindowRows::Help(rows) => Some(match rows.get(row)? {
                 row if row.is_heading() => WindowChoice::Nothing,
                 row => WindowChoice::Action(row.clone()),
             }),
-            Content::Offers(offers) => offers.get(row).cloned().map(WindowChoice::Offer),
-            Content::Choices(lines) => {
+            WindowRows::Offers(offers) => offers.get(row).cloned().map(WindowChoice::Offer),
+            WindowRows::Choices(lines) => {
                 let command = choice_rows(lines, width).get(row)?.0.clone();
                 Some(command.map_or(WindowChoice::Nothing, WindowChoice::Command))
             }
-            Content::Lines(_) | Content::Table(_) => None,
+            WindowRows::Lines(_) | WindowRows::Table(_) => None,
         }
     }
 
     fn rows(&self, width: u16) -> Arc<dyn GridSource> {
         match self {
-            Content::Help(rows) => Arc::new(ActionGrid(rows.clone())),
-            Content::Offers(offers) => Arc::new(OfferGrid(offers.clone())),
-            Content::Choices(lines) => {
+            WindowRows::Help(rows) => Arc::new(ActionGrid(rows.clone())),
+            WindowRows::Offers(offers) => Arc::new(OfferGrid(offers.clone())),
+            WindowRows::Choices(lines) => {
                 let rows = choice_rows(lines, width).into_iter();
                 Arc::new(LineGrid(rows.map(|(_, row)| row).collect()))
             }
-            Content::Table(table) => Arc::new(table.clone()),
-            Content::Lines(lines) => {
+            WindowRows::Table(table) => Arc::new(table.clone()),
+            WindowRows::Lines(lines) => {
                 let columns = usize::from(width.saturating_sub(2));
                 Arc::new(LineGrid(wrapped(lines, columns)))
             }
@@ -150,7 +151,7 @@ enum WindowChoice {
     Nothing,
     Action(HelpRow),
     Command(WhatIfCommand),
-    Offer(Offer),
+    Offer(EditOffer),
 }
 
 /// The lines of choices in a window of that width, each with what it chooses.
@@ -179,7 +180,7 @@ impl GridSource for ActionGrid {
             _ => GridColumn::prose("what it does", 20),
         }
     }
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(row) = self.0.get(row) else { return };
         let dim = if row.valid { Scope::Text } else { Scope::TextDim };
         match column {
@@ -195,7 +196,7 @@ impl GridSource for ActionGrid {
     }
 
     /// Other words for it, too; a heading is never what one looks for.
-    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn searched(&self, row: usize, column: usize, out: &mut CellWriter) {
         match self.0.get(row) {
             Some(row) if row.is_heading() => {}
             Some(found) if column == 2 => {
@@ -206,7 +207,7 @@ impl GridSource for ActionGrid {
     }
 }
 
-struct OfferGrid(Vec<Offer>);
+struct OfferGrid(Vec<EditOffer>);
 
 impl GridSource for OfferGrid {
     fn rows(&self) -> usize {
@@ -221,10 +222,10 @@ impl GridSource for OfferGrid {
                 let longest = self.0.iter().map(|offer| width(&offer.label()));
                 GridColumn::fitted("edit", 30, longest.max().unwrap_or(0))
             }
-            _ => GridColumn::prose("what it does", 20).from_tier(Tier::Standard),
+            _ => GridColumn::prose("what it does", 20).from_tier(WidthTier::Standard),
         }
     }
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(offer) = self.0.get(row) else { return };
         match column {
             0 => out.set(&offer.label(), Scope::Text),
@@ -237,7 +238,7 @@ impl App {
     /// Opens the window of keys and commands.
     pub fn open_help(&mut self, title: &str, rows: Vec<HelpRow>) {
         let footer = "/ filter  Enter run  Esc close";
-        self.push_window(Window::new(title, footer, Content::Help(rows)));
+        self.push_window(Window::new(title, footer, WindowRows::Help(rows)));
         // The first action, not its heading.
         self.move_in_window(1);
     }
@@ -256,20 +257,20 @@ impl App {
             lines.push(DetailLine::text("the cluster's scheduler has not decided anything yet"));
         }
         let title = "Decisions of the cluster's scheduler and ours";
-        self.push_window(Window::new(title, "/ filter  Esc close", Content::Lines(lines)));
+        self.push_window(Window::new(title, "/ filter  Esc close", WindowRows::Lines(lines)));
         self.move_in_window(isize::MAX);
     }
 
     /// Everything about the selected row.
-    pub fn describe(&mut self, model: &Model) -> Result<Effect, String> {
+    pub fn describe(&mut self, model: &Model) -> Result<Effect, ActionError> {
         let column = self.grid(self.view).column;
         let row = self.selected_row().ok_or("there is no row to describe")?;
         let view = self.source(model);
-        let mut out = CellOut::default();
+        let mut out = CellWriter::default();
         view.cell(row, 0, &mut out);
         let lines = view.detail(row, column);
         let title = out.text.trim().to_owned();
-        self.push_window(Window::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+        self.push_window(Window::new(&title, "/ filter  Esc close", WindowRows::Lines(lines)));
         Ok(Effect::None)
     }
 
@@ -278,7 +279,7 @@ impl App {
         &mut self,
         model: &Model,
         write: fn(&str, &[DetailLine]) -> String,
-    ) -> Result<Effect, String> {
+    ) -> Result<Effect, ActionError> {
         let column = self.grid(self.view).column;
         let rows = self.chosen_rows(model);
         if rows.is_empty() {
@@ -294,15 +295,15 @@ impl App {
     pub(in crate::tui) fn selected_help(&self) -> Option<&str> {
         let window = self.windows.last()?;
         match &window.content {
-            Content::Help(rows) => {
+            WindowRows::Help(rows) => {
                 let help = &rows.get(window.grid.selected_row()?)?.help;
                 Some(help.as_str()).filter(|help| !help.is_empty())
             }
-            Content::Offers(offers) => {
+            WindowRows::Offers(offers) => {
                 let offer = offers.get(window.grid.selected_row()?)?;
                 Some(offer.about()).filter(|about| !about.is_empty())
             }
-            Content::Lines(_) | Content::Choices(_) | Content::Table(_) => None,
+            WindowRows::Lines(_) | WindowRows::Choices(_) | WindowRows::Table(_) => None,
         }
     }
 
@@ -311,18 +312,26 @@ impl App {
         match content {
             WindowContent::Lines(title, lines) | WindowContent::Differences(title, lines) => {
                 let lines = lines.iter().map(DetailLine::text).collect();
-                self.push_window(Window::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+                self.push_window(Window::new(
+                    &title,
+                    "/ filter  Esc close",
+                    WindowRows::Lines(lines),
+                ));
             }
             WindowContent::Answer(title, lines) => {
-                self.push_window(Window::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+                self.push_window(Window::new(
+                    &title,
+                    "/ filter  Esc close",
+                    WindowRows::Lines(lines),
+                ));
             }
             WindowContent::Table(title, table) => {
                 let footer = "z only what differs  / filter  Esc close";
-                self.push_window(Window::new(&title, footer, Content::Table(table)));
+                self.push_window(Window::new(&title, footer, WindowRows::Table(table)));
             }
             WindowContent::Branches(title, lines) => {
                 let footer = "Enter go to the branch  / filter  Esc close";
-                self.push_window(Window::new(&title, footer, Content::Choices(lines)));
+                self.push_window(Window::new(&title, footer, WindowRows::Choices(lines)));
             }
             WindowContent::Fixes(title, lines) => {
                 // The first change, not what is said above it.
@@ -331,12 +340,12 @@ impl App {
                     0 => "/ filter  Esc close",
                     _ => "Enter do it as a what-if  / filter  Esc close",
                 };
-                self.push_window(Window::new(&title, footer, Content::Choices(lines)));
+                self.push_window(Window::new(&title, footer, WindowRows::Choices(lines)));
                 self.move_in_window(first);
             }
             WindowContent::Offers(title, offers) => {
                 let footer = "Enter do  / filter  Esc close";
-                self.push_window(Window::new(&title, footer, Content::Offers(offers)));
+                self.push_window(Window::new(&title, footer, WindowRows::Offers(offers)));
             }
         }
     }
@@ -345,7 +354,7 @@ impl App {
         // The same again would lie over itself unseen.
         if self.windows.last().is_some_and(|open| open.title == window.title) {
             self.windows.pop();
-            self.tell("this window is open already; Esc closes it");
+            self.hint("this window is open already; Esc closes it");
         }
         self.windows.push(window);
         self.refresh_window();
@@ -372,19 +381,19 @@ impl App {
         let width = window.size(size).0.saturating_sub(4);
         let source = window.source(width);
         match window.content {
-            Content::Lines(_) => window.grid.scroll_by(&*source, lines),
+            WindowRows::Lines(_) => window.grid.scroll_by(&*source, lines),
             _ => window.grid.move_by(&*source, lines),
         }
         true
     }
 
     /// Does an edit on offer, or asks for what its text lacks.
-    fn take_offer(&mut self, offer: Offer) -> Effect {
+    fn take_offer(&mut self, offer: EditOffer) -> Effect {
         if offer.missing.is_empty() {
             return Effect::Session(Command::WhatIf(WhatIfCommand::EditLine(offer.words)));
         }
         self.ask(Purpose::Argument { command: "what-if", what: "EDIT" }, &offer.words);
-        self.say(Severity::Info, format!("complete it: {}", offer.label()));
+        self.notify(Severity::Info, format!("complete it: {}", offer.label()));
         Effect::None
     }
 
@@ -395,7 +404,7 @@ impl App {
         let row = window.grid.selected_row();
         let chosen = row.and_then(|row| window.content.choice(row, width));
         let Some(choice) = chosen else {
-            self.tell("there is nothing to open in this window; Esc closes it");
+            self.hint("there is nothing to open in this window; Esc closes it");
             return Some(Effect::None);
         };
         Some(match choice {

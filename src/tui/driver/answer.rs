@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use super::Driver;
-use crate::report::why::{Detail, text};
+use crate::report::why::{WhyDetail, text};
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::compare::{self, NodeAtTimes};
 use crate::tui::lines::DetailLine;
-use crate::tui::model::{Answer, BeforePreemption};
+use crate::tui::model::{BeforePreemption, WhyAnswer};
 use crate::tui::theme::Scope;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_debug::why::preemption::Budget;
-use kubestep_debug::why::{Place, Why, ask};
+use kubestep_debug::why::preemption::BudgetState;
+use kubestep_debug::why::{PodLocation, Why, ask};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::preemption::budgets::Budgets;
 
@@ -21,7 +21,7 @@ impl Driver {
     /// Works out why the pod is where it is, for the pane beside the rows.
     pub fn answer(&mut self, pod: NamespacedName) {
         let lines = ask(&mut self.session, pod, &[]).map(|why| lines(&why)).unwrap_or_default();
-        self.model.answer = Some(Answer { pod, lines });
+        self.model.answer = Some(WhyAnswer { pod, lines });
         self.model.revision += 1;
     }
 
@@ -68,7 +68,7 @@ impl Driver {
             let Some(object) = world.api().objects().pods.get(pod) else { continue };
             budgets.extend(all.of(object).map(|budget| {
                 let name = NamespacedName::new(budget.metadata.namespace, budget.metadata.name);
-                (*pod, Budget { name, allowed: budget.status.disruptions_allowed })
+                (*pod, BudgetState { name, allowed: budget.status.disruptions_allowed })
             }));
         }
         let nodes = nodes.cloned().collect();
@@ -79,8 +79,8 @@ impl Driver {
 
 /// The answer with its verdict coloured: what comes before the first blank line.
 pub(super) fn lines(why: &Why) -> Vec<DetailLine> {
-    let text = text(why, &Detail::default());
-    let placed = matches!(why.place, Place::Bound { .. } | Place::Ended { .. });
+    let text = text(why, &WhyDetail::default());
+    let placed = matches!(why.place, PodLocation::Bound { .. } | PodLocation::Ended { .. });
     let verdict = match (placed, why.is_schedulable()) {
         (true, _) => Scope::Text,
         (false, true) => Scope::VerdictPass,

@@ -1,19 +1,19 @@
 //! Breakpoints and watches as a person uses them, on the built-in stories.
 
-use crate::tui::testing::Live;
+use crate::tui::testing::LiveInterface;
 use crate::tui::view::ViewId;
 
-fn status(live: &mut Live) -> String {
+fn status(live: &mut LiveInterface) -> String {
     live.lines()[22].trim_end().to_owned()
 }
 
-fn crumbs(live: &mut Live) -> String {
+fn crumbs(live: &mut LiveInterface) -> String {
     live.lines()[1].trim_end().to_owned()
 }
 
 /// A story on a wide screen, where sentences fit.
-fn wide(name: &str) -> Live {
-    Live::wide(name)
+fn wide(name: &str) -> LiveInterface {
+    LiveInterface::wide(name)
 }
 
 #[test]
@@ -47,7 +47,8 @@ fn a_step_over_a_breakpoint_stops_at_it() {
 fn break_here_sets_and_removes_at_the_selected_row() {
     let mut live = wide("tour").keys("5b");
     assert!(live.text().contains("breakpoint 1: node:"), "{}", live.text());
-    let marked = |live: &mut Live| live.lines().iter().filter(|l| l.starts_with('●')).count();
+    let marked =
+        |live: &mut LiveInterface| live.lines().iter().filter(|l| l.starts_with('●')).count();
     assert_eq!(marked(&mut live), 1);
     let mut live = live.keys("b");
     assert!(live.text().contains("removed"));
@@ -61,7 +62,7 @@ fn break_here_sets_and_removes_at_the_selected_row() {
 #[test]
 fn the_list_shows_hits_and_values_and_edits() {
     let keys = "c:break TaintToleration log<Enter>:watch queue:unschedulable<Enter>B";
-    let mut live = Live::demo("tour").keys(keys);
+    let mut live = LiveInterface::demo("tour").keys(keys);
     live.golden("breakpoints");
     let mut live = live.keys("ja");
     assert!(live.text().contains("breakpoint 2 is off"));

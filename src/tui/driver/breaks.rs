@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use super::Driver;
+use crate::tui::action_error::ActionError;
 use crate::tui::command::BreakpointCommand;
 use crate::tui::command_result::CommandResult;
 use crate::tui::model::BreakpointRow;
 use kubestep_debug::breakpoint::{
-    Act, Definition, Hit, Item, Moment, Recording, What, file, words,
+    BreakpointError, BreakpointKind, Definition, Hit, HitAction, ListedBreakpoint, Moment,
+    RecordedRun, file, words,
 };
-use kubestep_debug::{Search, Session};
+use kubestep_debug::{Session, StopSearch};
 use kubestep_output::file::replace;
 
 /// Lines that logging breakpoints may add at once.
@@ -28,7 +30,8 @@ impl Driver {
             BreakpointCommand::Edit(id, text) => self.edit(*id, text),
             BreakpointCommand::Remove(id) => {
                 let removed = self.session.change_breakpoints(|list| list.remove(*id));
-                removed.then(|| format!("breakpoint {id} removed")).ok_or_else(|| no_such(*id))
+                let done = removed.then(|| format!("breakpoint {id} removed"));
+                done.ok_or_else(|| no_such(*id).into())
             }
             BreakpointCommand::Switch(id, on) => self.switch(*id, *on),
             BreakpointCommand::Clear => {
@@ -41,19 +44,22 @@ impl Driver {
         self.refresh_breakpoints();
         match said {
             Ok(words) => CommandResult::info(words),
-            Err(problem) => CommandResult::error(problem),
+            Err(problem) => CommandResult::error(problem.to_string()),
         }
     }
 
-    fn set(&mut self, definition: Result<Definition, String>) -> Result<String, String> {
+    fn set(
+        &mut self,
+        definition: Result<Definition, BreakpointError>,
+    ) -> Result<String, ActionError> {
         let definition = definition?;
         self.check_resource(&definition)?;
         let id = self.session.change_breakpoints(|list| list.add(definition, true));
         Ok(self.about(id))
     }
 
-    /// Refuses a watch of a resource that no node has: most likely a typo.
-    fn check_resource(&self, definition: &Definition) -> Result<(), String> {
+    /// Rejects a watch of a resource that no node has: most likely a typo.
+    fn check_resource(&self, definition: &Definition) -> Result<(), BreakpointError> {
         match definition.subject() {
             Some(subject) => subject.check_resource(self.session.world()),
             None => Ok(()),
@@ -75,8 +81,8 @@ impl Driver {
         format!("breakpoint {id}: {}; hit {unseen}{times} so far", item.definition)
     }
 
-    fn toggle(&mut self, place: &str) -> Result<String, String> {
-        let at_place = |item: &&Item| {
+    fn toggle(&mut self, place: &str) -> Result<String, ActionError> {
+        let at_place = |item: &&ListedBreakpoint| {
             let location = item.definition.location().map(ToString::to_string);
             location.as_deref() == Some(place)
         };
@@ -92,7 +98,7 @@ impl Driver {
         }
     }
 
-    fn edit(&mut self, id: u32, text: &str) -> Result<String, String> {
+    fn edit(&mut self, id: u32, text: &str) -> Result<String, ActionError> {
         let item = self.session.breakpoints().get(id).ok_or_else(|| no_such(id))?;
         let definition = match item.definition.is_watch() {
             true => Definition::parse_watch(text),
@@ -103,14 +109,14 @@ impl Driver {
         Ok(self.about(id))
     }
 
-    fn switch(&mut self, id: u32, on: Option<bool>) -> Result<String, String> {
+    fn switch(&mut self, id: u32, on: Option<bool>) -> Result<String, ActionError> {
         let item = self.session.breakpoints().get(id).ok_or_else(|| no_such(id))?;
         let on = on.unwrap_or(!item.enabled);
         self.session.change_breakpoints(|list| list.set_enabled(id, on));
         Ok(format!("breakpoint {id} is {}", if on { "on" } else { "off" }))
     }
 
-    fn save_breakpoints(&self, path: &str) -> Result<String, String> {
+    fn save_breakpoints(&self, path: &str) -> Result<String, ActionError> {
         let items = self.session.breakpoints().items();
         let text = self.breakpoints_over(Path::new(path))?;
         replace(Path::new(path), &text).map_err(|error| format!("cannot save {path}: {error}"))?;
@@ -127,7 +133,7 @@ impl Driver {
     ///
     /// # Errors
     /// They cannot be written as YAML.
-    pub fn breakpoints_over(&self, path: &Path) -> Result<String, String> {
+    pub fn breakpoints_over(&self, path: &Path) -> Result<String, BreakpointError> {
         let (items, known) = (self.session.breakpoints().items(), self.session.plugin_names());
         match std::fs::read_to_string(path) {
             Ok(before) => file::write_over(&before, items, &known),
@@ -148,7 +154,7 @@ impl Driver {
     ) -> Option<String> {
         let until = Some(until?);
         match self.session.stop_after(since, until, &mut || true) {
-            Search::Found(hit) => Some(self.stop_at(hit)),
+            StopSearch::Found(hit) => Some(self.stop_at(hit)),
             _ => None,
         }
     }
@@ -157,7 +163,7 @@ impl Driver {
     pub(super) fn stop_passed_back(&mut self, since: Option<Moment>) -> Option<String> {
         let now = self.session.moment();
         match self.session.stop_before(since, now, &mut || true) {
-            Search::Found(hit) => Some(self.stop_at(hit)),
+            StopSearch::Found(hit) => Some(self.stop_at(hit)),
             _ => None,
         }
     }
@@ -216,8 +222,8 @@ fn count(number: usize) -> String {
 /// Adds the breakpoints and watches of a file, all or none of them.
 ///
 /// # Errors
-/// The text is for people.
-pub fn load(session: &mut Session, path: &str) -> Result<String, String> {
+/// The file cannot be read, or one of them is wrong.
+pub fn load(session: &mut Session, path: &str) -> Result<String, ActionError> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     let known = session.plugin_names();
     let read = file::read(&text, &known).map_err(|problem| format!("{path}: {problem}"))?;
@@ -231,16 +237,16 @@ pub fn load(session: &mut Session, path: &str) -> Result<String, String> {
 }
 
 /// The watched value at the position, if that is known without work.
-fn value(session: &Session, item: &Item) -> String {
+fn value(session: &Session, item: &ListedBreakpoint) -> String {
     let state = session.state().filter(|_| session.is_within());
-    if let (What::Watch(subject), Some(world)) = (&item.definition.what, state) {
+    if let (BreakpointKind::Watch(subject), Some(world)) = (&item.definition.what, state) {
         return subject.value_in(world).to_string();
     }
     let value = item.value_after(&session.recording(), session.entries_past());
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-fn row(session: &Session, item: &Item) -> BreakpointRow {
+fn row(session: &Session, item: &ListedBreakpoint) -> BreakpointRow {
     let past = session.entries_past();
     let so_far = past
         .checked_sub(1)
@@ -254,9 +260,9 @@ fn row(session: &Session, item: &Item) -> BreakpointRow {
         is_watch: item.definition.is_watch(),
         enabled: item.enabled,
         act: match item.definition.act {
-            Act::Stop => "stop",
-            Act::Log => "log",
-            Act::Show => "show",
+            HitAction::Stop => "stop",
+            HitAction::Log => "log",
+            HitAction::Show => "show",
         },
         hits: item.hits(),
         past: so_far,
@@ -269,11 +275,11 @@ fn row(session: &Session, item: &Item) -> BreakpointRow {
 }
 
 /// A change of a watched value: when, and to what.
-fn changed(recording: &Recording<'_>, at: usize, value: &impl ToString) -> String {
+fn changed(recording: &RecordedRun<'_>, at: usize, value: &impl ToString) -> String {
     let entry = recording.history.get(kubestep_debug::trace::EntryId(at as u32));
     let when = entry.map(|entry| match entry.as_cycle() {
         Some(record) => format!("cycle {}", record.cycle),
-        None => crate::tui::view::events::words(entry),
+        None => crate::tui::view::events::entry_text(entry),
     });
     format!("to {} by {}", value.to_string(), when.unwrap_or_default())
 }

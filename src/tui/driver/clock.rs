@@ -9,9 +9,9 @@ use crate::tui::speed::Speed;
 use kubestep_api::Time;
 use kubestep_api::words::count;
 use kubestep_debug::breakpoint::Moment;
-use kubestep_debug::fork::Redone;
+use kubestep_debug::fork::RedoneInputs;
 use kubestep_debug::timer::{self, Timer};
-use kubestep_debug::{Continued, Ran, Search};
+use kubestep_debug::{ContinueOutcome, StepOutcome, StopSearch};
 use kubestep_framework::pod::NamespacedName;
 
 /// Between two cycles of the same virtual moment, at the speed of real time.
@@ -44,7 +44,7 @@ pub(super) enum Goal {
 
 /// What goes on until a goal is reached.
 #[derive(Default)]
-pub(super) struct Run {
+pub(super) struct ActiveRun {
     /// What it is to reach.
     pub goal: Goal,
     /// Number of cycles when it began.
@@ -58,14 +58,14 @@ pub(super) struct Run {
     /// Steps that were asked for, and are not all done.
     pub steps: Option<PendingSteps>,
     /// What is redone, as it was begun.
-    pub redoing: Option<Redone>,
+    pub redoing: Option<RedoneInputs>,
     /// The clock that plays.
-    pub playing: Playing,
+    pub playing: PlaybackProgress,
 }
 
 /// How far playing is on the way to the next stop.
 #[derive(Default)]
-pub(super) struct Playing {
+pub(super) struct PlaybackProgress {
     /// Virtual microseconds since the last stop.
     flowed: i64,
     /// Time since the last stop, of a person.
@@ -73,7 +73,7 @@ pub(super) struct Playing {
 }
 
 /// What playing does next.
-enum Next {
+enum NextStop {
     /// A stop of this very moment.
     Now,
     /// Something in so many virtual microseconds.
@@ -90,13 +90,13 @@ impl Driver {
         self.run.playing.flowed = self.run.playing.flowed.saturating_add(speed.flow(passed));
         loop {
             match self.next_to_play() {
-                Next::Never => {
-                    self.run.playing = Playing::default();
+                NextStop::Never => {
+                    self.run.playing = PlaybackProgress::default();
                     return Some("idle; no timers pending".into());
                 }
-                Next::Now if self.run.playing.waited < speed.pause(STEP) => break,
-                Next::In(gap) if self.run.playing.flowed < gap => break,
-                Next::Now | Next::In(_) => {
+                NextStop::Now if self.run.playing.waited < speed.pause(STEP) => break,
+                NextStop::In(gap) if self.run.playing.flowed < gap => break,
+                NextStop::Now | NextStop::In(_) => {
                     let since = self.session.moment();
                     self.play_stop();
                     if let Some(words) = self.stop_played(since) {
@@ -117,7 +117,7 @@ impl Driver {
     /// Playing has stopped: the clock stays where it was seen.
     pub fn pause(&mut self) {
         let flowed = self.shown_flow();
-        self.run.playing = Playing::default();
+        self.run.playing = PlaybackProgress::default();
         self.model.progress = None;
         if flowed > 0 && self.session.is_at_newest() {
             self.session.advance(flowed);
@@ -128,31 +128,31 @@ impl Driver {
     /// Virtual time since the last stop, at most up to the next one.
     fn shown_flow(&self) -> i64 {
         match self.next_to_play() {
-            Next::In(gap) => self.run.playing.flowed.min(gap),
+            NextStop::In(gap) => self.run.playing.flowed.min(gap),
             _ => 0,
         }
     }
 
-    fn next_to_play(&self) -> Next {
+    fn next_to_play(&self) -> NextStop {
         let now = self.session.now();
         if let Some(next) = self.session.timeline().stops().get(self.session.stop_index() + 1) {
             let then = self.session.timeline().steps().get(next.step).map_or(now, |step| step.time);
-            return if then > now { Next::In(then.0 - now.0) } else { Next::Now };
+            return if then > now { NextStop::In(then.0 - now.0) } else { NextStop::Now };
         }
         let queue = self.session.world().scheduler().queue();
         if !queue.is_idle() && self.session.livelock().is_none() {
-            return Next::Now;
+            return NextStop::Now;
         }
-        self.session.next_timer().map_or(Next::Never, |timer| Next::In(timer.due.0 - now.0))
+        self.session.next_timer().map_or(NextStop::Never, |timer| NextStop::In(timer.due.0 - now.0))
     }
 
     fn play_stop(&mut self) {
-        self.run.playing = Playing::default();
+        self.run.playing = PlaybackProgress::default();
         if !self.session.is_at_newest() {
             self.session.go_to_stop(self.session.stop_index() + 1);
             return self.position_changed();
         }
-        if self.session.livelock().is_some() || self.session.run_cycle() == Ran::Idle {
+        if self.session.livelock().is_some() || self.session.run_cycle() == StepOutcome::Idle {
             self.session.advance_to_next_timer();
         }
         self.world_changed();
@@ -163,18 +163,18 @@ impl Driver {
     fn stop_played(&mut self, since: Option<Moment>) -> Option<String> {
         let now = Moment::after(self.session.entries_past());
         let words = self.stop_until(since, now)?;
-        self.run.playing = Playing::default();
+        self.run.playing = PlaybackProgress::default();
         self.position_changed();
         Some(words)
     }
 
     fn play_words(&self, speed: Speed) -> String {
         let left = match self.next_to_play() {
-            Next::In(gap) => gap - self.run.playing.flowed.min(gap),
+            NextStop::In(gap) => gap - self.run.playing.flowed.min(gap),
             _ => return format!("{speed}; space pauses"),
         };
         match self.session.next_timer().filter(|_| self.session.is_at_newest()) {
-            Some(timer) => format!("{speed}; in {} {}", span(left), timer.words()),
+            Some(timer) => format!("{speed}; in {} {}", span(left), timer.describe()),
             None => format!("{speed}; the next step in {}", span(left)),
         }
     }
@@ -200,7 +200,7 @@ impl Driver {
         }
         let (skipped, notes) = skipped(&due, before, end, untried);
         let words = match due.iter().find(|timer| timer.due == end).or(due.first()) {
-            Some(timer) if skipped.is_empty() => format!("; {}", timer.words()),
+            Some(timer) if skipped.is_empty() => format!("; {}", timer.describe()),
             _ => skipped,
         };
         let text = format!("{passed} passed{words}; {}", self.active_words());
@@ -311,7 +311,7 @@ impl Driver {
             Goal::Back => self.session.continue_back(more),
             _ => self.go_on(more),
         };
-        let over = came_to != Continued::Paused;
+        let over = came_to != ContinueOutcome::Paused;
         let number = self.session.history().cycle_count() - self.run.cycles_before;
         self.model.progress = (!over).then(|| self.run_words(number));
         let done = self.run_result(came_to, number);
@@ -332,21 +332,21 @@ impl Driver {
     }
 
     /// What a run of so many cycles came to; `None` while it goes on.
-    fn run_result(&mut self, came_to: Continued, number: usize) -> Option<CommandResult> {
-        let over = came_to != Continued::Paused;
+    fn run_result(&mut self, came_to: ContinueOutcome, number: usize) -> Option<CommandResult> {
+        let over = came_to != ContinueOutcome::Paused;
         let notes = match over && self.run.goal != Goal::Back {
             true => self.log_lines(self.run.log_from),
             false => Vec::new(),
         };
         Some(match came_to {
-            Continued::Paused => return None,
-            Continued::Stopped(hit) => {
+            ContinueOutcome::Paused => return None,
+            ContinueOutcome::Stopped(hit) => {
                 let words = self.hit_words(&hit);
                 let look_at = self.best_view();
                 CommandResult { look_at, notes, ..CommandResult::stopped(words) }
             }
-            Continued::AtStart => self.said(Ran::AtStart),
-            Continued::Idle => {
+            ContinueOutcome::AtStart => self.step_message(StepOutcome::AtStart),
+            ContinueOutcome::Idle => {
                 let words = match number {
                     0 => self.end_words(),
                     _ => format!("{} ran; {}", count(number, "cycle"), self.end_words()),
@@ -370,17 +370,17 @@ impl Driver {
     }
 
     /// Through what is recorded, then on towards the goal, until a breakpoint stops it.
-    fn go_on(&mut self, mut more: impl FnMut() -> bool) -> Continued {
+    fn go_on(&mut self, mut more: impl FnMut() -> bool) -> ContinueOutcome {
         let mut after = self.session.moment();
         let (mut over, mut ran) = (false, false);
         loop {
             match self.session.stop_after(after, None, &mut more) {
-                Search::Found(hit) => return self.session.stopped(hit),
-                Search::Paused => return Continued::Paused,
-                Search::None => {}
+                StopSearch::Found(hit) => return self.session.stopped(hit),
+                StopSearch::Paused => return ContinueOutcome::Paused,
+                StopSearch::None => {}
             }
             if self.run.goal != Goal::End {
-                // No breakpoint stands in the way of what was decided.
+                // No breakpoint blocks what was decided.
                 self.send();
             }
             if over {
@@ -388,10 +388,10 @@ impl Driver {
                     // The last of the pods, if a group was tried.
                     self.session.go_to_end();
                 }
-                return Continued::Idle;
+                return ContinueOutcome::Idle;
             }
             if ran && !more() {
-                return Continued::Paused;
+                return ContinueOutcome::Paused;
             }
             self.session.go_to_end();
             after = Moment::after(self.session.history().len());
@@ -432,7 +432,7 @@ impl Driver {
     /// Runs a cycle; for real if this is the session for that.
     fn new_cycle(&mut self) -> bool {
         if !self.is_real() {
-            return self.session.run_cycle() == Ran::NewCycle;
+            return self.session.run_cycle() == StepOutcome::NewCycle;
         }
         match self.decide_next() {
             StepResult::Refused(text) => {
@@ -469,8 +469,8 @@ impl Driver {
             Some(timer) => {
                 let left = span((timer.due.0 - self.session.world().now().0).max(0));
                 match self.is_real() {
-                    true => format!("{state}; in {left} {}", timer.words()),
-                    false => format!("{state}; + advances {left}: {}", timer.words()),
+                    true => format!("{state}; in {left} {}", timer.describe()),
+                    false => format!("{state}; + advances {left}: {}", timer.describe()),
                 }
             }
             None if self.session.livelock().is_some() => state,
@@ -494,7 +494,9 @@ fn skipped(due: &[Timer], before: Time, end: Time, untried: usize) -> (String, V
     let mut lines: Vec<String> = early
         .iter()
         .take(SKIPPED)
-        .map(|timer| format!("skipped after {}: {}", span(timer.due.0 - before.0), timer.words()))
+        .map(|timer| {
+            format!("skipped after {}: {}", span(timer.due.0 - before.0), timer.describe())
+        })
         .collect();
     let more = early.len().saturating_sub(SKIPPED);
     lines.extend((more > 0).then(|| format!("skipped: {more} more timers")));
@@ -502,7 +504,7 @@ fn skipped(due: &[Timer], before: Time, end: Time, untried: usize) -> (String, V
     lines.extend((untried > 0).then(|| format!("skipped: {pods} not tried meanwhile")));
     let words = match early.as_slice() {
         [] => String::new(),
-        [one] => format!(", skipping a timer: {}; :moment stops at it", one.words()),
+        [one] => format!(", skipping a timer: {}; :moment stops at it", one.describe()),
         all => format!(", skipping {} timers (M lists them); :moment stops at each", all.len()),
     };
     (words, lines)

@@ -11,7 +11,7 @@ use crate::tui::model::span;
 use crate::tui::widget::status_line::Severity;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_debug::decision::{Decided, Decision, decide};
+use kubestep_debug::decision::{DecisionEffect, ManualDecision, decide};
 use kubestep_debug::edit::{Edit, EditError};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{Outcome, QueueMove, QueueName};
@@ -23,16 +23,20 @@ const NAMED: usize = 12;
 impl Driver {
     /// Allows or rejects pods, one after the other; where the scheduler is a real one that is
     /// written at once.
-    pub(super) fn decide(&mut self, decision: &Decision, pods: &[NamespacedName]) -> CommandResult {
-        if let Some(refusal) = self.refused_by_hand().or_else(|| self.refused_in_past()) {
+    pub(super) fn decide(
+        &mut self,
+        decision: &ManualDecision,
+        pods: &[NamespacedName],
+    ) -> CommandResult {
+        if let Some(refusal) = self.reject_manual_run().or_else(|| self.refused_in_past()) {
             return refusal;
         }
         let decided = |pod: &NamespacedName| decide(&mut self.session, *pod, decision);
-        let decided: Vec<Decided> = pods.iter().filter_map(decided).collect();
+        let decided: Vec<DecisionEffect> = pods.iter().filter_map(decided).collect();
         self.send();
         let verb = match decision {
-            Decision::Allow(_) => "allowed",
-            Decision::Reject(_) => "rejected",
+            ManualDecision::Allow(_) => "allowed",
+            ManualDecision::Reject(_) => "rejected",
         };
         let (severity, text) = match (decided.as_slice(), pods) {
             ([], [pod]) => (Severity::Error, format!("{pod} no longer waits at Permit")),
@@ -40,7 +44,7 @@ impl Driver {
             ([one], _) => (Severity::Info, format!("{verb} {}", in_short(one))),
             (all, _) => (Severity::Info, format!("{verb} {}", in_sum(all))),
         };
-        let rejects = matches!(decision, Decision::Reject(_)) && !decided.is_empty();
+        let rejects = matches!(decision, ManualDecision::Reject(_)) && !decided.is_empty();
         let lines = decided.iter().flat_map(|decided| self.story(decided)).collect();
         let made = !decided.is_empty();
         let window = rejects.then(|| WindowContent::Lines("What rejecting did".to_owned(), lines));
@@ -49,7 +53,7 @@ impl Driver {
 
     /// `hold …` and `release …`: on this branch itself, as a decision and not as a what-if.
     pub(super) fn hold(&mut self, line: &str) -> CommandResult {
-        if let Some(refusal) = self.refused_by_hand().or_else(|| self.refused_in_past()) {
+        if let Some(refusal) = self.reject_manual_run().or_else(|| self.refused_in_past()) {
             return refusal;
         }
         let done = self.hold_or_release(line);
@@ -75,7 +79,7 @@ impl Driver {
     }
 
     /// What it did, line by line.
-    fn story(&self, decided: &Decided) -> Vec<String> {
+    fn story(&self, decided: &DecisionEffect) -> Vec<String> {
         let mut lines = vec![format!("rejected {}", in_short(decided))];
         lines.extend(decided.outcome.iter().map(|(_, message)| format!("  message: {message}")));
         lines.push(format!("  released on {}: {}", decided.node, given_back(decided)));
@@ -109,8 +113,8 @@ impl Driver {
 }
 
 /// The pod, in whose name, and what it came to.
-fn in_short(decided: &Decided) -> String {
-    let Decided { pod, node, plugin, held, outcome, .. } = decided;
+fn in_short(decided: &DecisionEffect) -> String {
+    let DecisionEffect { pod, node, plugin, held, outcome, .. } = decided;
     let plugin = plugin.map_or("all plugins".to_owned(), |plugin| plugin.to_string());
     match outcome {
         None => {
@@ -124,7 +128,7 @@ fn in_short(decided: &Decided) -> String {
 }
 
 /// Several pods, and what they came to.
-fn in_sum(all: &[Decided]) -> String {
+fn in_sum(all: &[DecisionEffect]) -> String {
     let outcome = |wanted: Option<Outcome>| {
         all.iter().filter(|one| one.outcome.as_ref().map(|(outcome, _)| *outcome) == wanted).count()
     };
@@ -138,7 +142,7 @@ fn in_sum(all: &[Decided]) -> String {
     format!("{}{said}", count(all.len(), "pod"))
 }
 
-fn given_back(decided: &Decided) -> String {
+fn given_back(decided: &DecisionEffect) -> String {
     let pods = match decided.freed.allowed_pods {
         0 => return "nothing".into(),
         1 => "room for 1 pod".to_owned(),
@@ -161,8 +165,8 @@ fn went(moved: &QueueMove) -> String {
     format!("from {} to {to} ({}{plugin}{order})", moved.from.as_str(), moved.event)
 }
 
-/// Whom plugins left where they are, by plugin and event.
-fn passed_over(decided: &Decided) -> Vec<String> {
+/// The pods that plugins left where they are, by plugin and event.
+fn passed_over(decided: &DecisionEffect) -> Vec<String> {
     let mut groups: Vec<(Symbol, String, Vec<NamespacedName>)> = Vec::new();
     for hint in &decided.passed_over {
         let event = hint.event.label();

@@ -20,20 +20,20 @@ const MAX_RUNS: usize = 500;
 
 /// The branches by name, and how often anything had been done to any until then.
 #[derive(Clone, PartialEq, Eq)]
-struct Sides {
+struct ComparedBranches {
     names: Pair<String>,
     changes: u64,
 }
 
 /// A comparison under way.
 pub(super) struct RunningComparison {
-    sides: Sides,
+    sides: ComparedBranches,
     work: BackgroundTask<Option<Vec<String>>>,
 }
 
 /// What a comparison came to.
-pub(super) struct Comparison {
-    sides: Sides,
+pub(super) struct BranchComparison {
+    sides: ComparedBranches,
     lines: Vec<String>,
 }
 
@@ -49,12 +49,12 @@ impl Driver {
         let other = self.branches.other(name);
         let other = other.ok_or_else(|| EditError(format!("there is no branch {name:?}")))?;
         let names = Pair { a: name.to_owned(), b: current.to_owned() };
-        let sides = Sides { names: names.clone(), changes: self.changes };
+        let sides = ComparedBranches { names: names.clone(), changes: self.changes };
         if let Some(known) = self.tasks.comparison.as_ref().filter(|known| known.sides == sides) {
             return Ok(CommandResult::window(known.window()));
         }
         let (mut other, session) = (other.clone(), self.session.clone());
-        other.write_here();
+        other.detach();
         let begun = BackgroundTask::begin("compare", move |progress| {
             lines(other, &session, &names, progress)
         });
@@ -84,7 +84,7 @@ impl Driver {
             }
             TaskState::Done(Some(lines)) => lines,
         };
-        let compared = Comparison { sides: comparing.sides, lines };
+        let compared = BranchComparison { sides: comparing.sides, lines };
         let window = compared.window();
         self.tasks.comparison = Some(compared);
         Ok(CommandResult::window(window))
@@ -98,7 +98,7 @@ impl RunningComparison {
     }
 
     /// How far it is.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let name = &self.sides.names.a;
         match (self.work.is_stopping(), self.work.progress()) {
             (true, _) => "ending the comparison".into(),
@@ -113,7 +113,7 @@ impl RunningComparison {
     }
 }
 
-impl Comparison {
+impl BranchComparison {
     fn window(&self) -> WindowContent {
         let Pair { a: other, b: current } = &self.sides.names;
         WindowContent::Differences(

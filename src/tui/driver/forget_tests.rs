@@ -1,7 +1,7 @@
 //! A cluster that is followed for long: what is kept stays within bounds, and who goes back to
 //! where it begins is told.
 
-use crate::tui::testing::Live;
+use crate::tui::testing::LiveInterface;
 use kubestep_api::Object;
 use kubestep_framework::testing::{PodBuilder as _, pod};
 use kubestep_live::scheduling::stand_in::StandIn;
@@ -23,7 +23,11 @@ fn put(server: &StandIn, number: usize) {
 }
 
 /// So many changes, one at a time, and a pod to decide about now and then.
-fn follow(mut live: Live, server: &StandIn, changes: std::ops::Range<usize>) -> Live {
+fn follow(
+    mut live: LiveInterface,
+    server: &StandIn,
+    changes: std::ops::Range<usize>,
+) -> LiveInterface {
     for number in changes {
         put(server, number);
         if number.is_multiple_of(5) {
@@ -38,7 +42,7 @@ fn follow(mut live: Live, server: &StandIn, changes: std::ops::Range<usize>) -> 
 
 #[test]
 fn nothing_grows_however_long_a_cluster_is_followed() {
-    let (mut live, server) = Live::real(CLUSTER);
+    let (mut live, server) = LiveInterface::real(CLUSTER);
     live.interface.driver.session.set_history_memory(0);
     live = live.keys(" ");
     let mut cycles = Vec::new();
@@ -60,7 +64,7 @@ fn nothing_grows_however_long_a_cluster_is_followed() {
 
 #[test]
 fn who_goes_back_to_the_beginning_is_told_that_it_is_forgotten() {
-    let (live, server) = Live::real(CLUSTER);
+    let (live, server) = LiveInterface::real(CLUSTER);
     let mut live = live.keys(" ");
     server.with(|server| server.passed = 90_000_000);
     live = follow(live, &server, 0..600);

@@ -1,7 +1,7 @@
 //! What hours of use leave behind: nothing that grows with them. Counted, not timed.
 
 use super::tests::crowd;
-use crate::tui::testing::{Live, session};
+use crate::tui::testing::{LiveInterface, session};
 
 /// Pods of the cluster, and nodes.
 const PODS: usize = 40;
@@ -29,7 +29,7 @@ fn round(number: usize) -> String {
 fn nothing_grows_however_long_it_is_used() {
     let mut session = session(&crowd(PODS));
     session.set_history_memory(0);
-    let mut live = Live::new(session, (100, 30)).keys("c");
+    let mut live = LiveInterface::new(session, (100, 30)).keys("c");
     let entries = live.interface.driver.session().history().len();
     let mut said = 0;
     for number in 0..ROUNDS {

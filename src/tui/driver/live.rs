@@ -10,11 +10,11 @@ use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::LiveModel;
 use kubestep_api::Time;
 use kubestep_live::scheduling::Arrival;
-use kubestep_live::{Decision, Following, InteractiveScheduler, Notice, debugger};
+use kubestep_live::{ComparedDecision, Following, InteractiveScheduler, Notice, debugger};
 
 /// The live cluster behind the session.
 #[derive(Default)]
-pub(super) struct Live {
+pub(super) struct LiveConnection {
     /// A cluster that a shadow scheduler follows.
     pub following: Option<Following>,
     /// A cluster that the session schedules.
@@ -35,7 +35,7 @@ impl Driver {
     }
 
     /// The session is a recording that was played back, with the lists at `start`.
-    pub fn play_back(&mut self, start: Time, decisions: Vec<Arc<Decision>>) {
+    pub fn play_back(&mut self, start: Time, decisions: Vec<Arc<ComparedDecision>>) {
         self.model.start = start;
         self.model.live = Some(LiveModel { recorded: true, decisions, ..LiveModel::default() });
         self.world_changed();

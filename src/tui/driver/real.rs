@@ -14,7 +14,7 @@ use crate::tui::model::{HoldReason, RealModel};
 use crate::tui::widget::status_line::Severity;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::fork::ORIGINAL;
-use kubestep_debug::{Position, Ran, Session};
+use kubestep_debug::{Position, Session, StepOutcome};
 use kubestep_live::scheduling::{Arrival, LeaderStatus};
 use kubestep_live::{InteractiveScheduler, Notice};
 
@@ -25,7 +25,7 @@ pub const DECIDING: &str =
 /// What stepping on came to.
 pub(super) enum StepResult {
     /// The position moved, or a cycle ran.
-    Ran(Ran),
+    Ran(StepOutcome),
     /// Writes were sent: these, in a few words.
     Sent(String),
     /// Nothing may be decided, and why.
@@ -35,12 +35,15 @@ pub(super) enum StepResult {
 impl StepResult {
     /// Whether a cycle ran.
     pub fn is_new_cycle(&self) -> bool {
-        matches!(self, StepResult::Ran(Ran::NewCycle))
+        matches!(self, StepResult::Ran(StepOutcome::NewCycle))
     }
 
     /// Whether there is no use in stepping on.
     pub fn is_end(&self) -> bool {
-        matches!(self, StepResult::Refused(_) | StepResult::Ran(Ran::Idle | Ran::AtStart))
+        matches!(
+            self,
+            StepResult::Refused(_) | StepResult::Ran(StepOutcome::Idle | StepOutcome::AtStart)
+        )
     }
 }
 
@@ -87,7 +90,11 @@ impl Driver {
 
     /// One step. Beyond what is recorded a real scheduler sends what is held, or else decides:
     /// in the present a step leads into the next cycle, not into updates that have just arrived.
-    pub(super) fn one_step(&mut self, way: StepMode, step: fn(&mut Session) -> Ran) -> StepResult {
+    pub(super) fn one_step(
+        &mut self,
+        way: StepMode,
+        step: fn(&mut Session) -> StepOutcome,
+    ) -> StepResult {
         let went = self.step_on(way, step);
         if way == StepMode::Into && went.is_new_cycle() {
             self.session.enter();
@@ -95,13 +102,13 @@ impl Driver {
         went
     }
 
-    fn step_on(&mut self, way: StepMode, step: fn(&mut Session) -> Ran) -> StepResult {
+    fn step_on(&mut self, way: StepMode, step: fn(&mut Session) -> StepOutcome) -> StepResult {
         let at_news = self.session.record().is_none();
         if way != StepMode::Back && at_news && self.is_real() && self.held().is_none() {
             return self.decide_next();
         }
         match step(&mut self.session) {
-            Ran::AtEnd => self.step_for_real(),
+            StepOutcome::AtEnd => self.step_for_real(),
             ran => StepResult::Ran(ran),
         }
     }
@@ -122,20 +129,23 @@ impl Driver {
     /// Why a cycle stays held.
     fn stays_held(&mut self) -> String {
         let why = self.live.attended.as_mut().and_then(|attended| attended.may_write().err());
-        format!("{} stays held; {}", self.cycle_words(), why.unwrap_or_default())
+        let why = why.map(|why| why.to_string()).unwrap_or_default();
+        format!("{} stays held; {why}", self.cycle_words())
     }
 
     /// Decides about the next pod for real.
     pub(super) fn decide_next(&mut self) -> StepResult {
-        let Some(attended) = &mut self.live.attended else { return StepResult::Ran(Ran::Idle) };
-        if let Err(text) = attended.may_write() {
-            return StepResult::Refused(text);
+        let Some(attended) = &mut self.live.attended else {
+            return StepResult::Ran(StepOutcome::Idle);
+        };
+        if let Err(held) = attended.may_write() {
+            return StepResult::Refused(held.to_string());
         }
         self.live.unsaid.extend(attended.catch_up(&mut self.session));
         match attended.decide(&mut self.session) {
-            Ok(true) => StepResult::Ran(Ran::NewCycle),
-            Ok(false) => StepResult::Ran(Ran::Idle),
-            Err(text) => StepResult::Refused(text),
+            Ok(true) => StepResult::Ran(StepOutcome::NewCycle),
+            Ok(false) => StepResult::Ran(StepOutcome::Idle),
+            Err(held) => StepResult::Refused(held.to_string()),
         }
     }
 
@@ -149,20 +159,26 @@ impl Driver {
     }
 
     /// What stepping on has to say: of a cycle for real, what of it is held or was sent.
-    pub(super) fn said_of(&self, went: &StepResult, sent: Option<String>) -> CommandResult {
+    pub(super) fn real_step_message(
+        &self,
+        went: &StepResult,
+        sent: Option<String>,
+    ) -> CommandResult {
         let held = self.session.unsent_words();
         match went {
             StepResult::Refused(text) => CommandResult::error(text.clone()),
             StepResult::Sent(words) => CommandResult::info(format!("sent: {words}")),
-            StepResult::Ran(Ran::NewCycle) if !held.is_empty() => CommandResult::info(format!(
-                "{} is held: {held}; }} sends it, as does stepping past its end",
-                self.cycle_words()
-            )),
-            StepResult::Ran(Ran::NewCycle) if sent.is_some() => {
+            StepResult::Ran(StepOutcome::NewCycle) if !held.is_empty() => {
+                CommandResult::info(format!(
+                    "{} is held: {held}; }} sends it, as does stepping past its end",
+                    self.cycle_words()
+                ))
+            }
+            StepResult::Ran(StepOutcome::NewCycle) if sent.is_some() => {
                 let sent = sent.unwrap_or_default();
                 CommandResult::info(format!("{} is decided and sent: {sent}", self.cycle_words()))
             }
-            StepResult::Ran(ran) => self.said(*ran),
+            StepResult::Ran(ran) => self.step_message(*ran),
         }
     }
 
@@ -186,8 +202,8 @@ impl Driver {
         self.session.go_to_end();
         self.live.runs = true;
         match self.live.attended.as_mut().map(|attended| attended.may_write()) {
-            Some(Err(text)) => {
-                let text = format!("scheduling resumes when that is allowed{sent}; {text}");
+            Some(Err(held)) => {
+                let text = format!("scheduling resumes when that is allowed{sent}; {held}");
                 CommandResult::of(Severity::Warning, text)
             }
             _ => CommandResult::info(format!("scheduling continuously; Space pauses{sent}")),
@@ -244,7 +260,7 @@ impl Driver {
     }
 
     /// Why no real decision can be made manually at the moment.
-    pub(super) fn refused_by_hand(&mut self) -> Option<CommandResult> {
+    pub(super) fn reject_manual_run(&mut self) -> Option<CommandResult> {
         let held = self.held();
         let text = match held {
             _ if !self.is_real() => return None,
@@ -252,7 +268,7 @@ impl Driver {
                 "this is the past: c returns to the newest state, :fork tries it here".to_owned()
             }
             Some(HoldReason::Cycle) => format!("{} is held: }} sends it first", self.cycle_words()),
-            _ => self.live.attended.as_mut()?.may_write().err()?,
+            _ => self.live.attended.as_mut()?.may_write().err()?.to_string(),
         };
         Some(CommandResult::error(text))
     }

@@ -1,13 +1,13 @@
 //! The debugger on a recording: the same keys, on what a live cluster did.
 
-use crate::tui::testing::Live;
+use crate::tui::testing::LiveInterface;
 
 /// Two nodes and four pods, of which the cluster's scheduler placed one as ours does, broke a tie
 /// for another in its own way, and refused a third that ours places.
 const LAB: &str = include_str!("../../../tests/recordings/lab.jsonl");
 
-fn lab() -> Live {
-    Live::recording(LAB, (100, 30))
+fn lab() -> LiveInterface {
+    LiveInterface::recording(LAB, (100, 30))
 }
 
 #[test]

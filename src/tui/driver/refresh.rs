@@ -16,7 +16,7 @@ use crate::tui::model::{
 use crate::tui::names::CommonNameParts;
 use crate::tui::view::events;
 use kubestep_cluster::World;
-use kubestep_cluster::moments::Target;
+use kubestep_cluster::moments::MomentTarget;
 use kubestep_config as config;
 use kubestep_config::ResolvedConfig;
 use kubestep_debug::fork::ORIGINAL;
@@ -28,16 +28,16 @@ use kubestep_framework::record::NodeNames;
 const PATIENCE: Duration = Duration::from_millis(40);
 
 /// The way to an earlier state, if it is long.
-pub(super) struct Replay {
+pub(super) struct PendingReplay {
     /// What is still to be done.
     pub work: Option<Restoring>,
     /// The stop and the frame where it began.
     pub came_from: (usize, Frame),
 }
 
-impl Default for Replay {
-    fn default() -> Replay {
-        Replay { work: None, came_from: (0, Frame::START) }
+impl Default for PendingReplay {
+    fn default() -> PendingReplay {
+        PendingReplay { work: None, came_from: (0, Frame::START) }
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Freshness {
     /// The revision of which the times are.
     pub times_of: u64,
     /// The state that the rows show, if it is known: the step and the moment within it.
-    state: Option<(usize, Option<Target>)>,
+    state: Option<(usize, Option<MomentTarget>)>,
 }
 
 impl Default for Freshness {
@@ -98,7 +98,7 @@ impl Driver {
     /// Brings the model up to date for a view that draws `part`: completely, or as far as it gets in a moment.
     pub fn refresh(&mut self, part: ModelPart) {
         if self.replay.work.is_none() {
-            self.replay.work = self.session.restoring_here(part.shows_cluster());
+            self.replay.work = self.session.restoring_position(part.shows_cluster());
             self.work_slice(self.freshness.patience);
         }
         if self.replay.work.is_none()
@@ -287,7 +287,7 @@ impl Driver {
         self.place_changed();
         let frame = self.session.position();
         self.model.position = index.map(|cycle| CyclePosition { cycle, frame });
-        self.model.aside = aside(&self.session);
+        self.model.other_events = other_events(&self.session);
         self.model.entries_reached = self.session.entries_reached();
         self.refresh_breakpoints();
         self.model.under_way =
@@ -322,10 +322,10 @@ fn refresh_nodes(model: &mut Model, world: &World) {
 }
 
 /// Where the session stands beside a cycle: what was done that is no cycle, and what followed.
-fn aside(session: &Session) -> Vec<String> {
+fn other_events(session: &Session) -> Vec<String> {
     let stop = session.stop().filter(|stop| stop.cycle.is_none());
     let step = stop.and_then(|stop| session.timeline().steps().get(stop.step));
-    let done = step.and_then(|step| step.input.as_ref()).map(Input::words);
+    let done = step.and_then(|step| step.input.as_ref()).map(Input::describe);
     let entry = session.position().entry.and_then(|id| session.history().get(id));
-    done.into_iter().chain(entry.map(events::words)).collect()
+    done.into_iter().chain(entry.map(events::entry_text)).collect()
 }

@@ -33,19 +33,19 @@ pub fn nominated(world: &World) -> Vec<(Symbol, Arc<PodInfo>)> {
 }
 
 /// What the last cycle of a pod up to the state said.
-pub type LastWords<'a> = &'a dyn Fn(NamespacedName) -> Option<String>;
+pub type LastMessages<'a> = &'a dyn Fn(NamespacedName) -> Option<String>;
 
 /// The pods in the queues, by queue and place.
-pub fn queued(world: &World, said: LastWords) -> Vec<QueuedPod> {
+pub fn queued(world: &World, said: LastMessages) -> Vec<QueuedPod> {
     let queue = world.scheduler().queue();
     let settings = queue.settings();
     let backoff_end =
         |pod: &Queued| pod.backoff_expiration.map(|end| settings.backoff_release(end));
     let flush =
         |pod: &Queued| Some(Time(pod.timestamp.0 + settings.max_unschedulable_duration + 1));
-    type Until<'a> = &'a dyn Fn(&Queued) -> Option<Time>;
-    let never: Until = &|_| None;
-    let queues: [(QueueName, Vec<&Queued>, Until); 5] = [
+    type HistoryEnd<'a> = &'a dyn Fn(&Queued) -> Option<Time>;
+    let never: HistoryEnd = &|_| None;
+    let queues: [(QueueName, Vec<&Queued>, HistoryEnd); 5] = [
         (QueueName::Active, queue.active(), never),
         (QueueName::Backoff, queue.backoff(), &backoff_end),
         (QueueName::Unschedulable, queue.unschedulable(), &flush),
@@ -60,7 +60,7 @@ pub fn queued(world: &World, said: LastWords) -> Vec<QueuedPod> {
     rows
 }
 
-/// Pods that are in no queue because no profile has their scheduler name: whoever looks for a
+/// Pods that are in no queue because no profile has their scheduler name: a user who looks for a
 /// pending pod looks in the queues.
 fn unserved(world: &World) -> Vec<QueuedPod> {
     let served = world.scheduler().frameworks();
@@ -86,7 +86,7 @@ fn unserved(world: &World) -> Vec<QueuedPod> {
 
 fn row(
     world: &World,
-    said: LastWords,
+    said: LastMessages,
     (queue, pod, until): (QueueName, &Queued, Option<Time>),
 ) -> QueuedPod {
     let rejected = pod.unschedulable_plugins.iter().chain(&pod.pending_plugins);

@@ -15,7 +15,7 @@ use crate::tui::command::WhatIfCommand;
 use crate::tui::command_result::{CommandResult, WindowContent};
 use kubestep_debug::Position as Frame;
 use kubestep_debug::edit::EditError;
-use kubestep_debug::fix::{self, Fixes, Limits};
+use kubestep_debug::fix::{self, Fixes, SearchLimits};
 use kubestep_debug::new_node::{self, NewNodes};
 use kubestep_framework::pod::NamespacedName;
 
@@ -40,7 +40,7 @@ pub(super) struct Tasks {
     /// The last changes found.
     pub fixes: Option<FoundFixes>,
     /// The last comparison of branches.
-    pub comparison: Option<super::difference::Comparison>,
+    pub comparison: Option<super::difference::BranchComparison>,
 }
 
 /// What is searched in the background.
@@ -75,7 +75,7 @@ impl Driver {
             return CommandResult::window(window(answer));
         }
         if self.session.world_at(self.session.step()).api().objects().pod(pod).is_none() {
-            return super::why::gone(pod);
+            return super::why::deleted_pod(pod);
         }
         self.stop_search();
         match self.begin_search(question) {
@@ -91,10 +91,10 @@ impl Driver {
     fn begin_search(&mut self, question: FixQuery) -> std::io::Result<RunningTask> {
         let pod = question.pod;
         let mut world = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
-        world.write_here();
+        world.detach();
         let work = BackgroundTask::begin("fixes", move |progress| {
             let mut go_on = |tried, of| progress.go_on(tried, of);
-            fix::fixes(&world, &world, pod, Limits::default(), &mut go_on)
+            fix::fixes(&world, &world, pod, SearchLimits::default(), &mut go_on)
         })?;
         Ok(RunningTask::Fixes(question, work))
     }
@@ -103,9 +103,9 @@ impl Driver {
     pub(super) fn new_nodes(&mut self, pod: NamespacedName) -> CommandResult {
         let mut world = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
         if world.api().objects().pod(pod).is_none() {
-            return super::why::gone(pod);
+            return super::why::deleted_pod(pod);
         }
-        world.write_here();
+        world.detach();
         self.stop_search();
         let work = BackgroundTask::begin("new nodes", move |progress| {
             new_node::new_nodes(&world, pod, &mut |tried, of| progress.go_on(tried, of))
@@ -154,7 +154,7 @@ impl Driver {
                 Ok(done) => return Some(done),
             },
         };
-        self.model.searching = Some(going_on.words());
+        self.model.searching = Some(going_on.describe());
         self.tasks.running = Some(going_on);
         None
     }
@@ -190,7 +190,7 @@ impl Driver {
 }
 
 impl RunningTask {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         let (pod, what, is_stopping, progress) = match self {
             RunningTask::Fixes(question, work) => {
                 (question.pod, "changes", work.is_stopping(), work.progress())
@@ -198,7 +198,7 @@ impl RunningTask {
             RunningTask::NewNodes(pod, work) => {
                 (*pod, "new nodes", work.is_stopping(), work.progress())
             }
-            RunningTask::Difference(comparing) => return comparing.words(),
+            RunningTask::Difference(comparing) => return comparing.describe(),
         };
         match (is_stopping, progress) {
             (true, _) => format!("stopping the search for {pod}"),

@@ -1,14 +1,14 @@
 //! The interface on real sessions: the built-in stories from their beginning to their end.
 
 use crate::tui::sanitize;
-use crate::tui::testing::{Live, session};
+use crate::tui::testing::{LiveInterface, session};
 use crate::tui::view::ViewId;
 use kubestep_source::fixtures;
 
 #[test]
 fn stepping_goes_forward_and_back_through_the_same_positions() {
-    let mut live = Live::demo("tour");
-    let crumbs = |live: &mut Live| live.lines()[1].clone();
+    let mut live = LiveInterface::demo("tour");
+    let crumbs = |live: &mut LiveInterface| live.lines()[1].clone();
     let mut seen = Vec::new();
     for _ in 0..60 {
         seen.push(crumbs(&mut live));
@@ -25,9 +25,9 @@ fn stepping_goes_forward_and_back_through_the_same_positions() {
 
 #[test]
 fn the_first_s_and_the_first_n_differ_and_the_queues_are_those_of_the_step() {
-    let mut into = Live::demo("tour").keys("s");
+    let mut into = LiveInterface::demo("tour").keys("s");
     assert!(into.lines()[1].contains("active → in flight"), "{}", into.lines()[1]);
-    let mut over = Live::demo("tour").keys("n");
+    let mut over = LiveInterface::demo("tour").keys("n");
     assert!(over.lines()[1].starts_with(" cycle 1 default/payment  "), "{}", over.lines()[1]);
     assert_eq!(over.interface.app.view(), ViewId::Queues);
     assert!(into.text().contains("in flight 1"), "{}", into.text());
@@ -38,16 +38,16 @@ fn the_first_s_and_the_first_n_differ_and_the_queues_are_those_of_the_step() {
 
 #[test]
 fn nodes_within_a_cycle_are_those_of_the_step_and_watches_too() {
-    let row = |live: &mut Live| {
+    let row = |live: &mut LiveInterface| {
         let text = live.text();
         text.lines().find(|line| line.contains(" b-0 ")).unwrap_or_default().to_owned()
     };
     // Stopped in PreFilter nothing is preempted yet; after the cycle it is.
-    let mut live = Live::demo("tour").keys(":watch node:b-0 cpu show<Enter>ss5");
+    let mut live = LiveInterface::demo("tour").keys(":watch node:b-0 cpu show<Enter>ss5");
     assert!(live.lines()[1].contains("PreFilter"), "{}", live.lines()[1]);
     let before = row(&mut live);
     assert!(!live.text().contains("nominated"), "{}", live.text());
-    let watched = |live: &mut Live| {
+    let watched = |live: &mut LiveInterface| {
         let text = live.text();
         text.lines().find(|line| line.contains("node:b-0 cpu")).unwrap_or_default().to_owned()
     };
@@ -62,8 +62,8 @@ fn nodes_within_a_cycle_are_those_of_the_step_and_watches_too() {
 
 #[test]
 fn looking_at_a_cycle_never_moves_the_debugger_and_t_does() {
-    let mut live = Live::demo("tour").keys("c");
-    let place = |live: &Live| {
+    let mut live = LiveInterface::demo("tour").keys("c");
+    let place = |live: &LiveInterface| {
         let session = live.interface.driver.session();
         (session.stop_index(), session.position())
     };
@@ -85,7 +85,7 @@ fn looking_at_a_cycle_never_moves_the_debugger_and_t_does() {
 
 #[test]
 fn stepping_into_nodes_shows_the_matrix_and_out_the_overview() {
-    let live = Live::demo("tainted").keys("s");
+    let live = LiveInterface::demo("tainted").keys("s");
     assert_eq!(live.interface.app.view(), ViewId::Queues);
     let mut live = live.keys("s");
     assert_eq!(live.interface.app.view(), ViewId::Cycle);
@@ -102,7 +102,7 @@ fn stepping_into_nodes_shows_the_matrix_and_out_the_overview() {
 
 #[test]
 fn the_first_key_is_named_and_the_end_says_what_helps() {
-    let mut live = Live::demo("tainted");
+    let mut live = LiveInterface::demo("tainted");
     assert!(live.lines()[22].contains("s steps into the first cycle"));
     let mut live = live.keys("c");
     assert!(live.lines()[0].ends_with("IDLE"));
@@ -114,7 +114,7 @@ fn the_first_key_is_named_and_the_end_says_what_helps() {
 
 #[test]
 fn a_pod_that_can_be_popped_from_backoff_is_no_end() {
-    let mut live = Live::demo("preemption-budget").keys("n");
+    let mut live = LiveInterface::demo("preemption-budget").keys("n");
     assert!(live.lines()[0].ends_with("PAUSED"), "{}", live.lines()[0]);
     let mut live = live.keys("n");
     assert!(live.lines()[0].ends_with("IDLE"), "{}", live.lines()[0]);
@@ -123,7 +123,7 @@ fn a_pod_that_can_be_popped_from_backoff_is_no_end() {
 
 #[test]
 fn a_held_pod_is_allowed_from_the_waiting_view() {
-    let mut live = Live::demo("held-at-permit").keys("c7");
+    let mut live = LiveInterface::demo("held-at-permit").keys("c7");
     let text = live.text();
     assert!(text.contains("default/release-1") && text.contains("ManualPermit"), "{text}");
     let mut live = live.keys("A");
@@ -134,7 +134,7 @@ fn a_held_pod_is_allowed_from_the_waiting_view() {
 
 #[test]
 fn a_held_pod_is_rejected_with_a_message_that_its_cycle_keeps() {
-    let mut live = Live::demo("held-at-permit").keys("c7xnot today<Enter>");
+    let mut live = LiveInterface::demo("held-at-permit").keys("c7xnot today<Enter>");
     assert!(live.lines()[22].contains("rejected default/release-1 in the name of ManualPermit"));
     let mut live = live.keys(":cycle 1<Enter>0d");
     assert!(live.text().contains("not today"), "{}", live.text());
@@ -142,7 +142,7 @@ fn a_held_pod_is_rejected_with_a_message_that_its_cycle_keeps() {
 
 #[test]
 fn time_passes_to_the_next_timer() {
-    let mut live = Live::demo("tainted").keys("c+");
+    let mut live = LiveInterface::demo("tainted").keys("c+");
     assert!(live.lines()[22].contains(" passed; "), "{}", live.lines()[22]);
     let mut live = live.keys(":advance 10s<Enter>");
     assert!(live.lines()[22].contains("10s passed"), "{}", live.lines()[22]);
@@ -150,13 +150,13 @@ fn time_passes_to_the_next_timer() {
 
 #[test]
 fn a_pod_that_nobody_serves_is_named_in_the_pods_view() {
-    let mut live = Live::demo("wrong-scheduler").keys("c6z");
+    let mut live = LiveInterface::demo("wrong-scheduler").keys("c6z");
     assert!(live.text().contains("no profile serves it"), "{}", live.text());
 }
 
 #[test]
 fn a_pod_that_nobody_serves_is_seen_where_one_looks_first() {
-    let mut live = Live::demo("wrong-scheduler").keys("c");
+    let mut live = LiveInterface::demo("wrong-scheduler").keys("c");
     let text = live.text();
     assert!(text.contains("default/analytics") && text.contains("! not served"), "{text}");
     assert!(text.contains("serves the scheduler name \"volcanoo\""), "{text}");
@@ -167,7 +167,7 @@ fn a_pod_that_nobody_serves_is_seen_where_one_looks_first() {
 #[test]
 fn every_story_can_be_walked_through_every_view() {
     for story in fixtures::STORIES {
-        let mut live = Live::demo(story.name).keys("ssssc");
+        let mut live = LiveInterface::demo(story.name).keys("ssssc");
         for view in ViewId::with_digit() {
             live = live.keys(&format!("{}Gd<Esc>ggllz", view.key()));
             let buffer = live.draw();
@@ -186,7 +186,7 @@ fn every_story_can_be_walked_through_every_view() {
 
 #[test]
 fn running_on_ends_where_a_gang_is_tried_in_a_circle() {
-    let mut live = Live::demo("gang-short").keys("c");
+    let mut live = LiveInterface::demo("gang-short").keys("c");
     assert!(live.text().contains("IDLE"), "{}", live.text());
     assert!(live.text().contains("was tried 5 times and nothing changed"), "{}", live.text());
     let mut live = live.keys("+");
@@ -195,7 +195,7 @@ fn running_on_ends_where_a_gang_is_tried_in_a_circle() {
 
 /// The rows of the view on screen, without the frame around them. Columns are as wide as the widest
 /// text of the whole run, so what is between them does not count.
-fn body(live: &mut Live) -> Vec<String> {
+fn body(live: &mut LiveInterface) -> Vec<String> {
     let words = |line: &String| line.split_whitespace().collect::<Vec<_>>().join(" ");
     live.lines()[3..14].iter().map(words).collect()
 }
@@ -203,7 +203,7 @@ fn body(live: &mut Live) -> Vec<String> {
 #[test]
 fn the_views_of_the_cluster_show_it_as_it_was_at_the_position() {
     for view in ["2", "5", "6", "7"] {
-        let mut live = Live::demo("tour").keys(view);
+        let mut live = LiveInterface::demo("tour").keys(view);
         let mut seen = vec![body(&mut live)];
         for _ in 0..6 {
             live = live.keys("n");
@@ -224,7 +224,7 @@ fn the_views_of_the_cluster_show_it_as_it_was_at_the_position() {
 
 #[test]
 fn what_followed_a_cycle_is_stepped_through_in_the_events() {
-    let mut live = Live::demo("tainted").keys("n");
+    let mut live = LiveInterface::demo("tainted").keys("n");
     for _ in 0..400 {
         if live.interface.app.view() == ViewId::Events {
             break;
@@ -239,7 +239,7 @@ fn what_followed_a_cycle_is_stepped_through_in_the_events() {
 
 #[test]
 fn a_row_of_the_events_is_a_place_to_run_to() {
-    let mut live = Live::demo("tour").keys("c9ggjjjt");
+    let mut live = LiveInterface::demo("tour").keys("c9ggjjjt");
     assert!(live.lines()[0].ends_with("REPLAY"), "{}", live.text());
     let mut live = live.keys("G9Gt");
     assert!(live.lines()[1].contains("event of"), "{}", live.text());
@@ -247,7 +247,7 @@ fn a_row_of_the_events_is_a_place_to_run_to() {
 
 #[test]
 fn a_new_future_starts_in_the_past() {
-    let mut live = Live::demo("tour").keys("c1");
+    let mut live = LiveInterface::demo("tour").keys("c1");
     let cycles = body(&mut live).iter().filter(|line| line.contains("default/")).count();
     let mut live = live.keys(":cycle 2<Enter>:continue-here<Enter>");
     assert!(live.lines()[22].contains(":branch future-1"), "{}", live.lines()[22]);
@@ -267,32 +267,32 @@ fn a_new_future_starts_in_the_past() {
 }
 
 /// The virtual clock as it is shown.
-fn clock(live: &mut Live) -> String {
+fn clock(live: &mut LiveInterface) -> String {
     live.lines()[1].rsplit('+').next().unwrap().to_owned()
 }
 
 #[test]
 fn time_that_passes_at_once_says_what_it_went_over() {
-    let mut live = Live::demo("held-at-permit").keys("c:advance 20m<Enter>");
+    let mut live = LiveInterface::demo("held-at-permit").keys("c:advance 20m<Enter>");
     let said = live.lines()[22].clone();
     assert!(said.contains("20m00s passed, skipping"), "{said}");
     let mut live = live.keys("M");
     let text = live.text();
     assert!(text.contains("skipped after 15m00s: ManualPermit"), "{text}");
     // A moment is reached timer by timer, with the cycles in between.
-    let mut slow = Live::demo("held-at-permit").keys("c:moment 20m<Enter>1");
+    let mut slow = LiveInterface::demo("held-at-permit").keys("c:moment 20m<Enter>1");
     assert!(slow.text().contains("+15m"), "{}", slow.text());
-    let mut stopped = Live::demo("held-at-permit").keys(":break on:permit-timeout<Enter>");
+    let mut stopped = LiveInterface::demo("held-at-permit").keys(":break on:permit-timeout<Enter>");
     stopped = stopped.keys(":moment 20m<Enter>");
     assert!(!clock(&mut stopped).starts_with("20m"), "{}", stopped.text());
 }
 
 #[test]
 fn the_timer_that_comes_next_is_named() {
-    let mut live = Live::demo("tainted").keys("c");
+    let mut live = LiveInterface::demo("tainted").keys("c");
     let said = live.lines()[22].clone();
     assert!(said.contains("flush requeues default/train"), "{said}");
-    let mut live = Live::demo("held-at-permit").keys("c");
+    let mut live = LiveInterface::demo("held-at-permit").keys("c");
     let mut said = Vec::new();
     for _ in 0..8 {
         live = live.keys("+");
@@ -304,7 +304,7 @@ fn the_timer_that_comes_next_is_named() {
 
 #[test]
 fn playing_runs_cycles_and_then_the_clock() {
-    let mut live = Live::demo("tainted").keys(" ").play(300);
+    let mut live = LiveInterface::demo("tainted").keys(" ").play(300);
     assert!(live.lines()[0].ends_with("PLAYING"), "{}", live.text());
     assert!(live.lines()[1].contains("cycle 1"), "{}", live.text());
     let before = clock(&mut live);
@@ -320,35 +320,35 @@ fn playing_runs_cycles_and_then_the_clock() {
 
 #[test]
 fn playing_faster_gets_to_the_next_timer_sooner() {
-    let live = Live::demo("tainted").keys("c======= ").play(500);
+    let live = LiveInterface::demo("tainted").keys("c======= ").play(500);
     let mut live = live.keys("1");
     assert!(live.lines()[0].ends_with("PLAYING"), "{}", live.text());
     let cycles = live.lines().iter().filter(|line| line.contains("default/train")).count();
     assert!(cycles > 2, "{}", live.text());
-    let mut slow = Live::demo("tainted").keys(":speed 0.5<Enter>");
+    let mut slow = LiveInterface::demo("tainted").keys(":speed 0.5<Enter>");
     assert!(slow.lines()[22].contains("0.5×"), "{}", slow.lines()[22]);
     assert!(slow.keys(":speed fast<Enter>").lines()[22].contains("not a speed"));
 }
 
 #[test]
 fn playing_ends_where_nothing_is_due() {
-    let mut live = Live::demo("wrong-scheduler").keys(" ").play(1_000);
+    let mut live = LiveInterface::demo("wrong-scheduler").keys(" ").play(1_000);
     assert!(!live.lines()[0].ends_with("PLAYING"), "{}", live.text());
     assert!(live.lines()[22].contains("no timers pending"), "{}", live.lines()[22]);
 }
 
 #[test]
 fn playing_in_the_past_follows_the_recording() {
-    let mut live = Live::demo("tour").keys("cC:speed max<Enter> ").play(100);
+    let mut live = LiveInterface::demo("tour").keys("cC:speed max<Enter> ").play(100);
     assert!(live.lines()[1].contains("cycle"), "{}", live.text());
     let steps = live.interface.driver.steps_done();
-    let live = Live::demo("tour").keys("cC ").play(600);
+    let live = LiveInterface::demo("tour").keys("cC ").play(600);
     assert!(live.interface.driver.steps_done() <= steps, "nothing new was run");
 }
 
 #[test]
 fn a_pods_attempts_are_gone_through_and_run_to() {
-    let mut live = Live::demo("tainted").keys("c)");
+    let mut live = LiveInterface::demo("tainted").keys("c)");
     assert!(live.lines()[22].contains("attempt 2 of default/train"), "{}", live.lines()[22]);
     assert!(live.lines()[1].contains("cycle 2"), "{}", live.lines()[1]);
     let mut live = live.keys("(");
@@ -361,7 +361,7 @@ fn a_pods_attempts_are_gone_through_and_run_to() {
 
 #[test]
 fn a_pod_in_a_queue_is_a_place_to_run_to() {
-    let mut live = Live::demo("tainted").keys("2ggt");
+    let mut live = LiveInterface::demo("tainted").keys("2ggt");
     assert!(live.lines()[1].contains("cycle 1 default/train"), "{}", live.lines()[1]);
     let mut live = live.keys("2ggt");
     assert!(live.lines()[1].contains("cycle 2 default/train"), "{}", live.lines()[1]);
@@ -369,7 +369,7 @@ fn a_pod_in_a_queue_is_a_place_to_run_to() {
 
 #[test]
 fn moments_are_gone_to_back_and_on() {
-    let mut live = Live::demo("tainted").keys(":moment 10m<Enter>");
+    let mut live = LiveInterface::demo("tainted").keys(":moment 10m<Enter>");
     assert_eq!(clock(&mut live), "10m00s");
     let mut live = live.keys("@1s<Enter>");
     assert!(live.lines()[0].ends_with("REPLAY"), "{}", live.text());
@@ -383,7 +383,7 @@ fn moments_are_gone_to_back_and_on() {
 
 #[test]
 fn waiting_pods_cannot_be_decided_about_in_the_past() {
-    let mut live = Live::demo("held-at-permit").keys("c+:cycle 1<Enter>7A");
+    let mut live = LiveInterface::demo("held-at-permit").keys("c+:cycle 1<Enter>7A");
     assert!(live.lines()[22].contains("past"), "{}", live.lines()[22]);
 }
 
@@ -405,7 +405,7 @@ fn a_long_way_back_is_shown_and_can_be_stopped() {
     let mut session = session(&crowd(400));
     // As few copies as possible, so that the way is long.
     session.set_history_memory(0);
-    let mut live = Live::new(session, (80, 24)).keys("c2");
+    let mut live = LiveInterface::new(session, (80, 24)).keys("c2");
     live.interface.driver.freshness.patience = std::time::Duration::ZERO;
     let mut live = live.keys_at_once(":cycle 9<Enter>");
     assert!(live.interface.driver.is_working(), "{}", live.text());
@@ -427,9 +427,9 @@ fn a_long_way_back_is_shown_and_can_be_stopped() {
 fn many_steps_go_on_slice_by_slice_and_can_be_stopped() {
     use crate::tui::command::Command;
     use std::time::Duration;
-    let mut live = Live::new(session(&crowd(60)), (80, 24));
+    let mut live = LiveInterface::new(session(&crowd(60)), (80, 24));
     live.interface.driver.freshness.patience = Duration::ZERO;
-    let cycles = |live: &Live| live.interface.driver.session().history().cycle_count();
+    let cycles = |live: &LiveInterface| live.interface.driver.session().history().cycle_count();
     let many = Command::Cycles { count: 50, back: false };
     assert!(live.interface.driver.perform(&many).running);
     assert!(live.interface.driver.run_slice(Duration::ZERO).is_none());
@@ -450,7 +450,7 @@ fn looking_back_for_a_stop_says_how_far_it_is() {
     let mut session = session(&crowd(400));
     session.set_history_memory(0);
     let set = "c:break NodeResourcesFit if verdict == 'never'<Enter>";
-    let mut live = Live::new(session, (80, 24)).keys(set);
+    let mut live = LiveInterface::new(session, (80, 24)).keys(set);
     assert!(live.interface.driver.perform(&Command::Continue { back: true }).running);
     assert!(live.interface.driver.run_slice(Duration::ZERO).is_none());
     let words = live.interface.driver.model.progress.clone().unwrap();
@@ -461,7 +461,7 @@ fn looking_back_for_a_stop_says_how_far_it_is() {
 }
 
 /// The names of the rows, from the fourth line on.
-fn names(live: &mut Live, number: usize) -> Vec<String> {
+fn names(live: &mut LiveInterface, number: usize) -> Vec<String> {
     let lines = live.lines().into_iter().skip(4).take(number);
     let name =
         |line: String| line.trim_start_matches(['▶', ' ']).split(' ').next().map(str::to_owned);
@@ -471,7 +471,7 @@ fn names(live: &mut Live, number: usize) -> Vec<String> {
 #[test]
 fn amounts_and_times_sort_by_what_they_stand_for() {
     // Requests of 100m twice, then 250m, and at the end 1, 1.5, 3 and 8.
-    let mut live = Live::wide("tour").keys("c6lllo");
+    let mut live = LiveInterface::wide("tour").keys("c6lllo");
     let pods = names(&mut live, 12);
     assert_eq!(pods[..2], ["default/gated", "default/stray"], "{}", live.text());
     assert_eq!(pods[6], "default/database", "{}", live.text());
@@ -481,7 +481,8 @@ fn amounts_and_times_sort_by_what_they_stand_for() {
     let nodes = names(&mut live, 6);
     assert_eq!(nodes, ["b-1", "gpu-0", "a-0", "a-1", "b-0", "c-0"], "{}", live.text());
     // Twelve seconds are less than five minutes, which are less than fifteen.
-    let mut live = Live::wide("tour").keys(":hold app=web for 12s<Enter>:hold web-1 for 5m<Enter>");
+    let mut live =
+        LiveInterface::wide("tour").keys(":hold app=web for 12s<Enter>:hold web-1 for 5m<Enter>");
     live = live.keys("c7llo");
     let waiting = names(&mut live, 4);
     assert_eq!(waiting[2..], ["default/web-1", "default/release"], "{}", live.text());
@@ -489,13 +490,13 @@ fn amounts_and_times_sort_by_what_they_stand_for() {
 
 #[test]
 fn who_evicted_others_tries_the_nominated_node_first() {
-    let mut live = Live::wide("preemption-budget").keys("c0d");
+    let mut live = LiveInterface::wide("preemption-budget").keys("c0d");
     assert!(live.text().contains("tried first   node-1"), "{}", live.text());
 }
 
 #[test]
 fn failures_only_leaves_rejections_and_warnings_among_the_events() {
-    let mut live = Live::demo("affinity-typo").keys("c9z");
+    let mut live = LiveInterface::demo("affinity-typo").keys("c9z");
     let text = live.text();
     assert!(text.contains("FailedScheduling") && text.contains("unschedulable"), "{text}");
     assert!(!text.contains("created → active") && !text.contains("→ in flight"), "{text}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::tui::testing::Live;
+use crate::tui::testing::LiveInterface;
 use kubestep_framework::stopwatch::Clock;
 
 /// Every look takes a hundred microseconds.
@@ -15,8 +15,8 @@ impl Clock for Ticks {
     }
 }
 
-fn measured(name: &str) -> Live {
-    let mut live = Live::demo(name);
+fn measured(name: &str) -> LiveInterface {
+    let mut live = LiveInterface::demo(name);
     live.interface.driver.measure_with(Arc::new(Ticks(AtomicU64::new(0))));
     live
 }
@@ -41,7 +41,7 @@ fn each_plugin_has_its_time_at_each_point_and_the_nodes_it_refused() {
 fn the_past_has_its_own_times_and_looking_back_counts_nothing() {
     let mut live = measured("tour").keys("nnngt");
     assert!(live.text().contains("Times: cycle 3 and the session"), "{}", live.text());
-    let sum = |live: &mut Live| live.lines()[2].split(", ").nth(1).unwrap().to_owned();
+    let sum = |live: &mut LiveInterface| live.lines()[2].split(", ").nth(1).unwrap().to_owned();
     let before = sum(&mut live);
     let mut live = live.keys("{{gt");
     assert!(live.text().contains("Times: cycle 1 and the session"), "{}", live.text());
@@ -53,6 +53,6 @@ fn the_past_has_its_own_times_and_looking_back_counts_nothing() {
 
 #[test]
 fn without_a_clock_the_view_says_why_it_is_empty() {
-    let mut live = Live::demo("tainted").keys("ngt");
+    let mut live = LiveInterface::demo("tainted").keys("ngt");
     assert!(live.text().contains("Nothing is measured here"), "{}", live.text());
 }

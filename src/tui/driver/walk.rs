@@ -6,7 +6,7 @@ use super::{Driver, Goal, StepMode, StepResult};
 use crate::tui::command_result::CommandResult;
 use kubestep_api::words::count;
 use kubestep_debug::breakpoint::Moment;
-use kubestep_debug::{Ran, Session};
+use kubestep_debug::{Session, StepOutcome};
 
 /// Steps under way.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ pub(super) struct PendingSteps {
     pub left: u32,
     pub count: u32,
     pub way: StepMode,
-    pub step: fn(&mut Session) -> Ran,
+    pub step: fn(&mut Session) -> StepOutcome,
     /// Whether the view stays unless a breakpoint stops it.
     pub stays: bool,
     /// Where it began, for what logging breakpoints have to say.
@@ -35,7 +35,7 @@ impl Driver {
     /// done at once: nobody else decides in between.
     pub(super) fn walk_on(&mut self, more: impl Fn() -> bool) -> Option<CommandResult> {
         let mut walk = self.run.steps.take()?;
-        let mut went = StepResult::Ran(Ran::Moved);
+        let mut went = StepResult::Ran(StepOutcome::Moved);
         let (mut stop, mut sent) = (None, None);
         while walk.left > 0 {
             let before = self.session.moment();
@@ -62,7 +62,7 @@ impl Driver {
         let notes = if walk.way == StepMode::Back { Vec::new() } else { self.log_lines(walk.from) };
         let done = match stop {
             Some(words) => CommandResult::stopped(words),
-            None => self.said_of(&went, sent),
+            None => self.real_step_message(&went, sent),
         };
         let look_at = self.best_view().filter(|_| done.stopped || !walk.stays);
         Some(CommandResult { look_at, notes, ..done })

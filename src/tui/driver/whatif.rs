@@ -11,7 +11,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::KubeVersion;
 use kubestep_config::versions::{self, NotAVersion};
 use kubestep_debug::Session;
-use kubestep_debug::edit::offers::{Offer, offers};
+use kubestep_debug::edit::offers::{EditOffer, offers};
 use kubestep_debug::edit::{Edit, EditError};
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::preview;
@@ -91,7 +91,7 @@ impl Driver {
         if let Some(pod) = pod.filter(pending) {
             let words = |verb| format!("{verb} node {} for pod {pod}", key.name);
             let decisions = ["choose", "force", "veto"].map(words);
-            found.extend(decisions.map(|words| Offer { words, missing: "" }));
+            found.extend(decisions.map(|words| EditOffer { words, missing: "" }));
         }
         found.extend(offers(world, key));
         let open = WindowContent::Offers(format!("What if: {key}"), found);
@@ -173,7 +173,7 @@ impl Driver {
         Ok(CommandResult::window(WindowContent::Lines(title, lines)))
     }
 
-    /// Does again what was taken back: in a moment, or as a run.
+    /// Redoes what was undone: in a moment, or as a run.
     fn redo(&mut self) -> Result<CommandResult, EditError> {
         let (start, patience) = (Instant::now(), self.freshness.patience);
         let redone = self.branches.redo(&mut self.session, || start.elapsed() < patience)?;

@@ -6,7 +6,7 @@ mod tests;
 mod view_tests;
 
 use super::{Driver, answer};
-use crate::report::outline::{Item, To};
+use crate::report::outline::{LinkTarget, OutlineItem};
 use crate::report::why::{of_node, outline};
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::{FoldedOutline, OutlineKind};
@@ -23,7 +23,7 @@ impl Driver {
                 let window = WindowContent::Answer(format!("Why {pod}?"), answer::lines(&why));
                 CommandResult::window(window)
             }
-            None => gone(pod),
+            None => deleted_pod(pod),
         }
     }
 
@@ -38,11 +38,11 @@ impl Driver {
 
     /// Why the pod is where it is at the position, as an outline.
     pub(super) fn why_view(&mut self, pod: NamespacedName) -> CommandResult {
-        let Some(answer) = ask(&mut self.session, pod, &[]) else { return gone(pod) };
+        let Some(answer) = ask(&mut self.session, pod, &[]) else { return deleted_pod(pod) };
         let mut outline = outline(&answer);
         if !answer.is_schedulable() {
             let text = "What would make it fit? Enter looks for the smallest changes";
-            outline.items.push(Item::heading("fixes", text).to(To::Search(pod)));
+            outline.items.push(OutlineItem::heading("fixes", text).to(LinkTarget::Search(pod)));
         }
         // What was folded for one pod says nothing of another.
         let before = self.model.why.take().filter(|before| before.outline.title == outline.title);
@@ -65,7 +65,7 @@ impl Driver {
     }
 }
 
-pub(super) fn gone(pod: NamespacedName) -> CommandResult {
+pub(super) fn deleted_pod(pod: NamespacedName) -> CommandResult {
     let text = format!("{pod} does not exist at this position");
     CommandResult::error(text)
 }

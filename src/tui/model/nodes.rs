@@ -9,19 +9,19 @@ use kubestep_framework::node::NodeInfo;
 
 /// Nodes with their pods, in the cache's order.
 #[derive(Clone, Debug, Default)]
-pub struct Nodes {
+pub struct NodeList {
     list: Vec<Arc<NodeInfo>>,
     places: HashMap<Symbol, usize>,
 }
 
-impl Nodes {
+impl NodeList {
     /// The node of that name. Views ask for the labels of each of thousands of rows.
     pub fn named(&self, name: Symbol) -> Option<&Arc<NodeInfo>> {
         self.list.get(*self.places.get(&name)?)
     }
 }
 
-impl Deref for Nodes {
+impl Deref for NodeList {
     type Target = [Arc<NodeInfo>];
 
     fn deref(&self) -> &[Arc<NodeInfo>] {
@@ -29,10 +29,10 @@ impl Deref for Nodes {
     }
 }
 
-impl FromIterator<Arc<NodeInfo>> for Nodes {
-    fn from_iter<I: IntoIterator<Item = Arc<NodeInfo>>>(nodes: I) -> Nodes {
+impl FromIterator<Arc<NodeInfo>> for NodeList {
+    fn from_iter<I: IntoIterator<Item = Arc<NodeInfo>>>(nodes: I) -> NodeList {
         let list: Vec<Arc<NodeInfo>> = nodes.into_iter().collect();
         let places = list.iter().enumerate().map(|(at, node)| (node.name, at)).collect();
-        Nodes { list, places }
+        NodeList { list, places }
     }
 }

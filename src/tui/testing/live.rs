@@ -29,7 +29,7 @@ use kubestep_source::fixtures;
 const SLICE: Duration = Duration::from_millis(5);
 
 /// The interface on a session.
-pub struct Live {
+pub struct LiveInterface {
     pub interface: Interface,
     terminal: Terminal<TestBackend>,
 }
@@ -46,15 +46,15 @@ pub fn session_with(cluster: &str, gates: &str) -> Session {
 
 /// The same where the API server is elsewhere.
 fn remote_session(cluster: &str) -> Session {
-    Session::new(world(read(cluster), "", World::write_elsewhere))
+    Session::new(world(read(cluster), "", World::mirror_remote))
 }
 
-fn read(text: &str) -> kubestep_source::Input {
+fn read(text: &str) -> kubestep_source::ReadInput {
     crate::plugins::declare_kinds();
     kubestep_source::read_text("test", text.into(), &Filter::default()).unwrap()
 }
 
-fn world(read: kubestep_source::Input, gates: &str, prepare: fn(&mut World)) -> World {
+fn world(read: kubestep_source::ReadInput, gates: &str, prepare: fn(&mut World)) -> World {
     let written = read.captured.feature_gates.as_deref().unwrap_or(gates);
     let features = FeatureGates::parse(written).unwrap();
     let registry = crate::plugins::registry();
@@ -68,19 +68,19 @@ fn world(read: kubestep_source::Input, gates: &str, prepare: fn(&mut World)) -> 
     world
 }
 
-impl Live {
+impl LiveInterface {
     /// A built-in story at 80×24.
-    pub fn demo(name: &str) -> Live {
-        Live::new(session(fixtures::find(name).unwrap().cluster), (80, 24))
+    pub fn demo(name: &str) -> LiveInterface {
+        LiveInterface::new(session(fixtures::find(name).unwrap().cluster), (80, 24))
     }
 
     /// A built-in story on a screen where whole sentences fit.
-    pub fn wide(name: &str) -> Live {
-        Live::new(session(fixtures::find(name).unwrap().cluster), (200, 30))
+    pub fn wide(name: &str) -> LiveInterface {
+        LiveInterface::new(session(fixtures::find(name).unwrap().cluster), (200, 30))
     }
 
     /// A recording at its beginning, as it is opened from a file.
-    pub fn recording(text: &str, size: (u16, u16)) -> Live {
+    pub fn recording(text: &str, size: (u16, u16)) -> LiveInterface {
         let mut read = read(text);
         read.begin();
         let recording = read.recording.take().unwrap();
@@ -89,7 +89,7 @@ impl Live {
         let compared = replay(&mut session, changes, recording.ended_at, |_| {});
         session.go_to_stop(0);
         let start = session.now();
-        let mut live = Live::new(session, size);
+        let mut live = LiveInterface::new(session, size);
         let decisions = compared.into_iter().map(|compared| compared.decision).collect();
         live.interface.driver.play_back(start, decisions);
         live.draw();
@@ -97,14 +97,14 @@ impl Live {
     }
 
     /// The terminal has another size.
-    pub fn resized(mut self, width: u16, height: u16) -> Live {
+    pub fn resized(mut self, width: u16, height: u16) -> LiveInterface {
         self.terminal.backend_mut().resize(width, height);
         self.interface.resize(width, height);
         self.draw();
         self
     }
 
-    pub fn new(session: Session, size: (u16, u16)) -> Live {
+    pub fn new(session: Session, size: (u16, u16)) -> LiveInterface {
         let appearance = appearance("dark", ColorDepth::Rgb, Charset::Unicode);
         let keymap = Keymap::default();
         let mut interface = Interface::new(appearance, keymap, session, "test".into()).unwrap();
@@ -112,23 +112,23 @@ impl Live {
         interface.resize(size.0, size.1);
         interface.app.start();
         let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-        let mut live = Live { interface, terminal };
+        let mut live = LiveInterface { interface, terminal };
         live.draw();
         live
     }
 
     /// Types, does what the keys ask for, and finishes long runs.
-    pub fn keys(self, keys: &str) -> Live {
+    pub fn keys(self, keys: &str) -> LiveInterface {
         self.type_keys(keys, true)
     }
 
     /// The same, without waiting for a long way into the past.
-    pub fn keys_at_once(self, keys: &str) -> Live {
+    pub fn keys_at_once(self, keys: &str) -> LiveInterface {
         self.type_keys(keys, false)
     }
 
     /// Types so fast that no slice of a long run is done in between.
-    pub fn keys_in_a_hurry(mut self, keys: &str) -> Live {
+    pub fn keys_in_a_hurry(mut self, keys: &str) -> LiveInterface {
         let Interface { app, input, driver, .. } = &mut self.interface;
         for key in parse_keys(keys) {
             if let Effect::Session(command) = input.key(app, key, driver.model()) {
@@ -138,7 +138,7 @@ impl Live {
         self
     }
 
-    fn type_keys(mut self, keys: &str, waits: bool) -> Live {
+    fn type_keys(mut self, keys: &str, waits: bool) -> LiveInterface {
         for key in parse_keys(keys) {
             self.interface.key(key);
             while self.has_work(waits) {
@@ -158,12 +158,12 @@ impl Live {
     }
 
     /// The interface on a scheduler that decides for real, in a cluster written as YAML.
-    pub fn real(cluster: &str) -> (Live, StandIn) {
-        Live::real_with(cluster, false)
+    pub fn real(cluster: &str) -> (LiveInterface, StandIn) {
+        LiveInterface::real_with(cluster, false)
     }
 
     /// The same, where the server only tries.
-    pub fn real_with(cluster: &str, dry_run: bool) -> (Live, StandIn) {
+    pub fn real_with(cluster: &str, dry_run: bool) -> (LiveInterface, StandIn) {
         let mut session = remote_session(cluster);
         session.act(None);
         let world = session.world();
@@ -177,19 +177,19 @@ impl Live {
             about,
             Box::new(|_, _| {}),
         );
-        let mut live = Live::new(session, (160, 30));
+        let mut live = LiveInterface::new(session, (160, 30));
         live.interface.driver.attend(attended);
         (live.turn(), server)
     }
 
     /// What the event loop does besides keys: time, updates, and cycles that run by themselves.
-    pub fn turn(mut self) -> Live {
+    pub fn turn(mut self) -> LiveInterface {
         loop {
             self.interface.driver.live_tick();
             let notices = self.interface.driver.take_unsaid();
             notices
                 .into_iter()
-                .for_each(|notice| self.interface.app.say(Severity::Warning, notice.text));
+                .for_each(|notice| self.interface.app.notify(Severity::Warning, notice.text));
             let arrival = match self.interface.driver.follows() {
                 true => self.interface.driver.next_arrival().now_or_never(),
                 false => None,
@@ -198,7 +198,7 @@ impl Live {
                 let notices = self.interface.driver.take_in(arrival);
                 notices
                     .into_iter()
-                    .for_each(|notice| self.interface.app.say(Severity::Warning, notice.text));
+                    .for_each(|notice| self.interface.app.notify(Severity::Warning, notice.text));
                 continue;
             }
             let before = self.interface.driver.steps_done();
@@ -216,7 +216,7 @@ impl Live {
     }
 
     /// Lets time pass, as the event loop does while playing.
-    pub fn play(mut self, millis: u64) -> Live {
+    pub fn play(mut self, millis: u64) -> LiveInterface {
         for _ in 0..millis / 50 {
             if self.interface.app.is_playing()
                 && let Some(words) = self

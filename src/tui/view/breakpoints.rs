@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use super::{OnEnter, View};
 use crate::tui::glyph::BREAKPOINT;
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{BreakpointRow, Model};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 
 /// The rows of the breakpoints and watches.
 pub struct BreakpointsView<'a>(pub &'a Model);
@@ -42,12 +42,12 @@ impl GridSource for BreakpointsView<'_> {
             2 => GridColumn::text("state", 6),
             3 => GridColumn::text("act", 5),
             4 => GridColumn::number("hits", 7),
-            5 => GridColumn::number("so far", 7).from_tier(Tier::Standard),
+            5 => GridColumn::number("so far", 7).from_tier(WidthTier::Standard),
             _ => GridColumn::prose("where, or what and its value", 24),
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(item) = self.item(row) else { return };
         let dim = if item.enabled { Scope::Text } else { Scope::TextDim };
         match column {

@@ -3,11 +3,11 @@
 
 use super::View;
 use crate::tui::glyph::CHANGED;
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::Model;
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_config::manual;
 use kubestep_config::rows::{About, Row};
 
@@ -54,11 +54,11 @@ impl GridSource for ConfigurationView<'_> {
             0 => GridColumn::name("setting", 34, 44),
             1 => GridColumn::name("value", 19, 26),
             2 => GridColumn::text("default", 9),
-            _ => GridColumn::prose("what it does", 20).from_tier(Tier::Standard),
+            _ => GridColumn::prose("what it does", 20).from_tier(WidthTier::Standard),
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(row) = self.row(row) else { return };
         match column {
             0 => {

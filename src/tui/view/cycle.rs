@@ -11,13 +11,13 @@
 use crate::report;
 use std::fmt::Write as _;
 
-use super::{OnEnter, Shape, View, ViewId, funnel, shared, verdict};
+use super::{OnEnter, View, ViewId, ViewShape, funnel, shared, verdict};
 use crate::tui::glyph::{FOLDS, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
-use crate::tui::widget::bar::Parts;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::bar::StyledParts;
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use indexmap::IndexMap;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
@@ -26,7 +26,7 @@ use kubestep_debug::certainty::is_uncertain;
 use kubestep_framework::record::{CycleRecord, FilterColumn, PluginStatus, ScoreColumn, VerdictId};
 
 /// A line: a point, or a plugin at the point above it.
-struct Row {
+struct CycleRow {
     point: ExtensionPoint,
     plugin: Option<Symbol>,
     verdict: VerdictSign,
@@ -37,13 +37,13 @@ struct Row {
     skipped: Option<(usize, bool)>,
 }
 
-impl Row {
+impl CycleRow {
     fn new(
         (point, plugin): (ExtensionPoint, Option<Symbol>),
         verdict: VerdictSign,
         words: String,
-    ) -> Row {
-        Row { point, plugin, verdict, share: None, words, skipped: None }
+    ) -> CycleRow {
+        CycleRow { point, plugin, verdict, share: None, words, skipped: None }
     }
 
     fn key(&self) -> u64 {
@@ -56,14 +56,14 @@ impl Row {
 /// The rows of the overview.
 pub struct CycleView<'a> {
     model: &'a Model,
-    rows: Vec<Row>,
+    rows: Vec<CycleRow>,
     /// The row of the position; what comes after it has not happened yet for who steps.
     front: Option<usize>,
 }
 
 impl<'a> CycleView<'a> {
     /// The cycle at the debugger's position.
-    pub fn new(model: &'a Model, shape: &Shape) -> CycleView<'a> {
+    pub fn new(model: &'a Model, shape: &ViewShape) -> CycleView<'a> {
         let rows = model.cycle().map(|cycle| rows(cycle)).unwrap_or_default();
         let frame = model.stepped_frame();
         // Who steps through skipped plugins sees each.
@@ -80,7 +80,7 @@ impl<'a> CycleView<'a> {
     fn decisive(&self) -> Option<usize> {
         use VerdictSign::{Error, Unresolvable, Unschedulable, Wait};
         let rejects =
-            |row: &Row| matches!(row.verdict, Unschedulable | Unresolvable | Error | Wait);
+            |row: &CycleRow| matches!(row.verdict, Unschedulable | Unresolvable | Error | Wait);
         let cycle = self.model.cycle()?;
         let rows = self.rows.iter().enumerate();
         let failing = || rows.clone().filter(|(_, row)| row.plugin.is_some() && rejects(row));
@@ -92,8 +92,8 @@ impl<'a> CycleView<'a> {
 }
 
 /// The rows with the skipped plugins of each point in one line, unless they `are_open` for that line.
-fn folded(rows: Vec<Row>, are_open: impl Fn(&Row) -> bool) -> Vec<Row> {
-    let mut shown: Vec<Row> = Vec::with_capacity(rows.len());
+fn folded(rows: Vec<CycleRow>, are_open: impl Fn(&CycleRow) -> bool) -> Vec<CycleRow> {
+    let mut shown: Vec<CycleRow> = Vec::with_capacity(rows.len());
     let mut rows = rows.into_iter().peekable();
     while let Some(head) = rows.next() {
         let point = head.point;
@@ -102,7 +102,7 @@ fn folded(rows: Vec<Row>, are_open: impl Fn(&Row) -> bool) -> Vec<Row> {
         while let Some(row) = rows.next_if(|row| row.point == point) {
             plugins.push(row);
         }
-        let is_skipped = |row: &Row| row.verdict == VerdictSign::Skip;
+        let is_skipped = |row: &CycleRow| row.verdict == VerdictSign::Skip;
         let names = plugins.iter().filter(|row| is_skipped(row)).filter_map(|row| row.plugin);
         let names: Vec<Symbol> = names.collect();
         if names.len() < 2 {
@@ -110,7 +110,7 @@ fn folded(rows: Vec<Row>, are_open: impl Fn(&Row) -> bool) -> Vec<Row> {
             continue;
         }
         let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-        let mut line = Row::new((point, None), VerdictSign::Skip, words.join(", "));
+        let mut line = CycleRow::new((point, None), VerdictSign::Skip, words.join(", "));
         line.skipped = Some((names.len(), true));
         let open = are_open(&line);
         line.skipped = Some((names.len(), !open));
@@ -121,7 +121,7 @@ fn folded(rows: Vec<Row>, are_open: impl Fn(&Row) -> bool) -> Vec<Row> {
 }
 
 /// The line of a frame: of its plugin, else of its point.
-fn row_of(rows: &[Row], frame: Frame) -> Option<usize> {
+fn row_of(rows: &[CycleRow], frame: Frame) -> Option<usize> {
     let point = frame.point?;
     let exact = rows
         .iter()
@@ -130,7 +130,7 @@ fn row_of(rows: &[Row], frame: Frame) -> Option<usize> {
 }
 
 /// All lines of a cycle, in the order in which the points run.
-fn rows(cycle: &CycleRecord) -> Vec<Row> {
+fn rows(cycle: &CycleRecord) -> Vec<CycleRow> {
     let mut rows = Vec::new();
     push_statuses(&mut rows, ExtensionPoint::PreFilter, cycle);
     push_filter(&mut rows, cycle);
@@ -144,19 +144,19 @@ fn rows(cycle: &CycleRecord) -> Vec<Row> {
     rows
 }
 
-fn push_statuses(rows: &mut Vec<Row>, point: ExtensionPoint, cycle: &CycleRecord) {
+fn push_statuses(rows: &mut Vec<CycleRow>, point: ExtensionPoint, cycle: &CycleRecord) {
     let (at, answers) = (rows.len(), cycle.answers(point));
     for answer in answers {
         let verdict = verdict::of_code(answer.status.code());
         let words = status_words(answer);
-        rows.push(Row::new((point, Some(answer.plugin)), verdict, words));
+        rows.push(CycleRow::new((point, Some(answer.plugin)), verdict, words));
     }
     if !answers.is_empty() {
         let opaque = cycle.opaque.iter().flat_map(|opaque| &opaque.plugins);
         let opaque = opaque.filter(|plugin| plugin.points.contains(point));
         rows.extend(opaque.map(|plugin| {
             let words = "opaque: what it decides is unknown".to_owned();
-            Row::new((point, Some(plugin.name)), VerdictSign::Unknown, words)
+            CycleRow::new((point, Some(plugin.name)), VerdictSign::Unknown, words)
         }));
     }
     let verdicts = || rows[at..].iter().map(|r| r.verdict);
@@ -168,7 +168,7 @@ fn push_statuses(rows: &mut Vec<Row>, point: ExtensionPoint, cycle: &CycleRecord
         _ => worst(verdicts()),
     };
     let words = if answers.is_empty() { "did not run".to_owned() } else { String::new() };
-    rows.insert(at, Row::new((point, None), verdict, words));
+    rows.insert(at, CycleRow::new((point, None), verdict, words));
 }
 
 fn status_words(answer: &PluginStatus) -> String {
@@ -198,7 +198,7 @@ fn worst(verdicts: impl Iterator<Item = VerdictSign>) -> VerdictSign {
     verdicts.max_by_key(weight).unwrap_or(VerdictSign::NotEvaluated)
 }
 
-fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
+fn push_filter(rows: &mut Vec<CycleRow>, cycle: &CycleRecord) {
     let point = ExtensionPoint::Filter;
     let total = cycle.nodes.order.len();
     let evaluated = cycle.evaluated_nodes;
@@ -216,10 +216,13 @@ fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
         n => format!("{words}, extenders rejected {n}"),
     };
     let share = (!cycle.filter.plugins.is_empty()).then(|| (cycle.feasible.len(), evaluated));
-    rows.push(Row { share, ..Row::new((point, None), verdict, words) });
+    rows.push(CycleRow { share, ..CycleRow::new((point, None), verdict, words) });
     for column in &cycle.filter.plugins {
         let (verdict, share, words) = filter_row(cycle, column);
-        rows.push(Row { share, ..Row::new((point, Some(column.plugin)), verdict, words) });
+        rows.push(CycleRow {
+            share,
+            ..CycleRow::new((point, Some(column.plugin)), verdict, words)
+        });
     }
 }
 
@@ -243,9 +246,9 @@ fn filter_row(
     }
     let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
     for node in &cycle.nodes.order {
-        let official = cycle.filter.verdicts.get(*node);
+        let final_verdict = cycle.filter.verdicts.get(*node);
         let Some(id) = report::verdict::of_plugin(cycle, column, *node) else { continue };
-        if official.is_some_and(VerdictId::is_not_evaluated) {
+        if final_verdict.is_some_and(VerdictId::is_not_evaluated) {
             continue;
         }
         asked += usize::from(!id.is_not_evaluated());
@@ -301,7 +304,7 @@ fn share_scope(pass: usize, of: usize) -> Scope {
     }
 }
 
-fn push_score(rows: &mut Vec<Row>, cycle: &CycleRecord) {
+fn push_score(rows: &mut Vec<CycleRow>, cycle: &CycleRecord) {
     let point = ExtensionPoint::Score;
     let (verdict, words) = match (cycle.score.plugins.len(), cycle.feasible.len()) {
         (0, 1) => {
@@ -310,14 +313,14 @@ fn push_score(rows: &mut Vec<Row>, cycle: &CycleRecord) {
         (0, _) => (VerdictSign::NotEvaluated, "did not run".to_owned()),
         _ => (VerdictSign::Success, score_words(cycle)),
     };
-    rows.push(Row::new((point, None), verdict, words));
+    rows.push(CycleRow::new((point, None), verdict, words));
     for column in &cycle.score.plugins {
         let (verdict, words) = (VerdictSign::Success, column_words(cycle, column));
-        rows.push(Row::new((point, Some(column.plugin)), verdict, words));
+        rows.push(CycleRow::new((point, Some(column.plugin)), verdict, words));
     }
     for column in &cycle.score.opaque {
         let words = format!("opaque: its scores are unknown, ×{}", column.weight);
-        rows.push(Row::new((point, Some(column.plugin)), VerdictSign::Unknown, words));
+        rows.push(CycleRow::new((point, Some(column.plugin)), VerdictSign::Unknown, words));
     }
 }
 
@@ -359,7 +362,7 @@ impl GridSource for CycleView<'_> {
                 GridColumn::fitted("extension point", 15, widest)
             }
             1 => {
-                let share = |row: &Row| row.share.map(|(pass, of)| share_text(pass, of).len());
+                let share = |row: &CycleRow| row.share.map(|(pass, of)| share_text(pass, of).len());
                 let widest = self.rows.iter().filter_map(share).max().unwrap_or(0);
                 GridColumn::text("status", widest.max(8) as u16)
             }
@@ -367,7 +370,7 @@ impl GridSource for CycleView<'_> {
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let future = match self.front {
             Some(front) => row > front,
             None => self.model.is_under_way(),
@@ -403,7 +406,7 @@ impl GridSource for CycleView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.rows.get(row).map_or(0, Row::key)
+        self.rows.get(row).map_or(0, CycleRow::key)
     }
 
     fn is_current(&self, row: usize) -> bool {
@@ -434,7 +437,7 @@ impl View for CycleView<'_> {
         }
     }
 
-    fn banner(&self, width: u16) -> Vec<Parts> {
+    fn banner(&self, width: u16) -> Vec<StyledParts> {
         let funnel = |cycle: &std::sync::Arc<CycleRecord>| {
             funnel::draw(cycle, self.model, usize::from(width))
         };
@@ -495,7 +498,7 @@ impl View for CycleView<'_> {
     }
 }
 
-fn subject(row: &Row) -> DetailLine {
+fn subject(row: &CycleRow) -> DetailLine {
     let said = match row.share {
         Some((pass, of)) => share_text(pass, of),
         None => row.verdict.meaning().to_owned(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::tui::color::ColorDepth;
 use crate::tui::glyph::Charset;
-use crate::tui::testing::{Live, Story, model, session};
+use crate::tui::testing::{InterfaceStory, LiveInterface, model, session};
 
 /// 60 nodes in three zones, every third tainted, with two pods to schedule: a small one and one that
 /// is larger than a node.
@@ -34,8 +34,8 @@ fn many() -> String {
     text
 }
 
-fn of_many(size: (u16, u16), keys: &str) -> Live {
-    Live::new(session(&many()), size).keys(keys)
+fn of_many(size: (u16, u16), keys: &str) -> LiveInterface {
+    LiveInterface::new(session(&many()), size).keys(keys)
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn the_funnel_shows_how_many_nodes_are_left() {
 
 #[test]
 fn skipped_plugins_are_one_line_that_unfolds() {
-    let mut live = Live::demo("tour").keys("n0");
+    let mut live = LiveInterface::demo("tour").keys("n0");
     let folded = live.text();
     assert!(folded.contains("▸ 10 skipped"), "{folded}");
     let mut live = live.keys("ggjj<Enter>");
@@ -136,7 +136,7 @@ fn skipped_plugins_are_one_line_that_unfolds() {
 
 #[test]
 fn preemption_has_a_bar_before_and_one_after() {
-    let mut live = Live::demo("tour").resized(120, 44).keys("n8");
+    let mut live = LiveInterface::demo("tour").resized(120, 44).keys("n8");
     let text = live.text();
     assert!(text.contains("cpu now") && text.contains("█ default/payment"), "{text}");
     assert!(text.contains("Candidate b-0, taken"), "the cursor is on the node taken: {text}");
@@ -145,23 +145,27 @@ fn preemption_has_a_bar_before_and_one_after() {
 
 #[test]
 fn on_wide_terminals_the_answer_stands_beside_the_rows() {
-    let mut live = Live::demo("affinity-typo").resized(200, 50).keys("c2");
-    let wanted = |live: &Live| live.interface.app.wanted_answer(live.interface.model());
+    let mut live = LiveInterface::demo("affinity-typo").resized(200, 50).keys("c2");
+    let wanted = |live: &LiveInterface| live.interface.app.wanted_answer(live.interface.model());
     assert!(wanted(&live).is_some() && live.interface.work_at().is_some());
     live.interface.answer();
     let text = live.text();
     assert!(text.contains("is pending:") && text.contains("you mean \"ssd\""), "{text}");
     assert_eq!(wanted(&live), None, "it is worked out once");
-    assert_eq!(wanted(&Live::demo("affinity-typo").keys("c6")), None, "the terminal is narrow");
+    assert_eq!(
+        wanted(&LiveInterface::demo("affinity-typo").keys("c6")),
+        None,
+        "the terminal is narrow"
+    );
 }
 
 #[test]
 fn on_narrow_terminals_the_details_of_a_queued_pod_begin_with_the_answer() {
-    let mut live = Live::demo("affinity-typo").resized(120, 36).keys("c2");
+    let mut live = LiveInterface::demo("affinity-typo").resized(120, 36).keys("c2");
     live.interface.answer();
     assert!(live.text().contains("you mean \"ssd\""), "{}", live.text());
     // Before the first cycle the details tell what one is looking at.
-    let start = Live::demo("affinity-typo").keys("2");
+    let start = LiveInterface::demo("affinity-typo").keys("2");
     assert_eq!(start.interface.app.wanted_answer(start.interface.model()), None);
 }
 
@@ -169,7 +173,7 @@ fn on_narrow_terminals_the_details_of_a_queued_pod_begin_with_the_answer() {
 fn drawings_are_read_without_colours_and_in_ascii() {
     for keys in ["4", "5", "1", "2", "8", "0", "5H", "3H", "4H"] {
         let frame = |depth, charset| {
-            Story::with(model(), (120, 36), "dark", depth, charset).keys(keys).text()
+            InterfaceStory::with(model(), (120, 36), "dark", depth, charset).keys(keys).text()
         };
         let ascii = frame(ColorDepth::Rgb, Charset::Ascii);
         assert!(ascii.is_ascii() && !ascii.replace("? help", "").contains('?'), "{keys}: {ascii}");
@@ -192,7 +196,7 @@ fn nodes_that_are_no_candidates_are_grouped_and_lead_to_what_blocks_them() {
         );
     }
     let text = text.replace("cpu: '40'", "cpu: '4'").replace("priority: 1,", "priority: 9,");
-    let mut live = Live::new(session(&text), (120, 40)).keys("n8");
+    let mut live = LiveInterface::new(session(&text), (120, 40)).keys("n8");
     let shown = live.text();
     assert!(shown.contains("★ taken          1        0 Success: default/busy-01"), "{shown}");
     assert!(shown.contains("▸ 39 nodes") && shown.contains("▸ 20 nodes"), "{shown}");
@@ -221,7 +225,7 @@ fn the_matrix_counts_the_room_that_is_reserved_for_nominated_pods() {
         + &pod("victim", -1, 2, "nodeName: only,")
         + &pod("boss", 10, 2, "")
         + &pod("small", 0, 1, "");
-    let mut live = Live::new(session(&cluster), (120, 30)).keys("nn3lll");
+    let mut live = LiveInterface::new(session(&cluster), (120, 30)).keys("nn3lll");
     let text = live.text();
     assert!(text.contains("Filter of default/small in cycle 2"), "{text}");
     let row = live.lines().into_iter().find(|line| line.contains("only ")).unwrap();

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use super::shared::since_start;
 use super::{View, shared};
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_debug::Position as Frame;
 use kubestep_debug::breakpoint::location;
 use kubestep_debug::trace::{Entry, EntryId};
@@ -64,7 +64,7 @@ fn what(entry: &Entry) -> String {
 }
 
 /// One line about an entry: what it is, of which pod, and what happened.
-pub fn words(entry: &Entry) -> String {
+pub fn entry_text(entry: &Entry) -> String {
     format!("{} of {}: {}", kind(entry), entry.pod(), what(entry))
 }
 
@@ -94,11 +94,11 @@ impl GridSource for EventsView<'_> {
             2 => GridColumn::text("what", 5),
             3 => GridColumn::prose("from → to, or answer", 26),
             4 => GridColumn::fitted("cause", 18, CAUSE),
-            _ => GridColumn::name("plugin", 12, 24).from_tier(Tier::Standard),
+            _ => GridColumn::name("plugin", 12, 24).from_tier(WidthTier::Standard),
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(entry) = self.entry(row) else { return };
         let dim = matches!(entry, Entry::Hint(_));
         out.scope = match (self.is_future(row), dim) {

@@ -4,7 +4,7 @@ use crate::tui::glyph::{BLOCK, VerdictSign};
 use crate::tui::model::Model;
 use crate::tui::names::CommonNameParts;
 use crate::tui::theme::Scope;
-use crate::tui::widget::bar::Parts;
+use crate::tui::widget::bar::StyledParts;
 use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::record::{CycleRecord, Outcome};
@@ -15,7 +15,7 @@ const BAR: usize = 10;
 const WITH_BARS: usize = 90;
 
 /// The stages of a cycle that are known at the debugger's position, in `width` columns.
-pub fn draw(cycle: &CycleRecord, model: &Model, width: usize) -> Parts {
+pub fn draw(cycle: &CycleRecord, model: &Model, width: usize) -> StyledParts {
     let all = cycle.nodes.order.len();
     // What comes after the position is not known yet.
     let reached = model.stepped_frame().filter(|_| model.is_under_way());
@@ -23,7 +23,7 @@ pub fn draw(cycle: &CycleRecord, model: &Model, width: usize) -> Parts {
         None => !model.is_under_way(),
         Some(frame) => frame.point.is_some_and(|at| at.index() > point.index()),
     };
-    let mut parts = Parts::new();
+    let mut parts = StyledParts::new();
     let bars = width >= WITH_BARS;
     stage(&mut parts, (count(all, "node"), Scope::Text), bars.then_some((all, all)));
     let mut add = |words: String, nodes: usize| {
@@ -52,7 +52,7 @@ pub fn draw(cycle: &CycleRecord, model: &Model, width: usize) -> Parts {
 }
 
 /// A stage with an arrow before it, and a bar of so many of all nodes.
-fn stage(parts: &mut Parts, words: (String, Scope), share: Option<(usize, usize)>) {
+fn stage(parts: &mut StyledParts, words: (String, Scope), share: Option<(usize, usize)>) {
     if !parts.is_empty() {
         parts.push((" ▸ ".into(), Scope::TextDim));
     }

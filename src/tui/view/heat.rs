@@ -8,8 +8,8 @@ use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
-use crate::tui::widget::bar::Parts;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::bar::StyledParts;
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 
@@ -96,7 +96,7 @@ impl GridSource for HeatView<'_> {
         }
     }
 
-    fn cell(&self, line: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, line: usize, column: usize, out: &mut CellWriter) {
         if column > 0 {
             if let Some(row) = self.row(line, column) {
                 let (sign, scope) = self.inner.map_cell(row, self.map);
@@ -115,7 +115,7 @@ impl GridSource for HeatView<'_> {
     }
 
     /// A filter looks for zones and nodes.
-    fn searched(&self, line: usize, column: usize, out: &mut CellOut) {
+    fn searched(&self, line: usize, column: usize, out: &mut CellWriter) {
         match (column, self.row(line, column)) {
             (0, _) => self.lines.get(line).into_iter().for_each(|l| out.set(&l.zone, Scope::Text)),
             (_, Some(row)) => self.inner.searched(row, 0, out),
@@ -149,7 +149,7 @@ impl View for HeatView<'_> {
         self.inner.empty()
     }
 
-    fn banner(&self, _width: u16) -> Vec<Parts> {
+    fn banner(&self, _width: u16) -> Vec<StyledParts> {
         vec![self.inner.map_legend(self.map)]
     }
 

@@ -7,7 +7,7 @@ use crate::tui::lines::DetailLine;
 use crate::tui::messages::{Message, Messages};
 use crate::tui::model::span;
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use crate::tui::widget::status_line::Severity;
 
 /// The rows of the messages.
@@ -58,7 +58,7 @@ impl GridSource for MessagesView {
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(message) = self.message(row) else { return };
         out.scope = scope(message.severity);
         // Writing into a cell cannot fail.

@@ -35,15 +35,15 @@ use super::lines::DetailLine;
 use super::messages::Messages;
 use super::model::{CyclePosition, Model, ModelPart, OutlineKind};
 use super::theme::Scope;
-use super::widget::bar::Parts;
+use super::widget::bar::StyledParts;
 use super::widget::grid::GridSource;
 use super::widget::tabs::{Tab, Tabs};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
-use kubestep_live::{Decision, Verdict};
+use kubestep_live::{Agreement, ComparedDecision};
 
-pub use shape::Shape;
+pub use shape::ViewShape;
 
 /// A view: rows, and what is to be said about them.
 pub trait View: GridSource {
@@ -57,7 +57,7 @@ pub trait View: GridSource {
     }
 
     /// A drawing of the whole above the rows, in so many columns; line by line.
-    fn banner(&self, _width: u16) -> Vec<Parts> {
+    fn banner(&self, _width: u16) -> Vec<StyledParts> {
         Vec::new()
     }
 
@@ -90,7 +90,7 @@ pub trait View: GridSource {
     }
 
     /// What the signs of that heat map mean.
-    fn map_legend(&self, _map: usize) -> Parts {
+    fn map_legend(&self, _map: usize) -> StyledParts {
         Vec::new()
     }
 
@@ -156,7 +156,7 @@ pub struct ViewContext<'a> {
     /// Terminal columns that the view may fill.
     pub width: u16,
     /// What is folded, grouped, or drawn as a map.
-    pub shape: Shape,
+    pub shape: ViewShape,
 }
 
 /// A row of the table of views. Tabs, keys, `:` commands, help and the reference are made from it.
@@ -323,12 +323,12 @@ pub fn tabs(active: ViewId) -> Tabs {
 }
 
 /// A decision of the cluster's scheduler, and ours.
-pub fn decision_lines(decision: &Decision) -> Vec<DetailLine> {
+pub fn decision_lines(decision: &ComparedDecision) -> Vec<DetailLine> {
     let scope = match decision.verdict {
-        Verdict::Same => Scope::VerdictPass,
-        Verdict::Tie | Verdict::Opaque => Scope::VerdictWait,
-        Verdict::Different => Scope::VerdictFail,
-        Verdict::Untried | Verdict::Incomparable => Scope::VerdictSkip,
+        Agreement::Same => Scope::VerdictPass,
+        Agreement::Tie | Agreement::Opaque => Scope::VerdictWait,
+        Agreement::Different => Scope::VerdictFail,
+        Agreement::Untried | Agreement::Incomparable => Scope::VerdictSkip,
     };
     let cycle = decision.cycle.map(|number| format!(" (cycle {number})")).unwrap_or_default();
     let heading = format!("{}: {}", decision.pod, decision.verdict.as_str());
@@ -383,7 +383,7 @@ pub fn decisive_plugin(model: &Model) -> Option<kubestep_api::intern::Symbol> {
     if let Some((tried, _)) = model.weights.last() {
         return Some(*tried);
     }
-    scores::ScoresView::new(model, &Shape::default(), u16::MAX).decisive_plugin()
+    scores::ScoresView::new(model, &ViewShape::default(), u16::MAX).decisive_plugin()
 }
 
 #[cfg(test)]

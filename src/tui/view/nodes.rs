@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shared::NAMES;
-use super::{OnEnter, Shape, View, shared};
+use super::{OnEnter, View, ViewShape, shared};
 use crate::tui::glyph::{FOLDS, SHADES, VerdictSign};
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
-use crate::tui::widget::bar::{Load, Parts};
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::bar::{Load, StyledParts};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
@@ -37,13 +37,13 @@ pub fn taints(node: &NodeInfo) -> Vec<String> {
 
 /// Requested, reserved for nominated pods, and allocatable.
 #[derive(Clone, Copy, Default)]
-struct Use {
+struct ResourceUse {
     requested: i64,
     reserved: i64,
     allocatable: i64,
 }
 
-impl Use {
+impl ResourceUse {
     fn load(self) -> Load {
         Load::of(self.requested, self.reserved, self.allocatable)
     }
@@ -79,24 +79,24 @@ fn reserved(model: &Model) -> Reserved {
 
 /// The use of each drawn resource, of a node or the sum of several.
 #[derive(Clone, Copy, Default)]
-struct Uses([Use; 3]);
+struct ResourceUses([ResourceUse; 3]);
 
-impl Uses {
-    fn of(reserved: &Reserved, node: &NodeInfo) -> Uses {
+impl ResourceUses {
+    fn of(reserved: &Reserved, node: &NodeInfo) -> ResourceUses {
         let (used, all) = (&node.requested, &node.allocatable);
         let reserved = reserved.get(&node.name).copied().unwrap_or_default();
         let pods = i64::try_from(node.pods.len()).unwrap_or(i64::MAX);
         let requested = [used.milli_cpu, used.memory, pods];
         let allocatable = [all.milli_cpu, all.memory, all.allowed_pods];
-        let mut uses = Uses::default();
+        let mut uses = ResourceUses::default();
         for (at, of) in uses.0.iter_mut().enumerate() {
             let (requested, allocatable) = (requested[at], allocatable[at]);
-            *of = Use { requested, reserved: reserved[at], allocatable };
+            *of = ResourceUse { requested, reserved: reserved[at], allocatable };
         }
         uses
     }
 
-    fn add(&mut self, other: Uses) {
+    fn add(&mut self, other: ResourceUses) {
         for (sum, more) in self.0.iter_mut().zip(other.0) {
             sum.requested = sum.requested.saturating_add(more.requested);
             sum.reserved = sum.reserved.saturating_add(more.reserved);
@@ -120,14 +120,14 @@ fn is_open(node: &NodeInfo) -> bool {
 }
 
 /// Nodes with the same value of a label.
-struct Group {
+struct LabelGroup {
     value: String,
     /// Their places in the model.
     nodes: Vec<usize>,
-    uses: Uses,
+    uses: ResourceUses,
 }
 
-impl Group {
+impl LabelGroup {
     fn key(&self) -> u64 {
         shared::key_of_text(&format!("group {}", self.value))
     }
@@ -135,7 +135,7 @@ impl Group {
 
 /// A line: a group by its number, or a node by its place in the model.
 #[derive(Clone, Copy)]
-enum Row {
+enum NodesRow {
     Group(usize),
     Node(usize),
 }
@@ -143,11 +143,11 @@ enum Row {
 /// The rows of the nodes: one each, or by the value of a label.
 pub struct NodesView<'a> {
     model: &'a Model,
-    shape: Shape,
+    shape: ViewShape,
     reserved: Reserved,
-    groups: Vec<Group>,
+    groups: Vec<LabelGroup>,
     /// Empty where every node is a row.
-    rows: Vec<Row>,
+    rows: Vec<NodesRow>,
     /// Cells of a bar.
     bar: usize,
     /// Columns of the widest ratio of each drawn resource.
@@ -156,7 +156,7 @@ pub struct NodesView<'a> {
 
 impl<'a> NodesView<'a> {
     /// The nodes at the debugger's position, in `room` terminal columns.
-    pub fn new(model: &'a Model, shape: Shape, room: u16) -> NodesView<'a> {
+    pub fn new(model: &'a Model, shape: ViewShape, room: u16) -> NodesView<'a> {
         let reserved = reserved(model);
         let groups = match &shape.group_by {
             Some(key) => groups(model, &reserved, key),
@@ -164,10 +164,10 @@ impl<'a> NodesView<'a> {
         };
         let mut rows = Vec::new();
         for (at, group) in groups.iter().enumerate() {
-            rows.push(Row::Group(at));
+            rows.push(NodesRow::Group(at));
             // Groups are sorted by their sums, and only folded ones stay together.
             if shape.is_open(group.key()) && !shape.flat {
-                rows.extend(group.nodes.iter().map(|node| Row::Node(*node)));
+                rows.extend(group.nodes.iter().map(|node| NodesRow::Node(*node)));
             }
         }
         let bar = match room {
@@ -179,26 +179,26 @@ impl<'a> NodesView<'a> {
         NodesView { model, shape, reserved, groups, rows, bar, ratios }
     }
 
-    fn row(&self, row: usize) -> Row {
-        self.rows.get(row).copied().unwrap_or(Row::Node(row))
+    fn row(&self, row: usize) -> NodesRow {
+        self.rows.get(row).copied().unwrap_or(NodesRow::Node(row))
     }
 
     fn node(&self, row: usize) -> Option<&'a Arc<NodeInfo>> {
         match self.row(row) {
-            Row::Node(node) => self.model.nodes.get(node),
-            Row::Group(_) => None,
+            NodesRow::Node(node) => self.model.nodes.get(node),
+            NodesRow::Group(_) => None,
         }
     }
 
-    fn group(&self, row: usize) -> Option<&Group> {
+    fn group(&self, row: usize) -> Option<&LabelGroup> {
         match self.row(row) {
-            Row::Group(group) => self.groups.get(group),
-            Row::Node(_) => None,
+            NodesRow::Group(group) => self.groups.get(group),
+            NodesRow::Node(_) => None,
         }
     }
 
-    fn uses(&self, row: usize) -> Option<Uses> {
-        let of_node = || Some(Uses::of(&self.reserved, self.node(row)?));
+    fn uses(&self, row: usize) -> Option<ResourceUses> {
+        let of_node = || Some(ResourceUses::of(&self.reserved, self.node(row)?));
         self.group(row).map(|group| group.uses).or_else(of_node)
     }
 
@@ -207,7 +207,7 @@ impl<'a> NodesView<'a> {
     }
 
     /// A bar with the share in percent where there is room, and the amounts.
-    fn draw_use(&self, row: usize, at: usize, out: &mut CellOut) {
+    fn draw_use(&self, row: usize, at: usize, out: &mut CellWriter) {
         let Some(of) = self.uses(row).map(|uses| uses.0[at]) else { return };
         if at == PODS {
             return out.set(&of.ratio(DRAWN[at]), Scope::Text);
@@ -222,7 +222,7 @@ impl<'a> NodesView<'a> {
         out.part(&format!("{percent} {ratio}"), Scope::Text);
     }
 
-    fn draw_name(&self, row: usize, out: &mut CellOut) {
+    fn draw_name(&self, row: usize, out: &mut CellWriter) {
         if let Some(group) = self.group(row) {
             let open = usize::from(self.shape.is_open(group.key()) && !self.shape.flat);
             let text = format!("{} {} ({})", FOLDS[open], group.value, group.nodes.len());
@@ -236,18 +236,18 @@ impl<'a> NodesView<'a> {
 }
 
 /// The nodes by the value of a label, with sums.
-fn groups(model: &Model, reserved: &Reserved, key: &str) -> Vec<Group> {
-    let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
+fn groups(model: &Model, reserved: &Reserved, key: &str) -> Vec<LabelGroup> {
+    let mut groups: BTreeMap<&str, LabelGroup> = BTreeMap::new();
     for (at, node) in model.nodes.iter().enumerate() {
         let value = labels(node).and_then(|labels| labels.get_str(key)).map(|value| value.as_str());
         let value = value.unwrap_or("without the label");
-        let group = groups.entry(value).or_insert_with(|| Group {
+        let group = groups.entry(value).or_insert_with(|| LabelGroup {
             value: value.to_owned(),
             nodes: Vec::new(),
-            uses: Uses::default(),
+            uses: ResourceUses::default(),
         });
         group.nodes.push(at);
-        group.uses.add(Uses::of(reserved, node));
+        group.uses.add(ResourceUses::of(reserved, node));
     }
     groups.into_values().collect()
 }
@@ -255,9 +255,9 @@ fn groups(model: &Model, reserved: &Reserved, key: &str) -> Vec<Group> {
 /// Nodes whose amounts are measured; of more, so many of them in even steps.
 const MEASURED: usize = 500;
 
-fn ratio_widths(model: &Model, reserved: &Reserved, groups: &[Group]) -> [usize; 3] {
+fn ratio_widths(model: &Model, reserved: &Reserved, groups: &[LabelGroup]) -> [usize; 3] {
     let step = model.nodes.len().div_ceil(MEASURED).max(1);
-    let nodes = model.nodes.iter().step_by(step).map(|node| Uses::of(reserved, node));
+    let nodes = model.nodes.iter().step_by(step).map(|node| ResourceUses::of(reserved, node));
     let mut widest = [0; 3];
     for uses in nodes.chain(groups.iter().map(|group| group.uses)) {
         for (at, widest) in widest.iter_mut().enumerate() {
@@ -297,11 +297,11 @@ impl GridSource for NodesView<'_> {
                 )
             }
             5 if !self.model.nominated.is_empty() => GridColumn::number("nominated", 9),
-            _ => GridColumn::prose("taints", 16).from_tier(Tier::Standard),
+            _ => GridColumn::prose("taints", 16).from_tier(WidthTier::Standard),
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         match (column, self.node(row)) {
             (0, _) => self.draw_name(row, out),
             (1, Some(node)) => {
@@ -318,7 +318,7 @@ impl GridSource for NodesView<'_> {
         }
     }
 
-    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn searched(&self, row: usize, column: usize, out: &mut CellWriter) {
         match self.node(row).filter(|_| column == 0) {
             Some(node) => out.set(&node.name, Scope::Text),
             None => self.cell(row, column, out),
@@ -402,7 +402,7 @@ impl View for NodesView<'_> {
         shade(uses.0.get(map).map_or(0, |of| of.load().used))
     }
 
-    fn map_legend(&self, map: usize) -> Parts {
+    fn map_legend(&self, map: usize) -> StyledParts {
         let name = DRAWN.get(map).copied().unwrap_or_default();
         let mut parts = vec![(format!("{name} requested: "), Scope::TextDim)];
         for (label, within) in
@@ -433,7 +433,7 @@ fn shade(thousandths: i64) -> (&'static str, Scope) {
     (SHADES[step], Scope::of_load(thousandths))
 }
 
-fn group_lines(group: &Group) -> Vec<DetailLine> {
+fn group_lines(group: &LabelGroup) -> Vec<DetailLine> {
     let mut lines =
         vec![DetailLine::heading(format!("{}: {}", group.value, count(group.nodes.len(), "node")))];
     for (name, of) in DRAWN.iter().zip(group.uses.0) {

@@ -1,13 +1,13 @@
 //! Answers that fold: why a pod is where it is, and the pod groups.
 
 use super::{OnEnter, View};
-use crate::report::outline::{Item, To, Tone};
+use crate::report::outline::{LinkTarget, OutlineItem, Tone};
 use crate::tui::command::Command;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, FoldedOutline, Model, OutlineKind};
 use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -30,7 +30,7 @@ impl<'a> OutlineView<'a> {
         OutlineView { model, folding, open, kind }
     }
 
-    fn item(&self, row: usize) -> Option<&'a Item> {
+    fn item(&self, row: usize) -> Option<&'a OutlineItem> {
         self.folding?.outline.items.get(*self.open.get(row)?)
     }
 
@@ -77,7 +77,7 @@ impl GridSource for OutlineView<'_> {
         GridColumn::prose("Enter folds, unfolds, or goes there", 40)
     }
 
-    fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, _column: usize, out: &mut CellWriter) {
         let (Some(item), Some(folding)) = (self.item(row), self.folding) else { return };
         let more = self.open.get(row).is_some_and(|at| folding.outline.has_more(*at));
         let mark = match (more, folding.is_folded(item)) {
@@ -124,11 +124,15 @@ impl View for OutlineView<'_> {
         let mut lines = vec![DetailLine::text(&item.text).scoped(scope(item.tone))];
         lines.extend(item.to.map(|to| {
             let where_to = match to {
-                To::Verdict(_, node, Some(plugin)) => format!("what {plugin} said of {node}"),
-                To::Verdict(_, node, None) => format!("node {node} in the filter matrix"),
-                To::Cycle(cycle) => format!("cycle {cycle}"),
-                To::Pod(pod) => format!("why {pod} is where it is"),
-                To::Search(pod) => format!("the smallest changes that would make {pod} fit"),
+                LinkTarget::Verdict(_, node, Some(plugin)) => {
+                    format!("what {plugin} said of {node}")
+                }
+                LinkTarget::Verdict(_, node, None) => format!("node {node} in the filter matrix"),
+                LinkTarget::Cycle(cycle) => format!("cycle {cycle}"),
+                LinkTarget::Pod(pod) => format!("why {pod} is where it is"),
+                LinkTarget::Search(pod) => {
+                    format!("the smallest changes that would make {pod} fit")
+                }
             };
             DetailLine::field("Enter", where_to)
         }));
@@ -142,19 +146,19 @@ impl View for OutlineView<'_> {
         let more = self.open.get(row).is_some_and(|at| folding.outline.has_more(*at));
         match item.to {
             _ if more => OnEnter::Run(Command::Fold(self.kind, FoldedOutline::key(item))),
-            Some(To::Verdict(pod, node, plugin)) => match self.verdict(pod, node, plugin) {
+            Some(LinkTarget::Verdict(pod, node, plugin)) => match self.verdict(pod, node, plugin) {
                 Some(position) => OnEnter::Inspect(position, ViewId::Filter),
                 None => OnEnter::View(ViewId::Nodes),
             },
-            Some(To::Cycle(number)) => {
+            Some(LinkTarget::Cycle(number)) => {
                 let at = self.model.cycles.binary_search_by_key(&number, |cycle| cycle.cycle);
                 let moment = |cycle| {
                     OnEnter::Inspect(CyclePosition { cycle, frame: Frame::START }, ViewId::Cycle)
                 };
                 at.map_or(OnEnter::Describe, moment)
             }
-            Some(To::Pod(pod)) => OnEnter::Run(Command::WhyView(pod)),
-            Some(To::Search(pod)) => OnEnter::Run(Command::Fixes(pod)),
+            Some(LinkTarget::Pod(pod)) => OnEnter::Run(Command::WhyView(pod)),
+            Some(LinkTarget::Search(pod)) => OnEnter::Run(Command::Fixes(pod)),
             None => OnEnter::Describe,
         }
     }

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use super::shared::outcome_lines;
 use super::{OnEnter, RunTarget, View, ViewId, shared};
 use crate::tui::glyph::VerdictSign;
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, PodPlace, PodRow};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Labels, Pod};
 use kubestep_framework::pod::NamespacedName;
@@ -50,7 +50,7 @@ impl PodsView<'_> {
         match row.place {
             PodPlace::Node(node) => format!("on {}", short(node)),
             PodPlace::Waiting(node) => format!("waits for {}", short(node)),
-            place => place.words(),
+            place => place.describe(),
         }
     }
 
@@ -61,7 +61,7 @@ impl PodsView<'_> {
             PodPlace::Node(node) => width("on ") + short(node),
             PodPlace::Waiting(node) => width("waits for ") + short(node),
             PodPlace::Queue(queue) => queue.as_str().len(),
-            place => width(&place.words()),
+            place => width(&place.describe()),
         }
     }
 
@@ -93,11 +93,11 @@ impl GridSource for PodsView<'_> {
             }
             2 => GridColumn::number("prio", 8),
             3 => GridColumn::prose("requests", 20),
-            _ => GridColumn::prose("labels", 16).from_tier(Tier::Standard),
+            _ => GridColumn::prose("labels", 16).from_tier(WidthTier::Standard),
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(row) = self.pod(row) else { return };
         let (sign, scope) = sign(row.place);
         // Writing into a cell cannot fail.
@@ -169,7 +169,7 @@ impl View for PodsView<'_> {
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(row) = self.pod(row) else { return Vec::new() };
         let (key, (sign, scope)) = (name(&row.pod), sign(row.place));
-        let heading = format!("{sign} {key}: {}", row.place.words());
+        let heading = format!("{sign} {key}: {}", row.place.describe());
         let mut lines = vec![DetailLine::text(heading).scoped(scope)];
         if let Some(node) = self.0.nomination_of(key) {
             lines.push(DetailLine::field(

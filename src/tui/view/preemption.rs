@@ -6,13 +6,13 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{OnEnter, Shape, View, ViewId, preemption_bars, shared, verdict};
+use super::{OnEnter, View, ViewId, ViewShape, preemption_bars, shared, verdict};
 use crate::tui::command::Command;
 use crate::tui::glyph::FOLDS;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
@@ -29,14 +29,14 @@ const GROUPED_ABOVE: usize = 50;
 pub struct PreemptionView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
-    shape: Shape,
+    shape: ViewShape,
     /// The nodes that are no candidates, where the dry run ran, by what it found.
-    groups: Vec<Group>,
-    rows: Vec<Row>,
+    groups: Vec<DryRunGroup>,
+    rows: Vec<PreemptionRow>,
 }
 
 /// Nodes on which the dry run found the same.
-struct Group {
+struct DryRunGroup {
     key: u64,
     code: Code,
     words: String,
@@ -45,7 +45,7 @@ struct Group {
 
 /// A line.
 #[derive(Clone, Copy)]
-enum Row {
+enum PreemptionRow {
     /// A candidate, by its index.
     Candidate(usize),
     /// A group, by its index.
@@ -56,24 +56,24 @@ enum Row {
 
 impl<'a> PreemptionView<'a> {
     /// Preemption in the cycle at the debugger's position.
-    pub fn new(model: &'a Model, shape: Shape) -> PreemptionView<'a> {
+    pub fn new(model: &'a Model, shape: ViewShape) -> PreemptionView<'a> {
         let cycle = model.cycle();
         let others = cycle.map_or(Vec::new(), |c| others(c));
         let groups = cycle.map_or(Vec::new(), |c| groups(c, &others));
         let candidates = cycle.map_or(0, |c| c.candidates.len());
-        let mut rows: Vec<Row> = (0..candidates).map(Row::Candidate).collect();
+        let mut rows: Vec<PreemptionRow> = (0..candidates).map(PreemptionRow::Candidate).collect();
         if !shape.flat && candidates + others.len() > GROUPED_ABOVE {
             for (at, group) in groups.iter().enumerate() {
-                rows.push(Row::Group(at));
+                rows.push(PreemptionRow::Group(at));
                 let nodes = group.nodes.iter().filter(|_| shape.is_open(group.key));
-                rows.extend(nodes.map(|node| Row::Other(at, *node)));
+                rows.extend(nodes.map(|node| PreemptionRow::Other(at, *node)));
             }
         } else {
             let group_of = groups.iter().enumerate();
             let group_of =
                 group_of.flat_map(|(at, group)| group.nodes.iter().map(move |n| (*n, at)));
             let group_of: HashMap<NodeId, usize> = group_of.collect();
-            let row = |node: &NodeId| Some(Row::Other(*group_of.get(node)?, *node));
+            let row = |node: &NodeId| Some(PreemptionRow::Other(*group_of.get(node)?, *node));
             rows.extend(others.iter().filter_map(row));
         }
         PreemptionView { model, cycle, shape, groups, rows }
@@ -82,35 +82,35 @@ impl<'a> PreemptionView<'a> {
     /// Whether nodes that are no candidates are behind rows that stand for several.
     fn is_grouped(&self) -> bool {
         let candidates = self.cycle.map_or(0, |cycle| cycle.candidates.len());
-        matches!(self.rows.get(candidates), Some(Row::Group(_)))
+        matches!(self.rows.get(candidates), Some(PreemptionRow::Group(_)))
     }
 
     /// The group of a row, with the node if it is of one.
-    fn group(&self, row: usize) -> Option<(&Group, Option<NodeId>)> {
+    fn group(&self, row: usize) -> Option<(&DryRunGroup, Option<NodeId>)> {
         match self.rows.get(row)? {
-            Row::Candidate(_) => None,
-            Row::Group(at) => Some((self.groups.get(*at)?, None)),
-            Row::Other(at, node) => Some((self.groups.get(*at)?, Some(*node))),
+            PreemptionRow::Candidate(_) => None,
+            PreemptionRow::Group(at) => Some((self.groups.get(*at)?, None)),
+            PreemptionRow::Other(at, node) => Some((self.groups.get(*at)?, Some(*node))),
         }
     }
 
     fn node(&self, row: usize) -> Option<Symbol> {
         match self.rows.get(row)? {
-            Row::Candidate(_) => Some(self.candidate(row)?.node),
-            Row::Group(_) => None,
-            Row::Other(_, node) => Some(self.cycle?.nodes.name(*node)),
+            PreemptionRow::Candidate(_) => Some(self.candidate(row)?.node),
+            PreemptionRow::Group(_) => None,
+            PreemptionRow::Other(_, node) => Some(self.cycle?.nodes.name(*node)),
         }
     }
 
     fn candidate(&self, row: usize) -> Option<&'a Candidate> {
         match self.rows.get(row)? {
-            Row::Candidate(at) => self.cycle?.candidates.get(*at),
+            PreemptionRow::Candidate(at) => self.cycle?.candidates.get(*at),
             _ => None,
         }
     }
 
     /// The last cycle up to the position in which a pod preempted others, by its index.
-    fn elsewhere(&self) -> Option<usize> {
+    fn other_preemption(&self) -> Option<usize> {
         let cycles = self.model.position.map_or(0, |position| position.cycle + 1);
         let cycles = self.model.cycles.iter().take(cycles);
         cycles.enumerate().rfind(|(_, cycle)| cycle.preemption.is_some()).map(|(at, _)| at)
@@ -124,7 +124,7 @@ impl<'a> PreemptionView<'a> {
         }
     }
 
-    fn present_cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn present_cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(candidate) = self.candidate(row) else {
             return self.other_cell(row, column, out);
         };
@@ -148,7 +148,7 @@ impl<'a> PreemptionView<'a> {
         };
     }
 
-    fn other_cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn other_cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some((group, node)) = self.group(row) else { return };
         match (column, node) {
             (0, None) => {
@@ -219,10 +219,10 @@ fn others(cycle: &CycleRecord) -> Vec<NodeId> {
 
 /// The nodes that are no candidates by what the dry run found, the first ones first. There are many
 /// nodes and few findings, so each is put into words once.
-fn groups(cycle: &CycleRecord, others: &[NodeId]) -> Vec<Group> {
+fn groups(cycle: &CycleRecord, others: &[NodeId]) -> Vec<DryRunGroup> {
     type Finding = (Option<*const Status>, Option<u64>, Option<VerdictId>);
     let mut places: HashMap<Finding, usize> = HashMap::new();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<DryRunGroup> = Vec::new();
     for node in others {
         let own = cycle.dry_run.as_ref().and_then(|statuses| statuses.own(*node));
         let extender = cycle.filter.by_extender(*node).filter(|_| own.is_none());
@@ -231,7 +231,7 @@ fn groups(cycle: &CycleRecord, others: &[NodeId]) -> Vec<Group> {
         let at = *places.entry(finding).or_insert_with(|| {
             let (code, words) = found(cycle, *node);
             let key = shared::key_of_text(&status_words(code, &words));
-            groups.push(Group { key, code, words, nodes: Vec::new() });
+            groups.push(DryRunGroup { key, code, words, nodes: Vec::new() });
             groups.len() - 1
         });
         groups[at].nodes.push(*node);
@@ -245,9 +245,11 @@ fn found(cycle: &CycleRecord, node: NodeId) -> (Code, String) {
     if let Some(status) = own {
         return (status.code(), report::verdict::reasons(status));
     }
-    let official = cycle.filter.verdicts.get(node);
-    let verdict =
-        cycle.filter.by_extender(node).or_else(|| official.and_then(|id| cycle.verdicts.get(id)));
+    let final_verdict = cycle.filter.verdicts.get(node);
+    let verdict = cycle
+        .filter
+        .by_extender(node)
+        .or_else(|| final_verdict.and_then(|id| cycle.verdicts.get(id)));
     match verdict {
         Some(status) if status.code() == Code::Unschedulable => {
             (Code::Skip, "not tried: enough candidates were found before".to_owned())
@@ -289,7 +291,7 @@ impl GridSource for PreemptionView<'_> {
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         self.present_cell(row, column, out);
         if self.is_future() {
             out.scope = Scope::Future;
@@ -327,7 +329,7 @@ impl View for PreemptionView<'_> {
     fn empty(&self) -> String {
         let Some(cycle) = self.cycle else { return "No cycle yet: n runs the next one.".into() };
         if cycle.post_filter.is_empty() {
-            let other = self.elsewhere().and_then(|at| self.model.cycles.get(at));
+            let other = self.other_preemption().and_then(|at| self.model.cycles.get(at));
             let other = other.map(|cycle| (cycle.cycle, cycle.pod)).map(|(number, pod)| {
                 format!(" It did in cycle {number} of {pod}: Enter shows that.")
             });
@@ -381,7 +383,7 @@ impl View for PreemptionView<'_> {
     }
 
     fn open_empty(&self) -> Option<OnEnter> {
-        let position = CyclePosition { cycle: self.elsewhere()?, frame: Frame::START };
+        let position = CyclePosition { cycle: self.other_preemption()?, frame: Frame::START };
         Some(OnEnter::Inspect(position, ViewId::Preemption))
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::BeforePreemption;
 use crate::tui::theme::Scope;
-use crate::tui::widget::bar::{Parts, Segment, fill, segments};
-use crate::tui::widget::grid::CellOut;
+use crate::tui::widget::bar::{Segment, StyledParts, fill, segments};
+use crate::tui::widget::grid::CellWriter;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{Candidate, CycleRecord};
@@ -46,7 +46,7 @@ fn series(victim: usize) -> usize {
 
 /// What the segments stand for.
 fn key(victims: &[&Arc<PodInfo>], pod: &PodInfo) -> DetailLine {
-    let mut parts = Parts::new();
+    let mut parts = StyledParts::new();
     let mut add = |series: usize, words: String| {
         parts.push((fill(series).into(), Scope::of_series(series)));
         parts.push((format!(" {words}  "), Scope::Text));
@@ -81,9 +81,9 @@ fn resource(
     let after = vec![stays, (request(pod), COMES)];
     let line = |label: &str, parts: Vec<Segment>| {
         let sum = parts.iter().map(|(amount, _)| *amount).sum();
-        let mut out = CellOut::default();
+        let mut out = CellWriter::default();
         segments(&parts, all, WIDTH, &mut out);
-        let mut drawing: Parts = vec![("│".into(), Scope::Border)];
+        let mut drawing: StyledParts = vec![("│".into(), Scope::Border)];
         drawing.extend(out.styled().map(|(text, scope)| (text.to_owned(), scope)));
         let amounts = format!("│ {} of {}", amount::of(name, sum), amount::of(name, all));
         drawing.push((amounts, Scope::Text));

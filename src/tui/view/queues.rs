@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use super::shared::outcome_lines;
 use super::{OnEnter, RunTarget, View, ViewId, shared};
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
 use crate::tui::theme::Scope;
-use crate::tui::widget::bar::{self, Parts};
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::bar::{self, StyledParts};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::Labels;
 use kubestep_api::words::count;
 use kubestep_debug::trace::Entry;
@@ -99,17 +99,17 @@ impl GridSource for QueuesView<'_> {
                 GridColumn::number("prio", widest.max().unwrap_or(0).max(4) as u16)
             }
             3 => GridColumn::number("tries", 5),
-            4 => GridColumn::number("since", 7).from_tier(Tier::Standard),
+            4 => GridColumn::number("since", 7).from_tier(WidthTier::Standard),
             5 => GridColumn::number("left", 7),
             6 => {
                 let widest = self.measured().map(|pod| first_name(pod).len()).max();
                 GridColumn::fitted("rejected by", 14, widest.unwrap_or(0))
             }
-            _ => GridColumn::prose("why", 20).from_tier(Tier::Standard),
+            _ => GridColumn::prose("why", 20).from_tier(WidthTier::Standard),
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(pod) = self.pod(row) else { return };
         // Writing into a cell cannot fail.
         let _ = match column {
@@ -205,7 +205,7 @@ impl View for QueuesView<'_> {
         format!("Queues: {}", counts.join(", "))
     }
 
-    fn banner(&self, width: u16) -> Vec<Parts> {
+    fn banner(&self, width: u16) -> Vec<StyledParts> {
         let lengths = lengths(self.0);
         if lengths[0].len() < 2 {
             return Vec::new();
@@ -214,7 +214,7 @@ impl View for QueuesView<'_> {
         let words = DRAWN.map(|queue| (format!("{} ", queue.as_str()), format!(" {}", now(queue))));
         let used: usize = words.iter().map(|(name, now)| name.len() + now.len() + GAP.len()).sum();
         let cells = usize::from(width).saturating_sub(used) / DRAWN.len();
-        let mut parts = Parts::new();
+        let mut parts = StyledParts::new();
         for ((queue, lengths), (name, now)) in DRAWN.iter().zip(&lengths).zip(words) {
             parts.push((name, Scope::TextDim));
             parts.push((bar::sparkline(lengths, cells.min(WIDEST)), shared::queue_sign(*queue).1));

@@ -7,15 +7,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shared::{NAMES, tie_break_words};
-use super::{OnEnter, Shape, View, shared};
+use super::{OnEnter, View, ViewShape, shared};
 use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::glyph::{SHADES, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
-use crate::tui::text::{Align, Cut};
+use crate::tui::text::{Align, Truncation};
 use crate::tui::theme::Scope;
-use crate::tui::widget::bar::{self, Parts, Segment};
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::bar::{self, Segment, StyledParts};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
@@ -52,7 +52,7 @@ pub struct ScoresView<'a> {
 
 impl<'a> ScoresView<'a> {
     /// The scores of the cycle at the debugger's position.
-    pub fn new(model: &'a Model, shape: &Shape, room: u16) -> ScoresView<'a> {
+    pub fn new(model: &'a Model, shape: &ViewShape, room: u16) -> ScoresView<'a> {
         let cycle = model.cycle();
         let totals = cycle.map_or(Vec::new(), |c| preview::totals(c, &model.weights));
         let mut order: Vec<usize> = (0..totals.len()).collect();
@@ -175,7 +175,7 @@ impl<'a> ScoresView<'a> {
         let width = widest.max(note.chars().count() as u16);
         GridColumn {
             align: Align::Right,
-            cut: Cut::Middle,
+            cut: Truncation::Middle,
             ..GridColumn::text(&plugin.plugin, width)
         }
         .with_note(note)
@@ -207,8 +207,8 @@ impl<'a> ScoresView<'a> {
     }
 
     /// What the fills and colours of the bars mean, and what every node got.
-    fn legend(&self) -> Parts {
-        let mut parts = Parts::new();
+    fn legend(&self) -> StyledParts {
+        let mut parts = StyledParts::new();
         for (series, place) in self.differing.iter().enumerate() {
             let name = self.scored.get(*place).map(|column| column.plugin).unwrap_or_default();
             parts.push((bar::fill(series).repeat(2), Scope::of_series(series)));
@@ -313,7 +313,7 @@ impl GridSource for ScoresView<'_> {
         1 + u16::from(columns.any(|column| !column.note.is_empty()))
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(at) = self.order.get(row).copied() else { return };
         // Writing into a cell cannot fail.
         let _ = match (column, self.plugin(column)) {
@@ -361,7 +361,7 @@ impl GridSource for ScoresView<'_> {
         }
     }
 
-    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn searched(&self, row: usize, column: usize, out: &mut CellWriter) {
         match self.node_name(row).filter(|_| column == 0) {
             Some(name) => out.set(&name, Scope::Text),
             None => self.cell(row, column, out),
@@ -419,7 +419,7 @@ impl View for ScoresView<'_> {
         }
     }
 
-    fn banner(&self, _width: u16) -> Vec<Parts> {
+    fn banner(&self, _width: u16) -> Vec<StyledParts> {
         if self.order.is_empty() { Vec::new() } else { vec![self.legend()] }
     }
 
@@ -443,7 +443,7 @@ impl View for ScoresView<'_> {
         (SHADES[step], Scope::of_score(percent))
     }
 
-    fn map_legend(&self, _map: usize) -> Parts {
+    fn map_legend(&self, _map: usize) -> StyledParts {
         let lowest = self.total(self.order.len().saturating_sub(1));
         let mut parts = vec![(format!("total: {lowest} "), Scope::TextDim)];
         for (at, sign) in SHADES.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// What is folded, grouped or mapped in one view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct ViewShape {
     /// What is folded by default is shown, too: skipped plugins, equal scores.
     pub unfolded: bool,
     /// The key of the label that nodes are grouped by.
@@ -18,7 +18,7 @@ pub struct Shape {
     changes: u64,
 }
 
-impl Shape {
+impl ViewShape {
     /// Unfolds the row with this key, or folds it again.
     pub fn toggle(&mut self, key: u64) {
         if !self.open.remove(&key) {
@@ -59,8 +59,8 @@ impl Shape {
     }
 
     /// A row for each node.
-    pub fn plain(self) -> Shape {
-        Shape { map: None, group_by: None, flat: true, ..self }
+    pub fn plain(self) -> ViewShape {
+        ViewShape { map: None, group_by: None, flat: true, ..self }
     }
 
     /// Changes whenever the rows may.
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn maps_follow_each_other_and_end_with_rows() {
-        let mut shape = Shape::default();
+        let mut shape = ViewShape::default();
         let shown: Vec<_> = (0..4)
             .map(|_| {
                 shape.next_map(2);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn rows_unfold_one_by_one_and_all_together() {
-        let mut shape = Shape::default();
+        let mut shape = ViewShape::default();
         shape.toggle(7);
         assert!(shape.is_open(7) && !shape.is_open(8));
         let before = shape.revision();

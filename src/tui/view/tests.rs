@@ -7,19 +7,19 @@ use crate::tui::command::Command;
 use crate::tui::glyph::Charset;
 use crate::tui::model::{CyclePosition, LiveModel, Model};
 use crate::tui::sanitize;
-use crate::tui::testing::{Live, Story, filter_frame, model, pod};
+use crate::tui::testing::{InterfaceStory, LiveInterface, filter_frame, model, pod};
 use crate::tui::view::ViewId;
 use kubestep_api::Time;
 use kubestep_debug::Position as Frame;
-use kubestep_debug::decision::Decision as Word;
+use kubestep_debug::decision::ManualDecision as Word;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{Candidate, CycleRecord, ExtenderColumn, GroupRecord};
 use kubestep_framework::status::node_statuses::NodeStatuses;
 use kubestep_framework::status::{Code, Status};
-use kubestep_live::{Decision, Outage, Verdict};
+use kubestep_live::{Agreement, ComparedDecision, Outage};
 
-fn at(size: (u16, u16)) -> Story {
-    Story::with(model(), size, "dark", ColorDepth::Rgb, Charset::Unicode)
+fn at(size: (u16, u16)) -> InterfaceStory {
+    InterfaceStory::with(model(), size, "dark", ColorDepth::Rgb, Charset::Unicode)
 }
 
 /// Standing at the end of the second cycle, the one with scores.
@@ -55,7 +55,7 @@ fn the_views_that_show_more_in_a_hundred_and_twenty_columns() {
 
 #[test]
 fn scores_show_every_number_the_ranks_and_the_tie() {
-    let mut story = Story::new(second_cycle()).keys("4llll");
+    let mut story = InterfaceStory::new(second_cycle()).keys("4llll");
     story.golden("scores-tie-80x24");
     let lines = story.lines();
     let row = |at: usize, row: &str| assert!(lines[at].starts_with(row), "{}", lines[at]);
@@ -66,14 +66,14 @@ fn scores_show_every_number_the_ranks_and_the_tie() {
 
 #[test]
 fn nodes_never_asked_say_why() {
-    let text = Story::new(second_cycle()).keys("3Gll").text();
+    let text = InterfaceStory::new(second_cycle()).keys("3Gll").text();
     assert!(text.contains("· NodeResourcesFit on node-e: not evaluated"), "{text}");
     assert!(text.contains("enough feasible nodes were found before this one"), "{text}");
 }
 
 #[test]
 fn a_node_with_two_failures_shows_both() {
-    let text = Story::new(model()).keys("3Gd").text();
+    let text = InterfaceStory::new(model()).keys("3Gd").text();
     assert!(text.contains("verdict       UnschedulableAndUnresolvable (preemption can"), "{text}");
     assert!(text.contains("NodeResourcesFit: Insufficient cpu"), "{text}");
 }
@@ -81,7 +81,7 @@ fn a_node_with_two_failures_shows_both() {
 #[test]
 fn an_empty_session_says_what_to_do_in_every_view() {
     for view in ViewId::all() {
-        let mut story = Story::new(Model::default()).keys(&view.key());
+        let mut story = InterfaceStory::new(Model::default()).keys(&view.key());
         let text = story.lines()[3..17].join("\n");
         assert!(
             text.contains("No ") || text.contains("has no") || text.contains("Nothing"),
@@ -92,7 +92,7 @@ fn an_empty_session_says_what_to_do_in_every_view() {
 
 #[test]
 fn enter_on_a_cycle_looks_at_it() {
-    let story = Story::new(model()).keys("1j<Enter>");
+    let story = InterfaceStory::new(model()).keys("1j<Enter>");
     let position = CyclePosition { cycle: 1, frame: Frame::START };
     assert_eq!(story.requests(), [Command::Inspect(Some(position))]);
     assert_eq!(story.app.view(), ViewId::Cycle);
@@ -100,7 +100,7 @@ fn enter_on_a_cycle_looks_at_it() {
 
 #[test]
 fn run_here_goes_to_the_selected_cell() {
-    let story = Story::new(model()).keys("3jt");
+    let story = InterfaceStory::new(model()).keys("3jt");
     let position = CyclePosition { cycle: 0, frame: filter_frame(2) };
     assert_eq!(story.requests(), [Command::GoTo(position)]);
 }
@@ -108,7 +108,7 @@ fn run_here_goes_to_the_selected_cell() {
 #[test]
 fn waiting_pods_are_allowed_by_plugin_and_rejected_with_a_message() {
     let pod = pod("api-1");
-    let story = Story::new(model()).keys("7aA:allow ManualPermit<Enter>xtoo many<Enter>");
+    let story = InterfaceStory::new(model()).keys("7aA:allow ManualPermit<Enter>xtoo many<Enter>");
     let plugin = Some("ManualPermit".into());
     assert_eq!(
         story.requests(),
@@ -123,7 +123,7 @@ fn waiting_pods_are_allowed_by_plugin_and_rejected_with_a_message() {
 
 #[test]
 fn a_rejection_needs_its_message() {
-    let mut story = Story::new(model()).keys("7x<Enter>");
+    let mut story = InterfaceStory::new(model()).keys("7x<Enter>");
     assert!(story.requests().is_empty());
     assert_eq!(story.lines()[22], " error: reject needs MESSAGE");
 }
@@ -138,10 +138,15 @@ fn hostile_names_reach_no_terminal() {
     pod.spec.scheduler_name = "\x1b[31m\tred".into();
     hostile.queued[0].reason = "\x1b[31mred".into();
     for keys in ["6", "6d", "2d", "26<Ctrl-w>"] {
-        let buffer =
-            Story::with(hostile.clone(), (160, 40), "dark", ColorDepth::Rgb, Charset::Unicode)
-                .keys(keys)
-                .draw();
+        let buffer = InterfaceStory::with(
+            hostile.clone(),
+            (160, 40),
+            "dark",
+            ColorDepth::Rgb,
+            Charset::Unicode,
+        )
+        .keys(keys)
+        .draw();
         for cell in &buffer.content {
             assert!(cell.symbol().chars().all(sanitize::is_safe), "{:?}", cell.symbol());
         }
@@ -155,29 +160,30 @@ fn ascii_mode_draws_no_byte_beyond_it() {
     for view in ViewId::all() {
         let keys = format!("{}{}", view.key(), if view == ViewId::Pods { "d" } else { "" });
         let mut story =
-            Story::with(model(), (200, 50), "dark", ColorDepth::Rgb, Charset::Ascii).keys(&keys);
+            InterfaceStory::with(model(), (200, 50), "dark", ColorDepth::Rgb, Charset::Ascii)
+                .keys(&keys);
         assert!(story.text().is_ascii(), "{}", story.text());
     }
 }
 
 #[test]
 fn without_colours_the_selection_still_shows() {
-    Story::with(model(), (80, 24), "dark", ColorDepth::None, Charset::Unicode)
+    InterfaceStory::with(model(), (80, 24), "dark", ColorDepth::None, Charset::Unicode)
         .keys("3j")
         .golden_with_styles("filter-no-color-80x24");
 }
 
 #[test]
 fn the_terminals_cursor_is_on_the_selected_cell() {
-    assert_eq!(Story::new(model()).keys("3").cursor(), (53, 6));
-    assert_eq!(Story::new(model()).keys("3j").cursor(), (53, 7));
-    assert_eq!(Story::new(model()).keys("3:th").cursor(), (3, 22));
+    assert_eq!(InterfaceStory::new(model()).keys("3").cursor(), (53, 6));
+    assert_eq!(InterfaceStory::new(model()).keys("3j").cursor(), (53, 7));
+    assert_eq!(InterfaceStory::new(model()).keys("3:th").cursor(), (3, 22));
 }
 
 #[test]
 fn what_comes_after_the_position_is_dimmed() {
     use ratatui::style::Modifier;
-    let mut story = Story::new(model()).keys("3");
+    let mut story = InterfaceStory::new(model()).keys("3");
     let buffer = story.draw();
     let dim = |x: u16, y: u16| buffer[(x, y)].modifier.contains(Modifier::DIM);
     // NodeResourcesFit has come to node-b: its column is known for the first two, the rest is to come.
@@ -204,7 +210,8 @@ fn the_configuration_tells_what_is_changed_and_a_plugin_its_manual() {
 
 #[test]
 fn every_message_is_kept_with_its_time_and_how_often() {
-    let mut story = Story::new(model()).keys(":cycle two<Enter>:cycle two<Enter>:cycle x<Enter>M");
+    let mut story =
+        InterfaceStory::new(model()).keys(":cycle two<Enter>:cycle two<Enter>:cycle x<Enter>M");
     let lines = story.lines();
     assert!(lines[4].starts_with("  ✗ error      +14.5s     2 "), "{}", lines[4]);
     assert!(lines[5].contains("    1 \"x\" is not a cycle's number"), "{}", lines[5]);
@@ -214,8 +221,13 @@ fn every_message_is_kept_with_its_time_and_how_often() {
     assert!(story.keys("k").text().contains("2 times, from +14.5s to +14.5s"));
 }
 
-fn decision(pod_name: &str, cycle: Option<u64>, verdict: Verdict, reason: &str) -> Arc<Decision> {
-    Arc::new(Decision {
+fn decision(
+    pod_name: &str,
+    cycle: Option<u64>,
+    verdict: Agreement,
+    reason: &str,
+) -> Arc<ComparedDecision> {
+    Arc::new(ComparedDecision {
         time: Time(20_000_000),
         pod: pod(pod_name),
         cycle,
@@ -230,16 +242,16 @@ fn decision(pod_name: &str, cycle: Option<u64>, verdict: Verdict, reason: &str) 
 /// The model of a cluster that is followed.
 fn followed(live: LiveModel) -> Model {
     let decisions = vec![
-        decision("web-7f", Some(1), Verdict::Different, "TaintToleration refuses node-c"),
-        decision("api-1", Some(2), Verdict::Tie, ""),
-        decision("later-1", None, Verdict::Untried, ""),
+        decision("web-7f", Some(1), Agreement::Different, "TaintToleration refuses node-c"),
+        decision("api-1", Some(2), Agreement::Tie, ""),
+        decision("later-1", None, Agreement::Untried, ""),
     ];
     Model { live: Some(LiveModel { decisions, ..live }), at_end: true, ..model() }
 }
 
 #[test]
 fn a_followed_cluster_says_so_in_the_first_line() {
-    let mut story = Story::new(followed(LiveModel::default())).keys("0");
+    let mut story = InterfaceStory::new(followed(LiveModel::default())).keys("0");
     assert!(story.lines()[0].ends_with("LIVE (shadow)"), "{}", story.lines()[0]);
     story.golden("live-shadow-80x24");
     let mut story = story.keys("L");
@@ -247,20 +259,20 @@ fn a_followed_cluster_says_so_in_the_first_line() {
     let text = story.text();
     assert!(text.contains("shop/web-7f: different") && text.contains("shop/api-1: tie"), "{text}");
     let frozen = LiveModel { frozen: true, waiting: 12, ..LiveModel::default() };
-    let mut story = Story::new(followed(frozen)).keys("2");
+    let mut story = InterfaceStory::new(followed(frozen)).keys("2");
     assert!(story.lines()[0].ends_with("LIVE (frozen)"), "{}", story.lines()[0]);
     story.golden("live-frozen-80x24");
     let outage = Outage { what: "pods".into(), reason: "410".into(), retry_in: 4 };
     let lost = LiveModel { outage: Some(outage), ..LiveModel::default() };
-    let mut story = Story::new(followed(lost)).keys("2");
+    let mut story = InterfaceStory::new(followed(lost)).keys("2");
     let first = "0Cycle 1Time 2Queue 3Filter 4 5 6 7 8 9  RECONNECTING (pods: 410, retry in 4s)";
     assert_eq!(story.lines()[0].trim(), first);
 }
 
 #[test]
 fn where_words_do_not_fit_plugins_have_signs_and_say_what_is_hidden() {
-    Live::demo("tour").keys("n3").golden("filter-of-a-story-80x24");
-    let mut live = Live::demo("tour").keys("n3O");
+    LiveInterface::demo("tour").keys("n3").golden("filter-of-a-story-80x24");
+    let mut live = LiveInterface::demo("tour").keys("n3O");
     let lines = live.lines();
     assert!(
         lines[2].contains("more columns ▸") || lines[2].contains("more column ▸"),
@@ -280,15 +292,15 @@ fn where_words_do_not_fit_plugins_have_signs_and_say_what_is_hidden() {
     assert!(live.lines()[2].contains("1/6 ─ /skip"), "{}", live.text());
     let mut live = live.keys("<Esc><Ctrl-w>hhhhhhhhhhhhhhhhh");
     assert!(live.text().contains("✓ pass"), "{}", live.text());
-    Live::demo("tour").resized(120, 40).keys("n3").golden("filter-of-a-story-120x40");
+    LiveInterface::demo("tour").resized(120, 40).keys("n3").golden("filter-of-a-story-120x40");
     // Where there is no room for whole names, their last words tell the plugins apart.
-    let mut small = Live::demo("tour").resized(60, 15).keys("n3O");
+    let mut small = LiveInterface::demo("tour").resized(60, 15).keys("n3O");
     assert!(small.lines()[3].contains("Unsc Name Tole Affi Port Fit  Rest"), "{}", small.text());
 }
 
 #[test]
 fn columns_for_wide_terminals_are_not_chosen_unseen() {
-    let mut live = Live::demo("tour").keys("5llllllllll");
+    let mut live = LiveInterface::demo("tour").keys("5llllllllll");
     let lines = live.lines();
     assert!(lines[3].contains("node") && lines[3].contains("pods"), "{}", lines[3]);
     assert!(lines[2].contains("Ctrl-w: 1 more column"), "{}", lines[2]);
@@ -296,7 +308,7 @@ fn columns_for_wide_terminals_are_not_chosen_unseen() {
 
 #[test]
 fn nominated_pods_and_the_room_kept_for_them_are_shown_on_their_node() {
-    let mut live = Live::demo("preemption-budget").keys("n5");
+    let mut live = LiveInterface::demo("preemption-budget").keys("n5");
     live.golden("nodes-nominated-80x24");
     let mut live = live.keys("/node-1<Enter>").resized(100, 30);
     let text = live.text();
@@ -306,14 +318,15 @@ fn nominated_pods_and_the_room_kept_for_them_are_shown_on_their_node() {
     assert!(live.text().contains("room is reserved on node-1"), "{}", live.text());
     let mut live = live.keys("n5<Esc>");
     assert!(!live.text().contains("nominated"), "it has its node: {}", live.text());
-    let mut dump = Live::demo("preemption-budget").resized(120, 40).keys("nK");
+    let mut dump = LiveInterface::demo("preemption-budget").resized(120, 40).keys("nK");
     assert!(dump.text().contains("nominated: default/payment"), "{}", dump.text());
     assert!(dump.text().contains("the cache matches the API server"), "{}", dump.text());
 }
 
 #[test]
 fn all_marked_waiting_pods_are_decided_about_at_once() {
-    let held = |keys: &str| Live::demo("held-at-permit").resized(100, 30).keys("c7").keys(keys);
+    let held =
+        |keys: &str| LiveInterface::demo("held-at-permit").resized(100, 30).keys("c7").keys(keys);
     let mut live = held("vjva");
     assert!(live.lines()[28].contains("allowed 2 pods: 2 bound to their nodes"), "{}", live.text());
     assert!(!live.lines()[2].contains("marked"), "{}", live.lines()[2]);
@@ -327,14 +340,14 @@ fn all_marked_waiting_pods_are_decided_about_at_once() {
 }
 
 /// The session at the end of its last cycle, changed.
-fn with_cycle(change: impl FnOnce(&mut CycleRecord)) -> Story {
+fn with_cycle(change: impl FnOnce(&mut CycleRecord)) -> InterfaceStory {
     let mut model = second_cycle();
     change(Arc::make_mut(model.cycles.last_mut().unwrap()));
-    Story::with(model, (200, 50), "dark", ColorDepth::Rgb, Charset::Unicode)
+    InterfaceStory::with(model, (200, 50), "dark", ColorDepth::Rgb, Charset::Unicode)
 }
 
 /// The rows and details of a story's screen.
-fn screen(story: &mut Story) -> String {
+fn screen(story: &mut InterfaceStory) -> String {
     story.lines().join("\n")
 }
 

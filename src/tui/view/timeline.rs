@@ -8,13 +8,13 @@ use std::sync::Arc;
 use super::shared::{outcome_lines, since_start};
 use super::{OnEnter, View, ViewId, funnel, shared};
 use crate::tui::glyph::{CURSOR, MORE_LEFT, MORE_RIGHT, VerdictSign};
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
-use crate::tui::widget::bar::Parts;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::bar::StyledParts;
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_debug::Position as Frame;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
@@ -51,7 +51,7 @@ impl TimelineView<'_> {
 
 /// A sign for each cycle, coloured by its outcome, with the debugger's position in the middle
 /// where not all fit into `width` columns.
-pub fn strip(model: &Model, width: usize) -> Parts {
+pub fn strip(model: &Model, width: usize) -> StyledParts {
     let all = model.cycles.len();
     let position = model.position.map(|position| position.cycle);
     // Beside the numbers on both sides and the mark of the position.
@@ -60,7 +60,7 @@ pub fn strip(model: &Model, width: usize) -> Parts {
     let middle = position.unwrap_or(all).saturating_sub(room / 2);
     let first = middle.min(all.saturating_sub(room));
     let last = (first + room).min(all);
-    let mut parts = Parts::new();
+    let mut parts = StyledParts::new();
     if first > 0 {
         parts.push((format!("{MORE_LEFT} {first} "), Scope::TextDim));
     }
@@ -111,16 +111,16 @@ impl GridSource for TimelineView<'_> {
             ),
             1 => GridColumn::number("cycle", 6),
             2 => GridColumn::number("time", 8),
-            3 => GridColumn::number("try", 4).from_tier(Tier::Standard),
+            3 => GridColumn::number("try", 4).from_tier(WidthTier::Standard),
             4 => GridColumn::text("outcome", self.outcome_width()),
             // With parentheses around one that is only nominated.
             5 => GridColumn::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
-            6 => GridColumn::number("passed", self.passed_width()).from_tier(Tier::Standard),
+            6 => GridColumn::number("passed", self.passed_width()).from_tier(WidthTier::Standard),
             _ => GridColumn::prose("message", 12),
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(cycle) = self.cycle(row) else { return };
         let verdict = of_outcome(cycle.outcome);
         let under_way = self.is_under_way(row);
@@ -194,7 +194,7 @@ impl View for TimelineView<'_> {
         "Timeline: recorded cycles".into()
     }
 
-    fn banner(&self, width: u16) -> Vec<Parts> {
+    fn banner(&self, width: u16) -> Vec<StyledParts> {
         if self.0.cycles.is_empty() { Vec::new() } else { vec![strip(self.0, usize::from(width))] }
     }
 

@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 
 use super::{View, shared};
 use crate::tui::glyph::BLOCK;
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{Model, TimesRow};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::stopwatch::Spent;
 
@@ -73,12 +73,12 @@ impl GridSource for TimesView<'_> {
             3 => GridColumn::number("session", 7),
             4 => GridColumn::text("share of session", 16),
             5 => GridColumn::number("rejected", 11),
-            6 => GridColumn::number("in cycle", 11).from_tier(Tier::Standard),
-            _ => GridColumn::number("turns", 7).from_tier(Tier::Standard),
+            6 => GridColumn::number("in cycle", 11).from_tier(WidthTier::Standard),
+            _ => GridColumn::number("turns", 7).from_tier(WidthTier::Standard),
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(row) = self.row(row) else { return };
         // Writing into a cell cannot fail.
         let _ = match column {
@@ -148,10 +148,10 @@ impl View for TimesView<'_> {
         let all = &row.all;
         let mut lines = vec![DetailLine::heading(format!("{} at {}", all.plugin, all.point))];
         if let (Some(here), Some(cycle)) = (&row.here, self.0.times.cycle) {
-            lines.push(DetailLine::field(&format!("cycle {cycle}"), words(here)));
+            lines.push(DetailLine::field(&format!("cycle {cycle}"), text_of(here)));
         }
         let share = format!(", {}% of all plugins", self.share(row));
-        lines.push(DetailLine::field("session", words(all) + &share));
+        lines.push(DetailLine::field("session", text_of(all) + &share));
         let about = "Measured by kubestep, not in the cluster. A turn of Filter or Score covers all \
                      nodes; answers reused from a similar pod take no time.";
         lines.push(DetailLine::text(about).scoped(Scope::TextDim));
@@ -159,7 +159,7 @@ impl View for TimesView<'_> {
     }
 }
 
-fn words(spent: &Spent) -> String {
+fn text_of(spent: &Spent) -> String {
     let turns = if spent.turns == 1 { "1 turn".into() } else { format!("{} turns", spent.turns) };
     let mean = time(spent.nanos / spent.turns.max(1));
     let nodes = match (spent.nodes, spent.point) {

@@ -7,7 +7,7 @@ use super::{View, shared};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, WaitingPod, span};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::Labels;
 use kubestep_api::Time;
 use kubestep_framework::record::intervention::HOLD;
@@ -21,12 +21,12 @@ impl WaitingView<'_> {
         self.0.waiting.get(row)
     }
 
-    /// When the first of its plugins gives up.
+    /// When the first of its plugins times out.
     fn until(pod: &WaitingPod) -> Option<Time> {
         pod.plugins.iter().map(|(_, deadline)| *deadline).min()
     }
 
-    /// Time until the first of its plugins gives up.
+    /// Time until the first of its plugins times out.
     fn left(&self, pod: &WaitingPod) -> String {
         Self::until(pod).map(|at| span((at.0 - self.0.now.0).max(0))).unwrap_or_default()
     }
@@ -54,7 +54,7 @@ impl GridSource for WaitingView<'_> {
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(pod) = self.pod(row) else { return };
         // Writing into a cell cannot fail.
         let _ = match column {

@@ -2,12 +2,12 @@
 //!
 //! Each has a form that is read without colours, and a stand-in in ASCII for every character.
 
-use super::grid::CellOut;
+use super::grid::CellWriter;
 use crate::tui::glyph::{BLOCK, EIGHTHS, FILLS, HATCH, HEIGHTS, TRACK};
 use crate::tui::theme::Scope;
 
 /// Pieces of a drawing, each with its style.
-pub type Parts = Vec<(String, Scope)>;
+pub type StyledParts = Vec<(String, Scope)>;
 
 /// How much of something is used and reserved, in thousandths of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Load {
     }
 
     /// A bar of `width` cells, coloured by how full it is; what is reserved is hatched.
-    pub fn draw(self, width: usize, out: &mut CellOut) {
+    pub fn draw(self, width: usize, out: &mut CellWriter) {
         let eighths = cells(self.used, width * 8);
         let (full, rest) = (eighths / 8, eighths % 8);
         let scope = Scope::of_load(self.used);
@@ -61,7 +61,7 @@ pub type Segment = (i64, usize);
 /// Segments beside each other, where `most` is the whole width. Adjacent series differ in their
 /// fill, so that they are told apart without colours. Rounding is carried on, so that equal sums
 /// end in the same cell.
-pub fn segments(parts: &[Segment], most: i64, width: usize, out: &mut CellOut) {
+pub fn segments(parts: &[Segment], most: i64, width: usize, out: &mut CellWriter) {
     let (mut sum, mut drawn) = (0_i64, 0);
     for (amount, series) in parts {
         sum = sum.saturating_add((*amount).max(0));
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn drawn(load: Load, width: usize) -> String {
-        let mut out = CellOut::default();
+        let mut out = CellWriter::default();
         load.draw(width, &mut out);
         out.text
     }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn segments_that_sum_up_alike_end_alike() {
         let shown = |parts: &[Segment]| {
-            let mut out = CellOut::default();
+            let mut out = CellWriter::default();
             segments(parts, 30, 10, &mut out);
             out.text
         };

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::Paint;
 use crate::tui::glyph::CRUMB;
 use crate::tui::sanitize;
-use crate::tui::text::{Cut, fit, width};
+use crate::tui::text::{Truncation, fit, width};
 use crate::tui::theme::Scope;
 
 /// A crumb's number, unless it stands for several, and its text.
@@ -80,7 +80,7 @@ fn fitting(crumbs: &[String], room: usize) -> Vec<Crumb> {
         && let Some((at, last)) = shown.pop()
     {
         let left = room.saturating_sub(total(&shown) + width(CRUMB));
-        shown.push((at, fit(&last, left, Cut::Middle).into_owned()));
+        shown.push((at, fit(&last, left, Truncation::Middle).into_owned()));
     }
     shown
 }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::tui::glyph::{Charset, RULE};
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::theme::{Scope, Theme};
 use crate::tui::{sanitize, text};
 
@@ -17,7 +17,7 @@ pub struct Paint<'a> {
     /// The glyphs that the terminal shows.
     pub charset: Charset,
     /// Width class of the terminal; decides which columns are shown.
-    pub tier: Tier,
+    pub tier: WidthTier,
 }
 
 impl Paint<'_> {

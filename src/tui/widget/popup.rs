@@ -7,7 +7,7 @@ use super::Paint;
 use crate::tui::glyph::{BAR, RULE};
 use crate::tui::layout::centred;
 use crate::tui::sanitize;
-use crate::tui::text::{Cut, fit, width};
+use crate::tui::text::{Truncation, fit, width};
 use crate::tui::theme::Scope;
 
 /// Clears a framed window of `width` × `height` in the middle of `area` and gives back its inside.
@@ -43,7 +43,7 @@ pub fn note(buffer: &mut Buffer, inside: Rect, text: &str, paint: &Paint) {
 fn label(buffer: &mut Buffer, window: Rect, y: u16, text: &str, scope: Scope, paint: &Paint) {
     if !text.is_empty() {
         let clean = sanitize::clean(text);
-        let shown = fit(&clean, usize::from(window.width.saturating_sub(6)), Cut::End);
+        let shown = fit(&clean, usize::from(window.width.saturating_sub(6)), Truncation::End);
         let room = Rect { width: (width(&shown) + 4) as u16, ..window };
         paint.put(buffer, room, window.x + 2, y, &format!(" {shown} "), scope);
     }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::Paint;
 use crate::tui::sanitize;
-use crate::tui::text::{Cut, fit};
+use crate::tui::text::{Truncation, fit};
 use crate::tui::theme::Scope;
 
 /// How serious a message is; the sign comes before the colour.
@@ -43,6 +43,6 @@ impl Severity {
 pub fn draw(buffer: &mut Buffer, area: Rect, severity: Severity, text: &str, paint: &Paint) {
     let line = format!("{}{text}", severity.sign());
     let line = sanitize::clean(&line);
-    let line = fit(&line, usize::from(area.width.saturating_sub(1)), Cut::End);
+    let line = fit(&line, usize::from(area.width.saturating_sub(1)), Truncation::End);
     paint.put(buffer, area, area.x + 1, area.y, &line, severity.scope());
 }

@@ -28,12 +28,12 @@ pub struct Tabs {
 }
 
 /// What stands for a view on the line: its key and its name, each as they are drawn.
-struct Label {
+struct TabLabel {
     key: String,
     name: String,
 }
 
-impl Label {
+impl TabLabel {
     fn width(&self) -> usize {
         width(&self.key) + width(&self.name)
     }
@@ -41,25 +41,25 @@ impl Label {
 
 impl Tab {
     /// ` 1 Timeline `.
-    fn full(&self) -> Label {
-        Label { key: format!(" {} ", self.key), name: format!("{} ", self.title) }
+    fn full(&self) -> TabLabel {
+        TabLabel { key: format!(" {} ", self.key), name: format!("{} ", self.title) }
     }
 
     /// `1 Time `.
-    fn short(&self) -> Label {
-        Label { key: format!("{} ", self.key), name: format!("{} ", self.short) }
+    fn short(&self) -> TabLabel {
+        TabLabel { key: format!("{} ", self.key), name: format!("{} ", self.short) }
     }
 
     /// `1Time `, as in the last line of `mc` and `htop`; a letter is kept apart from the name.
-    fn shortest(&self) -> Label {
+    fn shortest(&self) -> TabLabel {
         let is_digit = self.key.chars().all(|c| c.is_ascii_digit());
         let gap = if is_digit { "" } else { " " };
-        Label { key: format!("{}{gap}", self.key), name: format!("{} ", self.short) }
+        TabLabel { key: format!("{}{gap}", self.key), name: format!("{} ", self.short) }
     }
 
     /// `1 `.
-    fn key_only(&self) -> Label {
-        Label { key: format!("{} ", self.key), name: String::new() }
+    fn key_only(&self) -> TabLabel {
+        TabLabel { key: format!("{} ", self.key), name: String::new() }
     }
 }
 
@@ -99,14 +99,14 @@ impl Tabs {
     /// The columns for the mode's word in a line of so many columns if all views have their key.
     pub fn room_for_mode(&self, columns: u16) -> usize {
         let (start, labels) = self.labels(0);
-        let taken: usize = labels.iter().map(Label::width).sum();
+        let taken: usize = labels.iter().map(TabLabel::width).sum();
         usize::from(columns).saturating_sub(taken + usize::from(start) + 3)
     }
 
     /// The first column, and what stands for each view.
-    fn labels(&self, room: usize) -> (u16, Vec<Label>) {
-        let labels = |label: fn(&Tab) -> Label| self.tabs.iter().map(label).collect::<Vec<_>>();
-        let fits = |labels: &[Label]| labels.iter().map(Label::width).sum::<usize>() <= room;
+    fn labels(&self, room: usize) -> (u16, Vec<TabLabel>) {
+        let labels = |label: fn(&Tab) -> TabLabel| self.tabs.iter().map(label).collect::<Vec<_>>();
+        let fits = |labels: &[TabLabel]| labels.iter().map(TabLabel::width).sum::<usize>() <= room;
         let (full, short) = (labels(Tab::full), labels(Tab::short));
         match (fits(&full), fits(&short)) {
             (true, _) => (0, full),
@@ -118,7 +118,7 @@ impl Tabs {
 
     /// Short names from the left on while there is room for the keys of the rest; the active view always
     /// has its name. The blank behind the last one may be missing.
-    fn shortest(&self, room: usize) -> Vec<Label> {
+    fn shortest(&self, room: usize) -> Vec<TabLabel> {
         let more = |tab: &Tab| tab.shortest().width() - tab.key_only().width();
         let keys: usize = self.tabs.iter().map(|tab| tab.key_only().width()).sum();
         let active = self.tabs.get(self.active).map_or(0, more);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Embedded, pod_of};
+use crate::BenchError;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Kind, Node, Object, OwnerReference, Pod, PodResourceClaimStatus, ResourceClaim,
@@ -104,7 +105,7 @@ impl Embedded {
 
     /// Allocates devices to all claims of a namespace, "" for all, that have none: each on a
     /// random node.
-    pub(super) fn allocate(&mut self, namespace: &str) -> Result<(), String> {
+    pub(super) fn allocate(&mut self, namespace: &str) -> Result<(), BenchError> {
         let objects = self.world.api().objects();
         let namespace = Symbol::new(namespace);
         let is_meant = |claim: &&Arc<ResourceClaim>| {
@@ -134,7 +135,7 @@ pub fn allocated(
     claim: &Arc<ResourceClaim>,
     nodes: &[Arc<Node>],
     number: u64,
-) -> Result<ResourceClaim, String> {
+) -> Result<ResourceClaim, BenchError> {
     let mut taken = AllocatedDevices::default();
     for other in objects.resource_claims.values() {
         taken.add(other, counts_shares(gates));
@@ -153,7 +154,7 @@ pub fn allocated(
     }
     let metadata = &claim.metadata;
     let name = NamespacedName::new(metadata.namespace, metadata.name);
-    Err(format!("claim {name} cannot be allocated on any of {} nodes", nodes.len()))
+    Err(format!("claim {name} cannot be allocated on any of {} nodes", nodes.len()).into())
 }
 
 /// Shuffles with a sequence of numbers that is the same in every run.

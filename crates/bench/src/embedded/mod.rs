@@ -13,16 +13,17 @@ use std::sync::Arc;
 
 pub use claims::allocated;
 
+use crate::BenchError;
 use crate::manifest::NewObject;
 use crate::measure::Measurement;
-use crate::target::{PodCounts, PodFilter, Target};
+use crate::target::{BenchTarget, PodCounts, PodFilter};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, Pod, Time};
 use kubestep_cluster::{START, World};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::stopwatch::{Clock, Stopwatch};
-use objects::Maker;
-use recorder::Recorder;
+use objects::ObjectMaker;
+use recorder::MeasurementRecorder;
 
 /// How far the cluster's clock may be behind, in microseconds: moving it has a cost.
 const BEHIND: i64 = 1_000;
@@ -35,9 +36,9 @@ pub struct Embedded {
     busy: u64,
     /// Nanoseconds that were skipped.
     waited: u64,
-    maker: Maker,
+    maker: ObjectMaker,
     stopwatch: Arc<Stopwatch>,
-    recorder: Option<Recorder>,
+    recorder: Option<MeasurementRecorder>,
 }
 
 impl Embedded {
@@ -45,7 +46,7 @@ impl Embedded {
     pub fn new(mut world: World, clock: Arc<dyn Clock>) -> Embedded {
         let stopwatch = Arc::new(Stopwatch::new(clock.clone()));
         world.scheduler_mut().measure(Some(stopwatch.clone()));
-        let maker = Maker::default();
+        let maker = ObjectMaker::default();
         Embedded { world, clock, busy: 0, waited: 0, maker, stopwatch, recorder: None }
     }
 
@@ -121,17 +122,17 @@ impl Embedded {
     }
 
     fn pods<'a>(&'a self, which: &'a PodFilter) -> impl Iterator<Item = &'a Arc<Pod>> {
-        let which = KnownPods::new(which);
+        let which = PodFilterNames::new(which);
         self.world.api().objects().pods.values().filter(move |pod| which.takes(pod))
     }
 }
 
-impl Target for Embedded {
+impl BenchTarget for Embedded {
     fn now(&self) -> u64 {
         self.busy + self.waited
     }
 
-    fn create(&mut self, objects: Vec<NewObject>) -> Result<Vec<String>, String> {
+    fn create(&mut self, objects: Vec<NewObject>) -> Result<Vec<String>, BenchError> {
         let (mut names, mut made) = (Vec::new(), Vec::new());
         for new in &objects {
             let (name, object) = self.maker.make(new)?;
@@ -155,12 +156,12 @@ impl Target for Embedded {
         Ok(names)
     }
 
-    fn update(&mut self, object: &NewObject, subresource: Option<&str>) -> Result<(), String> {
+    fn update(&mut self, object: &NewObject, subresource: Option<&str>) -> Result<(), BenchError> {
         let (_, made) = self.maker.make(object)?;
         let Some(new) = made else { return Ok(()) };
         let key = NamespacedName::of(&new);
         let Some(stored) = self.world.api().get(new.kind(), key) else {
-            return Err(format!("{} does not exist", new.key()));
+            return Err(format!("{} does not exist", new.key()).into());
         };
         self.catch_up();
         for version in objects::updates(&stored, new, subresource) {
@@ -170,7 +171,7 @@ impl Target for Embedded {
         Ok(())
     }
 
-    fn delete(&mut self, like: &NewObject, name: &str) -> Result<(), String> {
+    fn delete(&mut self, like: &NewObject, name: &str) -> Result<(), BenchError> {
         let Some(kind) = Kind::of(like.api_version(), like.kind()) else { return Ok(()) };
         let namespace = if kind.is_namespaced() { like.namespace.as_str() } else { "" };
         let key = NamespacedName::new(namespace.into(), name.into());
@@ -190,7 +191,7 @@ impl Target for Embedded {
         namespace: &str,
         names: &[String],
         at_once: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), BenchError> {
         self.catch_up();
         let namespace = Symbol::new(namespace);
         for name in names {
@@ -200,18 +201,18 @@ impl Target for Embedded {
         Ok(())
     }
 
-    fn nodes(&mut self) -> Result<Vec<String>, String> {
+    fn nodes(&mut self) -> Result<Vec<String>, BenchError> {
         let nodes = self.world.api().nodes();
         let mut names: Vec<String> = nodes.map(|node| node.metadata.name.to_string()).collect();
         names.sort();
         Ok(names)
     }
 
-    fn pod_names(&mut self, which: &PodFilter) -> Result<Vec<String>, String> {
+    fn pod_names(&mut self, which: &PodFilter) -> Result<Vec<String>, BenchError> {
         Ok(self.pods(which).map(|pod| pod.metadata.name.to_string()).collect())
     }
 
-    fn count(&mut self, which: &PodFilter) -> Result<PodCounts, String> {
+    fn count(&mut self, which: &PodFilter) -> Result<PodCounts, BenchError> {
         let mut counts = PodCounts::default();
         let mut pending: Option<&Arc<Pod>> = None;
         for pod in self.pods(which) {
@@ -229,11 +230,11 @@ impl Target for Embedded {
         Ok(counts)
     }
 
-    fn allocate_claims(&mut self, namespace: &str) -> Result<(), String> {
+    fn allocate_claims(&mut self, namespace: &str) -> Result<(), BenchError> {
         self.allocate(namespace)
     }
 
-    fn turn(&mut self, limit: u64) -> Result<(), String> {
+    fn turn(&mut self, limit: u64) -> Result<(), BenchError> {
         self.catch_up();
         match self.work(World::step) {
             (Some(record), took) => {
@@ -249,7 +250,7 @@ impl Target for Embedded {
 
     fn begin(&mut self, pods: PodFilter) {
         self.take_records();
-        self.recorder = Some(Recorder::new(&pods, self.now(), self.busy));
+        self.recorder = Some(MeasurementRecorder::new(&pods, self.now(), self.busy));
     }
 
     fn end(&mut self) -> Measurement {
@@ -275,14 +276,14 @@ fn pending_words(pod: &Pod) -> String {
 }
 
 /// A filter with the strings of the cluster.
-struct KnownPods {
+struct PodFilterNames {
     namespaces: Vec<Symbol>,
     labels: Vec<(Symbol, Symbol)>,
 }
 
-impl KnownPods {
-    fn new(which: &PodFilter) -> KnownPods {
-        KnownPods {
+impl PodFilterNames {
+    fn new(which: &PodFilter) -> PodFilterNames {
+        PodFilterNames {
             namespaces: which.namespaces.iter().map(|name| Symbol::new(name)).collect(),
             labels: which
                 .labels

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::BenchError;
 use crate::manifest::NewObject;
 use kubestep_api::admission::{self, PriorityClasses};
 use kubestep_api::decode::{Decoded, Text, decode};
@@ -13,22 +14,25 @@ use kubestep_cluster::World;
 
 /// Makes objects.
 #[derive(Default)]
-pub(super) struct Maker {
+pub(super) struct ObjectMaker {
     /// The value that was decoded last, with its object: many objects share a value.
     last: Option<(Arc<Value>, Option<Object>)>,
     /// Objects that were named or identified.
     count: u64,
 }
 
-impl Maker {
+impl ObjectMaker {
     /// The name of an object, and the object if the scheduler reads its kind.
-    pub fn make(&mut self, new: &NewObject) -> Result<(String, Option<Object>), String> {
+    ///
+    /// # Errors
+    /// It has no name, or cannot be decoded.
+    pub fn make(&mut self, new: &NewObject) -> Result<(String, Option<Object>), BenchError> {
         let name = match new.name() {
             "" => format!("{}{:05}", new.generate_name(), self.next()),
             name => name.to_owned(),
         };
         if name.is_empty() {
-            return Err(format!("a {} has neither a name nor generateName", new.kind()));
+            return Err(format!("a {} has neither a name nor generateName", new.kind()).into());
         }
         let Some(mut object) = self.decoded(&new.value)? else { return Ok((name, None)) };
         let namespaced = object.kind().is_namespaced();
@@ -43,7 +47,7 @@ impl Maker {
         Ok((name, Some(object)))
     }
 
-    fn decoded(&mut self, value: &Arc<Value>) -> Result<Option<Object>, String> {
+    fn decoded(&mut self, value: &Arc<Value>) -> Result<Option<Object>, BenchError> {
         if let Some((last, object)) = &self.last
             && Arc::ptr_eq(last, value)
         {
@@ -52,7 +56,7 @@ impl Maker {
         let object = match decode(Text::Json(&value.to_string()), None) {
             Ok(Decoded::Object(object)) => Some(object),
             Ok(Decoded::Unread(_)) => None,
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.to_string().into()),
         };
         self.last = Some((value.clone(), object.clone()));
         Ok(object)
@@ -66,13 +70,17 @@ impl Maker {
 
     /// Gives a new object what the API server gives it. Its UID is new even if an object of that
     /// name existed.
-    pub fn admit(&mut self, object: &mut Object, world: &World) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// Admission rejects it.
+    pub fn admit(&mut self, object: &mut Object, world: &World) -> Result<(), BenchError> {
         let uid = format!("uid-{}", self.next());
         let metadata = object.metadata_mut();
         metadata.uid = Symbol::new(&uid);
         metadata.creation_timestamp = Some(world.now());
         let classes = world.api().objects().priority_classes.values().map(AsRef::as_ref);
-        admission::admit(object, &PriorityClasses::new(classes)).map_err(|error| error.to_string())
+        admission::admit(object, &PriorityClasses::new(classes))
+            .map_err(|error| error.to_string().into())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::{KnownPods, pod_of};
+use super::{PodFilterNames, pod_of};
 use crate::measure::Measurement;
 use crate::target::PodFilter;
 use kubestep_api::Object;
@@ -13,8 +13,8 @@ use kubestep_framework::record::{CycleRecord, Outcome};
 use kubestep_framework::stopwatch::{Done, Spent, Work};
 
 /// A measurement that is under way.
-pub(super) struct Recorder {
-    pods: KnownPods,
+pub(super) struct MeasurementRecorder {
+    pods: PodFilterNames,
     measured: Measurement,
     /// How long the scheduler had worked before, in nanoseconds.
     busy_before: u64,
@@ -22,10 +22,10 @@ pub(super) struct Recorder {
     created: HashMap<NamespacedName, u64>,
 }
 
-impl Recorder {
-    pub fn new(pods: &PodFilter, now: u64, busy: u64) -> Recorder {
-        Recorder {
-            pods: KnownPods::new(pods),
+impl MeasurementRecorder {
+    pub fn new(pods: &PodFilter, now: u64, busy: u64) -> MeasurementRecorder {
+        MeasurementRecorder {
+            pods: PodFilterNames::new(pods),
             measured: Measurement { begin: now, ..Measurement::default() },
             busy_before: busy,
             created: HashMap::new(),

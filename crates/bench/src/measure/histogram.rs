@@ -47,7 +47,7 @@ impl Histogram {
     }
 
     /// The duration in nanoseconds that `percent` of them do not exceed; 0 without durations.
-    pub fn percentile(&self, percent: u64) -> u64 {
+    pub(crate) fn percentile(&self, percent: u64) -> u64 {
         let wanted = (self.count * percent).div_ceil(100);
         let mut seen = 0;
         for (bucket, count) in self.counts.iter().enumerate() {

@@ -42,7 +42,7 @@ impl Throughput {
     }
 
     /// The sample that `percent` of them do not exceed.
-    pub fn percentile(&self, percent: usize) -> Option<f64> {
+    pub(crate) fn percentile(&self, percent: usize) -> Option<f64> {
         let at = (self.samples.len() * percent).div_ceil(100);
         self.samples.get(at.checked_sub(1)?).copied()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Run, SECOND};
+use super::{SECOND, WorkloadRun};
 use crate::BenchError;
 use crate::manifest::NewObject;
 use crate::suite::operation::{Churn, ChurnMode, DeletePods};
@@ -24,18 +24,18 @@ enum Work {
     /// Creates each of the objects, until that was done often enough.
     Create { objects: Vec<NewObject>, left: Option<usize> },
     /// Creates and deletes by turns, in the places of a ring.
-    Recreate { rings: Vec<Ring>, at: usize },
+    Recreate { rings: Vec<CopyRing>, at: usize },
     /// Deletes pods of a namespace.
     Delete { namespace: String, pods: VecDeque<String> },
 }
 
 /// An object, and the names of its copies that exist.
-struct Ring {
+struct CopyRing {
     object: NewObject,
     names: Vec<Option<String>>,
 }
 
-impl Run<'_> {
+impl WorkloadRun<'_> {
     /// Does what is due. Returns when more is.
     pub(super) fn work_in_background(&mut self) -> Result<Option<u64>, BenchError> {
         let now = self.target.now();
@@ -60,7 +60,7 @@ impl Run<'_> {
                 *left = left.map(|left| left - 1);
             }
             Work::Recreate { rings, at } => {
-                for Ring { object, names } in rings {
+                for CopyRing { object, names } in rings {
                     let place = *at % names.len();
                     names[place] = match names[place].take() {
                         Some(name) => {
@@ -90,7 +90,7 @@ impl Run<'_> {
         }
         let work = match churn.mode {
             Some(ChurnMode::Recreate) => {
-                let ring = |object| Ring { object, names: vec![None; churn.number.max(1)] };
+                let ring = |object| CopyRing { object, names: vec![None; churn.number.max(1)] };
                 Work::Recreate { rings: objects.into_iter().map(ring).collect(), at: 0 }
             }
             _ => Work::Create { objects, left: (churn.number > 0).then_some(churn.number) },
@@ -107,7 +107,7 @@ impl Run<'_> {
         let which = PodFilter::new(&delete.namespace, &delete.label_selector);
         let pods = self.target.pod_names(&which)?;
         if delete.delete_pods_per_second == 0 {
-            return Ok(self.target.delete_pods(&delete.namespace, &pods, false)?);
+            return self.target.delete_pods(&delete.namespace, &pods, false);
         }
         let interval = SECOND / u64::from(delete.delete_pods_per_second);
         let end = self.target.now() + interval * pods.len() as u64;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Run, SECOND};
+use super::{SECOND, WorkloadRun};
 use crate::BenchError;
 use crate::manifest::{NewObject, of_kind};
 use crate::suite::operation::{
@@ -13,7 +13,7 @@ use crate::suite::operation::{
 use kubestep_api::Kind;
 use kubestep_api::glob::glob;
 
-impl Run<'_> {
+impl WorkloadRun<'_> {
     /// The objects of a template, in a namespace.
     pub(super) fn objects(
         &self,

@@ -16,7 +16,7 @@ use crate::manifest::{self, ReadFile, Templates};
 use crate::measure::Figures;
 use crate::suite::operation::{self, StartCollectingMetrics};
 use crate::suite::{Operation, TestCase, Workload};
-use crate::target::{PodFilter, Target};
+use crate::target::{BenchTarget, PodFilter};
 use background::Task;
 
 /// Nanoseconds in a second.
@@ -24,7 +24,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// The result of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Done {
+pub struct WorkloadResult {
     /// The figures of each measurement, in order.
     pub measured: Vec<Figures>,
     /// Parameters that no operation uses.
@@ -34,8 +34,8 @@ pub struct Done {
 }
 
 /// A workload that runs.
-struct Run<'a> {
-    target: &'a mut dyn Target,
+struct WorkloadRun<'a> {
+    target: &'a mut dyn BenchTarget,
     templates: Templates<'a>,
     case: &'a TestCase,
     /// The number of pods that barriers wait for, by namespace that exists.
@@ -56,10 +56,10 @@ pub fn run(
     (case, workload): (&TestCase, &Workload),
     topic: &str,
     read: ReadFile<'_>,
-    target: &mut dyn Target,
-) -> Result<Done, BenchError> {
-    let operations = case.operations(workload).map_err(BenchError::from)?;
-    let mut run = Run {
+    target: &mut dyn BenchTarget,
+) -> Result<WorkloadResult, BenchError> {
+    let operations = case.operations(workload)?;
+    let mut run = WorkloadRun {
         target,
         templates: Templates::new(folder, read),
         case,
@@ -76,14 +76,18 @@ pub fn run(
     let (mut measured, now) = (run.measured, run.target.now());
     let (selector, limit) = (case.selector(workload), workload.threshold.of(topic));
     measured.iter_mut().for_each(|figures| figures.check(&selector, limit));
-    Ok(Done { measured, unused: workload.params.unused(), seconds: now as f64 / SECOND as f64 })
+    Ok(WorkloadResult {
+        measured,
+        unused: workload.params.unused(),
+        seconds: now as f64 / SECOND as f64,
+    })
 }
 
-impl Run<'_> {
+impl WorkloadRun<'_> {
     fn operation(&mut self, at: usize, operation: &Operation) -> Result<(), BenchError> {
         match operation {
             Operation::AllocResourceClaims(claims) => {
-                Ok(self.target.allocate_claims(&claims.namespace)?)
+                self.target.allocate_claims(&claims.namespace)
             }
             Operation::Barrier(barrier) => self.barrier(barrier),
             Operation::Churn(churn) => self.churn(at, churn),

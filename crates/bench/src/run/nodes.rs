@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Run;
+use super::WorkloadRun;
 use crate::BenchError;
 use crate::manifest::{NewObject, base_node};
 use crate::suite::operation::{CreateNodes, NodeAllocatable};
@@ -12,7 +12,7 @@ use kubestep_api::admission::made_up_uid;
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
-impl Run<'_> {
+impl WorkloadRun<'_> {
     pub(super) fn create_nodes(
         &mut self,
         at: usize,

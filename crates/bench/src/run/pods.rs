@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Run;
+use super::WorkloadRun;
 use crate::BenchError;
 use crate::manifest::{NewObject, base_pod, of_kind};
 use crate::suite::operation::{self, CreatePods, Stage};
 use crate::target::PodFilter;
 
-impl Run<'_> {
+impl WorkloadRun<'_> {
     pub(super) fn create_pods(&mut self, at: usize, wanted: &CreatePods) -> Result<(), BenchError> {
         let namespace = wanted.namespace.clone().unwrap_or_else(|| format!("namespace-{at}"));
         self.require_namespace(&namespace)?;

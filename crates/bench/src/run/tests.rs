@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Done, run};
+use super::{WorkloadResult, run};
+use crate::BenchError;
 use crate::embedded::Embedded;
 use crate::suite::Suite;
 use kubestep_api::{Kind, Pod};
@@ -24,7 +25,7 @@ impl Clock for Ticks {
 }
 
 /// The files of the suites.
-fn read(path: &Path) -> Result<String, String> {
+fn read(path: &Path) -> Result<String, BenchError> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let pod = |head: &str, spec: &str| {
         format!(
@@ -66,12 +67,12 @@ fn read(path: &Path) -> Result<String, String> {
         "pvc.yaml" => "metadata: {annotations: {pv.kubernetes.io/bind-completed: 'true'}}\nspec: \
                        {accessModes: [ReadOnlyMany], resources: {requests: {storage: 1Gi}}}"
             .into(),
-        _ => return Err(format!("{}: there is no such file", path.display())),
+        _ => return Err(format!("{}: there is no such file", path.display()).into()),
     })
 }
 
 /// Runs the operations with the parameter `pods: 6` and the threshold 1.
-fn ran(operations: &str) -> (Result<Done, String>, World) {
+fn ran(operations: &str) -> (Result<WorkloadResult, String>, World) {
     let text = format!(
         "- name: Case\n  defaultPodTemplatePath: pod.yaml\n  workloadTemplate:\n{operations}\n  \
          workloads:\n  - name: w\n    threshold: 1\n    params: {{pods: 6}}\n"

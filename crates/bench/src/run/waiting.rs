@@ -1,6 +1,6 @@
 //! Waiting: the scheduler works and background tasks go on, until something is reached.
 
-use super::{Run, SECOND};
+use super::{SECOND, WorkloadRun};
 use crate::BenchError;
 use crate::suite::operation::{Barrier, Stage};
 use crate::target::PodFilter;
@@ -8,7 +8,7 @@ use crate::target::PodFilter;
 /// How long pods are waited for, as upstream.
 const PATIENCE: u64 = 600 * SECOND;
 
-impl Run<'_> {
+impl WorkloadRun<'_> {
     /// Lets the scheduler work until a time.
     pub(super) fn pass(&mut self, until: u64) -> Result<(), BenchError> {
         while self.target.now() < until {
@@ -21,7 +21,7 @@ impl Run<'_> {
     pub(super) fn turn(&mut self, until: u64) -> Result<(), BenchError> {
         let next = self.work_in_background()?;
         let limit = next.map_or(until, |next| next.min(until));
-        Ok(self.target.turn(limit)?)
+        self.target.turn(limit)
     }
 
     /// Waits for the pods of earlier operations that did not wait for theirs.

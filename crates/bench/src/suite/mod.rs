@@ -134,7 +134,7 @@ impl<'de> Deserialize<'de> for Threshold {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MetricSelector {
-    /// The metric.
+    /// Name of the metric.
     pub name: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
@@ -241,7 +241,7 @@ impl TestCase {
     ///
     /// # Errors
     /// An operation names a parameter that is missing or of another type.
-    pub fn operations(&self, workload: &Workload) -> Result<Vec<Operation>, String> {
+    pub fn operations(&self, workload: &Workload) -> Result<Vec<Operation>, BenchError> {
         let mut all = Vec::new();
         for (at, operation) in self.workload_template.iter().enumerate() {
             let mut operation = operation.clone();

@@ -28,7 +28,7 @@ macro_rules! operations {
         pub enum Operation { $($name($name),)* }
 
         /// The opcodes that are understood.
-        pub const OPCODES: &[&str] = &[$($opcode,)*];
+        pub(crate) const OPCODES: &[&str] = &[$($opcode,)*];
 
         impl Operation {
             /// Its opcode.
@@ -168,7 +168,7 @@ operations! {
     }
     /// Creates a resource slice with devices for each of some nodes.
     "createResourceDriver" CreateResourceDriver {
-        /// The driver.
+        /// Name of the driver.
         driver_name: String,
         /// Devices of a node.
         max_claims_per_node: usize,
@@ -413,7 +413,7 @@ impl CreatePods {
 ///
 /// # Errors
 /// It is no duration.
-pub fn micros(duration: &str) -> Result<i64, String> {
+pub(crate) fn micros(duration: &str) -> Result<i64, String> {
     match duration {
         "" => Ok(0),
         _ => match Duration::parse(duration) {

@@ -71,7 +71,7 @@ fn wrong_parameters_are_named() {
     let error = case.operations(&case.workloads[1]).unwrap_err();
     let expected =
         "operation 0, createNodes: $nodes is \"many\", which is not a number of 0 or more";
-    assert_eq!(error, expected);
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

@@ -21,27 +21,27 @@ use value::Value;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     file: PathBuf,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     /// An expression and the line in which its action begins.
-    Action(usize, Expression),
+    Action(usize, TemplateExpression),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Expression {
+enum TemplateExpression {
     Literal(Value),
     /// `.Index` or `.Count`.
-    Field(Field),
-    Call(String, Vec<Expression>),
+    Field(TemplateField),
+    Call(String, Vec<TemplateExpression>),
 }
 
 /// What a template can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum TemplateField {
     /// The number of the object, from 0.
     Index,
     /// How many objects are made from the template.
@@ -60,8 +60,8 @@ impl Template {
     }
 
     /// Whether every object of the template has the same text.
-    pub fn is_constant(&self) -> bool {
-        !self.parts.iter().any(|part| matches!(part, Part::Action(..)))
+    pub(crate) fn is_constant(&self) -> bool {
+        !self.parts.iter().any(|part| matches!(part, TemplatePart::Action(..)))
     }
 
     /// The text of object number `index`, from 0, of `count`.
@@ -72,8 +72,8 @@ impl Template {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(part) => text.push_str(part),
-                Part::Action(line, expression) => {
+                TemplatePart::Text(part) => text.push_str(part),
+                TemplatePart::Action(line, expression) => {
                     let value = expression.value(index, count);
                     let value = value.map_err(|why| BenchError::at(&self.file, *line, why))?;
                     text.push_str(&value.to_string());
@@ -84,13 +84,13 @@ impl Template {
     }
 }
 
-impl Expression {
+impl TemplateExpression {
     fn value(&self, index: usize, count: usize) -> Result<Value, String> {
         match self {
-            Expression::Literal(value) => Ok(value.clone()),
-            Expression::Field(Field::Index) => Ok(Value::Int(index as i64)),
-            Expression::Field(Field::Count) => Ok(Value::Int(count as i64)),
-            Expression::Call(name, arguments) => {
+            TemplateExpression::Literal(value) => Ok(value.clone()),
+            TemplateExpression::Field(TemplateField::Index) => Ok(Value::Int(index as i64)),
+            TemplateExpression::Field(TemplateField::Count) => Ok(Value::Int(count as i64)),
+            TemplateExpression::Call(name, arguments) => {
                 let values: Result<Vec<Value>, String> =
                     arguments.iter().map(|argument| argument.value(index, count)).collect();
                 call(name, &values?)

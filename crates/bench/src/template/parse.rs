@@ -2,17 +2,17 @@
 
 use super::functions::{NAMES, unknown};
 use super::value::Value;
-use super::{Expression, Field, Part};
+use super::{TemplateExpression, TemplateField, TemplatePart};
 
 /// Words that begin what is not supported.
 const KEYWORDS: &[&str] =
     &["if", "else", "end", "range", "with", "define", "template", "block", "break", "continue"];
 
 /// A line, from 1, and what is wrong there.
-type Problem = (usize, String);
+type TemplateError = (usize, String);
 
 /// The parts of a template.
-pub(super) fn parse(text: &str) -> Result<Vec<Part>, Problem> {
+pub(super) fn parse(text: &str) -> Result<Vec<TemplatePart>, TemplateError> {
     let (mut parts, mut rest, mut line) = (Vec::new(), text, 1);
     let mut trims = false;
     while let Some(open) = rest.find("{{") {
@@ -25,7 +25,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Problem> {
         trims = trims_after;
         if !(action.starts_with("/*") && action.ends_with("*/")) {
             let expression = expression(action).map_err(|why| (begin, why))?;
-            parts.push(Part::Action(begin, expression));
+            parts.push(TemplatePart::Action(begin, expression));
         }
         line = begin + newlines(&inside[..close]);
         rest = &inside[close + 2..];
@@ -38,9 +38,9 @@ fn newlines(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
-fn add_text(parts: &mut Vec<Part>, text: &str) {
+fn add_text(parts: &mut Vec<TemplatePart>, text: &str) {
     if !text.is_empty() {
-        parts.push(Part::Text(text.to_owned()));
+        parts.push(TemplatePart::Text(text.to_owned()));
     }
 }
 
@@ -54,7 +54,7 @@ fn markers(action: &str) -> (&str, bool, bool) {
 }
 
 /// The expression of an action.
-fn expression(action: &str) -> Result<Expression, String> {
+fn expression(action: &str) -> Result<TemplateExpression, String> {
     let mut tokens = tokens(action)?;
     tokens.reverse();
     let mut parser = Parser { tokens };
@@ -97,14 +97,14 @@ impl Parser {
     }
 
     /// Commands joined by `|`: each gets the value of the one before as its last argument.
-    fn pipeline(&mut self) -> Result<Expression, String> {
+    fn pipeline(&mut self) -> Result<TemplateExpression, String> {
         let mut result = self.command()?;
         while self.next_is("|") {
             self.tokens.pop();
             match self.command()? {
-                Expression::Call(name, mut arguments) => {
+                TemplateExpression::Call(name, mut arguments) => {
                     arguments.push(result);
-                    result = Expression::Call(name, arguments);
+                    result = TemplateExpression::Call(name, arguments);
                 }
                 _ => return Err("only a function can follow \"|\"".into()),
             }
@@ -113,19 +113,19 @@ impl Parser {
     }
 
     /// A call with its arguments, or a single value.
-    fn command(&mut self) -> Result<Expression, String> {
+    fn command(&mut self) -> Result<TemplateExpression, String> {
         let first = self.operand()?;
-        let Expression::Call(name, mut arguments) = first else { return Ok(first) };
+        let TemplateExpression::Call(name, mut arguments) = first else { return Ok(first) };
         // A call in parentheses has its arguments already.
         if arguments.is_empty() {
             while self.tokens.last().is_some_and(|next| next != "|" && next != ")") {
                 arguments.push(self.operand()?);
             }
         }
-        Ok(Expression::Call(name, arguments))
+        Ok(TemplateExpression::Call(name, arguments))
     }
 
-    fn operand(&mut self) -> Result<Expression, String> {
+    fn operand(&mut self) -> Result<TemplateExpression, String> {
         let token = self.tokens.pop().ok_or("an action is empty or ends too early")?;
         if token == "(" {
             let inner = self.pipeline()?;
@@ -138,23 +138,23 @@ impl Parser {
     }
 }
 
-fn operand(token: &str) -> Result<Expression, String> {
+fn operand(token: &str) -> Result<TemplateExpression, String> {
     if let Some(text) = token.strip_prefix(['"', '`']) {
         let text = text[..text.len() - 1].to_owned();
-        return Ok(Expression::Literal(Value::Text(text)));
+        return Ok(TemplateExpression::Literal(Value::Text(text)));
     }
     if let Ok(value) = token.parse() {
-        return Ok(Expression::Literal(Value::Int(value)));
+        return Ok(TemplateExpression::Literal(Value::Int(value)));
     }
     if token.starts_with(|c: char| c.is_ascii_digit() || c == '-')
         && let Ok(value) = token.parse()
     {
-        return Ok(Expression::Literal(Value::Float(value)));
+        return Ok(TemplateExpression::Literal(Value::Float(value)));
     }
     match token {
-        ".Index" => Ok(Expression::Field(Field::Index)),
-        ".Count" => Ok(Expression::Field(Field::Count)),
-        name if NAMES.contains(&name) => Ok(Expression::Call(name.to_owned(), Vec::new())),
+        ".Index" => Ok(TemplateExpression::Field(TemplateField::Index)),
+        ".Count" => Ok(TemplateExpression::Field(TemplateField::Count)),
+        name if NAMES.contains(&name) => Ok(TemplateExpression::Call(name.to_owned(), Vec::new())),
         name if name.starts_with('.') => {
             Err(format!("there is no field {name:?}; there are .Index and .Count"))
         }

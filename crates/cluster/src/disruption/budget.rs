@@ -21,8 +21,8 @@ use kubestep_scheduler::Change;
 
 /// A budget that had fewer healthy pods than it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Breach {
-    /// The budget.
+pub struct BudgetViolation {
+    /// Namespace and name of the budget.
     pub budget: NamespacedName,
     /// How many healthy pods it needs.
     pub needed: i32,
@@ -56,7 +56,7 @@ struct Budget {
     /// What it needs if its specification does not say.
     needed_otherwise: i32,
     healthy_at_first: i32,
-    breach: Option<Breach>,
+    breach: Option<BudgetViolation>,
 }
 
 /// The covered pods of one controller.
@@ -69,30 +69,30 @@ struct Controller {
 }
 
 /// A change that budgets depend on.
-pub(super) enum Observed<'a> {
+pub(super) enum BudgetInput<'a> {
     Pod(Option<&'a Pod>, Option<&'a Pod>),
     Budget(&'a PodDisruptionBudget),
     Deleted(&'a PodDisruptionBudget),
 }
 
-impl<'a> Observed<'a> {
+impl<'a> BudgetInput<'a> {
     /// `None` if no budget depends on the change.
-    pub fn of(change: &'a Change) -> Option<Observed<'a>> {
+    pub fn of(change: &'a Change) -> Option<BudgetInput<'a>> {
         use Object::{Pod, PodDisruptionBudget};
         match change {
-            Change::Add(Pod(new)) => Some(Observed::Pod(None, Some(new))),
-            Change::Delete(Pod(old)) => Some(Observed::Pod(Some(old), None)),
+            Change::Add(Pod(new)) => Some(BudgetInput::Pod(None, Some(new))),
+            Change::Delete(Pod(old)) => Some(BudgetInput::Pod(Some(old), None)),
             Change::Update { old: Pod(old), new: Pod(new) } => {
                 let same = old.metadata.labels == new.metadata.labels
                     && old.is_terminal() == new.is_terminal()
                     && runs(old) == runs(new);
-                (!same).then(|| Observed::Pod(Some(old), Some(new)))
+                (!same).then(|| BudgetInput::Pod(Some(old), Some(new)))
             }
-            Change::Add(PodDisruptionBudget(new)) => Some(Observed::Budget(new)),
+            Change::Add(PodDisruptionBudget(new)) => Some(BudgetInput::Budget(new)),
             Change::Update { old: PodDisruptionBudget(old), new: PodDisruptionBudget(new) } => {
-                (old.spec != new.spec).then(|| Observed::Budget(new))
+                (old.spec != new.spec).then(|| BudgetInput::Budget(new))
             }
-            Change::Delete(PodDisruptionBudget(old)) => Some(Observed::Deleted(old)),
+            Change::Delete(PodDisruptionBudget(old)) => Some(BudgetInput::Deleted(old)),
             _ => None,
         }
     }
@@ -127,9 +127,9 @@ impl Budgets {
     }
 
     /// Whether one of the budgets depends on the change.
-    pub fn concerns(&self, observed: &Observed<'_>) -> bool {
+    pub fn concerns(&self, observed: &BudgetInput<'_>) -> bool {
         match observed {
-            Observed::Pod(old, new) => old.iter().chain(new).any(|pod| {
+            BudgetInput::Pod(old, new) => old.iter().chain(new).any(|pod| {
                 let mut covering = self.of(pod);
                 covering.next().is_some()
             }),
@@ -138,10 +138,10 @@ impl Budgets {
     }
 
     /// Takes a change into account.
-    pub fn observe(&mut self, observed: &Observed<'_>, objects: &Objects, now: Time) {
+    pub fn observe(&mut self, observed: &BudgetInput<'_>, objects: &Objects, now: Time) {
         match observed {
-            Observed::Deleted(budget) => drop(self.budgets.remove(&budget_key(budget))),
-            Observed::Budget(object) => {
+            BudgetInput::Deleted(budget) => drop(self.budgets.remove(&budget_key(budget))),
+            BudgetInput::Budget(object) => {
                 let key = budget_key(object);
                 let Some(mut budget) = Budget::new(object) else { return };
                 objects.pods.values().for_each(|pod| budget.count_if_near(pod, key));
@@ -150,7 +150,7 @@ impl Budgets {
                 self.budgets.insert(key, budget);
                 self.due.push(key);
             }
-            Observed::Pod(old, new) => {
+            BudgetInput::Pod(old, new) => {
                 let namespace = old.or(*new).map(|pod| pod.metadata.namespace).unwrap_or_default();
                 for (key, budget) in in_namespace_mut(&mut self.budgets, namespace) {
                     let before = old.is_some_and(|pod| budget.count(pod, -1));
@@ -164,7 +164,7 @@ impl Budgets {
     }
 
     /// Whether the status of a budget is out of date.
-    pub fn are_due(&self) -> bool {
+    pub(crate) fn are_due(&self) -> bool {
         !self.due.is_empty()
     }
 
@@ -186,7 +186,7 @@ impl Budgets {
     }
 
     /// The budgets that had too few healthy pods, by name.
-    pub fn breaches(&self) -> Vec<Breach> {
+    pub fn breaches(&self) -> Vec<BudgetViolation> {
         self.budgets.values().filter_map(|budget| budget.breach).collect()
     }
 }
@@ -214,7 +214,10 @@ impl ApiServer {
 }
 
 /// The status with other counts.
-fn with_counts(status: &PodDisruptionBudgetStatus, counts: &Counts) -> PodDisruptionBudgetStatus {
+fn with_counts(
+    status: &PodDisruptionBudgetStatus,
+    counts: &BudgetCounts,
+) -> PodDisruptionBudgetStatus {
     PodDisruptionBudgetStatus {
         disruptions_allowed: counts.allowed,
         current_healthy: counts.healthy,
@@ -226,7 +229,7 @@ fn with_counts(status: &PodDisruptionBudgetStatus, counts: &Counts) -> PodDisrup
 }
 
 /// The numbers of a budget's status.
-struct Counts {
+struct BudgetCounts {
     expected: i32,
     needed: i32,
     healthy: i32,
@@ -287,19 +290,19 @@ impl Budget {
     }
 
     /// The numbers of the status. Remembers if there are too few healthy pods.
-    fn check(&mut self, key: NamespacedName, objects: &Objects, now: Time) -> Counts {
+    fn check(&mut self, key: NamespacedName, objects: &Objects, now: Time) -> BudgetCounts {
         let (expected, needed) = self.expected(objects);
         let healthy = (self.running - self.unhealthy).max(0);
         let allowed = if expected <= 0 { 0 } else { (healthy - needed).max(0) };
         let is_breached = healthy < needed && healthy < self.healthy_at_first;
         if is_breached && self.breach.is_none() {
             self.breach =
-                Some(Breach { budget: key, needed, lowest: healthy, healthy, since: now });
+                Some(BudgetViolation { budget: key, needed, lowest: healthy, healthy, since: now });
         }
         if let Some(breach) = &mut self.breach {
             (breach.lowest, breach.healthy) = (breach.lowest.min(healthy), healthy);
         }
-        Counts { expected, needed, healthy, allowed }
+        BudgetCounts { expected, needed, healthy, allowed }
     }
 
     /// How many pods there should be, and how many of them healthy.

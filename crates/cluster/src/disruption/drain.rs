@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::replace::{is_daemon, is_mirror};
-use super::{Cause, KeptPod, key_of};
+use super::{DepartureCause, SkippedPod, key_of};
 use crate::World;
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
@@ -36,7 +36,7 @@ pub(super) struct Drain {
 /// A node of a drain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Drained {
-    /// The node.
+    /// Name of the node.
     pub node: Symbol,
     /// When its last pod was evicted; `None` if it is not empty yet.
     pub done: Option<Time>,
@@ -45,25 +45,25 @@ pub struct Drained {
 /// A pod that could not be evicted yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blocked {
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
-    /// Its node.
+    /// Name of its node.
     pub node: Symbol,
     /// How often the eviction was refused.
     pub refusals: u32,
     /// Why, the last time; `None` if it was not tried yet.
-    pub refusal: Option<Refusal>,
-    /// When it is tried again; `None` if kubectl gives up.
+    pub refusal: Option<EvictionRejection>,
+    /// When it is tried again; `None` if kubectl stops trying.
     pub due: Option<Time>,
     uid: Symbol,
 }
 
 /// Why the Eviction API refuses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Refusal {
+pub enum EvictionRejection {
     /// The budget allows no disruption now.
     Budget {
-        /// The budget.
+        /// Namespace and name of the budget.
         budget: NamespacedName,
         /// How many healthy pods it needs.
         needed: i32,
@@ -74,13 +74,13 @@ pub enum Refusal {
     SeveralBudgets(Vec<NamespacedName>),
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for EvictionRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Budget { budget, needed, healthy } => {
+            EvictionRejection::Budget { budget, needed, healthy } => {
                 write!(f, "budget {budget} needs {needed} healthy pods and has {healthy}")
             }
-            Refusal::SeveralBudgets(budgets) => {
+            EvictionRejection::SeveralBudgets(budgets) => {
                 let names: Vec<String> = budgets.iter().map(ToString::to_string).collect();
                 write!(f, "the Eviction API supports one budget for a pod: {}", names.join(", "))
             }
@@ -191,7 +191,7 @@ impl World {
                 () => None,
             };
             match why {
-                Some(why) => disruptions.kept.push(KeptPod { pod: key, node, why }),
+                Some(why) => disruptions.kept.push(SkippedPod { pod: key, node, why }),
                 None => disruptions.drain.open.push(Blocked {
                     pod: key,
                     node,
@@ -218,7 +218,7 @@ impl World {
             (Err(refusal), Some(at)) => {
                 blocked.refusals += 1;
                 drain.refusals.insert(blocked.pod, blocked.refusals);
-                let retries = matches!(refusal, Refusal::Budget { .. });
+                let retries = matches!(refusal, EvictionRejection::Budget { .. });
                 blocked.due = retries.then(|| Time(now.0 + RETRY));
                 blocked.refusal = Some(refusal);
                 drain.open[at] = blocked;
@@ -245,15 +245,15 @@ impl Drain {
 
 impl ApiServer {
     /// What the Eviction API does. A pod that is gone already counts as evicted.
-    fn evict_pod(&mut self, blocked: &Blocked) -> Result<(), Refusal> {
+    fn evict_pod(&mut self, blocked: &Blocked) -> Result<(), EvictionRejection> {
         let pod = self.objects.pod(blocked.pod).filter(|pod| pod.metadata.uid == blocked.uid);
         let Some(pod) = pod.cloned() else { return Ok(()) };
         self.check_budget(&pod)?;
-        self.depart(blocked.pod, Cause::Drained);
+        self.depart(blocked.pod, DepartureCause::Drained);
         Ok(())
     }
 
-    fn check_budget(&self, pod: &Pod) -> Result<(), Refusal> {
+    fn check_budget(&self, pod: &Pod) -> Result<(), EvictionRejection> {
         let ignores_budgets =
             pod.is_terminal() || pod.is_terminating() || pod.status.phase == PodPhase::Pending;
         let Some(disruptions) = self.disruptions.as_ref().filter(|_| !ignores_budgets) else {
@@ -266,14 +266,14 @@ impl ApiServer {
                 let status = self.objects.pod_disruption_budgets.get(only).map(|b| &b.status);
                 match status.filter(|status| status.disruptions_allowed <= 0) {
                     None => Ok(()),
-                    Some(status) => Err(Refusal::Budget {
+                    Some(status) => Err(EvictionRejection::Budget {
                         budget: *only,
                         needed: status.desired_healthy,
                         healthy: status.current_healthy,
                     }),
                 }
             }
-            several => Err(Refusal::SeveralBudgets(several.to_vec())),
+            several => Err(EvictionRejection::SeveralBudgets(several.to_vec())),
         }
     }
 }

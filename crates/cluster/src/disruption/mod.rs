@@ -26,15 +26,15 @@ use kubestep_api::{Kind, Pod, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Change;
 
-pub use budget::Breach;
-pub use drain::{Blocked, DrainRefused, Drained, Refusal};
+pub use budget::BudgetViolation;
+pub use drain::{Blocked, DrainRefused, Drained, EvictionRejection};
 pub use replace::NO_CONTROLLER;
 
 /// Everything about the disruptions of a cluster so far.
 #[derive(Clone, Default, Debug)]
 pub struct Disruptions {
     departures: Vec<Departure>,
-    kept: Vec<KeptPod>,
+    kept: Vec<SkippedPod>,
     lost_nodes: Vec<Symbol>,
     drain: Drain,
     budgets: Budgets,
@@ -45,12 +45,12 @@ pub struct Disruptions {
 /// A pod that left its node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Departure {
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The node it was on.
     pub node: Symbol,
     /// Why it left.
-    pub cause: Cause,
+    pub cause: DepartureCause,
     /// When.
     pub at: Time,
     /// How often its eviction was refused before.
@@ -61,7 +61,7 @@ pub struct Departure {
 
 /// Why a pod left its node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
+pub enum DepartureCause {
     /// A drain evicted it.
     Drained,
     /// Its node was lost.
@@ -70,22 +70,22 @@ pub enum Cause {
     Preempted,
 }
 
-impl Cause {
+impl DepartureCause {
     /// As in JSON: `drained`, `lost`, …
     pub fn name(self) -> &'static str {
         match self {
-            Cause::Drained => "drained",
-            Cause::Lost => "lost",
-            Cause::Preempted => "preempted",
+            DepartureCause::Drained => "drained",
+            DepartureCause::Lost => "lost",
+            DepartureCause::Preempted => "preempted",
         }
     }
 
     /// `evicted`, `lost`, …
     pub fn as_str(self) -> &'static str {
         match self {
-            Cause::Drained => "evicted",
-            Cause::Lost => "lost",
-            Cause::Preempted => "preempted",
+            DepartureCause::Drained => "evicted",
+            DepartureCause::Lost => "lost",
+            DepartureCause::Preempted => "preempted",
         }
     }
 }
@@ -103,10 +103,10 @@ pub enum Replacement {
 
 /// A pod that a drain leaves on its node.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KeptPod {
-    /// The pod.
+pub struct SkippedPod {
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
-    /// Its node.
+    /// Name of its node.
     pub node: Symbol,
     /// Why.
     pub why: &'static str,
@@ -119,7 +119,7 @@ impl Disruptions {
     }
 
     /// The pods that drains leave on their nodes.
-    pub fn kept(&self) -> &[KeptPod] {
+    pub fn kept(&self) -> &[SkippedPod] {
         &self.kept
     }
 
@@ -144,7 +144,7 @@ impl Disruptions {
     }
 
     /// The budgets that had fewer healthy pods than they need since the first disruption.
-    pub fn breaches(&self) -> Vec<Breach> {
+    pub fn breaches(&self) -> Vec<BudgetViolation> {
         self.budgets.breaches()
     }
 
@@ -182,7 +182,7 @@ impl World {
         }
         self.api.remove_slices(nodes);
         for pod in pods {
-            self.api.depart(key_of(&pod), Cause::Lost);
+            self.api.depart(key_of(&pod), DepartureCause::Lost);
         }
         self.settle();
     }
@@ -219,7 +219,7 @@ impl ApiServer {
     }
 
     /// Removes a pod from its node. Once there are disruptions, its controller replaces it.
-    pub(super) fn depart(&mut self, key: NamespacedName, cause: Cause) -> bool {
+    pub(super) fn depart(&mut self, key: NamespacedName, cause: DepartureCause) -> bool {
         let pod = self.objects.pod(key).cloned();
         if let (Some(disruptions), Some(pod)) = (&mut self.disruptions, pod) {
             Arc::make_mut(disruptions).depart(pod, cause, self.now);
@@ -230,7 +230,7 @@ impl ApiServer {
     /// Tells the controllers about a change that is delivered.
     pub(super) fn observe(&mut self, change: &Change) {
         let Some(disruptions) = &mut self.disruptions else { return };
-        if let Some(observed) = budget::Observed::of(change)
+        if let Some(observed) = budget::BudgetInput::of(change)
             && disruptions.budgets.concerns(&observed)
         {
             let budgets = &mut Arc::make_mut(disruptions).budgets;
@@ -257,7 +257,7 @@ impl ApiServer {
 }
 
 impl Disruptions {
-    fn depart(&mut self, pod: Arc<Pod>, cause: Cause, at: Time) {
+    fn depart(&mut self, pod: Arc<Pod>, cause: DepartureCause, at: Time) {
         let key = key_of(&pod);
         self.departures.push(Departure {
             pod: key,

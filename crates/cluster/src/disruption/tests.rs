@@ -139,7 +139,9 @@ fn kubectl_refuses_pods_without_a_controller_and_gives_up_on_several_budgets() {
     assert_eq!(left(&world), ["alone evicted -> no controller recreates it"]);
     let disruptions = world.disruptions().unwrap();
     let blocked = &disruptions.blocked()[0];
-    assert!(matches!(&blocked.refusal, Some(Refusal::SeveralBudgets(all)) if all.len() == 2));
+    assert!(
+        matches!(&blocked.refusal, Some(EvictionRejection::SeveralBudgets(all)) if all.len() == 2)
+    );
     assert_eq!((blocked.due, disruptions.next_eviction()), (None, None));
 }
 

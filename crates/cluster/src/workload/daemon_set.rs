@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::manifest::Manifest;
-use super::{Surroundings, Workload, named, owned_pod};
+use super::manifest::WorkloadManifest;
+use super::{ExpandedWorkload, WorkloadInputs, named, owned_pod};
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{RequiredNodeAffinity, find_untolerated_taint};
 use kubestep_api::words::count;
@@ -29,9 +29,9 @@ const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
 
 /// A DaemonSet's pods, in the order of the nodes.
 pub(super) fn expand(
-    manifest: &Manifest<'_>,
-    surroundings: &Surroundings<'_>,
-) -> Result<Workload, DecodeError> {
+    manifest: &WorkloadManifest<'_>,
+    surroundings: &WorkloadInputs<'_>,
+) -> Result<ExpandedWorkload, DecodeError> {
     if surroundings.replicas.is_some() {
         let message = "a DaemonSet has one pod for each node: omit --replicas";
         return Err(manifest.error("", message));
@@ -50,7 +50,7 @@ pub(super) fn expand(
     let notices = (others > 0)
         .then(|| format!("{}: is not for {}", manifest.title(), count(others, "other node")));
     let name = manifest.name.to_owned();
-    Ok(Workload {
+    Ok(ExpandedWorkload {
         name: manifest.title(),
         owners: Vec::new(),
         replicas: nodes.len(),

@@ -1,7 +1,7 @@
 //! Jobs and CronJobs: the pods that run in parallel at the start.
 
-use super::manifest::{Manifest, owner};
-use super::{Surroundings, Workload, named};
+use super::manifest::{WorkloadManifest, owner};
+use super::{ExpandedWorkload, WorkloadInputs, named};
 use crate::START;
 use kubestep_api::admission::made_up_uid;
 use kubestep_api::intern::Symbol;
@@ -11,31 +11,31 @@ const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 /// A Job's pods.
 pub(super) fn job(
-    manifest: &Manifest<'_>,
-    surroundings: &Surroundings<'_>,
-) -> Result<Workload, DecodeError> {
+    manifest: &WorkloadManifest<'_>,
+    surroundings: &WorkloadInputs<'_>,
+) -> Result<ExpandedWorkload, DecodeError> {
     pods(manifest, surroundings, "spec", manifest.name.to_owned(), manifest.uid())
 }
 
 /// The pods of the Job that a CronJob would start.
 pub(super) fn cron_job(
-    manifest: &Manifest<'_>,
-    surroundings: &Surroundings<'_>,
-) -> Result<Workload, DecodeError> {
+    manifest: &WorkloadManifest<'_>,
+    surroundings: &WorkloadInputs<'_>,
+) -> Result<ExpandedWorkload, DecodeError> {
     let minutes = START.0 / 60_000_000;
     let name = format!("{}-{minutes}", manifest.name);
     let uid = made_up_uid(&format!("Job {}/{name}", manifest.namespace));
-    let manifest = Manifest { template: "spec.jobTemplate.spec.template", ..*manifest };
+    let manifest = WorkloadManifest { template: "spec.jobTemplate.spec.template", ..*manifest };
     pods(&manifest, surroundings, "spec.jobTemplate.spec", name, uid)
 }
 
 fn pods(
-    manifest: &Manifest<'_>,
-    surroundings: &Surroundings<'_>,
+    manifest: &WorkloadManifest<'_>,
+    surroundings: &WorkloadInputs<'_>,
     spec: &str,
     name: String,
     uid: Symbol,
-) -> Result<Workload, DecodeError> {
+) -> Result<ExpandedWorkload, DecodeError> {
     let mut pod = manifest.template_pod()?;
     pod.metadata.owner_references = vec![owner("batch/v1", "Job", &name, uid)].into();
     for (key, value) in [
@@ -55,7 +55,7 @@ fn pods(
         notices.push(format!("{}: is suspended, but its pods are tried", manifest.title()));
     }
     let indexed = manifest.field(&format!("{spec}.completionMode")) == "Indexed";
-    Ok(Workload {
+    Ok(ExpandedWorkload {
         name: manifest.title(),
         owners: Vec::new(),
         replicas: surroundings.replicas.unwrap_or(parallel.min(completions)),

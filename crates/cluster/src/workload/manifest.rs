@@ -11,7 +11,7 @@ use kubestep_api::{DecodeError, Kind, Object, OwnerReference, Pod};
 pub(super) const MOST: usize = 1_000_000;
 
 /// A manifest and its identity.
-pub(super) struct Manifest<'a> {
+pub(super) struct WorkloadManifest<'a> {
     pub value: &'a Value,
     pub api_version: &'a str,
     pub kind: &'a str,
@@ -21,12 +21,12 @@ pub(super) struct Manifest<'a> {
     pub template: &'static str,
 }
 
-impl<'a> Manifest<'a> {
-    pub fn new(value: &'a Value) -> Manifest<'a> {
+impl<'a> WorkloadManifest<'a> {
+    pub fn new(value: &'a Value) -> WorkloadManifest<'a> {
         let text = |value: &'a Value| value.as_str().unwrap_or_default();
         let metadata = &value["metadata"];
         let namespace = text(&metadata["namespace"]);
-        Manifest {
+        WorkloadManifest {
             value,
             api_version: text(&value["apiVersion"]),
             kind: text(&value["kind"]),

@@ -20,12 +20,12 @@ use serde_json::Value;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Node, Object, Pod};
-use manifest::Manifest;
+use manifest::WorkloadManifest;
 
 pub use daemon_set::suits_daemon;
 
 /// What the controller of a manifest would create.
-pub struct Workload {
+pub struct ExpandedWorkload {
     /// `Deployment shop/web`.
     pub name: String,
     /// Objects that it creates in addition to pods, if a scheduler reads them.
@@ -39,7 +39,7 @@ pub struct Workload {
     make: Box<dyn Fn(usize) -> Vec<Object> + Send>,
 }
 
-impl Workload {
+impl ExpandedWorkload {
     /// The objects of one replica, counted from 0: its claims, then its pod.
     pub fn replica(&self, number: usize) -> Vec<Object> {
         (self.make)(number)
@@ -53,14 +53,15 @@ impl Workload {
 }
 
 /// What a controller needs in addition to the manifest.
-pub struct Surroundings<'a> {
+pub struct WorkloadInputs<'a> {
     /// Overrides the number of replicas in the manifest.
     pub replicas: Option<usize>,
     /// The nodes of the cluster, for DaemonSets.
     pub nodes: &'a [Arc<Node>],
 }
 
-type Expand = fn(&Manifest<'_>, &Surroundings<'_>) -> Result<Workload, DecodeError>;
+type Expand =
+    fn(&WorkloadManifest<'_>, &WorkloadInputs<'_>) -> Result<ExpandedWorkload, DecodeError>;
 
 /// The kinds that create pods, with their API groups.
 const KINDS: &[(&str, &str, Expand)] = &[
@@ -85,9 +86,9 @@ pub fn kinds() -> impl Iterator<Item = &'static str> {
 /// A field is invalid.
 pub fn expand(
     value: &Value,
-    surroundings: &Surroundings<'_>,
-) -> Option<Result<Workload, DecodeError>> {
-    let manifest = Manifest::new(value);
+    surroundings: &WorkloadInputs<'_>,
+) -> Option<Result<ExpandedWorkload, DecodeError>> {
+    let manifest = WorkloadManifest::new(value);
     let group = manifest.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     let known = KINDS.iter().find(|(kind, of_group, _)| {
         *kind == manifest.kind && (manifest.api_version.is_empty() || *of_group == group)
@@ -96,7 +97,7 @@ pub fn expand(
 }
 
 /// The pod of a template: in the workload's namespace, owned by it, not bound.
-fn owned_pod(manifest: &Manifest<'_>) -> Result<Pod, DecodeError> {
+fn owned_pod(manifest: &WorkloadManifest<'_>) -> Result<Pod, DecodeError> {
     let mut pod = manifest.template_pod()?;
     pod.metadata.owner_references = vec![manifest.owner()].into();
     Ok(pod)

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::manifest::{Manifest, owner};
-use super::{Surroundings, Workload, named, owned_pod};
+use super::manifest::{WorkloadManifest, owner};
+use super::{ExpandedWorkload, WorkloadInputs, named, owned_pod};
 use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Kind, Object, Pod};
@@ -13,9 +13,9 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// A single pod, or copies of it.
 pub(super) fn pod(
-    manifest: &Manifest<'_>,
-    surroundings: &Surroundings<'_>,
-) -> Result<Workload, DecodeError> {
+    manifest: &WorkloadManifest<'_>,
+    surroundings: &WorkloadInputs<'_>,
+) -> Result<ExpandedWorkload, DecodeError> {
     let mut pod = manifest.pod(manifest.value, "")?;
     let generated = pod.metadata.name.is_empty() && !pod.metadata.generate_name.is_empty();
     if !generated && pod.metadata.name.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn pod(
         vec![named(&pod, &own).into()]
     };
     let name = format!("Pod {}/{name}", manifest.namespace);
-    Ok(Workload {
+    Ok(ExpandedWorkload {
         name,
         owners: Vec::new(),
         replicas,
@@ -50,9 +50,9 @@ pub(super) fn pod(
 
 /// A ReplicationController's pods.
 pub(super) fn replication_controller(
-    manifest: &Manifest<'_>,
-    surroundings: &Surroundings<'_>,
-) -> Result<Workload, DecodeError> {
+    manifest: &WorkloadManifest<'_>,
+    surroundings: &WorkloadInputs<'_>,
+) -> Result<ExpandedWorkload, DecodeError> {
     let owners = vec![manifest.object(Kind::ReplicationController)?];
     let pod = owned_pod(manifest)?;
     alike(manifest, surroundings, owners, pod, manifest.name)
@@ -60,9 +60,9 @@ pub(super) fn replication_controller(
 
 /// A ReplicaSet's pods.
 pub(super) fn replica_set(
-    manifest: &Manifest<'_>,
-    surroundings: &Surroundings<'_>,
-) -> Result<Workload, DecodeError> {
+    manifest: &WorkloadManifest<'_>,
+    surroundings: &WorkloadInputs<'_>,
+) -> Result<ExpandedWorkload, DecodeError> {
     let owners = vec![manifest.object(Kind::ReplicaSet)?];
     let pod = owned_pod(manifest)?;
     alike(manifest, surroundings, owners, pod, manifest.name)
@@ -70,9 +70,9 @@ pub(super) fn replica_set(
 
 /// A Deployment's ReplicaSet, and its pods.
 pub(super) fn deployment(
-    manifest: &Manifest<'_>,
-    surroundings: &Surroundings<'_>,
-) -> Result<Workload, DecodeError> {
+    manifest: &WorkloadManifest<'_>,
+    surroundings: &WorkloadInputs<'_>,
+) -> Result<ExpandedWorkload, DecodeError> {
     let mut pod = manifest.template_pod()?;
     let hash = manifest.hash();
     let name = format!("{}-{hash}", manifest.name);
@@ -94,7 +94,7 @@ pub(super) fn deployment(
 }
 
 /// The Deployment's selector, narrowed to the pods of this template.
-fn selector(manifest: &Manifest<'_>, hash: &str) -> Result<Value, DecodeError> {
+fn selector(manifest: &WorkloadManifest<'_>, hash: &str) -> Result<Value, DecodeError> {
     const PATH: &str = "spec.selector";
     let mut selector = manifest.field(PATH).clone();
     let labels = match &mut selector {
@@ -112,16 +112,16 @@ fn selector(manifest: &Manifest<'_>, hash: &str) -> Result<Value, DecodeError> {
 
 /// Pods of one template with numbered names.
 fn alike(
-    manifest: &Manifest<'_>,
-    surroundings: &Surroundings<'_>,
+    manifest: &WorkloadManifest<'_>,
+    surroundings: &WorkloadInputs<'_>,
     owners: Vec<Object>,
     pod: Pod,
     prefix: &str,
-) -> Result<Workload, DecodeError> {
+) -> Result<ExpandedWorkload, DecodeError> {
     let written = manifest.count("spec.replicas")?;
     let prefix = prefix.to_owned();
     let make = move |number: usize| vec![named(&pod, &format!("{prefix}-{}", number + 1)).into()];
-    Ok(Workload {
+    Ok(ExpandedWorkload {
         name: manifest.title(),
         owners,
         replicas: surroundings.replicas.or(written).unwrap_or(1),

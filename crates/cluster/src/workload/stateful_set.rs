@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::manifest::Manifest;
-use super::{Surroundings, Workload, named, owned_pod};
+use super::manifest::WorkloadManifest;
+use super::{ExpandedWorkload, WorkloadInputs, named, owned_pod};
 use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
@@ -13,9 +13,9 @@ use kubestep_api::{
 
 /// A StatefulSet's pods and their claims.
 pub(super) fn expand(
-    manifest: &Manifest<'_>,
-    surroundings: &Surroundings<'_>,
-) -> Result<Workload, DecodeError> {
+    manifest: &WorkloadManifest<'_>,
+    surroundings: &WorkloadInputs<'_>,
+) -> Result<ExpandedWorkload, DecodeError> {
     let set = manifest.object(Kind::StatefulSet)?;
     let mut pod = owned_pod(manifest)?;
     let revision = format!("{}-{}", manifest.name, manifest.hash());
@@ -30,7 +30,7 @@ pub(super) fn expand(
     });
     let name = manifest.name.to_owned();
     let make = move |number: usize| replica(&pod, &claims, &name, start + number);
-    Ok(Workload {
+    Ok(ExpandedWorkload {
         name: manifest.title(),
         owners: vec![set],
         replicas,
@@ -41,7 +41,7 @@ pub(super) fn expand(
 }
 
 /// The claim templates, in the namespace of the StatefulSet.
-fn claims(manifest: &Manifest<'_>) -> Result<Vec<PersistentVolumeClaim>, DecodeError> {
+fn claims(manifest: &WorkloadManifest<'_>) -> Result<Vec<PersistentVolumeClaim>, DecodeError> {
     const PATH: &str = "spec.volumeClaimTemplates";
     let templates = match manifest.field(PATH) {
         Value::Null => return Ok(Vec::new()),

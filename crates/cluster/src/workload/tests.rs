@@ -11,17 +11,17 @@ fn yaml(text: &str) -> Value {
     kubestep_api::yaml::from_str(text).unwrap()
 }
 
-fn made(text: &str, replicas: Option<usize>) -> Workload {
-    expand(&yaml(text), &Surroundings { replicas, nodes: &[] }).unwrap().unwrap()
+fn made(text: &str, replicas: Option<usize>) -> ExpandedWorkload {
+    expand(&yaml(text), &WorkloadInputs { replicas, nodes: &[] }).unwrap().unwrap()
 }
 
 /// Names and JSON of the objects.
-fn objects(workload: &Workload) -> Vec<(String, Value)> {
+fn objects(workload: &ExpandedWorkload) -> Vec<(String, Value)> {
     let object = |object: &Object| (object.key().to_string(), object.to_json().unwrap());
     workload.objects().iter().map(object).collect()
 }
 
-fn names(workload: &Workload) -> Vec<String> {
+fn names(workload: &ExpandedWorkload) -> Vec<String> {
     objects(workload).into_iter().map(|(name, _)| name).collect()
 }
 
@@ -164,7 +164,7 @@ spec:
       containers: [{name: c}]";
     let nodes = nodes();
     let of = |text: &str, replicas| {
-        expand(&yaml(text), &Surroundings { replicas, nodes: &nodes }).unwrap()
+        expand(&yaml(text), &WorkloadInputs { replicas, nodes: &nodes }).unwrap()
     };
     let workload = of(text, None).unwrap();
     assert_eq!(names(&workload), ["Pod default/log-a", "Pod default/log-cordoned"]);
@@ -212,7 +212,7 @@ fn jobs_run_as_many_pods_as_are_allowed_at_a_time() {
 #[test]
 fn what_is_wrong_is_told_with_its_field() {
     let told = |text: &str| {
-        let surroundings = Surroundings { replicas: None, nodes: &[] };
+        let surroundings = WorkloadInputs { replicas: None, nodes: &[] };
         expand(&yaml(text), &surroundings).unwrap().err().unwrap().to_string()
     };
     let head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
@@ -235,7 +235,7 @@ fn what_is_wrong_is_told_with_its_field() {
     let path = "Deployment default/web: spec.template.spec.containers[0].resources.requests";
     assert!(told(&format!("{head}{wrong}")).starts_with(path));
     assert!(told("kind: Job\nmetadata: {}\nspec: {}").contains("metadata.name: is missing"));
-    let other = Surroundings { replicas: None, nodes: &[] };
+    let other = WorkloadInputs { replicas: None, nodes: &[] };
     assert!(expand(&yaml("apiVersion: serving.knative.dev/v1\nkind: Job"), &other).is_none());
     assert!(expand(&yaml("kind: Service"), &other).is_none());
 }
@@ -266,7 +266,7 @@ fn odd_manifests_are_refused() {
             for value in &odd {
                 let mut manifest = whole.clone();
                 *manifest.pointer_mut(path).unwrap() = value.clone();
-                let surroundings = Surroundings { replicas: None, nodes: &[] };
+                let surroundings = WorkloadInputs { replicas: None, nodes: &[] };
                 if let Some(Ok(workload)) = expand(&manifest, &surroundings) {
                     workload.objects();
                 }

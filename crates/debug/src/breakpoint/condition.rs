@@ -11,9 +11,9 @@ use ::cel::common::types::{CelBool, CelString, STRING_TYPE};
 use ::cel::common::value::{CowVal, Val};
 use ::cel::{Context, DeclarationError, Env, ExecutionError, Value, extensions};
 
-use crate::breakpoint::sample;
 use crate::breakpoint::values::AmountValue;
 use crate::breakpoint::variables::{Facts, Reach, VARIABLES};
+use crate::breakpoint::{BreakpointError, sample};
 use kubestep_api::Quantity;
 use kubestep_config::suggest;
 
@@ -24,7 +24,7 @@ const AMOUNT: &str = "quantity";
 #[derive(Clone, Debug)]
 pub struct Condition {
     text: Arc<str>,
-    parts: Arc<[Part]>,
+    parts: Arc<[ConditionPart]>,
 }
 
 impl PartialEq for Condition {
@@ -35,7 +35,7 @@ impl PartialEq for Condition {
 
 /// One operand of the top-level `&&`; all must hold.
 #[derive(Debug)]
-pub struct Part {
+pub struct ConditionPart {
     expression: IdedExpr,
     reaches: Vec<Reach>,
     of_amounts: bool,
@@ -44,7 +44,7 @@ pub struct Part {
 /// The fields of `node` that are amounts.
 const AMOUNTS: [&str; 4] = ["free", "allocatable", "requested", "pods"];
 
-impl Part {
+impl ConditionPart {
     /// Whether it uses a variable of that reach.
     pub fn needs(&self, reach: Reach) -> bool {
         self.reaches.contains(&reach)
@@ -74,24 +74,28 @@ impl Part {
     /// Whether it holds. A missing field, such as an absent label, counts as false.
     ///
     /// # Errors
-    /// It cannot be evaluated; the text is meant for people.
-    pub fn holds(&self, facts: &Facts<'_>) -> Result<bool, String> {
+    /// It cannot be evaluated.
+    pub fn holds(&self, facts: &Facts<'_>) -> Result<bool, BreakpointError> {
         let environment = ENVIRONMENT.as_ref().map_err(Clone::clone)?;
         let mut context = Context::with_env(environment.clone());
         context.set_variable_resolver(facts);
         match Value::resolve_val(&self.expression, &context) {
             Ok(value) => match value.downcast_ref::<CelBool>() {
                 Some(answer) => Ok(*answer.inner()),
-                None => Err(format!("it returns a {}, not true or false", value.get_type().name())),
+                None => Err(BreakpointError::Evaluation(format!(
+                    "it returns a {}, not true or false",
+                    value.get_type().name()
+                ))),
             },
             Err(ExecutionError::NoSuchKey(_) | ExecutionError::UndeclaredReference(_)) => Ok(false),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(BreakpointError::Evaluation(error.to_string())),
         }
     }
 }
 
-static ENVIRONMENT: LazyLock<Result<Arc<Env>, String>> =
-    LazyLock::new(|| environment().map(Arc::new).map_err(|error| error.to_string()));
+static ENVIRONMENT: LazyLock<Result<Arc<Env>, BreakpointError>> = LazyLock::new(|| {
+    environment().map(Arc::new).map_err(|error| BreakpointError::Evaluation(error.to_string()))
+});
 
 fn environment() -> Result<Env, DeclarationError> {
     let mut env = Env::stdlib();
@@ -112,22 +116,26 @@ impl Condition {
     /// Parses a condition.
     ///
     /// # Errors
-    /// It is not CEL, uses an unknown name, or can never be evaluated; the text is meant for
-    /// people.
-    pub fn parse(text: &str) -> Result<Condition, String> {
+    /// It is not CEL, uses an unknown name, or can never be evaluated.
+    pub fn parse(text: &str) -> Result<Condition, BreakpointError> {
         let text = text.trim();
         let environment = ENVIRONMENT.as_ref().map_err(Clone::clone)?;
         let program = environment.compile(&with_amounts(text)).map_err(|errors| {
             let lines = errors.to_string();
             let first = lines.lines().next().unwrap_or_default();
             let first = first.rsplit("<input>:").next().unwrap_or_default();
-            format!("the condition {text:?} cannot be read: {first}")
+            BreakpointError::Syntax { condition: text.to_owned(), problem: first.to_owned() }
         })?;
         let mut parts = Vec::new();
         take_apart(program.expression(), &mut parts)?;
         let condition = Condition { text: text.into(), parts: parts.into() };
-        condition.try_out().map_err(|problem| format!("the condition {text:?}: {problem}"))?;
-        Ok(condition)
+        match condition.try_out() {
+            Ok(()) => Ok(condition),
+            Err(problem) => Err(BreakpointError::Condition {
+                condition: text.to_owned(),
+                problem: Box::new(problem),
+            }),
+        }
     }
 
     /// The source text.
@@ -136,7 +144,7 @@ impl Condition {
     }
 
     /// The parts that must all hold.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[ConditionPart] {
         &self.parts
     }
 
@@ -149,7 +157,7 @@ impl Condition {
     ///
     /// # Errors
     /// It cannot be evaluated.
-    pub fn holds(&self, facts: &Facts<'_>) -> Result<bool, String> {
+    pub fn holds(&self, facts: &Facts<'_>) -> Result<bool, BreakpointError> {
         for part in self.parts.iter() {
             if !part.holds(facts)? {
                 return Ok(false);
@@ -160,7 +168,7 @@ impl Condition {
 
     /// Evaluates it on examples in which every variable is set, so that a mistake is reported at
     /// once and not after an hour. A watched value can be an amount, a count or a text.
-    fn try_out(&self) -> Result<(), String> {
+    fn try_out(&self) -> Result<(), BreakpointError> {
         let mut answer = Ok(());
         for example in sample::examples() {
             let facts = example.facts();
@@ -174,7 +182,10 @@ impl Condition {
 }
 
 /// Splits at the top level's `&&`.
-fn take_apart(expression: &IdedExpr, parts: &mut Vec<Part>) -> Result<(), String> {
+fn take_apart(
+    expression: &IdedExpr,
+    parts: &mut Vec<ConditionPart>,
+) -> Result<(), BreakpointError> {
     if let Expr::Call(call) = &expression.expr
         && call.func_name == operators::LOGICAL_AND
     {
@@ -191,7 +202,7 @@ fn take_apart(expression: &IdedExpr, parts: &mut Vec<Part>) -> Result<(), String
         }
     }
     let of_amounts = !asks_more_than_amounts(expression);
-    parts.push(Part { expression: expression.clone(), reaches, of_amounts });
+    parts.push(ConditionPart { expression: expression.clone(), reaches, of_amounts });
     Ok(())
 }
 
@@ -211,15 +222,13 @@ fn asks_more_than_amounts(of: &IdedExpr) -> bool {
     }
 }
 
-fn unknown(name: &str) -> String {
+fn unknown(name: &str) -> BreakpointError {
     let names = || VARIABLES.iter().map(|variable| variable.name);
-    match suggest::closest(name, names()) {
-        Some(near) => format!("unknown variable {name:?}; did you mean {near:?}?"),
-        None => {
-            let names: Vec<&str> = names().collect();
-            format!("unknown variable {name:?}; there are {}", names.join(", "))
-        }
-    }
+    let hint = match suggest::closest(name, names()) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    BreakpointError::UnknownVariable { name: name.to_owned(), hint }
 }
 
 /// The variables that an expression uses, without those that its own comprehensions bind.
@@ -321,7 +330,7 @@ mod tests {
     }
 
     fn mistake(text: &str) -> String {
-        Condition::parse(text).unwrap_err()
+        Condition::parse(text).unwrap_err().to_string()
     }
 
     #[test]

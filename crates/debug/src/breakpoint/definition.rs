@@ -2,21 +2,22 @@
 
 use std::fmt;
 
+use crate::breakpoint::BreakpointError;
 use crate::breakpoint::condition::Condition;
-use crate::breakpoint::grain::Grain;
+use crate::breakpoint::grain::HitUnit;
 use crate::breakpoint::location::Location;
 use crate::breakpoint::watch::Subject;
 use kubestep_api::intern::Symbol;
 
 /// What a breakpoint or watch looks at.
 #[derive(Clone, PartialEq, Debug)]
-pub enum What {
+pub enum BreakpointKind {
     /// A place.
     Break {
         /// Which.
         location: Location,
         /// How closely the recording has to be looked at.
-        grain: Grain,
+        grain: HitUnit,
     },
     /// A value.
     Watch(Subject),
@@ -46,7 +47,7 @@ impl Hits {
 
 /// What a hit leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Act {
+pub enum HitAction {
     /// The debugger stops.
     Stop,
     /// A message.
@@ -59,7 +60,7 @@ pub enum Act {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Definition {
     /// What it looks at.
-    pub what: What,
+    pub what: BreakpointKind,
     /// What must hold as well.
     pub condition: Option<Condition>,
     /// Which of the hits count; all if nothing is said.
@@ -67,7 +68,7 @@ pub struct Definition {
     /// It is switched off when it has stopped the debugger once.
     pub once: bool,
     /// What a hit leads to.
-    pub act: Act,
+    pub act: HitAction,
 }
 
 /// What is the same for breakpoints and watches.
@@ -83,10 +84,10 @@ struct Common {
 
 impl Common {
     /// Takes a word in, if it is one of these.
-    fn take(&mut self, word: &str) -> Result<bool, String> {
+    fn take(&mut self, word: &str) -> Result<bool, BreakpointError> {
         let number = |text: &str| {
             let number = text.parse().ok().filter(|number| *number > 0);
-            number.ok_or_else(|| format!("{word:?}: a count is a number from 1"))
+            number.ok_or_else(|| BreakpointError::Count(word.to_owned()))
         };
         match (word, word.split_once(':')) {
             ("once", _) => self.once = true,
@@ -101,13 +102,13 @@ impl Common {
         Ok(true)
     }
 
-    fn definition(self, what: What) -> Definition {
+    fn definition(self, what: BreakpointKind) -> Definition {
         let Common { condition, hits, once, log, stop, show } = self;
         let counts = stop || once || condition.is_some() || hits.is_some();
         let act = match (log, show && !counts) {
-            (true, _) => Act::Log,
-            (false, true) => Act::Show,
-            (false, false) => Act::Stop,
+            (true, _) => HitAction::Log,
+            (false, true) => HitAction::Show,
+            (false, false) => HitAction::Stop,
         };
         Definition { what, condition, hits, once, act }
     }
@@ -117,8 +118,8 @@ impl Definition {
     /// Reads a breakpoint. `known` are the plugins of the profiles.
     ///
     /// # Errors
-    /// The text is for people.
-    pub fn parse_break(text: &str, known: &[Symbol]) -> Result<Definition, String> {
+    /// It is not a breakpoint, or one that cannot be hit.
+    pub fn parse_break(text: &str, known: &[Symbol]) -> Result<Definition, BreakpointError> {
         let (head, mut common) = split_condition(text)?;
         let mut location = Location::default();
         let mut words = head.split_whitespace().peekable();
@@ -130,24 +131,26 @@ impl Definition {
             }
         }
         if location.is_anything() && common.condition.is_none() {
-            return Err("a breakpoint needs a place or a condition, like Filter, \
-                        NodeResourcesFit, pod:web-*, node:n1, queue:backoff, on:preemption or \
-                        if attempts > 3"
-                .into());
+            return Err(BreakpointError::Incomplete(
+                "a breakpoint needs a place or a condition, like Filter, NodeResourcesFit, \
+                 pod:web-*, node:n1, queue:backoff, on:preemption or if attempts > 3",
+            ));
         }
         location.check()?;
-        let grain = Grain::of(&location, common.condition.as_ref())?;
+        let grain = HitUnit::of(&location, common.condition.as_ref())?;
         if common.show {
-            return Err("show is for watches: a breakpoint stops or logs".into());
+            return Err(BreakpointError::Combination(
+                "show is for watches: a breakpoint stops or logs",
+            ));
         }
-        Ok(common.definition(What::Break { location, grain }))
+        Ok(common.definition(BreakpointKind::Break { location, grain }))
     }
 
     /// Reads a watch.
     ///
     /// # Errors
-    /// The text is for people.
-    pub fn parse_watch(text: &str) -> Result<Definition, String> {
+    /// It is not a watch.
+    pub fn parse_watch(text: &str) -> Result<Definition, BreakpointError> {
         let (head, mut common) = split_condition(text)?;
         let mut subject = Vec::new();
         for word in head.split_whitespace() {
@@ -157,33 +160,33 @@ impl Definition {
         }
         let subject = Subject::parse(&subject)?;
         subject.check(common.condition.as_ref())?;
-        Ok(common.definition(What::Watch(subject)))
+        Ok(common.definition(BreakpointKind::Watch(subject)))
     }
 
     /// Whether it is a watch.
     pub fn is_watch(&self) -> bool {
-        matches!(self.what, What::Watch(_))
+        matches!(self.what, BreakpointKind::Watch(_))
     }
 
     /// What a watch watches.
     pub fn subject(&self) -> Option<&Subject> {
         match &self.what {
-            What::Watch(subject) => Some(subject),
-            What::Break { .. } => None,
+            BreakpointKind::Watch(subject) => Some(subject),
+            BreakpointKind::Break { .. } => None,
         }
     }
 
     /// The place of a breakpoint.
     pub fn location(&self) -> Option<&Location> {
         match &self.what {
-            What::Break { location, .. } => Some(location),
-            What::Watch(_) => None,
+            BreakpointKind::Break { location, .. } => Some(location),
+            BreakpointKind::Watch(_) => None,
         }
     }
 }
 
 /// Takes the condition behind the word `if` off.
-fn split_condition(text: &str) -> Result<(&str, Common), String> {
+fn split_condition(text: &str) -> Result<(&str, Common), BreakpointError> {
     let mut common = Common::default();
     let at = text.match_indices("if").find(|(at, _)| {
         let before = text[..*at].chars().next_back().is_none_or(char::is_whitespace);
@@ -192,7 +195,9 @@ fn split_condition(text: &str) -> Result<(&str, Common), String> {
     let Some((at, _)) = at else { return Ok((text, common)) };
     let condition = text[at + 2..].trim();
     if condition.is_empty() {
-        return Err("write a condition after if, like if attempts > 3".into());
+        return Err(BreakpointError::Incomplete(
+            "write a condition after if, like if attempts > 3",
+        ));
     }
     common.condition = Some(Condition::parse(condition)?);
     Ok((&text[..at], common))
@@ -230,13 +235,13 @@ impl fmt::Display for Hits {
 impl fmt::Display for Definition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = vec![match &self.what {
-            What::Break { location, .. } => location.to_string(),
-            What::Watch(subject) => subject.to_string(),
+            BreakpointKind::Break { location, .. } => location.to_string(),
+            BreakpointKind::Watch(subject) => subject.to_string(),
         }];
         match self.act {
-            Act::Log => words.push("log".into()),
-            Act::Show => words.push("show".into()),
-            Act::Stop => {}
+            HitAction::Log => words.push("log".into()),
+            HitAction::Show => words.push("show".into()),
+            HitAction::Stop => {}
         }
         if self.once {
             words.push("once".into());
@@ -256,7 +261,7 @@ mod tests {
         ["NodeResourcesFit", "TaintToleration"].map(Symbol::new).to_vec()
     }
 
-    fn read(text: &str) -> Result<String, String> {
+    fn read(text: &str) -> Result<String, BreakpointError> {
         Definition::parse_break(text, &known()).map(|read| read.to_string())
     }
 
@@ -312,7 +317,7 @@ mod tests {
             ("Filter if value > 1", "watch"),
             ("Filter if to == 'active'", "queue:"),
         ] {
-            let problem = read(text).unwrap_err();
+            let problem = read(text).unwrap_err().to_string();
             assert!(problem.contains(says), "{text}: {problem}");
         }
     }

@@ -11,20 +11,21 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::breakpoint::BreakpointError;
 use crate::breakpoint::definition::Definition;
-use crate::breakpoint::list::Item;
+use crate::breakpoint::list::ListedBreakpoint;
 use kubestep_api::intern::Symbol;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct BreakpointFile {
     #[serde(default)]
-    breakpoints: Vec<Line>,
+    breakpoints: Vec<BreakpointLine>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct BreakpointLine {
     #[serde(rename = "break", skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,20 +38,24 @@ fn yes() -> bool {
     true
 }
 
-impl Line {
-    fn of(item: &Item) -> Line {
+fn yaml(error: impl std::fmt::Display) -> BreakpointError {
+    BreakpointError::Yaml(error.to_string())
+}
+
+impl BreakpointLine {
+    fn of(item: &ListedBreakpoint) -> BreakpointLine {
         let (text, enabled) = (Some(item.definition.to_string()), item.enabled);
         match item.definition.is_watch() {
-            true => Line { place: None, watch: text, enabled },
-            false => Line { place: text, watch: None, enabled },
+            true => BreakpointLine { place: None, watch: text, enabled },
+            false => BreakpointLine { place: text, watch: None, enabled },
         }
     }
 
-    fn definition(&self, known: &[Symbol]) -> Result<Definition, String> {
+    fn definition(&self, known: &[Symbol]) -> Result<Definition, BreakpointError> {
         match (&self.place, &self.watch) {
             (Some(text), None) => Definition::parse_break(text, known),
             (None, Some(text)) => Definition::parse_watch(text),
-            _ => Err("needs either break or watch".into()),
+            _ => Err(BreakpointError::Incomplete("needs either break or watch")),
         }
     }
 }
@@ -59,9 +64,12 @@ impl Line {
 ///
 /// # Errors
 /// They cannot be written as YAML.
-pub fn write<'a>(items: impl IntoIterator<Item = &'a Item>) -> Result<String, String> {
-    let document = Document { breakpoints: items.into_iter().map(Line::of).collect() };
-    serde_yaml::to_string(&document).map_err(|error| error.to_string())
+pub fn write<'a>(
+    items: impl IntoIterator<Item = &'a ListedBreakpoint>,
+) -> Result<String, BreakpointError> {
+    let document =
+        BreakpointFile { breakpoints: items.into_iter().map(BreakpointLine::of).collect() };
+    serde_yaml::to_string(&document).map_err(yaml)
 }
 
 /// The same over a file that is there: comments, and the way that lines are written, stay where
@@ -69,7 +77,11 @@ pub fn write<'a>(items: impl IntoIterator<Item = &'a Item>) -> Result<String, St
 ///
 /// # Errors
 /// They cannot be written as YAML.
-pub fn write_over(before: &str, items: &[Item], known: &[Symbol]) -> Result<String, String> {
+pub fn write_over(
+    before: &str,
+    items: &[ListedBreakpoint],
+    known: &[Symbol],
+) -> Result<String, BreakpointError> {
     let text = merge(before, items, known)?;
     let wanted = items.iter().map(|item| (item.definition.clone(), item.enabled));
     // A file with another layout than this understands is written from scratch.
@@ -80,19 +92,24 @@ pub fn write_over(before: &str, items: &[Item], known: &[Symbol]) -> Result<Stri
 }
 
 /// An entry of a list as it stands in a file: the lines above it, and its own.
-struct Entry<'a> {
+struct FileEntry<'a> {
     above: Vec<&'a str>,
     own: Vec<&'a str>,
 }
 
-impl Entry<'_> {
-    fn line(&self) -> Option<Line> {
-        let mut lines: Vec<Line> = kubestep_api::yaml::from_str(&self.own.join("\n")).ok()?;
+impl FileEntry<'_> {
+    fn line(&self) -> Option<BreakpointLine> {
+        let mut lines: Vec<BreakpointLine> =
+            kubestep_api::yaml::from_str(&self.own.join("\n")).ok()?;
         lines.pop()
     }
 }
 
-fn merge(before: &str, items: &[Item], known: &[Symbol]) -> Result<String, String> {
+fn merge(
+    before: &str,
+    items: &[ListedBreakpoint],
+    known: &[Symbol],
+) -> Result<String, BreakpointError> {
     let lines: Vec<&str> = before.lines().collect();
     let Some(list) = lines.iter().position(|line| line.starts_with("breakpoints:")) else {
         return write(items);
@@ -103,12 +120,12 @@ fn merge(before: &str, items: &[Item], known: &[Symbol]) -> Result<String, Strin
     let mut out: Vec<String> = lines[..list].iter().map(|line| (*line).to_owned()).collect();
     out.push(if items.is_empty() { "breakpoints: []" } else { "breakpoints:" }.to_owned());
     for item in items {
-        let same = |entry: &Entry| {
+        let same = |entry: &FileEntry| {
             let line = entry.line();
             line.is_some_and(|line| line.definition(known).as_ref() == Ok(&item.definition))
         };
         let found = entries.iter().position(same).map(|at| entries.remove(at));
-        let unchanged = |entry: &Entry| entry.line().is_some_and(|l| l.enabled == item.enabled);
+        let unchanged = |entry: &FileEntry| entry.line().is_some_and(|l| l.enabled == item.enabled);
         match found {
             Some(entry) if unchanged(&entry) => {
                 out.extend(entry.above.iter().chain(&entry.own).map(|line| (*line).to_owned()));
@@ -116,9 +133,9 @@ fn merge(before: &str, items: &[Item], known: &[Symbol]) -> Result<String, Strin
             found => {
                 let above = found.map(|entry| entry.above).unwrap_or_default();
                 out.extend(above.into_iter().map(str::to_owned));
-                let anew = serde_yaml::to_string(&[Line::of(item)]);
-                let anew = anew.map_err(|error| error.to_string())?;
-                out.extend(anew.lines().map(|line| format!("{indent}{line}")));
+                let line = serde_yaml::to_string(&[BreakpointLine::of(item)]);
+                let line = line.map_err(yaml)?;
+                out.extend(line.lines().map(|line| format!("{indent}{line}")));
             }
         }
     }
@@ -127,14 +144,14 @@ fn merge(before: &str, items: &[Item], known: &[Symbol]) -> Result<String, Strin
 }
 
 /// The entries of the list that these lines begin with, and the lines after the last one.
-fn entries<'a>(lines: &[&'a str]) -> (Vec<Entry<'a>>, Vec<&'a str>) {
-    let (mut entries, mut above): (Vec<Entry>, Vec<&str>) = (Vec::new(), Vec::new());
+fn entries<'a>(lines: &[&'a str]) -> (Vec<FileEntry<'a>>, Vec<&'a str>) {
+    let (mut entries, mut above): (Vec<FileEntry>, Vec<&str>) = (Vec::new(), Vec::new());
     for line in lines {
         let text = line.trim_start();
         match entries.last_mut() {
             _ if text.is_empty() || text.starts_with('#') => above.push(line),
             _ if text.starts_with("- ") => {
-                entries.push(Entry { above: std::mem::take(&mut above), own: vec![line] });
+                entries.push(FileEntry { above: std::mem::take(&mut above), own: vec![line] });
             }
             Some(last) => {
                 last.own.append(&mut above);
@@ -150,18 +167,19 @@ fn entries<'a>(lines: &[&'a str]) -> (Vec<Entry<'a>>, Vec<&'a str>) {
 /// mistake in one, none. `known` are the plugins of the profiles.
 ///
 /// # Errors
-/// The text is for people and says which one is wrong.
-pub fn read(text: &str, known: &[Symbol]) -> Result<Vec<(Definition, bool)>, String> {
-    let document: Document = match text.trim() {
-        "" => Document { breakpoints: Vec::new() },
-        text => kubestep_api::yaml::from_str(text).map_err(|error| error.to_string())?,
+/// It is not YAML, or one of them is wrong; the first that is.
+pub fn read(text: &str, known: &[Symbol]) -> Result<Vec<(Definition, bool)>, BreakpointError> {
+    let document: BreakpointFile = match text.trim() {
+        "" => BreakpointFile { breakpoints: Vec::new() },
+        text => kubestep_api::yaml::from_str(text).map_err(yaml)?,
     };
     let lines = document.breakpoints.into_iter().enumerate();
     lines
         .map(|(at, line)| {
-            let read = line
-                .definition(known)
-                .map_err(|problem| format!("breakpoints[{at}]: {problem}"))?;
+            let read = line.definition(known).map_err(|problem| BreakpointError::InFile {
+                index: at,
+                problem: Box::new(problem),
+            })?;
             Ok((read, line.enabled))
         })
         .collect()
@@ -217,13 +235,13 @@ mod tests {
         );
         let flow = "breakpoints: [{break: on:error}]\n";
         list.add(Definition::parse_break("on:tie", &[]).unwrap(), true);
-        let anew = write_over(flow, list.items(), &[]).unwrap();
-        assert_eq!(anew, "breakpoints:\n- break: on:tie\n");
+        let line = write_over(flow, list.items(), &[]).unwrap();
+        assert_eq!(line, "breakpoints:\n- break: on:tie\n");
     }
 
     #[test]
     fn mistakes_name_their_line() {
-        let problem = |text| read(text, &[]).unwrap_err();
+        let problem = |text| read(text, &[]).unwrap_err().to_string();
         assert!(
             problem("breakpoints:\n- break: Filter\n- break: Filtre\n")
                 .starts_with("breakpoints[1]: \"Filtre\" is neither")

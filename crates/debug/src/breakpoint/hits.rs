@@ -5,12 +5,12 @@
 
 use hashbrown::HashMap;
 
-use crate::breakpoint::condition::{Condition, Part};
-use crate::breakpoint::grain::Grain;
+use crate::breakpoint::condition::{Condition, ConditionPart};
+use crate::breakpoint::grain::HitUnit;
 use crate::breakpoint::location::Location;
-use crate::breakpoint::outcome::Event;
-use crate::breakpoint::recording::Recording;
-use crate::breakpoint::variables::{Answer, Facts, NodeFacts, NodeScore, Reach};
+use crate::breakpoint::outcome::CycleEvent;
+use crate::breakpoint::recording::RecordedRun;
+use crate::breakpoint::variables::{Facts, NodeFacts, Reach, ScoreFacts, StatusFacts};
 use crate::frames::{self, Position};
 use crate::ledger::NodeAmounts;
 use crate::trace::{Entry, EntryId};
@@ -24,7 +24,7 @@ use kubestep_framework::status::{Code, Status};
 
 /// What a breakpoint remembers between entries, for speed only.
 #[derive(Clone, Debug, Default)]
-pub struct Memory {
+pub struct ConditionCache {
     /// The results of the condition for nodes, and since when each node is unchanged.
     nodes: HashMap<Symbol, (usize, bool)>,
     /// What it said of nodes with these amounts, where it asks for no more. Only a few: most
@@ -37,7 +37,7 @@ pub struct Memory {
 /// So many different amounts are remembered.
 const DIFFERENT_AMOUNTS: usize = 16;
 
-impl Memory {
+impl ConditionCache {
     /// Drops the results for nodes, some of which may be deleted.
     pub(crate) fn forget_nodes(&mut self) {
         (self.nodes, self.amounts) = (HashMap::new(), Vec::new());
@@ -60,35 +60,37 @@ impl Memory {
 
 /// A breakpoint's place with its condition.
 #[derive(Clone, Copy)]
-pub struct Probe<'a> {
+pub struct BreakpointProbe<'a> {
     /// The place.
     pub location: &'a Location,
     /// How closely to look.
-    pub grain: Grain,
+    pub grain: HitUnit,
     /// The condition.
     pub condition: Option<&'a Condition>,
 }
 
-impl Probe<'_> {
+impl BreakpointProbe<'_> {
     /// Gives the frame of each hit at an entry, in any order.
     pub fn visit(
         &self,
-        recording: &Recording<'_>,
+        recording: &RecordedRun<'_>,
         at: usize,
-        memory: &mut Memory,
+        memory: &mut ConditionCache,
         found: &mut dyn FnMut(Position),
     ) {
         let id = EntryId(at as u32);
         match (self.grain, recording.history.get(id)) {
-            (Grain::Move, Some(Entry::Move(moved))) if self.is_moved(recording, moved, memory) => {
+            (HitUnit::Move, Some(Entry::Move(moved)))
+                if self.is_moved(recording, moved, memory) =>
+            {
                 found(Position::of_entry(id));
             }
-            (Grain::Timeout, Some(Entry::Move(moved)))
+            (HitUnit::Timeout, Some(Entry::Move(moved)))
                 if self.is_timeout(recording, at, moved, memory) =>
             {
                 found(Position::of_entry(id));
             }
-            (Grain::Move | Grain::Timeout, _) => {}
+            (HitUnit::Move | HitUnit::Timeout, _) => {}
             (_, Some(Entry::Cycle(record))) => {
                 let cycle = InCycle { probe: self, recording, at, record, memory };
                 cycle.visit(found);
@@ -100,17 +102,22 @@ impl Probe<'_> {
     /// Whether the lists by node of a record are looked at.
     pub(crate) fn needs_lists(&self) -> bool {
         match self.grain {
-            Grain::Turn | Grain::Answer | Grain::Score | Grain::Total => true,
-            Grain::Event(_) => self.location.plugin.is_some(),
+            HitUnit::Turn | HitUnit::Answer | HitUnit::Score | HitUnit::Total => true,
+            HitUnit::Event(_) => self.location.plugin.is_some(),
             _ => false,
         }
     }
 
-    fn parts(&self) -> &[Part] {
+    fn parts(&self) -> &[ConditionPart] {
         self.condition.map_or(&[], Condition::parts)
     }
 
-    fn is_moved(&self, recording: &Recording<'_>, moved: &QueueMove, memory: &mut Memory) -> bool {
+    fn is_moved(
+        &self,
+        recording: &RecordedRun<'_>,
+        moved: &QueueMove,
+        memory: &mut ConditionCache,
+    ) -> bool {
         let location = self.location;
         let fits = location.queue.is_none_or(|queue| queue == moved.to)
             && location.plugin.is_none_or(|plugin| moved.plugin == Some(plugin))
@@ -138,30 +145,30 @@ impl Probe<'_> {
     /// The move by which a pod leaves Permit after its time was over.
     fn is_timeout(
         &self,
-        recording: &Recording<'_>,
+        recording: &RecordedRun<'_>,
         at: usize,
         moved: &QueueMove,
-        memory: &mut Memory,
+        memory: &mut ConditionCache,
     ) -> bool {
         if moved.from != QueueName::InFlight {
             return false;
         }
         let cycle = last_cycle_before(recording, at, moved);
         let Some((cycle_at, record)) = cycle else { return false };
-        let ended = Event::PermitTimeout.is_of(record);
+        let ended = CycleEvent::PermitTimeout.is_of(record);
         // The first move out of flight after the cycle is the one that ended it.
         let is_first = !moves_between(recording, cycle_at, at, moved);
         ended && is_first && {
             let cycle = InCycle { probe: self, recording, at: cycle_at, record, memory };
             let mut hit = false;
-            cycle.visit_event(Event::PermitTimeout, &mut |_| hit = true);
+            cycle.visit_event(CycleEvent::PermitTimeout, &mut |_| hit = true);
             hit
         }
     }
 }
 
 fn last_cycle_before<'a>(
-    recording: &Recording<'a>,
+    recording: &RecordedRun<'a>,
     at: usize,
     moved: &QueueMove,
 ) -> Option<(usize, &'a CycleRecord)> {
@@ -174,7 +181,7 @@ fn last_cycle_before<'a>(
 }
 
 /// Whether the pod left flight between the two entries.
-fn moves_between(recording: &Recording<'_>, from: usize, to: usize, moved: &QueueMove) -> bool {
+fn moves_between(recording: &RecordedRun<'_>, from: usize, to: usize, moved: &QueueMove) -> bool {
     let mut entries = recording.history.of_pod(moved.pod);
     entries.any(|(id, entry)| {
         let between = (from..to).contains(&(id.0 as usize));
@@ -184,14 +191,14 @@ fn moves_between(recording: &Recording<'_>, from: usize, to: usize, moved: &Queu
 
 /// Whether all parts hold; one that cannot be worked out does not.
 fn all_hold<'a>(
-    parts: impl IntoIterator<Item = &'a Part>,
+    parts: impl IntoIterator<Item = &'a ConditionPart>,
     facts: &Facts<'_>,
-    memory: &mut Memory,
+    memory: &mut ConditionCache,
 ) -> bool {
     parts.into_iter().all(|part| match part.holds(facts) {
         Ok(answer) => answer,
         Err(problem) => {
-            memory.problem = Some(problem);
+            memory.problem = Some(problem.to_string());
             false
         }
     })
@@ -199,15 +206,15 @@ fn all_hold<'a>(
 
 /// A breakpoint at work in a cycle.
 struct InCycle<'a> {
-    probe: &'a Probe<'a>,
-    recording: &'a Recording<'a>,
+    probe: &'a BreakpointProbe<'a>,
+    recording: &'a RecordedRun<'a>,
     at: usize,
     record: &'a CycleRecord,
-    memory: &'a mut Memory,
+    memory: &'a mut ConditionCache,
 }
 
 /// Answers known already in this column, by what they depend on.
-type Known<K> = HashMap<K, bool>;
+type ColumnCache<K> = HashMap<K, bool>;
 
 impl<'a> InCycle<'a> {
     fn visit(mut self, found: &mut dyn FnMut(Position)) {
@@ -216,22 +223,22 @@ impl<'a> InCycle<'a> {
         }
         let location = self.probe.location;
         match self.probe.grain {
-            Grain::Event(event) => self.visit_event(event, found),
-            Grain::Cycle => found(frames::beginning(self.record)),
-            Grain::Point => {
+            HitUnit::Event(event) => self.visit_event(event, found),
+            HitUnit::Cycle => found(frames::beginning(self.record)),
+            HitUnit::Point => {
                 let reached = location.point.filter(|p| frames::reaches(self.record, *p));
                 reached.into_iter().for_each(|point| found(frame(point, None)));
             }
-            Grain::Plugin => {
+            HitUnit::Plugin => {
                 for (point, plugin) in self.plugins() {
                     found(frame(point, Some(plugin)));
                 }
             }
-            Grain::Turn => self.visit_turns(found),
-            Grain::Answer => self.visit_answers(found),
-            Grain::Score => self.visit_scores(found),
-            Grain::Total => self.visit_totals(found),
-            Grain::Move | Grain::Timeout => {}
+            HitUnit::Turn => self.visit_turns(found),
+            HitUnit::Answer => self.visit_answers(found),
+            HitUnit::Score => self.visit_scores(found),
+            HitUnit::Total => self.visit_totals(found),
+            HitUnit::Move | HitUnit::Timeout => {}
         }
     }
 
@@ -246,7 +253,7 @@ impl<'a> InCycle<'a> {
 
     /// Whether `message` is a plugin's here.
     fn message_is_answer(&self) -> bool {
-        matches!(self.probe.grain, Grain::Answer | Grain::Turn)
+        matches!(self.probe.grain, HitUnit::Answer | HitUnit::Turn)
     }
 
     /// The parts that need no more than the cycle.
@@ -259,7 +266,7 @@ impl<'a> InCycle<'a> {
     /// The other parts, except those that evaluate the node.
     fn holds_of_answer(&mut self, facts: &Facts<'_>) -> bool {
         let of_answer = self.message_is_answer();
-        let late = |part: &&Part| !part.is_of_cycle(of_answer) && !part.needs(Reach::Node);
+        let late = |part: &&ConditionPart| !part.is_of_cycle(of_answer) && !part.needs(Reach::Node);
         all_hold(self.probe.parts().iter().filter(late), facts, self.memory)
     }
 
@@ -274,7 +281,7 @@ impl<'a> InCycle<'a> {
         let (version, amounts) = ledger.version_after(name, self.at).unzip();
         let node = Some(NodeFacts { name, amounts });
         let facts = Facts { node, ..*facts };
-        let Some(version) = version.filter(|_| parts().all(Part::is_of_node)) else {
+        let Some(version) = version.filter(|_| parts().all(ConditionPart::is_of_node)) else {
             return all_hold(parts(), &facts, self.memory);
         };
         if let Some((known, answer)) = self.memory.nodes.get(&name)
@@ -282,7 +289,7 @@ impl<'a> InCycle<'a> {
         {
             return *answer;
         }
-        let alike = amounts.filter(|_| parts().all(Part::is_of_amounts));
+        let alike = amounts.filter(|_| parts().all(ConditionPart::is_of_amounts));
         let answer = alike.and_then(|amounts| self.memory.of_amounts(amounts));
         let answer = answer.unwrap_or_else(|| {
             let answer = all_hold(parts(), &facts, self.memory);
@@ -312,7 +319,7 @@ impl<'a> InCycle<'a> {
         found
     }
 
-    fn visit_event(mut self, event: Event, found: &mut dyn FnMut(Position)) {
+    fn visit_event(mut self, event: CycleEvent, found: &mut dyn FnMut(Position)) {
         let (location, record) = (self.probe.location, self.record);
         let frame = event.frame(record);
         let node = event.node(record);
@@ -329,7 +336,10 @@ impl<'a> InCycle<'a> {
         let mut answers = frame.point.map_or(&[][..], |point| record.answers(point)).iter();
         let answer = answers.find(|answer| Some(answer.plugin) == frame.plugin);
         let facts = Facts {
-            answer: frame.point.zip(answer).map(|(point, a)| said(point, a.plugin, &a.status)),
+            answer: frame
+                .point
+                .zip(answer)
+                .map(|(point, a)| status_facts(point, a.plugin, &a.status)),
             ..Facts::of_cycle(record)
         };
         if self.holds_of_answer(&facts) && self.holds_of_node(node.unwrap_or_default(), &facts) {
@@ -337,11 +347,11 @@ impl<'a> InCycle<'a> {
         }
     }
 
-    /// Each node that was evaluated, with its official verdict.
+    /// Each node that was evaluated, with its final verdict.
     fn visit_turns(&mut self, found: &mut dyn FnMut(Position)) {
         let record = self.record;
         let Some(first) = record.filter.plugins.first().map(|column| column.plugin) else { return };
-        let mut known = Known::new();
+        let mut known = ColumnCache::new();
         for node in record.filter.evaluated.iter() {
             if !self.is_node_meant(*node) {
                 continue;
@@ -349,7 +359,7 @@ impl<'a> InCycle<'a> {
             let id = record.filter.verdicts.get(*node).unwrap_or(VerdictId::PASS);
             let status = record.verdicts.get(id).unwrap_or(&Status::SUCCESS);
             let by = if status.plugin().is_empty() { first } else { status.plugin() };
-            if self.hits(*node, said(ExtensionPoint::Filter, by, status), id, &mut known) {
+            if self.hits(*node, status_facts(ExtensionPoint::Filter, by, status), id, &mut known) {
                 found(Position::new(ExtensionPoint::Filter, Some(by), Some(*node)));
             }
         }
@@ -359,9 +369,9 @@ impl<'a> InCycle<'a> {
     fn hits(
         &mut self,
         node: NodeId,
-        answer: Answer<'_>,
+        answer: StatusFacts<'_>,
         id: VerdictId,
-        known: &mut Known<VerdictId>,
+        known: &mut ColumnCache<VerdictId>,
     ) -> bool {
         let facts =
             Facts { answer: Some(answer), message_of_answer: true, ..Facts::of_cycle(self.record) };
@@ -382,7 +392,7 @@ impl<'a> InCycle<'a> {
                 let mut answers = record.answers(point).iter();
                 let Some(answer) = answers.find(|answer| answer.plugin == plugin) else { continue };
                 let facts = Facts {
-                    answer: Some(said(point, plugin, &answer.status)),
+                    answer: Some(status_facts(point, plugin, &answer.status)),
                     message_of_answer: true,
                     ..Facts::of_cycle(record)
                 };
@@ -397,14 +407,14 @@ impl<'a> InCycle<'a> {
     fn visit_column(&mut self, plugin: Symbol, found: &mut dyn FnMut(Position)) {
         let record = self.record;
         let Some(verdicts) = column(record, plugin) else { return };
-        let mut known = Known::new();
+        let mut known = ColumnCache::new();
         for node in record.filter.evaluated.iter() {
             if !self.is_node_meant(*node) {
                 continue;
             }
             let id = verdicts.get(*node).unwrap_or(VerdictId::PASS);
             let status = record.verdicts.get(id).unwrap_or(&Status::SUCCESS);
-            let mut answer = said(ExtensionPoint::Filter, plugin, status);
+            let mut answer = status_facts(ExtensionPoint::Filter, plugin, status);
             if id == VerdictId::SKIPPED {
                 answer.code = Code::Skip;
             }
@@ -434,7 +444,7 @@ impl<'a> InCycle<'a> {
         let of = frame(ExtensionPoint::Score, Some(first.plugin));
         let total = |at| {
             let total = record.score.totals.get(at).unwrap_or_default();
-            NodeScore { total, ..NodeScore::default() }
+            ScoreFacts { total, ..ScoreFacts::default() }
         };
         self.visit_scored(of, &total, found);
     }
@@ -442,13 +452,13 @@ impl<'a> InCycle<'a> {
     fn visit_scored(
         &mut self,
         of: Position,
-        score_at: &dyn Fn(usize) -> NodeScore,
+        score_at: &dyn Fn(usize) -> ScoreFacts,
         found: &mut dyn FnMut(Position),
     ) {
         let record = self.record;
         let by = of.plugin.unwrap_or_default();
-        let answer = said(ExtensionPoint::Score, by, &Status::SUCCESS);
-        let mut known: Known<NodeScore> = Known::new();
+        let answer = status_facts(ExtensionPoint::Score, by, &Status::SUCCESS);
+        let mut known: ColumnCache<ScoreFacts> = ColumnCache::new();
         for (at, node) in record.feasible.iter().enumerate() {
             if !self.is_node_meant(*node) {
                 continue;
@@ -471,8 +481,8 @@ fn frame(point: ExtensionPoint, plugin: Option<Symbol>) -> Position {
     Position::new(point, plugin, None)
 }
 
-fn said(point: ExtensionPoint, plugin: Symbol, status: &Status) -> Answer<'_> {
-    Answer { point, plugin, code: status.code(), reasons: status.reasons() }
+fn status_facts(point: ExtensionPoint, plugin: Symbol, status: &Status) -> StatusFacts<'_> {
+    StatusFacts { point, plugin, code: status.code(), reasons: status.reasons() }
 }
 
 fn column(record: &CycleRecord, plugin: Symbol) -> Option<&Column<VerdictId>> {
@@ -480,8 +490,8 @@ fn column(record: &CycleRecord, plugin: Symbol) -> Option<&Column<VerdictId>> {
     columns.find(|column| column.plugin == plugin).map(|column| &column.verdicts)
 }
 
-fn score_at(record: &CycleRecord, column: &ScoreColumn, at: usize) -> NodeScore {
-    NodeScore {
+fn score_at(record: &CycleRecord, column: &ScoreColumn, at: usize) -> ScoreFacts {
+    ScoreFacts {
         raw: column.raw.get(at).unwrap_or_default(),
         score: column.normalized.get(at).unwrap_or_default(),
         weighted: column.weighted(at).unwrap_or_default(),

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::breakpoint::definition::{Act, Definition, What};
-use crate::breakpoint::hits::{Memory, Probe};
-use crate::breakpoint::recording::{Moment, Rank, Ranks, Recording};
-use crate::breakpoint::variables::{Facts, Watched};
-use crate::breakpoint::watch::Course;
+use crate::breakpoint::definition::{BreakpointKind, Definition, HitAction};
+use crate::breakpoint::hits::{BreakpointProbe, ConditionCache};
+use crate::breakpoint::recording::{Moment, Rank, Ranks, RecordedRun};
+use crate::breakpoint::variables::{Facts, WatchedValue};
+use crate::breakpoint::watch::WatchedValues;
 use crate::frames::{self, Position};
 use crate::trace::EntryId;
 use kubestep_config::ExtensionPoint;
@@ -18,7 +18,7 @@ use kubestep_framework::record::CycleRecord;
 
 /// A breakpoint or watch in the list.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub struct ListedBreakpoint {
     /// Its number, from 1; numbers are not reused.
     pub id: u32,
     /// What it is.
@@ -32,8 +32,8 @@ pub struct Item {
     /// Entries that could not be evaluated, because their per-node lists were dropped.
     unseen: BTreeSet<usize>,
     scanned: usize,
-    memory: Memory,
-    course: Course,
+    memory: ConditionCache,
+    course: WatchedValues,
 }
 
 /// A hit at which a breakpoint stops the debugger or logs.
@@ -56,9 +56,9 @@ impl Hit {
     }
 }
 
-impl Item {
-    fn new(id: u32, definition: Definition, enabled: bool) -> Item {
-        Item {
+impl ListedBreakpoint {
+    fn new(id: u32, definition: Definition, enabled: bool) -> ListedBreakpoint {
+        ListedBreakpoint {
             id,
             definition,
             enabled,
@@ -66,8 +66,8 @@ impl Item {
             counts: Vec::new(),
             unseen: BTreeSet::new(),
             scanned: 0,
-            memory: Memory::default(),
-            course: Course::default(),
+            memory: ConditionCache::default(),
+            course: WatchedValues::default(),
         }
     }
 
@@ -101,45 +101,47 @@ impl Item {
     }
 
     /// The watched value after the first `len` entries.
-    pub fn value_after(&self, recording: &Recording<'_>, len: usize) -> Option<Watched> {
+    pub fn value_after(&self, recording: &RecordedRun<'_>, len: usize) -> Option<WatchedValue> {
         match &self.definition.what {
-            What::Watch(subject) => {
+            BreakpointKind::Watch(subject) => {
                 subject.of_node(recording, len).or_else(|| self.course.after(len).cloned())
             }
-            What::Break { .. } => None,
+            BreakpointKind::Break { .. } => None,
         }
     }
 
     /// The watched value before and after an entry.
-    pub(crate) fn change_at(&self, entry: EntryId) -> Option<(&Watched, &Watched)> {
+    pub(crate) fn change_at(&self, entry: EntryId) -> Option<(&WatchedValue, &WatchedValue)> {
         let at = entry.0 as usize;
         self.course.after(at).zip(self.course.after(at + 1))
     }
 
     /// The entries after which the watched value changed, with the new value.
-    pub fn changes(&self) -> &[(usize, Watched)] {
+    pub fn changes(&self) -> &[(usize, WatchedValue)] {
         self.course.changes()
     }
 
-    fn probe<'a>(definition: &'a Definition) -> Option<Probe<'a>> {
-        let Definition { what: What::Break { location, grain }, condition, .. } = definition else {
+    fn probe<'a>(definition: &'a Definition) -> Option<BreakpointProbe<'a>> {
+        let Definition { what: BreakpointKind::Break { location, grain }, condition, .. } =
+            definition
+        else {
             return None;
         };
-        Some(Probe { location, grain: *grain, condition: condition.as_ref() })
+        Some(BreakpointProbe { location, grain: *grain, condition: condition.as_ref() })
     }
 
     /// Evaluates the entries recorded since the last update.
-    fn update(&mut self, recording: &Recording<'_>) {
+    fn update(&mut self, recording: &RecordedRun<'_>) {
         let len = recording.history.len();
         match &self.definition.what {
-            What::Watch(subject) => {
+            BreakpointKind::Watch(subject) => {
                 for at in self.course.update(subject, recording) {
                     if at >= recording.start && self.is_change_meant(at) {
                         self.counts.push((at, 1));
                     }
                 }
             }
-            What::Break { .. } => {
+            BreakpointKind::Break { .. } => {
                 for at in self.scanned.max(recording.start)..len {
                     if self.needs_whole(recording, at) {
                         self.unseen.insert(at);
@@ -161,28 +163,29 @@ impl Item {
         let watched = self.course.after(at + 1).zip(self.course.after(at));
         let facts = Facts { watched, ..Facts::default() };
         condition.holds(&facts).unwrap_or_else(|problem| {
-            self.memory.problem = Some(problem);
+            self.memory.problem = Some(problem.to_string());
             false
         })
     }
 
     /// Whether the condition needs per-node lists that were dropped from the cycle's record.
-    fn needs_whole(&self, recording: &Recording<'_>, at: usize) -> bool {
+    fn needs_whole(&self, recording: &RecordedRun<'_>, at: usize) -> bool {
         let record = recording.history.get(EntryId(at as u32)).and_then(|entry| entry.as_cycle());
         let left_out = record.is_some_and(|record| !record.is_whole());
-        left_out && Item::probe(&self.definition).is_some_and(|probe| probe.needs_lists())
+        left_out
+            && ListedBreakpoint::probe(&self.definition).is_some_and(|probe| probe.needs_lists())
     }
 
-    fn count(&mut self, recording: &Recording<'_>, at: usize) -> u32 {
+    fn count(&mut self, recording: &RecordedRun<'_>, at: usize) -> u32 {
         let mut count = 0;
-        if let Some(probe) = Item::probe(&self.definition) {
+        if let Some(probe) = ListedBreakpoint::probe(&self.definition) {
             probe.visit(recording, at, &mut self.memory, &mut |_| count += 1);
         }
         count
     }
 
     /// Evaluates an entry again whose record was replaced by a fuller one.
-    fn recount(&mut self, recording: &Recording<'_>, at: usize) {
+    fn recount(&mut self, recording: &RecordedRun<'_>, at: usize) {
         if at < recording.start || at >= self.scanned || self.definition.is_watch() {
             return;
         }
@@ -201,7 +204,7 @@ impl Item {
 
     /// Evaluates an entry again whose record was restored to what it was before its cycle
     /// completed.
-    fn took_back(&mut self, recording: &Recording<'_>, at: usize) {
+    fn took_back(&mut self, recording: &RecordedRun<'_>, at: usize) {
         if self.definition.is_watch() {
             // Later values depend on the value at this entry.
             self.truncate(at);
@@ -219,7 +222,7 @@ impl Item {
         self.scanned = self.scanned.min(len);
         self.course.truncate(len);
         // The same number of entries can stand for other amounts now.
-        self.memory = Memory::default();
+        self.memory = ConditionCache::default();
     }
 
     /// Drops the first `len` entries but keeps the count of their hits.
@@ -259,7 +262,11 @@ impl Item {
 
     /// The hits at an entry that count; the entry itself as the error if its record must be made
     /// whole first.
-    fn whole_hits_at(&mut self, recording: &Recording<'_>, at: usize) -> Result<Vec<Hit>, EntryId> {
+    fn whole_hits_at(
+        &mut self,
+        recording: &RecordedRun<'_>,
+        at: usize,
+    ) -> Result<Vec<Hit>, EntryId> {
         match self.needs_whole(recording, at) {
             true => Err(EntryId(at as u32)),
             false => Ok(self.hits_at(recording, at)),
@@ -267,13 +274,13 @@ impl Item {
     }
 
     /// The hits at an entry that count, in order.
-    fn hits_at(&mut self, recording: &Recording<'_>, at: usize) -> Vec<Hit> {
+    fn hits_at(&mut self, recording: &RecordedRun<'_>, at: usize) -> Vec<Hit> {
         let entry = EntryId(at as u32);
         let before = at.checked_sub(1).map(|before| self.hits_until(EntryId(before as u32)));
         let before = before.unwrap_or(self.forgotten);
         let mut frames: Vec<(Rank, Position)> = Vec::new();
         let record = recording.history.get(entry).and_then(|entry| entry.as_cycle());
-        match (Item::probe(&self.definition), record) {
+        match (ListedBreakpoint::probe(&self.definition), record) {
             (Some(probe), Some(record)) => {
                 let mut ranks = Ranks::new(record);
                 probe.visit(recording, at, &mut self.memory, &mut |frame| {
@@ -301,7 +308,7 @@ impl Item {
 
     /// Whether it can stop the debugger.
     fn stops(&self) -> bool {
-        self.enabled && self.definition.act == Act::Stop
+        self.enabled && self.definition.act == HitAction::Stop
     }
 
     fn is_meant(&self, number: u64) -> bool {
@@ -320,25 +327,25 @@ fn where_changed(record: &CycleRecord) -> Position {
 /// Breakpoints and watches by number.
 #[derive(Clone, Debug, Default)]
 pub struct Breakpoints {
-    items: Vec<Item>,
+    items: Vec<ListedBreakpoint>,
     last_id: u32,
 }
 
 impl Breakpoints {
     /// All items, by number.
-    pub fn items(&self) -> &[Item] {
+    pub fn items(&self) -> &[ListedBreakpoint] {
         &self.items
     }
 
     /// The item of that number.
-    pub fn get(&self, id: u32) -> Option<&Item> {
+    pub fn get(&self, id: u32) -> Option<&ListedBreakpoint> {
         self.items.iter().find(|item| item.id == id)
     }
 
     /// Adds an item and returns its number.
     pub fn add(&mut self, definition: Definition, enabled: bool) -> u32 {
         self.last_id += 1;
-        self.items.push(Item::new(self.last_id, definition, enabled));
+        self.items.push(ListedBreakpoint::new(self.last_id, definition, enabled));
         self.last_id
     }
 
@@ -346,7 +353,7 @@ impl Breakpoints {
     /// unknown.
     pub fn replace(&mut self, id: u32, definition: Definition) -> bool {
         let found = self.items.iter_mut().find(|item| item.id == id);
-        let there = found.map(|item| *item = Item::new(id, definition, item.enabled));
+        let there = found.map(|item| *item = ListedBreakpoint::new(id, definition, item.enabled));
         there.is_some()
     }
 
@@ -370,21 +377,21 @@ impl Breakpoints {
 
     /// Whether any item can stop the debugger.
     pub(crate) fn can_stop(&self) -> bool {
-        self.items.iter().any(Item::stops)
+        self.items.iter().any(ListedBreakpoint::stops)
     }
 
     /// Evaluates the entries recorded since the last update.
-    pub fn update(&mut self, recording: &Recording<'_>) {
+    pub fn update(&mut self, recording: &RecordedRun<'_>) {
         self.items.iter_mut().for_each(|item| item.update(recording));
     }
 
     /// Evaluates an entry again whose record was replaced by a fuller one.
-    pub fn recount(&mut self, recording: &Recording<'_>, entry: EntryId) {
+    pub fn recount(&mut self, recording: &RecordedRun<'_>, entry: EntryId) {
         self.items.iter_mut().for_each(|item| item.recount(recording, entry.0 as usize));
     }
 
-    /// Gives up on an entry that cannot be made whole, so that a search ends.
-    pub(crate) fn give_up_on(&mut self, recording: &Recording<'_>, entry: EntryId) {
+    /// Skips an entry that cannot be made whole, so that a search ends.
+    pub(crate) fn give_up_on(&mut self, recording: &RecordedRun<'_>, entry: EntryId) {
         let at = entry.0 as usize;
         for item in &mut self.items {
             if item.needs_whole(recording, at) {
@@ -396,7 +403,7 @@ impl Breakpoints {
 
     /// Evaluates an entry again whose record was restored to what it was before its cycle
     /// completed.
-    pub(crate) fn took_back(&mut self, recording: &Recording<'_>, entry: EntryId) {
+    pub(crate) fn took_back(&mut self, recording: &RecordedRun<'_>, entry: EntryId) {
         self.items.iter_mut().for_each(|item| item.took_back(recording, entry.0 as usize));
     }
 
@@ -406,9 +413,10 @@ impl Breakpoints {
         for theirs in &other.items {
             let own = self.items.iter().position(|own| own.id == theirs.id);
             let own = own.map(|at| self.items.swap_remove(at));
-            let mut own = own
-                .filter(|own| own.definition == theirs.definition)
-                .unwrap_or_else(|| Item::new(theirs.id, theirs.definition.clone(), theirs.enabled));
+            let mut own =
+                own.filter(|own| own.definition == theirs.definition).unwrap_or_else(|| {
+                    ListedBreakpoint::new(theirs.id, theirs.definition.clone(), theirs.enabled)
+                });
             own.enabled = theirs.enabled;
             items.push(own);
         }
@@ -437,7 +445,7 @@ impl Breakpoints {
     /// The record of this entry must be made whole and counted again first.
     pub fn next(
         &mut self,
-        recording: &Recording<'_>,
+        recording: &RecordedRun<'_>,
         after: Option<Moment>,
         until: EntryId,
     ) -> Result<Option<Hit>, EntryId> {
@@ -465,7 +473,7 @@ impl Breakpoints {
     /// The record of this entry must be made whole and counted again first.
     pub fn previous(
         &mut self,
-        recording: &Recording<'_>,
+        recording: &RecordedRun<'_>,
         before: Option<Moment>,
         since: EntryId,
     ) -> Result<Option<Hit>, EntryId> {
@@ -491,13 +499,15 @@ impl Breakpoints {
     /// most `limit`.
     pub fn logged(
         &mut self,
-        recording: &Recording<'_>,
+        recording: &RecordedRun<'_>,
         from: Option<Moment>,
         to: Option<Moment>,
         limit: usize,
     ) -> Vec<Hit> {
         let mut hits = Vec::new();
-        for item in self.items.iter_mut().filter(|i| i.enabled && i.definition.act == Act::Log) {
+        for item in
+            self.items.iter_mut().filter(|i| i.enabled && i.definition.act == HitAction::Log)
+        {
             let entry = from.map_or(0, |from| from.entry().0 as usize);
             let first = item.counts.partition_point(|(at, _)| *at < entry);
             let mut found = 0;
@@ -528,7 +538,7 @@ impl Breakpoints {
     }
 }
 
-impl fmt::Display for Item {
+impl fmt::Display for ListedBreakpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = if self.definition.is_watch() { "watch" } else { "break" };
         write!(f, "{word} {}", self.definition)

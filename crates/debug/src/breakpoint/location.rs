@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use crate::breakpoint::outcome::Event;
+use crate::breakpoint::BreakpointError;
+use crate::breakpoint::outcome::CycleEvent;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
 use kubestep_config::{ExtensionPoint, suggest};
@@ -57,7 +58,7 @@ pub struct Location {
     /// The queue that the pod moves to.
     pub queue: Option<QueueName>,
     /// The outcome of the cycle.
-    pub event: Option<Event>,
+    pub event: Option<CycleEvent>,
 }
 
 /// The queues by their names in a location.
@@ -87,22 +88,23 @@ impl Location {
     /// Adds one word of a location. `known` are the plugins that exist.
     ///
     /// # Errors
-    /// The word is unknown, or its part is set already; the text is meant for people.
-    pub fn add(&mut self, word: &str, known: &[Symbol]) -> Result<(), String> {
+    /// The word is unknown, or its part is set already.
+    pub fn add(&mut self, word: &str, known: &[Symbol]) -> Result<(), BreakpointError> {
         match word.split_once(':') {
             Some(("pod", name)) => set(&mut self.pod, pattern(name, "a pod")?, "pod:"),
             Some(("node", name)) => set(&mut self.node, pattern(name, "a node")?, "node:"),
             Some(("queue", name)) => set(&mut self.queue, queue(name)?, "queue:"),
             Some(("on", name)) => set(&mut self.event, event(name)?, "on:"),
-            Some((key, _)) => Err(format!(
-                "{key:?} is not part of a breakpoint; there are pod:, node:, queue: and on:"
-            )),
+            Some((key, _)) => {
+                let there = "; there are pod:, node:, queue: and on:";
+                Err(unknown(key, "not part of a breakpoint", there))
+            }
             None => self.add_name(word, known),
         }
     }
 
     /// Adds `Filter`, `NodeResourcesFit` or `Filter/NodeResourcesFit`.
-    fn add_name(&mut self, word: &str, known: &[Symbol]) -> Result<(), String> {
+    fn add_name(&mut self, word: &str, known: &[Symbol]) -> Result<(), BreakpointError> {
         if let Some((point_name, plugin_name)) = word.split_once('/') {
             set(
                 &mut self.point,
@@ -121,8 +123,9 @@ impl Location {
     ///
     /// # Errors
     /// It is not a label selector.
-    pub(crate) fn add_labels(&mut self, text: &str) -> Result<(), String> {
-        let selector = Selector::parse(text)?;
+    pub(crate) fn add_labels(&mut self, text: &str) -> Result<(), BreakpointError> {
+        let selector =
+            Selector::parse(text).map_err(|error| BreakpointError::Labels(error.to_string()))?;
         set(&mut self.labels, Labels { text: text.to_owned(), selector }, "-l")
     }
 
@@ -130,24 +133,24 @@ impl Location {
     ///
     /// # Errors
     /// Names the combination.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), BreakpointError> {
         let in_cycle = self.point.is_some() || self.node.is_some() || self.event.is_some();
         if self.queue.is_some() && in_cycle {
-            return Err("a pod enters a queue between the cycles: queue: goes with a plugin, \
-                        pods and a condition only"
-                .into());
+            return Err(BreakpointError::Combination(
+                "a pod enters a queue between the cycles: queue: goes with a plugin, pods and a \
+                 condition only",
+            ));
         }
-        if let Some(event @ (Event::Unschedulable | Event::Error)) = self.event
+        if let Some(event @ (CycleEvent::Unschedulable | CycleEvent::Error)) = self.event
             && self.node.is_some()
         {
-            return Err(format!(
-                "on:{event} is about no node; leave out node:, or use Filter node:NAME if verdict \
-                 != \"Success\""
-            ));
+            return Err(BreakpointError::OutcomeOfNode(event));
         }
         let per_node = self.point.is_none_or(is_per_node);
         if self.node.is_some() && self.event.is_none() && !per_node {
-            return Err("only Filter and Score evaluate single nodes".into());
+            return Err(BreakpointError::Combination(
+                "only Filter and Score evaluate single nodes",
+            ));
         }
         Ok(())
     }
@@ -163,17 +166,17 @@ pub(crate) fn is_per_node(point: ExtensionPoint) -> bool {
     matches!(point, ExtensionPoint::Filter | ExtensionPoint::Score)
 }
 
-fn set<T>(slot: &mut Option<T>, value: T, what: &str) -> Result<(), String> {
+fn set<T>(slot: &mut Option<T>, value: T, what: &'static str) -> Result<(), BreakpointError> {
     if slot.is_some() {
-        return Err(format!("{what} is given twice; set two breakpoints instead"));
+        return Err(BreakpointError::Repeated(what));
     }
     *slot = Some(value);
     Ok(())
 }
 
-fn pattern(text: &str, what: &str) -> Result<Pattern, String> {
+fn pattern(text: &str, what: &'static str) -> Result<Pattern, BreakpointError> {
     match text.is_empty() {
-        true => Err(format!("{what} needs a name, with * for any text")),
+        true => Err(BreakpointError::NameMissing(what)),
         false => Ok(Pattern(text.to_owned())),
     }
 }
@@ -183,18 +186,26 @@ pub fn point(name: &str) -> Option<ExtensionPoint> {
     POINTS.into_iter().find(|point| point.name().eq_ignore_ascii_case(name))
 }
 
-fn no_point(name: &str) -> String {
-    let names = POINTS.map(ExtensionPoint::name);
-    format!("{name:?} is not an extension point of a cycle; there are {}", names.join(", "))
+fn unknown(name: &str, what: &'static str, hint: impl Into<String>) -> BreakpointError {
+    BreakpointError::UnknownName { name: name.to_owned(), what, hint: hint.into() }
 }
 
-fn plugin(name: &str, known: &[Symbol]) -> Result<Symbol, String> {
+/// An error that lists all the names there are.
+fn none_of(name: &str, what: &'static str, names: &[&str]) -> BreakpointError {
+    unknown(name, what, format!("; there are {}", names.join(", ")))
+}
+
+fn no_point(name: &str) -> BreakpointError {
+    none_of(name, "not an extension point of a cycle", &POINTS.map(ExtensionPoint::name))
+}
+
+fn plugin(name: &str, known: &[Symbol]) -> Result<Symbol, BreakpointError> {
     let found = known.iter().find(|plugin| plugin.eq_ignore_ascii_case(name));
     found.copied().ok_or_else(|| {
         let points = POINTS.map(ExtensionPoint::name).into_iter();
         let near = suggest::closest(name, known.iter().map(|plugin| plugin.as_str()).chain(points));
         let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-        format!("{name:?} is neither an extension point nor a plugin of a profile{near}")
+        unknown(name, "neither an extension point nor a plugin of a profile", near)
     })
 }
 
@@ -202,20 +213,14 @@ fn plugin(name: &str, known: &[Symbol]) -> Result<Symbol, String> {
 ///
 /// # Errors
 /// The name is unknown.
-pub fn queue(name: &str) -> Result<QueueName, String> {
+pub fn queue(name: &str) -> Result<QueueName, BreakpointError> {
     let found = QUEUES.iter().find(|(_, known)| *known == name).map(|(queue, _)| *queue);
-    found.ok_or_else(|| {
-        let names = QUEUES.map(|(_, name)| name);
-        format!("{name:?} is not a queue; there are {}", names.join(", "))
-    })
+    found.ok_or_else(|| none_of(name, "not a queue", &QUEUES.map(|(_, name)| name)))
 }
 
-fn event(name: &str) -> Result<Event, String> {
-    let found = Event::ALL.iter().find(|(_, known)| *known == name).map(|(event, _)| *event);
-    found.ok_or_else(|| {
-        let names = Event::ALL.map(|(_, name)| name);
-        format!("{name:?} is not an outcome; there are {}", names.join(", "))
-    })
+fn event(name: &str) -> Result<CycleEvent, BreakpointError> {
+    let found = CycleEvent::ALL.iter().find(|(_, known)| *known == name).map(|(event, _)| *event);
+    found.ok_or_else(|| none_of(name, "not an outcome", &CycleEvent::ALL.map(|(_, name)| name)))
 }
 
 /// A queue's name in a location.

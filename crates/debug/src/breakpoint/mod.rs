@@ -7,6 +7,7 @@
 
 pub mod condition;
 pub mod definition;
+mod error;
 pub mod file;
 mod grain;
 mod hits;
@@ -22,8 +23,9 @@ pub mod variables;
 mod watch;
 pub mod words;
 
-pub use definition::{Act, Definition, Hits, What};
-pub use list::{Breakpoints, Hit, Item};
-pub use outcome::Event;
-pub use recording::{Moment, Recording};
+pub use definition::{BreakpointKind, Definition, HitAction, Hits};
+pub use error::BreakpointError;
+pub use list::{Breakpoints, Hit, ListedBreakpoint};
+pub use outcome::CycleEvent;
+pub use recording::{Moment, RecordedRun};
 pub use watch::Subject;

@@ -11,7 +11,7 @@ use kubestep_framework::status::Status;
 
 /// An outcome of a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
+pub enum CycleEvent {
     /// The pod was bound.
     Scheduled,
     /// No node was found, or the pod was rejected later.
@@ -30,55 +30,57 @@ pub enum Event {
     Tie,
 }
 
-impl Event {
+impl CycleEvent {
     /// All outcomes with their names.
-    pub const ALL: [(Event, &'static str); 8] = [
-        (Event::Scheduled, "scheduled"),
-        (Event::Unschedulable, "unschedulable"),
-        (Event::Error, "error"),
-        (Event::Preemption, "preemption"),
-        (Event::Nomination, "nomination"),
-        (Event::PermitWait, "permit-wait"),
-        (Event::PermitTimeout, "permit-timeout"),
-        (Event::Tie, "tie"),
+    pub const ALL: [(CycleEvent, &'static str); 8] = [
+        (CycleEvent::Scheduled, "scheduled"),
+        (CycleEvent::Unschedulable, "unschedulable"),
+        (CycleEvent::Error, "error"),
+        (CycleEvent::Preemption, "preemption"),
+        (CycleEvent::Nomination, "nomination"),
+        (CycleEvent::PermitWait, "permit-wait"),
+        (CycleEvent::PermitTimeout, "permit-timeout"),
+        (CycleEvent::Tie, "tie"),
     ];
 
     /// Whether the cycle had this outcome.
     pub fn is_of(self, record: &CycleRecord) -> bool {
         match self {
-            Event::Scheduled => record.outcome == Outcome::Scheduled,
-            Event::Unschedulable => record.outcome == Outcome::Unschedulable,
-            Event::Error => record.outcome == Outcome::SchedulerError,
-            Event::Preemption => record.preemption.is_some(),
-            Event::Nomination => record.nominated_node.is_some(),
-            Event::PermitWait => record.permit.iter().any(|answer| answer.status.is_wait()),
-            Event::PermitTimeout => timed_out(record).is_some(),
-            Event::Tie => record.left_out.map_or(record.tie.len() > 1, |left_out| left_out.tied),
+            CycleEvent::Scheduled => record.outcome == Outcome::Scheduled,
+            CycleEvent::Unschedulable => record.outcome == Outcome::Unschedulable,
+            CycleEvent::Error => record.outcome == Outcome::SchedulerError,
+            CycleEvent::Preemption => record.preemption.is_some(),
+            CycleEvent::Nomination => record.nominated_node.is_some(),
+            CycleEvent::PermitWait => record.permit.iter().any(|answer| answer.status.is_wait()),
+            CycleEvent::PermitTimeout => timed_out(record).is_some(),
+            CycleEvent::Tie => {
+                record.left_out.map_or(record.tie.len() > 1, |left_out| left_out.tied)
+            }
         }
     }
 
     /// Whether it is only known after the cycle, when the pod leaves Permit.
     pub(crate) fn comes_later(self) -> bool {
-        self == Event::PermitTimeout
+        self == CycleEvent::PermitTimeout
     }
 
     /// The frame that shows it best.
     pub fn frame(self, record: &CycleRecord) -> Position {
         use ExtensionPoint::{Bind, Permit, PostFilter, Score};
         let frame = match self {
-            Event::Scheduled => last_plugin(record, Bind),
-            Event::Unschedulable | Event::Error => failure(record),
-            Event::Preemption | Event::Nomination => {
+            CycleEvent::Scheduled => last_plugin(record, Bind),
+            CycleEvent::Unschedulable | CycleEvent::Error => failure(record),
+            CycleEvent::Preemption | CycleEvent::Nomination => {
                 let nominates = |answer: &&PluginStatus| answer.nominated.is_some();
                 plugin_at(PostFilter, record.post_filter.iter().find(nominates))
             }
-            Event::PermitWait => {
+            CycleEvent::PermitWait => {
                 plugin_at(Permit, record.permit.iter().find(|answer| answer.status.is_wait()))
             }
-            Event::PermitTimeout => timed_out(record)
+            CycleEvent::PermitTimeout => timed_out(record)
                 .map(|plugin| frame_of(Permit, Some(plugin)))
                 .or_else(|| last_plugin(record, Permit)),
-            Event::Tie => Some(frame_of(Score, None)),
+            CycleEvent::Tie => Some(frame_of(Score, None)),
         };
         frame.unwrap_or_else(|| frames::beginning(record))
     }
@@ -86,10 +88,13 @@ impl Event {
     /// The node it concerns: selected, nominated, or where pods were preempted.
     pub fn node(self, record: &CycleRecord) -> Option<Symbol> {
         match self {
-            Event::Preemption => record.preemption.as_ref().map(|candidate| candidate.node),
-            Event::Nomination => record.nominated_node,
-            Event::Scheduled | Event::PermitWait | Event::PermitTimeout | Event::Tie => record.node,
-            Event::Unschedulable | Event::Error => None,
+            CycleEvent::Preemption => record.preemption.as_ref().map(|candidate| candidate.node),
+            CycleEvent::Nomination => record.nominated_node,
+            CycleEvent::Scheduled
+            | CycleEvent::PermitWait
+            | CycleEvent::PermitTimeout
+            | CycleEvent::Tie => record.node,
+            CycleEvent::Unschedulable | CycleEvent::Error => None,
         }
     }
 
@@ -103,20 +108,20 @@ impl Event {
             all.flat_map(|point| record.answers(point))
         };
         match self {
-            Event::Unschedulable | Event::Error => {
+            CycleEvent::Unschedulable | CycleEvent::Error => {
                 answers().any(refuses)
                     || wait_ended_by(record).is_some_and(|status| status.plugin() == plugin)
                     || refused_a_node(record, plugin)
             }
-            Event::PermitTimeout => timed_out(record) == Some(plugin),
+            CycleEvent::PermitTimeout => timed_out(record) == Some(plugin),
             _ => self.frame(record).plugin == Some(plugin),
         }
     }
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for CycleEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Event::ALL.iter().find(|(event, _)| event == self).map(|(_, name)| *name);
+        let name = CycleEvent::ALL.iter().find(|(event, _)| event == self).map(|(_, name)| *name);
         f.write_str(name.unwrap_or_default())
     }
 }

@@ -12,7 +12,7 @@ use kubestep_framework::record::CycleRecord;
 
 /// What breakpoints look at: the history, what was free on the nodes, and the objects of now.
 #[derive(Clone, Copy)]
-pub struct Recording<'a> {
+pub struct RecordedRun<'a> {
     /// Everything that happened.
     pub history: &'a History,
     /// The entries before this one led to the loaded cluster and are not looked at.
@@ -25,7 +25,7 @@ pub struct Recording<'a> {
     pub objects: &'a Objects,
 }
 
-impl Recording<'_> {
+impl RecordedRun<'_> {
     /// A pod that moved between queues: as its nearest cycle knew it, else as it is now.
     pub fn pod(&self, pod: NamespacedName) -> Option<Arc<PodInfo>> {
         let last = self.history.cycles_of(pod).next_back();
@@ -43,7 +43,7 @@ pub struct Moment {
 
 impl Moment {
     /// Where a frame is in a cycle's entry. Other entries have no frames.
-    pub fn new(recording: &Recording<'_>, entry: EntryId, frame: Position) -> Moment {
+    pub fn new(recording: &RecordedRun<'_>, entry: EntryId, frame: Position) -> Moment {
         let record = recording.history.get(entry).and_then(|entry| entry.as_cycle());
         let rank = record.map_or(Rank::FIRST, |record| Ranks::new(record).of(frame));
         Moment { entry, rank }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::breakpoint::values::AmountValue;
-use crate::breakpoint::variables::{Answer, Facts, NodeFacts, NodeScore, Watched};
+use crate::breakpoint::variables::{Facts, NodeFacts, ScoreFacts, StatusFacts, WatchedValue};
 use crate::ledger::NodeAmounts;
 use kubestep_api::{Node, Pod, Time};
 use kubestep_cluster::START;
@@ -17,17 +17,19 @@ pub struct Example {
     record: CycleRecord,
     amounts: NodeAmounts,
     moved: QueueMove,
-    watched: Watched,
+    watched: WatchedValue,
 }
 
 /// Examples that differ in the type of the watched value.
 pub fn examples() -> impl Iterator<Item = Example> {
-    let amount = Watched::Amount(AmountValue::of("cpu".into(), 500));
-    [amount, Watched::Number(1), Watched::Text("active".into())].into_iter().map(Example::new)
+    let amount = WatchedValue::Amount(AmountValue::of("cpu".into(), 500));
+    [amount, WatchedValue::Number(1), WatchedValue::Text("active".into())]
+        .into_iter()
+        .map(Example::new)
 }
 
 impl Example {
-    fn new(watched: Watched) -> Example {
+    fn new(watched: WatchedValue) -> Example {
         let info = Arc::new(PodInfo::new(Arc::new(Pod::default())));
         let record = CycleRecord { info: Some(info), time: START, ..CycleRecord::default() };
         let amounts = NodeAmounts {
@@ -51,13 +53,13 @@ impl Example {
     /// The variables of the example.
     pub(crate) fn facts(&self) -> Facts<'_> {
         Facts {
-            answer: Some(Answer {
+            answer: Some(StatusFacts {
                 point: ExtensionPoint::Filter,
                 plugin: "NodeName".into(),
                 code: Code::Unschedulable,
                 reasons: &[],
             }),
-            score: Some(NodeScore::default()),
+            score: Some(ScoreFacts::default()),
             node: Some(NodeFacts { name: "node".into(), amounts: Some(&self.amounts) }),
             moved: Some(&self.moved),
             watched: Some((&self.watched, &self.watched)),

@@ -2,10 +2,10 @@
 //! afterwards; and hits compared with evaluating each frame separately.
 
 use super::list::Hit;
-use super::variables::{Answer, Facts, NodeFacts, NodeScore};
+use super::variables::{Facts, NodeFacts, ScoreFacts, StatusFacts};
 use super::*;
 use crate::fork::Branches;
-use crate::{Continued, Position, Search, Session};
+use crate::{ContinueOutcome, Position, Session, StopSearch};
 use kubestep_cluster::World;
 use kubestep_config as config;
 use kubestep_config::{ExtensionPoint, FeatureGates};
@@ -97,7 +97,7 @@ fn watch(session: &mut Session, text: &str) -> u32 {
 fn run(session: &mut Session) -> Vec<Hit> {
     let mut hits = Vec::new();
     for _ in 0..4 {
-        while let Continued::Stopped(hit) = session.continue_on(|| true) {
+        while let ContinueOutcome::Stopped(hit) = session.continue_on(|| true) {
             hits.push(hit);
         }
         let since = Moment::after(session.history().len());
@@ -105,7 +105,7 @@ fn run(session: &mut Session) -> Vec<Hit> {
             break;
         }
         // Time that has passed is over: who wants the stops in it asks for them.
-        if let Search::Found(hit) = session.stop_after(since, None, &mut || true) {
+        if let StopSearch::Found(hit) = session.stop_after(since, None, &mut || true) {
             session.stopped(hit);
             hits.push(hit);
         }
@@ -120,7 +120,7 @@ fn moments(hits: &[Hit]) -> Vec<Moment> {
 fn all_forward(session: &mut Session) -> Vec<Hit> {
     let mut from = None;
     let mut hits = Vec::new();
-    while let Search::Found(hit) = session.stop_after(from, None, &mut || true) {
+    while let StopSearch::Found(hit) = session.stop_after(from, None, &mut || true) {
         from = Some(hit.moment);
         hits.push(hit);
     }
@@ -140,10 +140,10 @@ fn set_before_or_afterwards_the_stops_are_the_same() {
         let found = all_forward(&mut afterwards);
         assert!(moments(&stops) == moments(&found), "{of}");
         let counts = |session: &Session| {
-            session.breakpoints().items().iter().map(Item::hits).collect::<Vec<_>>()
+            session.breakpoints().items().iter().map(ListedBreakpoint::hits).collect::<Vec<_>>()
         };
         assert_eq!(counts(&before), counts(&afterwards), "{}", of);
-        let problems = before.breakpoints().items().iter().filter_map(Item::problem);
+        let problems = before.breakpoints().items().iter().filter_map(ListedBreakpoint::problem);
         assert_eq!(problems.count(), 0, "{}", of);
         total += stops.len();
     }
@@ -163,7 +163,7 @@ fn backward_finds_what_forward_finds() {
         let last = forward.last().unwrap();
         session.go_to_hit(last);
         backward.push(last.moment);
-        while let Continued::Stopped(hit) = session.continue_back(|| true) {
+        while let ContinueOutcome::Stopped(hit) = session.continue_back(|| true) {
             backward.push(hit.moment);
         }
         backward.reverse();
@@ -174,10 +174,10 @@ fn backward_finds_what_forward_finds() {
             assert_eq!(session.moment(), Some(pair[1].moment));
             assert_eq!(
                 session.continue_back(|| true),
-                Continued::Stopped(pair_back(&session, pair))
+                ContinueOutcome::Stopped(pair_back(&session, pair))
             );
             let next = session.continue_on(|| true);
-            let Continued::Stopped(next) = next else { panic!("{next:?}") };
+            let ContinueOutcome::Stopped(next) = next else { panic!("{next:?}") };
             assert_eq!(next.moment, pair[1].moment);
         }
     }
@@ -188,7 +188,7 @@ fn pair_back(session: &Session, pair: &[Hit]) -> Hit {
     assert_eq!(session.moment(), Some(pair[0].moment));
     let mut twin = session.clone();
     twin.go_to_hit(&pair[1]);
-    let Continued::Stopped(next) = twin.continue_back(|| true) else { panic!() };
+    let ContinueOutcome::Stopped(next) = twin.continue_back(|| true) else { panic!() };
     assert_eq!(next.moment, pair[0].moment);
     next
 }
@@ -231,7 +231,7 @@ fn facts_of_nodes<'a>(
             let status = record.verdicts.get(verdict).unwrap_or(&Status::SUCCESS);
             let skipped = verdict == VerdictId::SKIPPED;
             let code = if skipped { Code::Skip } else { status.code() };
-            let answer = Answer {
+            let answer = StatusFacts {
                 point: ExtensionPoint::Filter,
                 plugin: column.plugin,
                 code,
@@ -251,7 +251,7 @@ fn facts_of_nodes<'a>(
     }
     for column in record.score.plugins.iter().filter(|_| !text.contains("verdict")) {
         for (at, id) in record.feasible.iter().enumerate() {
-            let score = NodeScore {
+            let score = ScoreFacts {
                 raw: column.raw.get(at).unwrap(),
                 score: column.normalized.get(at).unwrap(),
                 weighted: column.weighted(at).unwrap(),
@@ -352,7 +352,7 @@ fn watches_follow_the_cluster() {
 }
 
 fn counts(session: &Session) -> Vec<u64> {
-    session.breakpoints().items().iter().map(Item::hits).collect()
+    session.breakpoints().items().iter().map(ListedBreakpoint::hits).collect()
 }
 
 /// The counts of the same breakpoints added again, without earlier state.
@@ -414,7 +414,9 @@ fn another_branch_has_the_hits_that_are_in_it() {
 fn stop_words(session: &mut Session, text: &str) -> String {
     set(session, text);
     match session.continue_on(|| true) {
-        Continued::Stopped(hit) => words::hit(&session.recording(), session.breakpoints(), &hit),
+        ContinueOutcome::Stopped(hit) => {
+            words::hit(&session.recording(), session.breakpoints(), &hit)
+        }
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -438,16 +440,16 @@ fn a_hit_says_where_it_is() {
 fn one_shots_and_hit_counts() {
     let mut session = story("tour");
     let id = set(&mut session, "pod:* once");
-    assert!(matches!(session.continue_on(|| true), Continued::Stopped(_)));
+    assert!(matches!(session.continue_on(|| true), ContinueOutcome::Stopped(_)));
     assert_eq!(session.record().unwrap().cycle, 1);
     assert!(!session.breakpoints().get(id).unwrap().enabled);
     set(&mut session, "pod:* at:3");
-    assert!(matches!(session.continue_on(|| true), Continued::Stopped(_)));
+    assert!(matches!(session.continue_on(|| true), ContinueOutcome::Stopped(_)));
     assert_eq!(session.record().unwrap().cycle, 3);
-    assert_eq!(session.continue_on(|| true), Continued::Idle);
-    assert!(matches!(session.continue_back(|| true), Continued::Stopped(_)));
+    assert_eq!(session.continue_on(|| true), ContinueOutcome::Idle);
+    assert!(matches!(session.continue_back(|| true), ContinueOutcome::Stopped(_)));
     assert_eq!(session.record().unwrap().cycle, 3);
-    assert_eq!(session.continue_back(|| true), Continued::AtStart);
+    assert_eq!(session.continue_back(|| true), ContinueOutcome::AtStart);
     assert_eq!(session.stop_index(), 0);
 }
 
@@ -455,14 +457,14 @@ fn one_shots_and_hit_counts() {
 fn a_permit_timeout_stops_when_the_time_is_over() {
     let mut session = story("held-at-permit");
     let id = set(&mut session, "on:permit-timeout");
-    assert_eq!(session.continue_on(|| true), Continued::Idle);
+    assert_eq!(session.continue_on(|| true), ContinueOutcome::Idle);
     let waiting = session.world().scheduler().waiting().len() as u64;
     assert!(waiting > 0);
     let due = session.world().scheduler().next_permit_timeout().unwrap();
     session.advance(due.0 - session.world().now().0);
     assert!(session.breakpoints().get(id).unwrap().hits() >= waiting);
     session.go_to_stop(0);
-    assert!(matches!(session.continue_on(|| true), Continued::Stopped(_)));
+    assert!(matches!(session.continue_on(|| true), ContinueOutcome::Stopped(_)));
     let entry = session.position().entry.unwrap();
     let moved = session.history().get(entry).unwrap();
     assert_ne!(moved.time(), session.history().cycle(1).unwrap().time);
@@ -474,7 +476,7 @@ fn logs_tell_of_the_time_that_passed() {
     let known = session.plugin_names();
     let log = Definition::parse_break("on:scheduled log", &known).unwrap();
     session.change_breakpoints(|list| list.add(log, true));
-    assert_eq!(session.continue_on(|| true), Continued::Idle);
+    assert_eq!(session.continue_on(|| true), ContinueOutcome::Idle);
     let end = Moment::after(session.history().len());
     let all = session.logged(None, end, 100);
     assert_eq!(all.len(), 4);
@@ -528,14 +530,14 @@ fn a_look_at_a_stretch_runs_only_that_stretch_again() {
         thin.go_to_cycle(61);
         thin.moment()
     });
-    assert_eq!(thin.stop_after(from, to, &mut || true), Search::None);
+    assert_eq!(thin.stop_after(from, to, &mut || true), StopSearch::None);
     // To make a cycle whole, some cycles before it are run again too.
     assert!(unseen(&thin) < all && unseen(&thin) >= all - 40, "{} of {all}", unseen(&thin));
     let left = unseen(&thin);
-    assert_eq!(thin.stop_before(to, from, &mut || true), Search::None);
+    assert_eq!(thin.stop_before(to, from, &mut || true), StopSearch::None);
     assert_eq!(unseen(&thin), left);
     let end = Moment::after(thin.history().len());
     assert_eq!(thin.unseen_until(end), left);
-    assert_eq!(thin.stop_before(end, None, &mut || true), Search::None);
+    assert_eq!(thin.stop_before(end, None, &mut || true), StopSearch::None);
     assert_eq!((unseen(&thin), thin.unseen_until(end)), (0, 0));
 }

@@ -104,13 +104,13 @@ pub trait HasFields: Clone + Debug + Send + Sync {
 
 /// A record as a CEL value.
 #[derive(Clone, Debug)]
-pub struct Fields<T>(pub T);
+pub struct CelRecord<T>(pub T);
 
-impl<T: HasFields> Val for Fields<T> {
+impl<T: HasFields> Val for CelRecord<T> {
     val_methods!(FIELDS, Indexer);
 }
 
-impl<T: HasFields> Indexer for Fields<T> {
+impl<T: HasFields> Indexer for CelRecord<T> {
     fn get<'b, 'v>(&'b self, key: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
     where
         Self: 'v,

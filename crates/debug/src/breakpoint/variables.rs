@@ -6,7 +6,7 @@ use ::cel::common::types::{CelBool, CelDouble, CelInt, CelString};
 use ::cel::common::value::{CowVal, Val};
 use ::cel::context::VariableResolver;
 
-use crate::breakpoint::values::{AmountValue, Amounts, Fields, HasFields, LabelMap, OwnAmounts};
+use crate::breakpoint::values::{AmountValue, Amounts, CelRecord, HasFields, LabelMap, OwnAmounts};
 use crate::ledger::NodeAmounts;
 use kubestep_api::Node;
 use kubestep_api::intern::Symbol;
@@ -88,10 +88,10 @@ pub const VARIABLES: &[Variable] = &[
 
 /// A plugin's status, or the verdict of a node.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer<'a> {
+pub struct StatusFacts<'a> {
     /// The extension point.
     pub point: ExtensionPoint,
-    /// The plugin.
+    /// Name of the plugin.
     pub plugin: Symbol,
     /// Its status.
     pub code: Code,
@@ -101,7 +101,7 @@ pub struct Answer<'a> {
 
 /// The scores of a node, by a plugin and in total.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct NodeScore {
+pub struct ScoreFacts {
     /// Before normalization; only if a plugin is given.
     pub raw: i64,
     /// After normalization; without a plugin the total.
@@ -123,7 +123,7 @@ pub struct NodeFacts<'a> {
 
 /// A watched value.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Watched {
+pub enum WatchedValue {
     /// An amount of a resource.
     Amount(AmountValue),
     /// A count.
@@ -145,17 +145,17 @@ pub struct Facts<'a> {
     /// The cycle.
     pub cycle: Option<&'a CycleRecord>,
     /// The plugin's status.
-    pub answer: Option<Answer<'a>>,
+    pub answer: Option<StatusFacts<'a>>,
     /// Whether `message` is the plugin's and not the cycle's.
     pub message_of_answer: bool,
     /// The scores.
-    pub score: Option<NodeScore>,
+    pub score: Option<ScoreFacts>,
     /// The node.
     pub node: Option<NodeFacts<'a>>,
     /// The move.
     pub moved: Option<&'a QueueMove>,
     /// The watched value now and before.
-    pub watched: Option<(&'a Watched, &'a Watched)>,
+    pub watched: Option<(&'a WatchedValue, &'a WatchedValue)>,
 }
 
 impl<'a> Facts<'a> {
@@ -182,7 +182,7 @@ fn int<'b>(number: impl TryInto<i64>) -> CowVal<'b, 'b> {
 impl VariableResolver for Facts<'_> {
     fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
         match name {
-            "pod" => Some(CowVal::owned(Fields(PodFields { key: self.key, pod: self.pod }))),
+            "pod" => Some(CowVal::owned(CelRecord(PodFields { key: self.key, pod: self.pod }))),
             "seconds" => Some(CowVal::owned(CelDouble::from(self.micros as f64 / 1e6))),
             "message" => self.message(),
             "plugin" => self.plugin(),
@@ -192,7 +192,7 @@ impl VariableResolver for Facts<'_> {
             "raw" => Some(int(self.score?.raw)),
             "weighted" => Some(int(self.score?.weighted)),
             "total" => Some(int(self.score?.total)),
-            "node" => Some(CowVal::owned(Fields(self.node?))),
+            "node" => Some(CowVal::owned(CelRecord(self.node?))),
             "from" => Some(text(self.moved?.from.as_str())),
             "to" => Some(text(self.moved?.to.as_str())),
             "event" => Some(text(self.moved?.event.as_str())),
@@ -206,7 +206,7 @@ impl VariableResolver for Facts<'_> {
 impl Facts<'_> {
     fn message(&self) -> Option<CowVal<'_, '_>> {
         match self.answer.filter(|_| self.message_of_answer) {
-            Some(Answer { reasons: [only], .. }) => Some(text(only.as_str())),
+            Some(StatusFacts { reasons: [only], .. }) => Some(text(only.as_str())),
             Some(answer) => {
                 let reasons: Vec<&str> = answer.reasons.iter().map(|r| r.as_str()).collect();
                 Some(CowVal::owned(CelString::from(reasons.join(", "))))
@@ -239,11 +239,11 @@ fn of_cycle<'b>(cycle: &'b CycleRecord, name: &str) -> Option<CowVal<'b, 'b>> {
     })
 }
 
-fn watched<'b>(value: &'b Watched) -> CowVal<'b, 'b> {
+fn watched<'b>(value: &'b WatchedValue) -> CowVal<'b, 'b> {
     match value {
-        Watched::Amount(amount) => CowVal::Borrowed(amount),
-        Watched::Number(number) => int(*number),
-        Watched::Text(words) => text(words),
+        WatchedValue::Amount(amount) => CowVal::Borrowed(amount),
+        WatchedValue::Number(number) => int(*number),
+        WatchedValue::Text(words) => text(words),
     }
 }
 
@@ -270,7 +270,7 @@ impl HasFields for PodFields<'_> {
             "labels" => Box::new(LabelMap::new(&self.pod?.pod.metadata.labels)),
             "priority" => Box::new(CelInt::from(i64::from(self.pod?.priority()))),
             "scheduler" => symbol(self.pod?.pod.spec.scheduler_name),
-            "requests" => Box::new(Fields(Amounts(&self.pod?.resource.resource))),
+            "requests" => Box::new(CelRecord(Amounts(&self.pod?.resource.resource))),
             _ => return None,
         })
     }
@@ -289,9 +289,9 @@ impl HasFields for NodeFacts<'_> {
             "name" => Box::new(CelString::from(self.name.as_str())),
             "labels" => Box::new(LabelMap::new(&object?.metadata.labels)),
             "cordoned" => Box::new(CelBool::from(object?.spec.unschedulable)),
-            "free" => Box::new(Fields(Amounts(&self.amounts?.free))),
-            "allocatable" => Box::new(Fields(Amounts(&self.amounts?.allocatable))),
-            "requested" => Box::new(Fields(OwnAmounts(self.amounts?.requested()))),
+            "free" => Box::new(CelRecord(Amounts(&self.amounts?.free))),
+            "allocatable" => Box::new(CelRecord(Amounts(&self.amounts?.allocatable))),
+            "requested" => Box::new(CelRecord(OwnAmounts(self.amounts?.requested()))),
             "pods" => Box::new(CelInt::from(self.amounts?.pods as i64)),
             _ => return None,
         })

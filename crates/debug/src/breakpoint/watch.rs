@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::breakpoint::BreakpointError;
 use crate::breakpoint::condition::Condition;
 use crate::breakpoint::location;
-use crate::breakpoint::recording::Recording;
+use crate::breakpoint::recording::RecordedRun;
 use crate::breakpoint::values::AmountValue;
-use crate::breakpoint::variables::{Reach, Watched};
+use crate::breakpoint::variables::{Reach, WatchedValue};
 use crate::ledger::NodeAmounts;
 use crate::trace::{Entry, EntryId};
 use kubestep_api::intern::Symbol;
@@ -23,7 +24,7 @@ use kubestep_framework::resource::amount::{self, cpu};
 pub enum Subject {
     /// What is free on a node: of one resource, or of CPU, memory and pods.
     Node {
-        /// The node.
+        /// Name of the node.
         node: Symbol,
         /// The resource.
         resource: Option<Symbol>,
@@ -38,38 +39,39 @@ impl Subject {
     /// Reads `node:NAME [RESOURCE]`, `queue:NAME` or `pod:NAMESPACE/NAME`.
     ///
     /// # Errors
-    /// The text is for people.
-    pub fn parse(words: &[&str]) -> Result<Subject, String> {
+    /// It has another form, or names an unknown queue.
+    pub fn parse(words: &[&str]) -> Result<Subject, BreakpointError> {
         let usage = "a watch has the form node:NAME [RESOURCE], queue:NAME or pod:NAMESPACE/NAME";
-        let (first, more) = words.split_first().ok_or(usage)?;
+        let form = |text: &str| BreakpointError::WatchForm(text.to_owned());
+        let (first, more) = words.split_first().ok_or_else(|| form(usage))?;
         let found = match first.split_once(':') {
-            Some((_, "")) | None => return Err(usage.into()),
+            Some((_, "")) | None => return Err(form(usage)),
             Some(("node", node)) => {
                 let resource = more.first().map(|resource| Symbol::new(resource));
                 return match more.len() {
                     0 | 1 => Ok(Subject::Node { node: node.into(), resource }),
-                    _ => Err(format!("{usage}; one resource per watch")),
+                    _ => Err(form(&format!("{usage}; one resource per watch"))),
                 };
             }
-            Some(("queue", "none")) => return Err("none is not a queue".into()),
+            Some(("queue", "none")) => return Err(form("none is not a queue")),
             Some(("queue", queue)) => Subject::Queue(location::queue(queue)?),
             Some(("pod", pod)) => {
                 let (namespace, name) = pod.split_once('/').unwrap_or(("default", pod));
                 Subject::Pod(NamespacedName::new(namespace.into(), name.into()))
             }
-            Some(_) => return Err(usage.into()),
+            Some(_) => return Err(form(usage)),
         };
         match more.first() {
             None => Ok(found),
-            Some(more) => Err(format!("unexpected {more:?}; {usage}")),
+            Some(more) => Err(form(&format!("unexpected {more:?}; {usage}"))),
         }
     }
 
-    /// Refuses a resource that no node of a cluster has.
+    /// Rejects a resource that no node of a cluster has.
     ///
     /// # Errors
     /// Names the nearest one.
-    pub fn check_resource(&self, world: &World) -> Result<(), String> {
+    pub fn check_resource(&self, world: &World) -> Result<(), BreakpointError> {
         let Subject::Node { resource: Some(resource), .. } = self else { return Ok(()) };
         let nodes = || world.scheduler().cache().nodes();
         let names = |node: &NodeInfo| {
@@ -85,14 +87,14 @@ impl Subject {
         }
         let near = suggest::closest(resource, known.iter().map(|name| name.as_str()));
         let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-        Err(format!("no node has the resource {:?}{near}", resource.as_str()))
+        Err(BreakpointError::UnknownResource { name: resource.to_string(), hint: near })
     }
 
-    /// Refuses conditions on what a watch does not know.
+    /// Rejects conditions on what a watch does not know.
     ///
     /// # Errors
     /// Says what it knows.
-    pub fn check(&self, condition: Option<&Condition>) -> Result<(), String> {
+    pub fn check(&self, condition: Option<&Condition>) -> Result<(), BreakpointError> {
         let others = [
             Reach::Pod,
             Reach::Cycle,
@@ -105,69 +107,76 @@ impl Subject {
         ];
         let strange = |condition: &Condition| others.iter().any(|reach| condition.needs(*reach));
         match condition.is_some_and(strange) {
-            true => Err("the condition of a watch can only use value and before".into()),
+            true => Err(BreakpointError::Combination(
+                "the condition of a watch can only use value and before",
+            )),
             false => Ok(()),
         }
     }
 
     /// The value where the recording begins: before anything happened, or else before what is
     /// not forgotten.
-    fn start(&self, recording: &Recording<'_>) -> Watched {
+    fn start(&self, recording: &RecordedRun<'_>) -> WatchedValue {
         match (self, recording.beginning) {
             (Subject::Node { .. }, _) => {
-                self.of_node(recording, recording.history.entries().start()).unwrap_or_else(gone)
+                self.of_node(recording, recording.history.entries().start()).unwrap_or_else(deleted)
             }
             (subject, Some(world)) => subject.value_in(world),
-            (Subject::Queue(_), None) => Watched::Number(0),
-            (Subject::Pod(_), None) => Watched::Text("none".into()),
+            (Subject::Queue(_), None) => WatchedValue::Number(0),
+            (Subject::Pod(_), None) => WatchedValue::Text("none".into()),
         }
     }
 
     /// The value in a cluster.
-    pub fn value_in(&self, world: &World) -> Watched {
+    pub fn value_in(&self, world: &World) -> WatchedValue {
         match self {
             Subject::Node { node, resource } => {
                 let node = world.scheduler().cache().nodes().find(|info| info.name == *node);
-                node.map_or_else(gone, |info| free(&NodeAmounts::of(info), *resource))
+                node.map_or_else(deleted, |info| free(&NodeAmounts::of(info), *resource))
             }
-            Subject::Queue(queue) => Watched::Number(length(world, *queue)),
-            Subject::Pod(pod) => Watched::Text(place_in(world, *pod)),
+            Subject::Queue(queue) => WatchedValue::Number(length(world, *queue)),
+            Subject::Pod(pod) => WatchedValue::Text(place_in(world, *pod)),
         }
     }
 
     /// What was free on the node after the first `len` entries; `None` if it is not of a node.
-    pub fn of_node(&self, recording: &Recording<'_>, len: usize) -> Option<Watched> {
+    pub fn of_node(&self, recording: &RecordedRun<'_>, len: usize) -> Option<WatchedValue> {
         let Subject::Node { node, resource } = self else { return None };
         let amounts = recording.ledger.after(*node, len);
-        Some(amounts.map_or_else(gone, |amounts| free(amounts, *resource)))
+        Some(amounts.map_or_else(deleted, |amounts| free(amounts, *resource)))
     }
 
     /// The value after an entry that may have changed it; `None` if it says nothing of it.
-    fn after(&self, recording: &Recording<'_>, at: usize, before: &Watched) -> Option<Watched> {
+    fn after(
+        &self,
+        recording: &RecordedRun<'_>,
+        at: usize,
+        before: &WatchedValue,
+    ) -> Option<WatchedValue> {
         let entry = recording.history.get(EntryId(at as u32))?;
         match (self, entry) {
             (Subject::Node { .. }, _) => self.of_node(recording, at + 1),
             (Subject::Queue(queue), Entry::Move(moved)) => {
-                let Watched::Number(length) = before else { return None };
+                let WatchedValue::Number(length) = before else { return None };
                 let change = i64::from(moved.to == *queue) - i64::from(moved.from == *queue);
-                Some(Watched::Number(length + change))
+                Some(WatchedValue::Number(length + change))
             }
             (Subject::Pod(pod), Entry::Move(moved)) if moved.pod == *pod => {
                 let bound = || last_cycle(recording, *pod, at).and_then(bound_to);
                 let left = (moved.to == QueueName::None).then(bound).flatten();
                 let words = left.unwrap_or_else(|| moved.to.as_str().into());
-                Some(Watched::Text(words))
+                Some(WatchedValue::Text(words))
             }
             (Subject::Pod(pod), Entry::Cycle(record)) if record.pod == *pod => {
-                place(record).map(Watched::Text)
+                place(record).map(WatchedValue::Text)
             }
             _ => None,
         }
     }
 }
 
-fn gone() -> Watched {
-    Watched::Text("no such node".into())
+fn deleted() -> WatchedValue {
+    WatchedValue::Text("no such node".into())
 }
 
 /// How many pods are in a queue of a cluster.
@@ -216,7 +225,7 @@ fn bound_to(record: &CycleRecord) -> Option<String> {
 
 /// The pod's newest cycle before an entry.
 fn last_cycle<'a>(
-    recording: &Recording<'a>,
+    recording: &RecordedRun<'a>,
     pod: NamespacedName,
     before: usize,
 ) -> Option<&'a CycleRecord> {
@@ -227,30 +236,30 @@ fn last_cycle<'a>(
     entries.find_map(cycle)
 }
 
-fn free(amounts: &NodeAmounts, resource: Option<Symbol>) -> Watched {
+fn free(amounts: &NodeAmounts, resource: Option<Symbol>) -> WatchedValue {
     let of = |resource: Symbol| AmountValue::of(resource, amounts.free.amount(resource));
     match resource {
-        Some(resource) => Watched::Amount(of(resource)),
+        Some(resource) => WatchedValue::Amount(of(resource)),
         None => {
             let shown =
                 ["cpu", "memory", "pods"].map(|name| format!("{name} {}", shown(&of(name.into()))));
-            Watched::Text(shown.join(", "))
+            WatchedValue::Text(shown.join(", "))
         }
     }
 }
 
 /// A watched value through the recording.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
-    start: Option<Watched>,
+pub struct WatchedValues {
+    start: Option<WatchedValue>,
     /// The entries after which the value was another.
-    changes: Vec<(usize, Watched)>,
+    changes: Vec<(usize, WatchedValue)>,
     scanned: usize,
 }
 
-impl Course {
+impl WatchedValues {
     /// Takes in what happened since the last time. Gives the entries that changed the value.
-    pub fn update(&mut self, subject: &Subject, recording: &Recording<'_>) -> Vec<usize> {
+    pub fn update(&mut self, subject: &Subject, recording: &RecordedRun<'_>) -> Vec<usize> {
         if self.start.is_none() {
             self.start = Some(subject.start(recording));
             self.scanned = recording.history.entries().start();
@@ -283,7 +292,7 @@ impl Course {
     }
 
     /// The value after the first `len` entries.
-    pub fn after(&self, len: usize) -> Option<&Watched> {
+    pub fn after(&self, len: usize) -> Option<&WatchedValue> {
         let changes = self.changes.partition_point(|(at, _)| *at < len);
         match changes.checked_sub(1) {
             Some(last) => Some(&self.changes[last].1),
@@ -292,17 +301,17 @@ impl Course {
     }
 
     /// The entries after which the value was another.
-    pub fn changes(&self) -> &[(usize, Watched)] {
+    pub fn changes(&self) -> &[(usize, WatchedValue)] {
         &self.changes
     }
 }
 
-impl fmt::Display for Watched {
+impl fmt::Display for WatchedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Watched::Amount(amount) => f.write_str(&shown(amount)),
-            Watched::Number(number) => write!(f, "{number}"),
-            Watched::Text(words) => f.write_str(words),
+            WatchedValue::Amount(amount) => f.write_str(&shown(amount)),
+            WatchedValue::Number(number) => write!(f, "{number}"),
+            WatchedValue::Text(words) => f.write_str(words),
         }
     }
 }
@@ -331,7 +340,7 @@ mod tests {
     #[test]
     fn watched_amounts_are_written_as_in_reports() {
         let text = |resource: &str, amount| {
-            Watched::Amount(AmountValue::of(resource.into(), amount)).to_string()
+            WatchedValue::Amount(AmountValue::of(resource.into(), amount)).to_string()
         };
         assert_eq!(
             [text("cpu", 3_750), text("cpu", 500), text("cpu", 4_000)],

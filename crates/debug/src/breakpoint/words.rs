@@ -1,15 +1,15 @@
 //! Hits as text: which breakpoint, when, where, and the message there.
 
-use crate::breakpoint::definition::What;
-use crate::breakpoint::list::{Breakpoints, Hit, Item};
-use crate::breakpoint::recording::Recording;
+use crate::breakpoint::definition::BreakpointKind;
+use crate::breakpoint::list::{Breakpoints, Hit, ListedBreakpoint};
+use crate::breakpoint::recording::RecordedRun;
 use crate::frames::Position;
 use crate::trace::Entry;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 
 /// A hit in a sentence: `breakpoint 2 (Filter/TaintToleration), hit 3: cycle 12 of shop/web: …`.
-pub fn hit(recording: &Recording<'_>, breakpoints: &Breakpoints, hit: &Hit) -> String {
+pub fn hit(recording: &RecordedRun<'_>, breakpoints: &Breakpoints, hit: &Hit) -> String {
     let Some(item) = breakpoints.get(hit.id) else { return place(recording, hit) };
     let kind = if item.definition.is_watch() { "watch" } else { "breakpoint" };
     let place = place(recording, hit);
@@ -19,7 +19,7 @@ pub fn hit(recording: &Recording<'_>, breakpoints: &Breakpoints, hit: &Hit) -> S
 }
 
 /// When and where a hit is, and the message there.
-pub fn place(recording: &Recording<'_>, hit: &Hit) -> String {
+pub fn place(recording: &RecordedRun<'_>, hit: &Hit) -> String {
     match recording.history.get(hit.entry()) {
         Some(Entry::Cycle(record)) => frame(record, hit.frame),
         Some(Entry::Move(moved)) => {
@@ -37,8 +37,8 @@ pub fn place(recording: &Recording<'_>, hit: &Hit) -> String {
 }
 
 /// What a watched value changed from and to.
-fn change(item: &Item, hit: &Hit) -> Option<String> {
-    let What::Watch(_) = item.definition.what else { return None };
+fn change(item: &ListedBreakpoint, hit: &Hit) -> Option<String> {
+    let BreakpointKind::Watch(_) = item.definition.what else { return None };
     let (before, after) = item.change_at(hit.entry())?;
     Some(format!("{before} → {after}"))
 }
@@ -55,14 +55,14 @@ fn frame(record: &CycleRecord, frame: Position) -> String {
     if !path.is_empty() {
         words = format!("{words}, {}", path.join(" ▸ "));
     }
-    match said(record, frame) {
+    match message(record, frame) {
         Some(said) if !said.is_empty() => format!("{words}: {said}"),
         _ => words,
     }
 }
 
 /// The plugin's message, or the outcome of the cycle.
-fn said(record: &CycleRecord, frame: Position) -> Option<String> {
+fn message(record: &CycleRecord, frame: Position) -> Option<String> {
     let Some(point) = frame.point else {
         return Some(record.outcome.as_str().to_owned());
     };

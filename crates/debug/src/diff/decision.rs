@@ -27,7 +27,7 @@ const ANSWERING: [ExtensionPoint; 6] = [
 
 /// An attempt with different outcomes.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Decision {
+pub struct DecisionDifference {
     /// Which attempt, from 1.
     pub attempt: usize,
     /// The cycles; `None` on a side without such an attempt.
@@ -53,7 +53,7 @@ pub struct Decision {
 
 /// A plugin's verdict.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Verdict {
+pub enum ComparedVerdict {
     /// None: the plugin does not exist, or the cycle did not get that far.
     None,
     /// None: the cycle had no such node.
@@ -74,7 +74,7 @@ pub struct VerdictDifference {
     /// The plugin; the extenders together are `Extender`.
     pub plugin: Symbol,
     /// The verdicts.
-    pub verdict: Pair<Verdict>,
+    pub verdict: Pair<ComparedVerdict>,
     /// The nodes, by name; empty at extension points that do not run per node.
     pub nodes: Vec<Symbol>,
 }
@@ -83,22 +83,25 @@ impl VerdictDifference {
     /// The side that alone has the nodes: `a` or `b`.
     pub fn side(&self) -> Option<&'static str> {
         match (&self.verdict.a, &self.verdict.b) {
-            (_, Verdict::NoNode) => Some("a"),
-            (Verdict::NoNode, _) => Some("b"),
+            (_, ComparedVerdict::NoNode) => Some("a"),
+            (ComparedVerdict::NoNode, _) => Some("b"),
             _ => None,
         }
     }
 }
 
-impl Decision {
+impl DecisionDifference {
     /// The difference of an attempt; `None` if there is none.
-    pub(super) fn of(attempt: usize, pair: Pair<Option<&CycleRecord>>) -> Option<Decision> {
+    pub(super) fn of(
+        attempt: usize,
+        pair: Pair<Option<&CycleRecord>>,
+    ) -> Option<DecisionDifference> {
         let of =
             |record: Option<&CycleRecord>| (record.map(|r| r.outcome), record.and_then(|r| r.node));
         let ((a_outcome, a_node), (b_outcome, b_node)) = (of(pair.a), of(pair.b));
         let message = |record: Option<&CycleRecord>| record.map(|r| r.message.clone());
         let whole = [pair.a, pair.b].into_iter().flatten().all(is_whole);
-        let mut decision = Decision {
+        let mut decision = DecisionDifference {
             attempt,
             cycle: Pair { a: pair.a.map(|r| r.cycle), b: pair.b.map(|r| r.cycle) },
             outcome: Pair { a: a_outcome, b: b_outcome },
@@ -119,7 +122,7 @@ impl Decision {
         if let (Some(a), Some(b)) = (pair.a, pair.b) {
             decision.verdicts = given(a, b);
             if whole {
-                let nodes = Nodes::new(a, b);
+                let nodes = NodePairs::new(a, b);
                 decision.verdicts.extend(filtered(a, b, &nodes));
                 decision.scores = score::compare(a, b);
             }
@@ -162,16 +165,16 @@ fn given(a: &CycleRecord, b: &CycleRecord) -> Vec<VerdictDifference> {
     found
 }
 
-fn answer(answers: &[PluginStatus], plugin: Symbol) -> Verdict {
+fn answer(answers: &[PluginStatus], plugin: Symbol) -> ComparedVerdict {
     let answer = answers.iter().find(|answer| answer.plugin == plugin);
-    answer.map_or(Verdict::None, |answer| Verdict::of(&answer.status))
+    answer.map_or(ComparedVerdict::None, |answer| ComparedVerdict::of(&answer.status))
 }
 
 /// The nodes of both cycles by name, with their ids.
-struct Nodes(Vec<(Symbol, Pair<Option<NodeId>>)>);
+struct NodePairs(Vec<(Symbol, Pair<Option<NodeId>>)>);
 
-impl Nodes {
-    fn new(a: &CycleRecord, b: &CycleRecord) -> Nodes {
+impl NodePairs {
+    fn new(a: &CycleRecord, b: &CycleRecord) -> NodePairs {
         let slots = |record: &CycleRecord| -> HashMap<Symbol, NodeId> {
             record.nodes.order.iter().map(|id| (record.nodes.name(*id), *id)).collect()
         };
@@ -180,12 +183,12 @@ impl Nodes {
         names.sort_unstable();
         names.dedup();
         let pair = |name| (name, Pair { a: of_a.get(&name).copied(), b: of_b.get(&name).copied() });
-        Nodes(names.into_iter().map(pair).collect())
+        NodePairs(names.into_iter().map(pair).collect())
     }
 }
 
 /// The verdicts of every Filter plugin on every node, and of the extenders.
-fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &Nodes) -> Vec<VerdictDifference> {
+fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &NodePairs) -> Vec<VerdictDifference> {
     let point = ExtensionPoint::Filter;
     let columns = a.filter.plugins.iter().chain(&b.filter.plugins);
     let mut plugins: Vec<Symbol> = Vec::new();
@@ -194,9 +197,10 @@ fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &Nodes) -> Vec<VerdictDiffe
             plugins.push(column.plugin);
         }
     }
-    let mut found: IndexMap<(Symbol, Verdict, Verdict), Vec<Symbol>> = IndexMap::new();
+    let mut found: IndexMap<(Symbol, ComparedVerdict, ComparedVerdict), Vec<Symbol>> =
+        IndexMap::new();
     for plugin in plugins {
-        let (in_a, in_b) = (Column::of(a, plugin), Column::of(b, plugin));
+        let (in_a, in_b) = (VerdictColumn::of(a, plugin), VerdictColumn::of(b, plugin));
         // There are many nodes but few verdicts: each pair of verdicts is put into words once.
         let mut by_ids: IndexMap<(Id, Id), Vec<Symbol>> = IndexMap::new();
         for (name, ids) in &nodes.0 {
@@ -226,21 +230,21 @@ fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &Nodes) -> Vec<VerdictDiffe
 /// The number of a verdict in its cycle, if the plugin gave one; `None` of a node that the cycle had not.
 type Id = Option<Option<VerdictId>>;
 
-fn by_extender(record: &CycleRecord, node: Option<NodeId>) -> Verdict {
+fn by_extender(record: &CycleRecord, node: Option<NodeId>) -> ComparedVerdict {
     let refusal = record.filter.extender.iter().find(|(id, _)| Some(*id) == node);
-    refusal.map_or(Verdict::None, |(_, status)| Verdict::of(status))
+    refusal.map_or(ComparedVerdict::None, |(_, status)| ComparedVerdict::of(status))
 }
 
 /// A plugin's verdicts in one cycle.
-struct Column<'a> {
+struct VerdictColumn<'a> {
     verdicts: Option<&'a kubestep_framework::record::column::Column<VerdictId>>,
     record: &'a CycleRecord,
 }
 
-impl Column<'_> {
-    fn of(record: &CycleRecord, plugin: Symbol) -> Column<'_> {
+impl VerdictColumn<'_> {
+    fn of(record: &CycleRecord, plugin: Symbol) -> VerdictColumn<'_> {
         let column = record.filter.plugins.iter().find(|column| column.plugin == plugin);
-        Column { verdicts: column.map(|column| &column.verdicts), record }
+        VerdictColumn { verdicts: column.map(|column| &column.verdicts), record }
     }
 
     fn id(&self, node: Option<NodeId>) -> Id {
@@ -248,40 +252,42 @@ impl Column<'_> {
         Some(self.verdicts.and_then(|verdicts| verdicts.get(node)))
     }
 
-    fn verdict(&self, id: Id) -> Verdict {
-        let Some(id) = id else { return Verdict::NoNode };
+    fn verdict(&self, id: Id) -> ComparedVerdict {
+        let Some(id) = id else { return ComparedVerdict::NoNode };
         match id {
-            None => Verdict::None,
-            Some(VerdictId::PASS) => Verdict::Passes,
-            Some(VerdictId::SKIPPED) => Verdict::Skipped,
-            Some(id) => self.record.verdicts.get(id).map_or(Verdict::None, Verdict::of),
+            None => ComparedVerdict::None,
+            Some(VerdictId::PASS) => ComparedVerdict::Passes,
+            Some(VerdictId::SKIPPED) => ComparedVerdict::Skipped,
+            Some(id) => {
+                self.record.verdicts.get(id).map_or(ComparedVerdict::None, ComparedVerdict::of)
+            }
         }
     }
 }
 
-impl Verdict {
-    fn of(status: &Status) -> Verdict {
+impl ComparedVerdict {
+    fn of(status: &Status) -> ComparedVerdict {
         if status.is_success() {
-            return Verdict::Passes;
+            return ComparedVerdict::Passes;
         }
         if status.is_skip() {
-            return Verdict::Skipped;
+            return ComparedVerdict::Skipped;
         }
         match status.message() {
-            text if text.is_empty() => Verdict::Says(status.code().as_str().into()),
-            text => Verdict::Says(text),
+            text if text.is_empty() => ComparedVerdict::Says(status.code().as_str().into()),
+            text => ComparedVerdict::Says(text),
         }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for ComparedVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Verdict::None => f.write_str("no verdict"),
-            Verdict::NoNode => f.write_str("no such node"),
-            Verdict::Skipped => f.write_str("nothing to say"),
-            Verdict::Passes => f.write_str("passes"),
-            Verdict::Says(text) => f.write_str(text),
+            ComparedVerdict::None => f.write_str("no verdict"),
+            ComparedVerdict::NoNode => f.write_str("no such node"),
+            ComparedVerdict::Skipped => f.write_str("nothing to say"),
+            ComparedVerdict::Passes => f.write_str("passes"),
+            ComparedVerdict::Says(text) => f.write_str(text),
         }
     }
 }

@@ -9,7 +9,7 @@ use kubestep_framework::record::QueueName;
 
 /// Where a pod is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum FinalState {
     /// It does not exist.
     Absent,
     /// On a node.
@@ -24,19 +24,19 @@ pub enum End {
     NobodyServes,
 }
 
-impl End {
+impl FinalState {
     /// Where a pod is at the end of that side.
-    pub(crate) fn of(side: Side<'_>, key: NamespacedName) -> End {
-        let Some(pod) = side.world.api().objects().pod(key) else { return End::Absent };
+    pub(crate) fn of(side: Side<'_>, key: NamespacedName) -> FinalState {
+        let Some(pod) = side.world.api().objects().pod(key) else { return FinalState::Absent };
         if pod.is_terminal() {
-            return End::Ended;
+            return FinalState::Ended;
         }
         if !pod.spec.node_name.is_empty() {
-            return End::Node(pod.spec.node_name);
+            return FinalState::Node(pod.spec.node_name);
         }
         let scheduler = side.world.scheduler();
         if let Some(waiting) = scheduler.waiting().iter().find(|one| one.pod().key() == key) {
-            return End::Waiting(waiting.node());
+            return FinalState::Waiting(waiting.node());
         }
         match scheduler.queue().get(key) {
             Some(queued) => {
@@ -44,34 +44,34 @@ impl End {
                 plugins.extend(queued.gating_plugin);
                 plugins.sort_unstable();
                 plugins.dedup();
-                End::Queue(scheduler.queue().place_of(key), plugins)
+                FinalState::Queue(scheduler.queue().place_of(key), plugins)
             }
-            None => End::NobodyServes,
+            None => FinalState::NobodyServes,
         }
     }
 
     /// The node, if it is bound.
     pub fn node(&self) -> Option<Symbol> {
         match self {
-            End::Node(node) => Some(*node),
+            FinalState::Node(node) => Some(*node),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for End {
+impl fmt::Display for FinalState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            End::Absent => f.write_str("not there"),
-            End::Node(node) => write!(f, "on {node}"),
-            End::Waiting(node) => write!(f, "waits for {node}"),
-            End::Queue(queue, plugins) if plugins.is_empty() => f.write_str(queue.as_str()),
-            End::Queue(queue, plugins) => {
+            FinalState::Absent => f.write_str("not there"),
+            FinalState::Node(node) => write!(f, "on {node}"),
+            FinalState::Waiting(node) => write!(f, "waits for {node}"),
+            FinalState::Queue(queue, plugins) if plugins.is_empty() => f.write_str(queue.as_str()),
+            FinalState::Queue(queue, plugins) => {
                 let names: Vec<&str> = plugins.iter().map(|name| name.as_str()).collect();
                 write!(f, "{} ({})", queue.as_str(), names.join(", "))
             }
-            End::Ended => f.write_str("ended"),
-            End::NobodyServes => f.write_str("no profile serves it"),
+            FinalState::Ended => f.write_str("ended"),
+            FinalState::NobodyServes => f.write_str("no profile serves it"),
         }
     }
 }

@@ -19,9 +19,9 @@ use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 
-pub use decision::{Decision, Verdict, VerdictDifference};
-pub use end::End;
-pub use score::{PluginScore, ScoreDifference, Source};
+pub use decision::{ComparedVerdict, DecisionDifference, VerdictDifference};
+pub use end::FinalState;
+pub use score::{PluginScore, ScoreDifference, ScoreSource};
 
 /// A value on both sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,7 +57,7 @@ impl Side<'_> {
 
 /// The kind of a pod's difference; the first that applies counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Change {
+pub enum PodChange {
     /// It exists on one side only.
     Presence,
     /// It has a node on the second side only.
@@ -75,21 +75,21 @@ pub enum Change {
 /// A pod that differs between the sides.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PodDifference {
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The kind of difference.
-    pub change: Change,
+    pub change: PodChange,
     /// Its state at the end.
-    pub end: Pair<End>,
+    pub end: Pair<FinalState>,
     /// The number of attempts.
     pub attempts: Pair<usize>,
     /// The attempts with different outcomes, by number from 1.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionDifference>,
 }
 
 impl PodDifference {
     /// The last attempt that differs: it led to the pod's state at the end.
-    pub fn last(&self) -> Option<&Decision> {
+    pub fn last(&self) -> Option<&DecisionDifference> {
         self.decisions.last()
     }
 }
@@ -112,7 +112,7 @@ impl Difference {
     }
 
     /// How many pods have that kind of difference.
-    pub fn count(&self, change: Change) -> usize {
+    pub fn count(&self, change: PodChange) -> usize {
         self.pods.iter().filter(|pod| pod.change == change).count()
     }
 }
@@ -140,7 +140,7 @@ fn pods(side: Side<'_>) -> impl Iterator<Item = NamespacedName> {
 
 /// The difference of one pod; `None` if there is none.
 pub(crate) fn compare_pod(a: Side<'_>, b: Side<'_>, pod: NamespacedName) -> Option<PodDifference> {
-    let end = Pair { a: End::of(a, pod), b: End::of(b, pod) };
+    let end = Pair { a: FinalState::of(a, pod), b: FinalState::of(b, pod) };
     let tries = |side: Side<'_>| side.history.cycles_of(pod).cloned().collect::<Vec<_>>();
     let tries = Pair { a: tries(a), b: tries(b) };
     let attempts = Pair { a: tries.a.len(), b: tries.b.len() };
@@ -150,60 +150,60 @@ pub(crate) fn compare_pod(a: Side<'_>, b: Side<'_>, pod: NamespacedName) -> Opti
         let same = pair.a.zip(pair.b).is_some_and(|(a, b)| std::sync::Arc::ptr_eq(a, b));
         if !same {
             let pair = Pair { a: pair.a.map(AsRef::as_ref), b: pair.b.map(AsRef::as_ref) };
-            decisions.extend(Decision::of(at + 1, pair));
+            decisions.extend(DecisionDifference::of(at + 1, pair));
         }
     }
     if !end.differs() && decisions.is_empty() {
         return None;
     }
-    Some(PodDifference { pod, change: Change::of(&end), end, attempts, decisions })
+    Some(PodDifference { pod, change: PodChange::of(&end), end, attempts, decisions })
 }
 
-impl Change {
-    fn of(end: &Pair<End>) -> Change {
-        let queue = |end: &End| match end {
-            End::Queue(queue, _) => Some(*queue),
+impl PodChange {
+    fn of(end: &Pair<FinalState>) -> PodChange {
+        let queue = |end: &FinalState| match end {
+            FinalState::Queue(queue, _) => Some(*queue),
             _ => None,
         };
         let same_queue = queue(&end.a).is_some() && queue(&end.a) == queue(&end.b);
         match (end.a.node(), end.b.node()) {
-            _ if same_queue || !end.differs() => Change::Reasons,
-            _ if end.a == End::Absent || end.b == End::Absent => Change::Presence,
-            (None, Some(_)) => Change::Placed,
-            (Some(_), None) => Change::Lost,
-            (Some(a), Some(b)) if a != b => Change::Moved,
-            _ => Change::Waits,
+            _ if same_queue || !end.differs() => PodChange::Reasons,
+            _ if end.a == FinalState::Absent || end.b == FinalState::Absent => PodChange::Presence,
+            (None, Some(_)) => PodChange::Placed,
+            (Some(_), None) => PodChange::Lost,
+            (Some(a), Some(b)) if a != b => PodChange::Moved,
+            _ => PodChange::Waits,
         }
     }
 
     /// The identifier in JSON: `moved`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Change::Presence => "presence",
-            Change::Placed => "placed",
-            Change::Lost => "lost",
-            Change::Moved => "moved",
-            Change::Waits => "waits",
-            Change::Reasons => "reasons",
+            PodChange::Presence => "presence",
+            PodChange::Placed => "placed",
+            PodChange::Lost => "lost",
+            PodChange::Moved => "moved",
+            PodChange::Waits => "waits",
+            PodChange::Reasons => "reasons",
         }
     }
 
     /// In words, for that many pods.
-    fn words(self, count: usize) -> String {
+    fn describe(self, count: usize) -> String {
         let one = count == 1;
         match self {
-            Change::Presence if one => "1 pod exists on one side only".into(),
-            Change::Presence => format!("{count} pods exist on one side only"),
-            Change::Placed if one => "1 gets a node".into(),
-            Change::Placed => format!("{count} get a node"),
-            Change::Lost if one => "1 loses its node".into(),
-            Change::Lost => format!("{count} lose their nodes"),
-            Change::Moved if one => "1 moves to another node".into(),
-            Change::Moved => format!("{count} move to other nodes"),
-            Change::Waits if one => "1 ends in another state".into(),
-            Change::Waits => format!("{count} end in another state"),
-            Change::Reasons if one => "1 has the same result for different reasons".into(),
-            Change::Reasons => format!("{count} have the same result for different reasons"),
+            PodChange::Presence if one => "1 pod exists on one side only".into(),
+            PodChange::Presence => format!("{count} pods exist on one side only"),
+            PodChange::Placed if one => "1 gets a node".into(),
+            PodChange::Placed => format!("{count} get a node"),
+            PodChange::Lost if one => "1 loses its node".into(),
+            PodChange::Lost => format!("{count} lose their nodes"),
+            PodChange::Moved if one => "1 moves to another node".into(),
+            PodChange::Moved => format!("{count} move to other nodes"),
+            PodChange::Waits if one => "1 ends in another state".into(),
+            PodChange::Waits => format!("{count} end in another state"),
+            PodChange::Reasons if one => "1 has the same result for different reasons".into(),
+            PodChange::Reasons => format!("{count} have the same result for different reasons"),
         }
     }
 }
@@ -212,18 +212,18 @@ impl Change {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds = [
-            Change::Placed,
-            Change::Lost,
-            Change::Moved,
-            Change::Waits,
-            Change::Presence,
-            Change::Reasons,
+            PodChange::Placed,
+            PodChange::Lost,
+            PodChange::Moved,
+            PodChange::Waits,
+            PodChange::Presence,
+            PodChange::Reasons,
         ];
         let counted = kinds.map(|kind| (kind, self.count(kind)));
         let words: Vec<String> = counted
             .iter()
             .filter(|(_, count)| *count > 0)
-            .map(|(kind, count)| kind.words(*count))
+            .map(|(kind, count)| kind.describe(*count))
             .collect();
         let verb = if self.same == 1 { "pod is" } else { "pods are" };
         match words.as_slice() {

@@ -9,7 +9,7 @@ use kubestep_framework::record::{CycleRecord, ScoreColumn};
 /// A node whose scores differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScoreDifference {
-    /// The node.
+    /// Name of the node.
     pub node: Symbol,
     /// Its total; `None` where it was not scored.
     pub total: Pair<Option<i64>>,
@@ -20,7 +20,7 @@ pub struct ScoreDifference {
 /// A plugin's score of a node that differs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PluginScore {
-    /// The plugin.
+    /// Name of the plugin.
     pub plugin: Symbol,
     /// What it said.
     pub raw: Pair<Option<i64>>,
@@ -32,7 +32,7 @@ pub struct PluginScore {
 
 /// Where a difference of a score comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
+pub enum ScoreSource {
     /// The plugin scored on one side only.
     Presence,
     /// The plugin said something else.
@@ -43,26 +43,26 @@ pub enum Source {
     Weight,
 }
 
-impl Source {
+impl ScoreSource {
     /// One word: `raw`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Source::Presence => "presence",
-            Source::Raw => "raw",
-            Source::Normalized => "normalized",
-            Source::Weight => "weight",
+            ScoreSource::Presence => "presence",
+            ScoreSource::Raw => "raw",
+            ScoreSource::Normalized => "normalized",
+            ScoreSource::Weight => "weight",
         }
     }
 }
 
 impl PluginScore {
     /// Where the difference begins.
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> ScoreSource {
         match self {
-            _ if self.weight.a.is_none() || self.weight.b.is_none() => Source::Presence,
-            _ if self.raw.differs() => Source::Raw,
-            _ if self.normalized.differs() => Source::Normalized,
-            _ => Source::Weight,
+            _ if self.weight.a.is_none() || self.weight.b.is_none() => ScoreSource::Presence,
+            _ if self.raw.differs() => ScoreSource::Raw,
+            _ if self.normalized.differs() => ScoreSource::Normalized,
+            _ => ScoreSource::Weight,
         }
     }
 
@@ -108,7 +108,8 @@ fn node(
         }
     }
     let scored = plugins.into_iter().map(|plugin| {
-        let (a, b) = (Column::of(records.a, plugin, at.a), Column::of(records.b, plugin, at.b));
+        let (a, b) =
+            (PluginColumn::of(records.a, plugin, at.a), PluginColumn::of(records.b, plugin, at.b));
         PluginScore {
             plugin,
             raw: Pair { a: a.raw(), b: b.raw() },
@@ -126,12 +127,12 @@ fn node(
 }
 
 /// A plugin's scores in one cycle, and the node's place among them.
-struct Column<'a>(Option<(Cow<'a, ScoreColumn>, usize)>);
+struct PluginColumn<'a>(Option<(Cow<'a, ScoreColumn>, usize)>);
 
-impl Column<'_> {
-    fn of(record: &CycleRecord, plugin: Symbol, at: Option<usize>) -> Column<'_> {
+impl PluginColumn<'_> {
+    fn of(record: &CycleRecord, plugin: Symbol, at: Option<usize>) -> PluginColumn<'_> {
         let column = record.score.columns().find(|column| column.plugin == plugin);
-        Column(column.zip(at))
+        PluginColumn(column.zip(at))
     }
 
     fn raw(&self) -> Option<i64> {

@@ -46,12 +46,12 @@ fn a_moved_pod_tells_which_verdict_moved_it() {
         "1 moves to another node, 1 has the same result for different reasons; 0 pods are the same"
     );
     let moved = &found.pods[0];
-    assert_eq!((moved.pod, moved.change), (key("p"), Change::Moved));
+    assert_eq!((moved.pod, moved.change), (key("p"), PodChange::Moved));
     assert_eq!((moved.end.a.to_string(), moved.end.b.to_string()), ("on a".into(), "on b".into()));
     let decision = moved.last().unwrap();
     let verdict = decision.verdicts.iter().find(|one| one.plugin == "NodeUnschedulable").unwrap();
     assert_eq!(verdict.nodes, ["a"]);
-    assert_eq!(verdict.verdict.a, Verdict::Passes);
+    assert_eq!(verdict.verdict.a, ComparedVerdict::Passes);
     assert_eq!(verdict.verdict.b.to_string(), "node(s) were unschedulable");
     // With one feasible node no scores are computed.
     assert!(decision.scores.iter().all(|score| score.total.b.is_none()));
@@ -61,7 +61,7 @@ fn a_moved_pod_tells_which_verdict_moved_it() {
 fn nodes_of_one_verdict_are_one_difference() {
     let large = pod("p", "resources: {requests: {cpu: 6}}");
     let found = difference(&large, &["resize pod p cpu=1"]);
-    assert_eq!(found.pods[0].change, Change::Placed);
+    assert_eq!(found.pods[0].change, PodChange::Placed);
     assert_eq!(found.pods[0].end.a.to_string(), "unschedulable (NodeResourcesFit)");
     let decision = found.pods[0].last().unwrap();
     let fit = decision.verdicts.iter().filter(|one| {
@@ -84,12 +84,12 @@ fn scores_say_where_their_difference_comes_from() {
         score.map(|score| (score.source(), score.weighted()))
     };
     let (source, weighted) = of("weight NodeResourcesFit=3", "NodeResourcesFit").unwrap();
-    assert_eq!(source, Source::Weight);
+    assert_eq!(source, ScoreSource::Weight);
     assert_eq!(weighted.b.unwrap(), weighted.a.unwrap() * 3);
     let (source, _) = of("resize node b cpu=8", "NodeResourcesFit").unwrap();
-    assert_eq!(source, Source::Raw);
+    assert_eq!(source, ScoreSource::Raw);
     let (source, weighted) = of("disable NodeResourcesFit at Score", "NodeResourcesFit").unwrap();
-    assert_eq!((source, weighted.b), (Source::Presence, None));
+    assert_eq!((source, weighted.b), (ScoreSource::Presence, None));
     assert_eq!(of("weight NodeResourcesFit=3", "ImageLocality"), None);
 }
 
@@ -99,7 +99,7 @@ fn pods_are_lost_wait_elsewhere_and_vanish() {
     let edits = ["cordon node a", "cordon node b", "gate pod q wait", "delete pod r"];
     let found = difference(&three, &edits);
     let kinds: Vec<_> = found.pods.iter().map(|one| (one.pod.name.as_str(), one.change)).collect();
-    assert_eq!(kinds, [("r", Change::Presence), ("p", Change::Lost), ("q", Change::Lost)]);
+    assert_eq!(kinds, [("r", PodChange::Presence), ("p", PodChange::Lost), ("q", PodChange::Lost)]);
     assert_eq!(found.pods[2].end.b.to_string(), "gated (SchedulingGates)");
     assert_eq!(found.pods[2].attempts, Pair { a: 1, b: 0 });
     let text = "2 lose their nodes, 1 pod exists on one side only; 0 pods are the same";
@@ -107,9 +107,9 @@ fn pods_are_lost_wait_elsewhere_and_vanish() {
     // With the sides swapped, they are gained.
     let (a, b) = sides(&three, &edits);
     let back = compare(Side::of(&b), Side::of(&a));
-    assert_eq!(back.count(Change::Placed), 2);
+    assert_eq!(back.count(PodChange::Placed), 2);
     let waits = difference(&pod("p", "resources: {requests: {cpu: 9}}"), &["gate pod p wait"]);
-    assert_eq!(waits.pods[0].change, Change::Waits);
+    assert_eq!(waits.pods[0].change, PodChange::Waits);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Changes of the scheduler's configuration, and the edits on offer for its rows. A change builds the
 //! profiles again; cluster, queue and clock stay.
 
-use crate::edit::offers::Offer;
+use crate::edit::offers::EditOffer;
 use crate::edit::{Applied, EditError, PolicyEdit};
 use kubestep_cluster::World;
 use kubestep_config::rows::{About, Row};
@@ -24,7 +24,9 @@ pub(super) fn apply(world: &mut World, edit: &PolicyEdit) -> Result<Applied, Edi
         }
     }
     let extenders = config.extenders.clone();
-    world.reconfigure(text.as_deref(), overlays, &features).map_err(EditError)?;
+    world
+        .reconfigure(text.as_deref(), overlays, &features)
+        .map_err(|error| EditError(error.to_string()))?;
     if !world.config().extenders.is_empty() && world.config().extenders != extenders {
         notes.push("the new extenders are not called and count as unreachable".into());
     }
@@ -72,12 +74,14 @@ fn at_version(
 /// Decides by these gates from now on; configuration, cluster and queue are kept.
 pub(crate) fn set_gates(world: &mut World, gates: FeatureGates) -> Result<(), EditError> {
     let (text, overlays) = (world.config().text.clone(), world.config().overlays.clone());
-    world.reconfigure(text.as_deref(), overlays, &gates).map_err(EditError)
+    world
+        .reconfigure(text.as_deref(), overlays, &gates)
+        .map_err(|error| EditError(error.to_string()))
 }
 
 /// The edits for a row, and the name of that row. Loading another configuration, or deciding as
 /// another version, is on offer for every row.
-pub fn offers(rows: &[Row], at: usize) -> (String, Vec<Offer>) {
+pub fn offers(rows: &[Row], at: usize) -> (String, Vec<EditOffer>) {
     let row = rows.get(at);
     let mut found = match row.map(|row| row.about) {
         Some(About::Plugin(_) | About::OtherPlugin) => of_plugin(rows, at),
@@ -87,16 +91,16 @@ pub fn offers(rows: &[Row], at: usize) -> (String, Vec<Offer>) {
         }
         _ => Vec::new(),
     };
-    found.push(Offer { words: "kube-version ".into(), missing: "VERSION" });
-    found.push(Offer { words: "config @".into(), missing: "FILE" });
+    found.push(EditOffer { words: "kube-version ".into(), missing: "VERSION" });
+    found.push(EditOffer { words: "config @".into(), missing: "FILE" });
     (row.map_or_else(|| "configuration".into(), |row| row.name.clone()), found)
 }
 
-fn whole(words: String) -> Offer {
-    Offer { words, missing: "" }
+fn whole(words: String) -> EditOffer {
+    EditOffer { words, missing: "" }
 }
 
-fn of_plugin(rows: &[Row], at: usize) -> Vec<Offer> {
+fn of_plugin(rows: &[Row], at: usize) -> Vec<EditOffer> {
     let above = rows.get(..=at).unwrap_or_default();
     let Some(name) = above.last().map(|row| &row.name) else { return Vec::new() };
     let point = above.iter().rev().find_map(|row| match row.about {
@@ -107,7 +111,7 @@ fn of_plugin(rows: &[Row], at: usize) -> Vec<Offer> {
     let within = profile.map(|profile| format!(" in {profile}")).unwrap_or_default();
     let mut found = Vec::new();
     if point == Some(ExtensionPoint::Score) {
-        found.push(Offer { words: format!("weight {name}="), missing: "NUMBER" });
+        found.push(EditOffer { words: format!("weight {name}="), missing: "NUMBER" });
     }
     found.extend(point.map(|point| whole(format!("disable {name} at {point}{within}"))));
     found.push(whole(format!("disable {name}{within}")));

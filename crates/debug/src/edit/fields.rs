@@ -16,7 +16,7 @@ pub struct FieldChange {
     /// The index of the edit that it belongs to, from 0.
     pub edit: usize,
     /// The operation.
-    pub operation: Operation,
+    pub operation: FieldOperation,
     /// The kind of the object.
     #[serde(serialize_with = "kind")]
     pub kind: Kind,
@@ -36,7 +36,7 @@ pub struct FieldChange {
 /// An operation, as in JSON Patch, plus creating and deleting objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Operation {
+pub enum FieldOperation {
     /// Creates the object.
     Create,
     /// Deletes the object.
@@ -98,8 +98,10 @@ fn of_object(
 ) -> Vec<FieldChange> {
     let uid = |object: &Object| object.metadata().uid;
     let (operations, recreates) = match (old, new) {
-        (None, Some(new)) => (vec![(Operation::Create, String::new(), Some(created(new)))], false),
-        (Some(_), None) => (vec![(Operation::Delete, String::new(), None)], false),
+        (None, Some(new)) => {
+            (vec![(FieldOperation::Create, String::new(), Some(created(new)))], false)
+        }
+        (Some(_), None) => (vec![(FieldOperation::Delete, String::new(), None)], false),
         (Some(old), Some(new)) if old != new => {
             let mut operations = Vec::new();
             difference(&given(old), &given(new), "", &mut operations);
@@ -153,7 +155,7 @@ fn keep(fields: &mut Map<String, Value>, field: &str, names: &[&str]) {
     }
 }
 
-type Operations = Vec<(Operation, String, Option<Value>)>;
+type Operations = Vec<(FieldOperation, String, Option<Value>)>;
 
 /// The operations that turn `old` into `new`.
 fn difference(old: &Value, new: &Value, path: &str, operations: &mut Operations) {
@@ -161,18 +163,18 @@ fn difference(old: &Value, new: &Value, path: &str, operations: &mut Operations)
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
             for key in old.keys().filter(|key| !new.contains_key(*key)) {
-                operations.push((Operation::Remove, at(key), None));
+                operations.push((FieldOperation::Remove, at(key), None));
             }
             for (key, value) in new {
                 match old.get(key) {
                     Some(old) => difference(old, value, &at(key), operations),
-                    None => operations.push((Operation::Add, at(key), Some(value.clone()))),
+                    None => operations.push((FieldOperation::Add, at(key), Some(value.clone()))),
                 }
             }
         }
         (Value::Array(old), Value::Array(new)) => list_difference(old, new, path, operations),
         (old, new) if old != new => {
-            operations.push((Operation::Replace, path.to_owned(), Some(new.clone())));
+            operations.push((FieldOperation::Replace, path.to_owned(), Some(new.clone())));
         }
         _ => {}
     }
@@ -191,11 +193,11 @@ fn list_difference(old: &[Value], new: &[Value], path: &str, operations: &mut Op
     }
     let first = before + between;
     for at in (first..old.len() - after).rev() {
-        operations.push((Operation::Remove, format!("{path}/{at}"), None));
+        operations.push((FieldOperation::Remove, format!("{path}/{at}"), None));
     }
     for (at, value) in new.iter().enumerate().take(new.len() - after).skip(first) {
         let at = if after == 0 { "-".to_owned() } else { at.to_string() };
-        operations.push((Operation::Add, format!("{path}/{at}"), Some(value.clone())));
+        operations.push((FieldOperation::Add, format!("{path}/{at}"), Some(value.clone())));
     }
 }
 
@@ -296,9 +298,9 @@ mod tests {
             let last = last.replace("~1", "/").replace("~0", "~");
             match value.pointer_mut(parent).unwrap() {
                 Value::Array(items) => match (operation, last.parse::<usize>()) {
-                    (Operation::Add, Ok(at)) => items.insert(at, new.clone().unwrap()),
-                    (Operation::Add, Err(_)) => items.push(new.clone().unwrap()),
-                    (Operation::Remove, at) => drop(items.remove(at.unwrap())),
+                    (FieldOperation::Add, Ok(at)) => items.insert(at, new.clone().unwrap()),
+                    (FieldOperation::Add, Err(_)) => items.push(new.clone().unwrap()),
+                    (FieldOperation::Remove, at) => drop(items.remove(at.unwrap())),
                     (_, at) => items[at.unwrap()] = new.clone().unwrap(),
                 },
                 Value::Object(fields) => match new {

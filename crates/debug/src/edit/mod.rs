@@ -41,13 +41,13 @@ use kubestep_framework::record::intervention::Intervention;
 use kubestep_scheduler::what_if::{HoldRule, PodSelection};
 
 pub(crate) use fields::changes;
-pub use fields::{FieldChange, Operation};
+pub use fields::{FieldChange, FieldOperation};
 pub use node_set::NodeSet;
 pub(crate) use object::value;
-pub use parse::{FORMS, Form};
+pub use parse::{EditForm, FORMS};
 pub(crate) use resize::asks;
 pub(crate) use term::affinity_change;
-pub use term::{Term, TermList};
+pub use term::{TermList, TermRef};
 pub(crate) use words::new_class;
 pub use words::yaml;
 
@@ -195,7 +195,7 @@ pub enum PodEdit {
     /// Sets the whole affinity, or removes it.
     Affinity(Option<Box<Affinity>>),
     /// Removes one term of the affinity, or one expression of a term.
-    Relax(Term),
+    Relax(TermRef),
     /// Adds a spread constraint, or replaces the one with the same topology key and
     /// `whenUnsatisfiable`.
     Spread(Box<TopologySpreadConstraint>),
@@ -250,7 +250,7 @@ impl EditError {
 }
 
 impl Change for Edit {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         self.to_string()
     }
 
@@ -289,18 +289,18 @@ impl Edit {
     ///
     /// # Errors
     /// The line is not an edit, or the file is not valid; nothing was changed.
-    pub fn read_line(
+    pub fn read_line<E: std::fmt::Display>(
         line: &str,
-        read: impl Fn(&Path) -> Result<String, String>,
+        read: impl Fn(&Path) -> Result<String, E>,
     ) -> Result<Vec<Edit>, EditError> {
         let file =
             |verb: &str| line.strip_prefix(verb).map(str::trim).and_then(|t| t.strip_prefix('@'));
         if let Some(path) = file("put ") {
-            let text = read(path.as_ref()).map_err(EditError)?;
+            let text = read(path.as_ref()).map_err(|error| EditError(error.to_string()))?;
             return Edit::put_all(path, &text).map_err(|error| EditError(error.to_string()));
         }
         if let Some(path) = file("config ") {
-            let text = read(path.as_ref()).map_err(EditError)?;
+            let text = read(path.as_ref()).map_err(|error| EditError(error.to_string()))?;
             return Ok(vec![Edit::Policy(PolicyEdit::Load(text))]);
         }
         match line.strip_prefix("config ").map(str::trim) {

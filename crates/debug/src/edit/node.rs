@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::edit::{Applied, EditError, NodeEdit};
-use crate::new_node::{self, Template};
+use crate::new_node::{self, NodeTemplate};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, ObjectKey, Taint, TaintEffect};
 use kubestep_cluster::World;
@@ -84,7 +84,7 @@ fn add_taint(node: &mut Node, taint: &Taint) {
 /// Adds copies of a node.
 pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Applied, EditError> {
     let original = find(world, like)?.clone();
-    add(world, &Template::like(&original, Vec::new(), 1), count)
+    add(world, &NodeTemplate::like(&original, Vec::new(), 1), count)
 }
 
 /// Adds nodes of a template.
@@ -98,7 +98,7 @@ pub(super) fn add_new(world: &mut World, id: Symbol, count: u32) -> Result<Appli
     add(world, &template, count)
 }
 
-fn add(world: &mut World, template: &Template, count: u32) -> Result<Applied, EditError> {
+fn add(world: &mut World, template: &NodeTemplate, count: u32) -> Result<Applied, EditError> {
     if !(1..=MOST_NODES).contains(&count) {
         return Err(EditError(format!("{count} nodes cannot be added: the limit is {MOST_NODES}")));
     }

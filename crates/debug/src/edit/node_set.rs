@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::edit::EditError;
-use crate::edit::parse::{Parsed, Words, assignment, key};
+use crate::edit::parse::{ParseResult, WordsLeft, assignment, key};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ObjectKey};
 use kubestep_cluster::World;
@@ -22,7 +22,7 @@ pub enum NodeSet {
 }
 
 impl NodeSet {
-    pub(super) fn parse(words: &mut Words<'_>) -> Parsed<NodeSet> {
+    pub(super) fn parse(words: &mut WordsLeft<'_>) -> ParseResult<NodeSet> {
         if let Some(label) = words.peek().filter(|word| word.contains('=')) {
             words.next();
             let (key, value) = assignment(label)?;

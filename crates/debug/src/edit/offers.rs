@@ -1,6 +1,6 @@
 //! The edits on offer for an object in its current state.
 
-use crate::edit::{Edit, FORMS, Form, HostPort, NodeEdit, NodeSet, PodEdit, Term, TermList};
+use crate::edit::{Edit, EditForm, FORMS, HostPort, NodeEdit, NodeSet, PodEdit, TermList, TermRef};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, ObjectKey, Pod};
 use kubestep_cluster::World;
@@ -9,14 +9,14 @@ use kubestep_framework::record::QueueName;
 
 /// An edit on offer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Offer {
+pub struct EditOffer {
     /// The edit as text, or its beginning.
     pub words: String,
     /// The missing arguments, as in the usage of a form; empty if none is missing.
     pub missing: &'static str,
 }
 
-impl Offer {
+impl EditOffer {
     /// The edit, with the format of what is missing.
     pub fn label(&self) -> String {
         let is_apart = self.missing.is_empty() || self.words.ends_with([' ', '=', '@']);
@@ -25,7 +25,7 @@ impl Offer {
 
     /// What the edit does, in a few words, from the table of forms.
     pub fn about(&self) -> &'static str {
-        let matching = |form: &&Form| {
+        let matching = |form: &&EditForm| {
             let literal = form.usage.split(' ').zip(self.words.split([' ', '=']));
             let is_word = |word: &str| {
                 !word.starts_with('[') && word.chars().all(|c| c.is_lowercase() || c == '-')
@@ -35,17 +35,17 @@ impl Offer {
         FORMS.iter().find(matching).map_or("", |form| form.about)
     }
 
-    fn whole(edit: &Edit) -> Offer {
-        Offer { words: edit.to_string(), missing: "" }
+    fn whole(edit: &Edit) -> EditOffer {
+        EditOffer { words: edit.to_string(), missing: "" }
     }
 
-    fn begun(words: String, missing: &'static str) -> Offer {
-        Offer { words, missing }
+    fn begun(words: String, missing: &'static str) -> EditOffer {
+        EditOffer { words, missing }
     }
 }
 
 /// The edits on offer for an object.
-pub fn offers(world: &World, key: ObjectKey) -> Vec<Offer> {
+pub fn offers(world: &World, key: ObjectKey) -> Vec<EditOffer> {
     let name = NamespacedName::new(key.namespace, key.name);
     match key.kind {
         Kind::Node => world.api().node(key.name).map_or(Vec::new(), |node| of_node(node)),
@@ -53,13 +53,13 @@ pub fn offers(world: &World, key: ObjectKey) -> Vec<Offer> {
             Some(pod) => of_pod(world, name, &pod),
             None => Vec::new(),
         },
-        _ => vec![Offer::whole(&Edit::Delete(key))],
+        _ => vec![EditOffer::whole(&Edit::Delete(key))],
     }
 }
 
-fn of_node(node: &Node) -> Vec<Offer> {
+fn of_node(node: &Node) -> Vec<EditOffer> {
     let name = node.metadata.name;
-    let edit = |edit| Offer::whole(&Edit::Node(name, edit));
+    let edit = |edit| EditOffer::whole(&Edit::Node(name, edit));
     let mut offers = vec![edit(match node.spec.unschedulable {
         true => NodeEdit::Uncordon,
         false => NodeEdit::Cordon,
@@ -67,23 +67,23 @@ fn of_node(node: &Node) -> Vec<Offer> {
     let taints = node.spec.taints.iter();
     offers.extend(taints.map(|taint| edit(NodeEdit::Untaint(taint.key, Some(taint.effect)))));
     offers.extend([
-        Offer::begun(format!("taint node {name} "), "KEY[=VALUE]:EFFECT"),
-        Offer::begun(format!("label node {name} "), "KEY=VALUE"),
-        Offer::begun(format!("resize node {name} "), "RESOURCE=AMOUNT"),
-        Offer::whole(&Edit::AddNodes { count: 1, like: name }),
-        Offer::begun(format!("drain node {name} "), "[force]"),
-        Offer::whole(&Edit::Lose(NodeSet::Named(name))),
+        EditOffer::begun(format!("taint node {name} "), "KEY[=VALUE]:EFFECT"),
+        EditOffer::begun(format!("label node {name} "), "KEY=VALUE"),
+        EditOffer::begun(format!("resize node {name} "), "RESOURCE=AMOUNT"),
+        EditOffer::whole(&Edit::AddNodes { count: 1, like: name }),
+        EditOffer::begun(format!("drain node {name} "), "[force]"),
+        EditOffer::whole(&Edit::Lose(NodeSet::Named(name))),
     ]);
     offers
 }
 
-fn of_pod(world: &World, key: NamespacedName, pod: &Pod) -> Vec<Offer> {
-    let edit = |edit| Offer::whole(&Edit::Pod(key, edit));
+fn of_pod(world: &World, key: NamespacedName, pod: &Pod) -> Vec<EditOffer> {
+    let edit = |edit| EditOffer::whole(&Edit::Pod(key, edit));
     let mut offers = Vec::new();
     let spec = &pod.spec;
     offers.extend(spec.scheduling_gates.iter().map(|gate| edit(PodEdit::Ungate(gate.name))));
-    offers.push(Offer::begun(format!("resize pod {key} "), "RESOURCE=AMOUNT"));
-    offers.push(Offer::begun(format!("tolerate pod {key} "), "KEY[=VALUE][:EFFECT]|all"));
+    offers.push(EditOffer::begun(format!("resize pod {key} "), "RESOURCE=AMOUNT"));
+    offers.push(EditOffer::begun(format!("tolerate pod {key} "), "KEY[=VALUE][:EFFECT]|all"));
     let selected = spec.node_selector.iter().flat_map(|labels| labels.keys());
     offers.extend(selected.map(|label| edit(PodEdit::Unselect(label))));
     offers.extend(required_terms(pod).into_iter().map(|term| edit(PodEdit::Relax(term))));
@@ -92,36 +92,39 @@ fn of_pod(world: &World, key: NamespacedName, pod: &Pod) -> Vec<Offer> {
     keys.dedup();
     offers.extend(keys.into_iter().map(|key| edit(PodEdit::Unspread(key))));
     offers.extend(host_ports(pod).into_iter().map(|port| edit(PodEdit::Unport(port))));
-    offers.push(Offer::begun(format!("priority pod {key} "), "NUMBER"));
-    offers.push(Offer::begun(format!("label pod {key} "), "KEY=VALUE"));
+    offers.push(EditOffer::begun(format!("priority pod {key} "), "NUMBER"));
+    offers.push(EditOffer::begun(format!("label pod {key} "), "KEY=VALUE"));
     if spec.node_name.is_empty() {
         offers.extend(of_pending(world, key));
     }
     let object = ObjectKey { kind: Kind::Pod, namespace: key.namespace, name: key.name };
-    offers.push(Offer::whole(&Edit::Delete(object)));
+    offers.push(EditOffer::whole(&Edit::Delete(object)));
     offers
 }
 
-fn of_pending(world: &World, key: NamespacedName) -> Vec<Offer> {
+fn of_pending(world: &World, key: NamespacedName) -> Vec<EditOffer> {
     let mut offers = Vec::new();
     match world.scheduler().queue().place_of(key) {
         QueueName::Unschedulable => {
-            offers.extend([Offer::whole(&Edit::Activate(key)), Offer::whole(&Edit::Requeue(key))]);
+            offers.extend([
+                EditOffer::whole(&Edit::Activate(key)),
+                EditOffer::whole(&Edit::Requeue(key)),
+            ]);
         }
-        QueueName::Backoff => offers.push(Offer::whole(&Edit::Activate(key))),
+        QueueName::Backoff => offers.push(EditOffer::whole(&Edit::Activate(key))),
         _ => {}
     }
     for verb in ["choose", "force", "veto"] {
-        offers.push(Offer::begun(format!("{verb} node "), "NAME for pod NAME"));
+        offers.push(EditOffer::begun(format!("{verb} node "), "NAME for pod NAME"));
     }
-    offers.push(Offer::begun(format!("fail bind for pod {key}"), "[always]"));
-    offers.push(Offer::begun("fail plugin ".into(), "PLUGIN at POINT [for pod NAME] [always]"));
-    offers.push(Offer::begun("fail extender ".into(), "URL"));
+    offers.push(EditOffer::begun(format!("fail bind for pod {key}"), "[always]"));
+    offers.push(EditOffer::begun("fail plugin ".into(), "PLUGIN at POINT [for pod NAME] [always]"));
+    offers.push(EditOffer::begun("fail extender ".into(), "URL"));
     offers
 }
 
 /// The required terms of a pod's affinity.
-fn required_terms(pod: &Pod) -> Vec<Term> {
+fn required_terms(pod: &Pod) -> Vec<TermRef> {
     let Some(affinity) = pod.spec.affinity.as_deref() else { return Vec::new() };
     let node = affinity.node_affinity.as_ref();
     let required =
@@ -140,7 +143,7 @@ fn required_terms(pod: &Pod) -> Vec<Term> {
         ),
     ];
     let terms = counts.into_iter().flat_map(|(list, count)| {
-        (0..count.unwrap_or(0)).map(move |index| Term { list, index, expression: None })
+        (0..count.unwrap_or(0)).map(move |index| TermRef { list, index, expression: None })
     });
     terms.collect()
 }
@@ -195,7 +198,7 @@ mod tests {
 
     #[test]
     fn each_offer_says_what_it_does() {
-        let offer = |words: &str, missing| Offer { words: words.into(), missing };
+        let offer = |words: &str, missing| EditOffer { words: words.into(), missing };
         assert_eq!(offer("uncordon node a", "").about(), "make it schedulable again");
         let fault = offer("fail plugin ", "PLUGIN at POINT [for pod NAME] [always]");
         assert_eq!(

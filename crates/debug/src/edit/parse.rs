@@ -18,7 +18,7 @@ use kubestep_framework::pod::NamespacedName;
 
 /// The form of an edit.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
+pub struct EditForm {
     /// The words, with placeholders in capitals.
     pub usage: &'static str,
     /// What it does, in a few words.
@@ -28,7 +28,7 @@ pub struct Form {
 macro_rules! forms {
     ($($usage:literal: $about:literal,)*) => {
         /// All edits. Help, completion and the manual are generated from this.
-        pub const FORMS: &[Form] = &[$(Form { usage: $usage, about: $about }),*];
+        pub const FORMS: &[EditForm] = &[$(EditForm { usage: $usage, about: $about }),*];
     };
 }
 
@@ -84,7 +84,7 @@ forms! {
     "lose KEY=VALUE": "the same for all nodes with a label, such as zone=a",
 }
 
-impl Form {
+impl EditForm {
     /// The first word.
     pub fn verb(&self) -> &'static str {
         self.usage.split(' ').next().unwrap_or_default()
@@ -92,15 +92,15 @@ impl Form {
 }
 
 /// The error is the problem, before the usage of the verb is appended.
-pub(super) type Parsed<T> = Result<T, String>;
+pub(super) type ParseResult<T> = Result<T, String>;
 
 impl FromStr for Edit {
     type Err = EditError;
 
     fn from_str(text: &str) -> Result<Edit, EditError> {
-        let mut words = Words(text.trim());
+        let mut words = WordsLeft(text.trim());
         let verb = words.next().unwrap_or_default();
-        let forms: Vec<&Form> = FORMS.iter().filter(|form| form.verb() == verb).collect();
+        let forms: Vec<&EditForm> = FORMS.iter().filter(|form| form.verb() == verb).collect();
         if forms.is_empty() {
             return Err(unknown_verb(verb));
         }
@@ -116,41 +116,41 @@ impl FromStr for Edit {
 }
 
 fn unknown_verb(verb: &str) -> EditError {
-    let near = suggest::closest(verb, FORMS.iter().map(Form::verb));
+    let near = suggest::closest(verb, FORMS.iter().map(EditForm::verb));
     if let Some(near) = near {
         return EditError(format!("{verb:?} is not an edit, did you mean {near:?}?"));
     }
-    let mut verbs: Vec<&str> = FORMS.iter().map(Form::verb).collect();
+    let mut verbs: Vec<&str> = FORMS.iter().map(EditForm::verb).collect();
     verbs.dedup();
     EditError(format!("{verb:?} is not an edit; edits begin with {}", verbs.join(", ")))
 }
 
 /// The remaining words.
-pub(super) struct Words<'a>(pub(super) &'a str);
+pub(super) struct WordsLeft<'a>(pub(super) &'a str);
 
-impl<'a> Words<'a> {
+impl<'a> WordsLeft<'a> {
     pub(super) fn next(&mut self) -> Option<&'a str> {
         let (word, rest) = self.0.split_once(char::is_whitespace).unwrap_or((self.0, ""));
         self.0 = rest.trim_start();
         (!word.is_empty()).then_some(word)
     }
 
-    pub(super) fn need(&mut self, what: &str) -> Parsed<&'a str> {
+    pub(super) fn need(&mut self, what: &str) -> ParseResult<&'a str> {
         self.next().ok_or_else(|| format!("{what} is missing"))
     }
 
     /// The whole rest.
-    pub(super) fn rest(&mut self, what: &str) -> Parsed<&'a str> {
+    pub(super) fn rest(&mut self, what: &str) -> ParseResult<&'a str> {
         let rest = std::mem::take(&mut self.0);
         if rest.is_empty() { Err(format!("{what} is missing")) } else { Ok(rest) }
     }
 
-    fn end(&self) -> Parsed<()> {
+    fn end(&self) -> ParseResult<()> {
         if self.0.is_empty() { Ok(()) } else { Err(format!("unexpected {:?}", self.0)) }
     }
 }
 
-fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
+fn parse(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<Edit> {
     match verb {
         "put" => put(words.rest("the object")?),
         "add" => add(words),
@@ -181,7 +181,7 @@ fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
     }
 }
 
-fn node(verb: &str, words: &mut Words<'_>) -> Parsed<NodeEdit> {
+fn node(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<NodeEdit> {
     Ok(match verb {
         "cordon" => NodeEdit::Cordon,
         "uncordon" => NodeEdit::Uncordon,
@@ -203,7 +203,7 @@ fn node(verb: &str, words: &mut Words<'_>) -> Parsed<NodeEdit> {
     })
 }
 
-fn pod(verb: &str, words: &mut Words<'_>) -> Parsed<PodEdit> {
+fn pod(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<PodEdit> {
     Ok(match verb {
         "label" => label(words).map(|(key, value)| PodEdit::Label(key, value))?,
         "unlabel" => PodEdit::Unlabel(label_key(words)?),
@@ -246,7 +246,7 @@ fn pod(verb: &str, words: &mut Words<'_>) -> Parsed<PodEdit> {
 }
 
 /// An object, or the name and value of a PriorityClass.
-fn put(text: &str) -> Parsed<Edit> {
+fn put(text: &str) -> ParseResult<Edit> {
     if let ["priorityclass", name, "with", "value", value] =
         *text.split_whitespace().collect::<Vec<_>>()
     {
@@ -261,7 +261,7 @@ fn put(text: &str) -> Parsed<Edit> {
     }
 }
 
-fn add(words: &mut Words<'_>) -> Parsed<Edit> {
+fn add(words: &mut WordsLeft<'_>) -> ParseResult<Edit> {
     let text = words.need("the number of nodes")?;
     let count = text.parse().map_err(|_| format!("{text:?} is not a number of nodes"))?;
     if !["node", "nodes"].contains(&words.need("the word nodes")?) {
@@ -281,7 +281,7 @@ fn add(words: &mut Words<'_>) -> Parsed<Edit> {
 }
 
 /// The kind and name of an object.
-pub(super) fn key(words: &mut Words<'_>) -> Parsed<ObjectKey> {
+pub(super) fn key(words: &mut WordsLeft<'_>) -> ParseResult<ObjectKey> {
     let word = words.need("the kind")?;
     let kind = Kind::by_name(word)
         .ok_or_else(|| format!("{word:?} is not a kind of object that a scheduler reads"))?;
@@ -295,7 +295,7 @@ pub(super) fn key(words: &mut Words<'_>) -> Parsed<ObjectKey> {
 }
 
 /// `KEY=VALUE`; an equals sign in brackets is part of the key.
-pub(super) fn assignment(text: &str) -> Parsed<(&str, &str)> {
+pub(super) fn assignment(text: &str) -> ParseResult<(&str, &str)> {
     let mut depth = 0;
     let at = text.find(|c| {
         depth += i32::from(c == '[') - i32::from(c == ']');
@@ -308,16 +308,16 @@ pub(super) fn assignment(text: &str) -> Parsed<(&str, &str)> {
     }
 }
 
-fn label(words: &mut Words<'_>) -> Parsed<(Symbol, Symbol)> {
+fn label(words: &mut WordsLeft<'_>) -> ParseResult<(Symbol, Symbol)> {
     let (key, value) = assignment(words.need("KEY=VALUE")?)?;
     Ok((key.into(), value.into()))
 }
 
-fn label_key(words: &mut Words<'_>) -> Parsed<Symbol> {
+fn label_key(words: &mut WordsLeft<'_>) -> ParseResult<Symbol> {
     Ok(words.need("the label's key")?.trim_end_matches('-').into())
 }
 
-fn quantity(text: &str) -> Parsed<(Symbol, Quantity)> {
+fn quantity(text: &str) -> ParseResult<(Symbol, Quantity)> {
     let (resource, amount) = assignment(text)?;
     let amount = Quantity::parse(amount).map_err(|_| {
         format!("{amount:?} is not a quantity: write an amount such as 500m, 2 or 1Gi")
@@ -326,7 +326,7 @@ fn quantity(text: &str) -> Parsed<(Symbol, Quantity)> {
 }
 
 /// The part before an effect, and the effect.
-fn effect_of(text: &str) -> Parsed<(&str, Option<TaintEffect>)> {
+fn effect_of(text: &str) -> ParseResult<(&str, Option<TaintEffect>)> {
     let Some((before, effect)) = text.rsplit_once(':') else { return Ok((text, None)) };
     match TaintEffect::from(effect) {
         TaintEffect::Other(_) => {
@@ -337,14 +337,14 @@ fn effect_of(text: &str) -> Parsed<(&str, Option<TaintEffect>)> {
     }
 }
 
-fn taint(text: &str) -> Parsed<Taint> {
+fn taint(text: &str) -> ParseResult<Taint> {
     let (rest, effect) = effect_of(text)?;
     let effect = effect.ok_or_else(|| format!("{text:?} names no effect"))?;
     let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
     Ok(Taint { key: key.into(), value: value.into(), effect, time_added: None })
 }
 
-fn toleration(text: &str) -> Parsed<Toleration> {
+fn toleration(text: &str) -> ParseResult<Toleration> {
     if text.starts_with('{') {
         return from_yaml(text);
     }
@@ -369,7 +369,7 @@ fn toleration(text: &str) -> Parsed<Toleration> {
     Ok(toleration)
 }
 
-fn from_yaml<T: DeserializeOwned>(text: &str) -> Parsed<T> {
+fn from_yaml<T: DeserializeOwned>(text: &str) -> ParseResult<T> {
     let read = yaml::documents(text).map_err(|error| error.to_string())?;
     serde_path_to_error::deserialize(read).map_err(|error| {
         let path = error.path().to_string();

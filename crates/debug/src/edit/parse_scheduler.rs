@@ -1,6 +1,6 @@
 //! Parses the edits of the scheduler itself: its configuration, manual decisions, and faults.
 
-use crate::edit::parse::{Parsed, Words, assignment, key};
+use crate::edit::parse::{ParseResult, WordsLeft, assignment, key};
 use crate::edit::{Edit, Fault, FaultKind, NodeSet, PolicyEdit};
 use kubestep_api::Kind;
 use kubestep_api::intern::Symbol;
@@ -9,7 +9,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::{FAILING_POINTS, Intervention};
 use kubestep_scheduler::what_if::{HoldRule, PodSelection};
 
-pub(super) fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
+pub(super) fn parse(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<Edit> {
     match verb {
         "heal" => Ok(Edit::Heal),
         "hold" => HoldRule::parse(words.rest("the pods")?).map(Edit::Hold),
@@ -30,7 +30,7 @@ pub(super) fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
     }
 }
 
-fn policy(verb: &str, words: &mut Words<'_>) -> Parsed<PolicyEdit> {
+fn policy(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<PolicyEdit> {
     match verb {
         "config" => Ok(PolicyEdit::Load(words.rest("the configuration")?.into())),
         "feature" => {
@@ -60,7 +60,7 @@ fn policy(verb: &str, words: &mut Words<'_>) -> Parsed<PolicyEdit> {
     }
 }
 
-fn overlay(plugin: Symbol, switch: Switch, words: &mut Words<'_>) -> Parsed<PolicyEdit> {
+fn overlay(plugin: Symbol, switch: Switch, words: &mut WordsLeft<'_>) -> ParseResult<PolicyEdit> {
     let mut profile = None;
     if words.peek() == Some("in") {
         words.next();
@@ -69,7 +69,7 @@ fn overlay(plugin: Symbol, switch: Switch, words: &mut Words<'_>) -> Parsed<Poli
     Ok(PolicyEdit::Overlay(Overlay { plugin, switch, profile }))
 }
 
-fn extension_point(text: &str) -> Parsed<ExtensionPoint> {
+fn extension_point(text: &str) -> ParseResult<ExtensionPoint> {
     let named = |point: &ExtensionPoint| point.name().eq_ignore_ascii_case(text);
     ExtensionPoint::ALL
         .into_iter()
@@ -77,7 +77,7 @@ fn extension_point(text: &str) -> Parsed<ExtensionPoint> {
         .ok_or_else(|| format!("{text:?} is not an extension point"))
 }
 
-fn decide(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
+fn decide(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<Edit> {
     let node = node(words)?;
     word(words, "for")?;
     let what = match verb {
@@ -88,7 +88,7 @@ fn decide(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
     Ok(Edit::Decide(pod(words)?, what))
 }
 
-fn fail(words: &mut Words<'_>) -> Parsed<Fault> {
+fn fail(words: &mut WordsLeft<'_>) -> ParseResult<Fault> {
     let what = match words.need("bind, plugin or extender")? {
         "bind" => FaultKind::Bind,
         "extender" => {
@@ -115,17 +115,17 @@ fn fail(words: &mut Words<'_>) -> Parsed<Fault> {
     Ok(Fault { what, pod: concerned, lasting: words.always() })
 }
 
-fn word(words: &mut Words<'_>, expected: &str) -> Parsed<()> {
+fn word(words: &mut WordsLeft<'_>, expected: &str) -> ParseResult<()> {
     let missing = || format!("the word {expected} is missing");
     words.next().filter(|word| *word == expected).map(|_| ()).ok_or_else(missing)
 }
 
-fn node(words: &mut Words<'_>) -> Parsed<Symbol> {
+fn node(words: &mut WordsLeft<'_>) -> ParseResult<Symbol> {
     let key = key(words)?;
     if key.kind == Kind::Node { Ok(key.name) } else { Err("this is for nodes".into()) }
 }
 
-fn pod(words: &mut Words<'_>) -> Parsed<NamespacedName> {
+fn pod(words: &mut WordsLeft<'_>) -> ParseResult<NamespacedName> {
     let key = key(words)?;
     match key.kind {
         Kind::Pod => Ok(NamespacedName::new(key.namespace, key.name)),
@@ -133,10 +133,10 @@ fn pod(words: &mut Words<'_>) -> Parsed<NamespacedName> {
     }
 }
 
-impl<'a> Words<'a> {
+impl<'a> WordsLeft<'a> {
     /// The next word, without consuming it.
     pub(super) fn peek(&self) -> Option<&'a str> {
-        Words(self.0).next()
+        WordsLeft(self.0).next()
     }
 
     /// Consumes the word `always`, if it is next.

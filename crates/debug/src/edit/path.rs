@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// One step of a path.
 #[derive(PartialEq, Debug)]
-enum Step {
+enum PathStep {
     Key(String),
     Index(usize),
 }
@@ -30,17 +30,17 @@ pub(super) fn set(root: &mut Value, path: &str, value: Option<&Value>) -> Result
 
 /// The value of the field at a path, if it is set.
 pub(super) fn get<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
-    let step = |place: &'a Value, step: &Step| match step {
-        Step::Key(key) => place.get(key),
-        Step::Index(index) => place.get(index),
+    let step = |place: &'a Value, step: &PathStep| match step {
+        PathStep::Key(key) => place.get(key),
+        PathStep::Index(index) => place.get(index),
     };
     parse(path).ok()?.iter().try_fold(root, step)
 }
 
 /// The part at one step, created if it is missing.
-fn descend<'a>(place: &'a mut Value, step: &Step) -> Result<&'a mut Value, String> {
+fn descend<'a>(place: &'a mut Value, step: &PathStep) -> Result<&'a mut Value, String> {
     match step {
-        Step::Key(key) => {
+        PathStep::Key(key) => {
             if place.is_null() {
                 *place = Value::Object(Map::new());
             }
@@ -49,7 +49,7 @@ fn descend<'a>(place: &'a mut Value, step: &Step) -> Result<&'a mut Value, Strin
                 .ok_or_else(|| format!("{key}: its parent is not a mapping"))?;
             Ok(fields.entry(key.clone()).or_insert(Value::Null))
         }
-        Step::Index(index) => {
+        PathStep::Index(index) => {
             if place.is_null() {
                 *place = Value::Array(Vec::new());
             }
@@ -65,10 +65,10 @@ fn descend<'a>(place: &'a mut Value, step: &Step) -> Result<&'a mut Value, Strin
     }
 }
 
-fn remove(place: &mut Value, step: &Step) -> Result<(), String> {
+fn remove(place: &mut Value, step: &PathStep) -> Result<(), String> {
     let removed = match (step, place) {
-        (Step::Key(key), Value::Object(fields)) => fields.remove(key).is_some(),
-        (Step::Index(index), Value::Array(items)) if *index < items.len() => {
+        (PathStep::Key(key), Value::Object(fields)) => fields.remove(key).is_some(),
+        (PathStep::Index(index), Value::Array(items)) if *index < items.len() => {
             items.remove(*index);
             true
         }
@@ -77,7 +77,7 @@ fn remove(place: &mut Value, step: &Step) -> Result<(), String> {
     if removed { Ok(()) } else { Err("is not set".into()) }
 }
 
-fn parse(path: &str) -> Result<Vec<Step>, String> {
+fn parse(path: &str) -> Result<Vec<PathStep>, String> {
     let mut steps = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {
@@ -98,20 +98,20 @@ fn parse(path: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-fn next(rest: &str) -> Option<(Step, &str)> {
+fn next(rest: &str) -> Option<(PathStep, &str)> {
     let Some(inner) = rest.strip_prefix('[') else {
         let end = rest.find(['.', '[']).unwrap_or(rest.len());
         let (key, after) = rest.split_at(end);
-        return (!key.is_empty()).then(|| (Step::Key(key.into()), after));
+        return (!key.is_empty()).then(|| (PathStep::Key(key.into()), after));
     };
     for quote in ['\'', '"'] {
         if let Some(quoted) = inner.strip_prefix(quote) {
             let (key, after) = quoted.split_once(quote)?;
-            return Some((Step::Key(key.into()), after.strip_prefix(']')?));
+            return Some((PathStep::Key(key.into()), after.strip_prefix(']')?));
         }
     }
     let (index, after) = inner.split_once(']')?;
-    Some((Step::Index(index.parse().ok()?), after))
+    Some((PathStep::Index(index.parse().ok()?), after))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::edit::{Applied, EditError, HostPort, PodEdit, Term, object, pod_key, resize};
+use crate::edit::{Applied, EditError, HostPort, PodEdit, TermRef, object, pod_key, resize};
 use kubestep_api::admission::PriorityClasses;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, PodSchedulingGate, PodSpec, SharedList};
@@ -111,7 +111,7 @@ fn there(is_there: bool, what: &str, which: &dyn std::fmt::Display) -> Result<()
     is_there.then_some(()).ok_or_else(missing)
 }
 
-fn relax(spec: &mut PodSpec, term: Term) -> Result<(), String> {
+fn relax(spec: &mut PodSpec, term: TermRef) -> Result<(), String> {
     let mut affinity = spec.affinity.as_deref().cloned();
     there(term.remove_from(&mut affinity), "affinity term", &term)?;
     spec.affinity = affinity.map(Into::into);

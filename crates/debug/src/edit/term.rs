@@ -38,7 +38,7 @@ const LISTS: [(TermList, &str); 6] = [
 
 /// A term, or one expression of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Term {
+pub struct TermRef {
     /// The list it is in.
     pub list: TermList,
     /// Its index in the list, from 0.
@@ -48,7 +48,7 @@ pub struct Term {
     pub expression: Option<usize>,
 }
 
-impl Term {
+impl TermRef {
     /// Removes the term from the affinity. Empty parts are removed too: an empty list of required
     /// terms, which no node would match, and an empty affinity (`None`).
     ///
@@ -126,7 +126,7 @@ pub(crate) fn affinity_change(edit: &Edit, world: &World) -> Option<String> {
     match edit {
         Edit::Pod(
             key,
-            PodEdit::Relax(Term { list: TermList::NodeRequired, index, expression }),
+            PodEdit::Relax(TermRef { list: TermList::NodeRequired, index, expression }),
         ) => {
             let pod = world.api().objects().pod(*key)?;
             let node = pod.spec.affinity.as_ref()?.node_affinity.as_ref()?;
@@ -163,7 +163,7 @@ fn tidy(affinity: &mut Affinity) {
     affinity.pod_anti_affinity.take_if(|anti| *anti == Default::default());
 }
 
-impl fmt::Display for Term {
+impl fmt::Display for TermRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = LISTS.iter().find(|(list, _)| *list == self.list).map_or("", |(_, path)| path);
         write!(f, "{path}[{}]", self.index)?;
@@ -171,10 +171,10 @@ impl fmt::Display for Term {
     }
 }
 
-impl FromStr for Term {
+impl FromStr for TermRef {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Term, String> {
+    fn from_str(text: &str) -> Result<TermRef, String> {
         let read = || {
             let (path, places) = text.split_once('[')?;
             let list = LISTS.iter().find(|(_, name)| *name == path)?.0;
@@ -183,7 +183,7 @@ impl FromStr for Term {
                 Some((index, expression)) => (index, Some(expression.parse().ok()?)),
                 None => (places, None),
             };
-            Some(Term { list, index: index.parse().ok()?, expression })
+            Some(TermRef { list, index: index.parse().ok()?, expression })
         };
         read().ok_or_else(|| {
             let paths: Vec<&str> = LISTS.iter().map(|(_, path)| *path).collect();
@@ -202,7 +202,7 @@ mod tests {
 
     fn relaxed(affinity: &str, term: &str) -> Option<String> {
         let mut affinity: Option<Affinity> = kubestep_api::yaml::from_str(affinity).unwrap();
-        let removed = term.parse::<Term>().unwrap().remove_from(&mut affinity);
+        let removed = term.parse::<TermRef>().unwrap().remove_from(&mut affinity);
         removed.then(|| serde_json::to_string(&affinity).unwrap())
     }
 
@@ -236,11 +236,11 @@ mod tests {
     fn paths_are_read_as_they_are_written() {
         for (_, path) in LISTS {
             for text in [format!("{path}[3]"), format!("{path}[3][1]")] {
-                assert_eq!(text.parse::<Term>().unwrap().to_string(), text);
+                assert_eq!(text.parse::<TermRef>().unwrap().to_string(), text);
             }
         }
         for text in ["nodeAffinity.required", "nodeAffinity[0]", "podAffinity.required[x]"] {
-            assert!(text.parse::<Term>().unwrap_err().contains("nodeAffinity.required[0]"));
+            assert!(text.parse::<TermRef>().unwrap_err().contains("nodeAffinity.required[0]"));
         }
     }
 }

@@ -387,12 +387,12 @@ fn every_proposal_can_be_typed_as_it_is_printed() {
         let pods: Vec<_> = objects.pods.values().filter(pending).take(3).collect();
         for pod in pods {
             let pod = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
-            let limits = crate::fix::Limits { trials: 40, ..Default::default() };
+            let limits = crate::fix::SearchLimits { trials: 40, ..Default::default() };
             let fixes = crate::fix::fixes(&world, &start, pod, limits, &mut |_, _| true);
             for fix in fixes.found {
                 let words: Vec<String> = fix.edits.iter().map(Edit::to_string).collect();
                 let line = words.join(", and ");
-                let read = Edit::read_line(&line, |_| Err("a file is read".into()));
+                let read = Edit::read_line(&line, |_| Err("a file is read"));
                 assert_eq!(read.as_ref(), Ok(&fix.edits), "{line}");
                 proposed += 1;
             }

@@ -37,18 +37,15 @@ impl fmt::Display for Edit {
             Edit::Node(name, edit) => node(f, *name, edit),
             Edit::Policy(edit) => policy(f, edit),
             Edit::Decide(pod, what) => {
-                let (verb, node) = match what {
-                    Intervention::Choose(node) => ("choose", node),
-                    Intervention::Force(node) => ("force", node),
-                    Intervention::Veto(node) => ("veto", node),
-                    Intervention::Fail(_, plugin) => ("fail", plugin),
-                    // A hold is a separate edit.
-                    Intervention::Hold(_) => ("hold", &Symbol::EMPTY),
-                };
-                write!(f, "{verb} node {node} for pod {}", Name(pod.namespace, pod.name))
+                let (verb, node) = decision(what);
+                write!(f, "{verb} node {node} for pod {}", QualifiedName(pod.namespace, pod.name))
             }
-            Edit::Activate(pod) => write!(f, "activate pod {}", Name(pod.namespace, pod.name)),
-            Edit::Requeue(pod) => write!(f, "requeue pod {}", Name(pod.namespace, pod.name)),
+            Edit::Activate(pod) => {
+                write!(f, "activate pod {}", QualifiedName(pod.namespace, pod.name))
+            }
+            Edit::Requeue(pod) => {
+                write!(f, "requeue pod {}", QualifiedName(pod.namespace, pod.name))
+            }
             Edit::Hold(rule) => write!(f, "hold {rule}"),
             Edit::Release(None) => f.write_str("release"),
             Edit::Release(Some(pods)) => write!(f, "release {pods}"),
@@ -59,10 +56,22 @@ impl fmt::Display for Edit {
             Edit::Drain { nodes, force: true } => write!(f, "drain {nodes} force"),
             Edit::Pod(key, edit) => {
                 let (verb, rest) = pod(edit);
-                write!(f, "{verb} pod {}", Name(key.namespace, key.name))?;
+                write!(f, "{verb} pod {}", QualifiedName(key.namespace, key.name))?;
                 if rest.is_empty() { Ok(()) } else { write!(f, " {rest}") }
             }
         }
+    }
+}
+
+/// The verb of an intervention, and the node or plugin that it names.
+fn decision(what: &Intervention) -> (&'static str, &Symbol) {
+    match what {
+        Intervention::Choose(node) => ("choose", node),
+        Intervention::Force(node) => ("force", node),
+        Intervention::Veto(node) => ("veto", node),
+        Intervention::Fail(_, plugin) => ("fail", plugin),
+        // A hold is a separate edit.
+        Intervention::Hold(_) => ("hold", &Symbol::EMPTY),
     }
 }
 
@@ -99,13 +108,18 @@ struct Key(ObjectKey);
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.0.kind.as_str().to_lowercase(), Name(self.0.namespace, self.0.name))
+        write!(
+            f,
+            "{} {}",
+            self.0.kind.as_str().to_lowercase(),
+            QualifiedName(self.0.namespace, self.0.name)
+        )
     }
 }
 
-struct Name(Symbol, Symbol);
+struct QualifiedName(Symbol, Symbol);
 
-impl fmt::Display for Name {
+impl fmt::Display for QualifiedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { f.write_str(&self.1) } else { write!(f, "{}/{}", self.0, self.1) }
     }
@@ -186,7 +200,7 @@ impl fmt::Display for Fault {
             FaultKind::Extender(url) => write!(f, "fail extender {url}")?,
         }
         if let Some(pod) = self.pod {
-            write!(f, " for pod {}", Name(pod.namespace, pod.name))?;
+            write!(f, " for pod {}", QualifiedName(pod.namespace, pod.name))?;
         }
         if self.lasting { f.write_str(" always") } else { Ok(()) }
     }

@@ -16,7 +16,7 @@ use kubestep_framework::record::{CycleRecord, VerdictId};
 /// An expectation that is not met.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Failure {
+pub struct UnmetExpectation {
     /// The subject: `pod default/web: node`.
     pub about: String,
     /// What was expected.
@@ -28,7 +28,7 @@ pub struct Failure {
 }
 
 /// The expectations that are not met at the end of the session.
-pub fn check(session: &Session, expect: &Expect) -> Vec<Failure> {
+pub fn check(session: &Session, expect: &Expect) -> Vec<UnmetExpectation> {
     let mut checker = Checker { session, failures: Vec::new() };
     expect.pods.iter().for_each(|(name, expected)| checker.pods(name, expected));
     expect.verdicts.iter().for_each(|expected| checker.verdict(expected));
@@ -44,14 +44,14 @@ fn is_pending(pod: &Pod) -> bool {
 
 struct Checker<'a> {
     session: &'a Session,
-    failures: Vec<Failure>,
+    failures: Vec<UnmetExpectation>,
 }
 
 impl Checker<'_> {
     fn fail(&mut self, about: &str, expected: impl ToString, found: impl ToString) {
         let (expected, found) = (expected.to_string(), found.to_string());
         let why = String::new();
-        self.failures.push(Failure { about: about.to_owned(), expected, found, why });
+        self.failures.push(UnmetExpectation { about: about.to_owned(), expected, found, why });
     }
 
     fn same<T: PartialEq + ToString>(&mut self, about: &str, expected: &Option<T>, found: &T) {

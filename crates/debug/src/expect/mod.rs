@@ -16,7 +16,7 @@ use serde_yaml::Value;
 
 use kubestep_api::yaml;
 
-pub use check::{Failure, check, rejected_by};
+pub use check::{UnmetExpectation, check, rejected_by};
 
 /// The `apiVersion` of tests.
 pub const API_VERSION: &str = "kubestep/v1";
@@ -128,9 +128,9 @@ pub struct PodExpect {
 pub struct VerdictExpect {
     /// The pod: `namespace/name`, or just the name for `default`.
     pub pod: String,
-    /// The node.
+    /// Name of the node.
     pub node: String,
-    /// The plugin.
+    /// Name of the plugin.
     pub plugin: String,
     /// Whether it rejects the node.
     pub refuses: bool,
@@ -139,16 +139,47 @@ pub struct VerdictExpect {
     pub reason: Option<String>,
 }
 
+/// Why a document is not a test.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TestError {
+    /// A field is unknown or has the wrong type.
+    #[error("{0}")]
+    Field(String),
+    /// The same in the expectations of a bundle.
+    #[error("expect: {0}")]
+    Expect(String),
+    /// It is an object of another kind.
+    #[error("this is a {kind} of {version}, not a {KIND} of {API_VERSION}")]
+    OtherKind {
+        /// Its kind.
+        kind: String,
+        /// Its API version.
+        version: String,
+    },
+    /// Nothing is expected.
+    #[error("expect: nothing is expected, so nothing would be tested")]
+    Empty,
+}
+
+impl TestError {
+    fn field(error: impl std::fmt::Display) -> TestError {
+        TestError::Field(error.to_string())
+    }
+
+    fn expect(error: impl std::fmt::Display) -> TestError {
+        TestError::Expect(error.to_string())
+    }
+}
+
 /// Parses a test.
 ///
 /// # Errors
 /// A field is unknown or has the wrong type, the kind is another one, or nothing is expected.
-pub fn read(document: &Value) -> Result<Test, String> {
-    let test: Test =
-        serde_path_to_error::deserialize(document).map_err(|error| error.to_string())?;
+pub fn read(document: &Value) -> Result<Test, TestError> {
+    let test: Test = serde_path_to_error::deserialize(document).map_err(TestError::field)?;
     if test.api_version != API_VERSION || test.kind != KIND {
         let (version, kind) = (&test.api_version, &test.kind);
-        return Err(format!("this is a {kind} of {version}, not a {KIND} of {API_VERSION}"));
+        return Err(TestError::OtherKind { kind: kind.clone(), version: version.clone() });
     }
     is_something(test.expect.clone())?;
     Ok(test)
@@ -158,15 +189,15 @@ pub fn read(document: &Value) -> Result<Test, String> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_expect(text: &str) -> Result<Expect, String> {
-    let reader = yaml::documents(text).map_err(|error| format!("expect: {error}"))?;
+pub fn read_expect(text: &str) -> Result<Expect, TestError> {
+    let reader = yaml::documents(text).map_err(TestError::expect)?;
     let expect = serde_path_to_error::deserialize(reader);
-    is_something(expect.map_err(|error| format!("expect: {error}"))?)
+    is_something(expect.map_err(TestError::expect)?)
 }
 
-fn is_something(expect: Expect) -> Result<Expect, String> {
+fn is_something(expect: Expect) -> Result<Expect, TestError> {
     match expect.pods.is_empty() && expect.verdicts.is_empty() && expect.pending.is_none() {
-        true => Err("expect: nothing is expected, so nothing would be tested".into()),
+        true => Err(TestError::Empty),
         false => Ok(expect),
     }
 }

@@ -26,23 +26,23 @@ use kubestep_framework::pod::NamespacedName;
 use plan::Plan;
 use serde::{Serialize, Serializer};
 use std::iter;
-use trial::Trial;
+use trial::EditTrial;
 
 /// Plans of one kind that are tried, so that other kinds get a turn.
 const OF_A_KIND: usize = 50;
 
 /// How far the search goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct SearchLimits {
     /// Number of proposals of different kinds.
     pub fixes: usize,
     /// Number of plans that are tried.
     pub trials: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { fixes: 6, trials: 200 }
+impl Default for SearchLimits {
+    fn default() -> SearchLimits {
+        SearchLimits { fixes: 6, trials: 200 }
     }
 }
 
@@ -111,7 +111,7 @@ pub fn fixes(
     world: &World,
     start: &World,
     pod: NamespacedName,
-    limits: Limits,
+    limits: SearchLimits,
     go_on: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Fixes {
     let Some(why) = why::why(world, &History::default(), pod) else { return Fixes::default() };
@@ -119,10 +119,11 @@ pub fn fixes(
         return Fixes { none_needed: true, ..Fixes::default() };
     }
     let plans = plan::plans(world, &why);
-    let trial = Trial::new(world, pod);
-    let mut search = Search { trial, limits, found: Vec::new(), tried: 0, kinds: HashMap::new() };
+    let trial = EditTrial::new(world, pod);
+    let mut search =
+        FixSearch { trial, limits, found: Vec::new(), tried: 0, kinds: HashMap::new() };
     let more = search.run(&plans, go_on);
-    let Search { trial, mut found, tried, .. } = search;
+    let FixSearch { trial, mut found, tried, .. } = search;
     let most = plans.len().min(limits.trials);
     found.retain_mut(|fix| trial.complete(fix, start, &mut || go_on(tried, most)));
     found.sort_by(|a, b| (a.contended.cmp(&b.contended)).then(a.size.total_cmp(&b.size)));
@@ -133,9 +134,9 @@ pub fn fixes(
 /// Whether the pod has a node or gets one without a change.
 fn needs_nothing(world: &World, why: &Why) -> bool {
     match &why.place {
-        why::Place::Bound { node } => world.api().node(*node).is_some(),
-        why::Place::Ended { .. } | why::Place::Waiting { .. } => true,
-        _ => Trial::new(world, why.pod).run(&[]).is_some(),
+        why::PodLocation::Bound { node } => world.api().node(*node).is_some(),
+        why::PodLocation::Ended { .. } | why::PodLocation::Waiting { .. } => true,
+        _ => EditTrial::new(world, why.pod).run(&[]).is_some(),
     }
 }
 
@@ -147,16 +148,16 @@ fn unchangeable(why: &Why) -> Vec<String> {
     texts.into_iter().collect()
 }
 
-struct Search<'a> {
-    trial: Trial<'a>,
-    limits: Limits,
+struct FixSearch<'a> {
+    trial: EditTrial<'a>,
+    limits: SearchLimits,
     found: Vec<Fix>,
     tried: usize,
     /// The number of plans tried, by kind.
     kinds: HashMap<Vec<String>, usize>,
 }
 
-impl Search<'_> {
+impl FixSearch<'_> {
     /// Tries plans in their order. Returns whether some were left.
     fn run(&mut self, plans: &[Plan], go_on: &mut dyn FnMut(usize, usize) -> bool) -> bool {
         let most = plans.len().min(self.limits.trials);

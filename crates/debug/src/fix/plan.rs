@@ -1,14 +1,14 @@
 //! Plans: sets of edits that remove all causes of a rejection on one node.
 
 use crate::edit::{Edit, owner};
-use crate::fix::remedy::{Need, Remedies, priority};
+use crate::fix::remedy::{Obstacle, Remedies, priority};
 use crate::fix::{remedy, size};
 use crate::new_node;
 use crate::trace::History;
 use crate::why;
-use crate::why::cause::{Cause, Detail, DeviceCause, Shortage};
-use crate::why::group::Tried;
-use crate::why::{Blocker, Group, NodeWhy, Problem, ProblemKind, Why};
+use crate::why::cause::{Cause, CauseDetail, DeviceCause, Shortage};
+use crate::why::group::GroupSimulation;
+use crate::why::{Blocker, NodeWhy, PodProblem, ProblemKind, RejectedGroup, Why};
 use hashbrown::{HashMap, HashSet};
 use indexmap::IndexMap;
 use kubestep_api::intern::Symbol;
@@ -44,7 +44,8 @@ pub(super) fn plans(world: &World, why: &Why) -> Vec<Plan> {
     for first in combine(&remedy::problems(world, why)) {
         edits.extend(after(world, why.pod, first));
     }
-    let is_of_group = |problem: &Problem| problem.blocking && problem.kind == ProblemKind::Quorum;
+    let is_of_group =
+        |problem: &PodProblem| problem.blocking && problem.kind == ProblemKind::Quorum;
     if why.problems.iter().any(is_of_group) {
         // The other pods of its group may need free resources on nodes where this one does not fit.
         edits.extend(planned(world, why));
@@ -87,7 +88,7 @@ fn planned(world: &World, why: &Why) -> Vec<Vec<Edit>> {
 /// that then finds no node needs.
 fn beside_group(world: &World, key: NamespacedName) -> Vec<Vec<Edit>> {
     let Some(pod) = world.api().objects().pod(key) else { return Vec::new() };
-    let refused = Tried::in_vain(world, pod).and_then(|tried| tried.refused);
+    let refused = GroupSimulation::in_vain(world, pod).and_then(|tried| tried.refused);
     let refused = refused.map(|(pod, _)| pod).filter(|pod| *pod != key);
     let plans = |last: NamespacedName| {
         let world = with_others_placed(world, last)?;
@@ -129,7 +130,11 @@ impl Planner<'_> {
     }
 
     /// For each kind of change, the node of the group that needs the least.
-    fn for_group(&self, group: &Group, infos: &HashMap<Symbol, &Arc<NodeInfo>>) -> Vec<Vec<Edit>> {
+    fn for_group(
+        &self,
+        group: &RejectedGroup,
+        infos: &HashMap<Symbol, &Arc<NodeInfo>>,
+    ) -> Vec<Vec<Edit>> {
         let mut seen: HashSet<Vec<String>> = HashSet::new();
         let mut sizes: HashMap<String, f64> = HashMap::new();
         let mut kinds: IndexMap<Vec<String>, Vec<(f64, Vec<Edit>)>> = IndexMap::new();
@@ -172,11 +177,11 @@ impl Planner<'_> {
     /// Where several resources are short: evicting pods that free enough of all of them.
     fn for_all_shortages(&self, node: &NodeWhy, info: &NodeInfo) -> Vec<Vec<Edit>> {
         let causes: Vec<&Cause> = node.causes().map(|(_, cause)| cause).collect();
-        let is_shortage = |detail: &Detail| matches!(detail, Detail::Shortage(_));
+        let is_shortage = |detail: &CauseDetail| matches!(detail, CauseDetail::Shortage(_));
         let shortages: Vec<&Shortage> = causes
             .iter()
             .filter_map(|cause| match &cause.detail {
-                Detail::Shortage(shortage) => Some(shortage),
+                CauseDetail::Shortage(shortage) => Some(shortage),
                 _ => None,
             })
             .collect();
@@ -189,9 +194,9 @@ impl Planner<'_> {
         with(combine(&self.needs(node, info, |_, detail| !is_shortage(detail))), &evict)
     }
 
-    fn need<'a>(&'a self, node: &'a NodeInfo, cause: &'a Cause) -> Need<'a> {
+    fn need<'a>(&'a self, node: &'a NodeInfo, cause: &'a Cause) -> Obstacle<'a> {
         let nominated = self.nominated.for_node(node.name);
-        Need { world: self.world, key: self.key, pod: self.pod, node, nominated, cause }
+        Obstacle { world: self.world, key: self.key, pod: self.pod, node, nominated, cause }
     }
 
     /// The remedies for each cause that `counts`.
@@ -199,7 +204,7 @@ impl Planner<'_> {
         &self,
         node: &NodeWhy,
         info: &NodeInfo,
-        counts: impl Fn(&Blocker, &Detail) -> bool,
+        counts: impl Fn(&Blocker, &CauseDetail) -> bool,
     ) -> Vec<Remedies> {
         let mut needs = Vec::new();
         for blocker in &node.blockers {
@@ -239,13 +244,15 @@ fn smallest(mut plans: Vec<(f64, Vec<Edit>)>) -> Vec<Vec<Edit>> {
 
 /// Whether an empty, schedulable copy of the node would not have the cause: it comes from other
 /// pods or from the node's state.
-fn is_met_by_copy(detail: &Detail) -> bool {
+fn is_met_by_copy(detail: &CauseDetail) -> bool {
     match detail {
-        Detail::Cordoned(_) | Detail::NodeCondition(_) => true,
-        Detail::Shortage(shortage) => shortage.needed <= shortage.allocatable,
-        Detail::PortTaken(_) | Detail::PodInTheWay(_) => true,
-        Detail::VolumeLimit(limit) => limit.count.is_some_and(|count| count.new <= count.limit),
-        Detail::Devices(DeviceCause::TooFew { request }) => {
+        CauseDetail::Cordoned(_) | CauseDetail::NodeCondition(_) => true,
+        CauseDetail::Shortage(shortage) => shortage.needed <= shortage.allocatable,
+        CauseDetail::PortTaken(_) | CauseDetail::PodInTheWay(_) => true,
+        CauseDetail::VolumeLimit(limit) => {
+            limit.count.is_some_and(|count| count.new <= count.limit)
+        }
+        CauseDetail::Devices(DeviceCause::TooFew { request }) => {
             !request.all && request.suitable + request.taken >= request.wanted.max(1)
         }
         _ => false,

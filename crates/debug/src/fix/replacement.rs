@@ -10,15 +10,15 @@ use kubestep_framework::pod::NamespacedName;
 const STATEFUL_SET: &str = "StatefulSet";
 
 /// A pod that replaces a deleted one.
-pub(super) struct Replacement {
+pub(super) struct ReplacementPod {
     pod: NamespacedName,
     priority: i32,
     controller: String,
 }
 
-impl Replacement {
+impl ReplacementPod {
     /// Creates the replacement, if the deleted pod has a controller.
-    pub fn of(world: &mut World, deleted: &Pod) -> Option<Replacement> {
+    pub fn of(world: &mut World, deleted: &Pod) -> Option<ReplacementPod> {
         let controller = owner::controller(world, deleted)?;
         let mut pod = deleted.clone();
         if deleted.metadata.controller().is_none_or(|owner| owner.kind != STATEFUL_SET) {
@@ -36,7 +36,7 @@ impl Replacement {
             pod.spec.priority.unwrap_or(0),
         );
         world.create(pod.into());
-        Some(Replacement { pod: key, priority, controller })
+        Some(ReplacementPod { pod: key, priority, controller })
     }
 
     /// The state of the replacement once `pod` has its node. `None` if nothing is gained: the

@@ -8,7 +8,7 @@ mod search;
 
 use crate::edit::Edit;
 use crate::edit::tests::{bound, container, world};
-use crate::fix::{Fix, Fixes, Limits, fixes};
+use crate::fix::{Fix, Fixes, SearchLimits, fixes};
 use crate::trace::History;
 use crate::why::{self, Why};
 use kubestep_cluster::World;
@@ -39,7 +39,7 @@ fn settled(cluster: &str) -> World {
 }
 
 fn found(world: &World) -> Fixes {
-    fixes(world, world, key("web"), Limits::default(), &mut |_, _| true)
+    fixes(world, world, key("web"), SearchLimits::default(), &mut |_, _| true)
 }
 
 fn edits(fix: &Fix) -> String {
@@ -59,5 +59,5 @@ fn why(cluster: &str) -> Why {
 fn causes(cluster: &str, node: &str) -> Vec<String> {
     let why = why(cluster);
     let node = why.node(node.into()).unwrap();
-    node.causes().map(|(plugin, cause)| format!("{plugin}: {}", cause.words())).collect()
+    node.causes().map(|(plugin, cause)| format!("{plugin}: {}", cause.text())).collect()
 }

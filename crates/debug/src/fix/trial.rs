@@ -1,6 +1,6 @@
 //! Trials of edits: on a copy of the cluster, with the real scheduler.
 
-use super::replacement::Replacement;
+use super::replacement::ReplacementPod;
 use crate::edit;
 use crate::edit::{Edit, owner};
 use crate::fix::{Fix, size};
@@ -20,7 +20,7 @@ const WATCHED: i64 = 6 * 60 * 1_000_000;
 const CYCLES: usize = 5_000;
 
 /// Tries changes for one pod.
-pub(super) struct Trial<'a> {
+pub(super) struct EditTrial<'a> {
     world: &'a World,
     pod: NamespacedName,
 }
@@ -30,11 +30,11 @@ struct Edited {
     world: World,
     notes: Vec<String>,
     /// The replacements of pods that the edits delete.
-    replacements: Vec<Replacement>,
+    replacements: Vec<ReplacementPod>,
 }
 
 /// The course of events after the edits, in queue order.
-struct Course {
+struct SimulatedRun {
     world: World,
     /// The node that the pod gets.
     node: Option<Symbol>,
@@ -42,9 +42,9 @@ struct Course {
     micros: i64,
 }
 
-impl Trial<'_> {
-    pub fn new(world: &World, pod: NamespacedName) -> Trial<'_> {
-        Trial { world, pod }
+impl EditTrial<'_> {
+    pub fn new(world: &World, pod: NamespacedName) -> EditTrial<'_> {
+        EditTrial { world, pod }
     }
 
     pub fn world(&self) -> &World {
@@ -120,7 +120,7 @@ impl Trial<'_> {
         fix.node = node.filter(|_| fix.evicted.is_empty()).unwrap_or(fix.node);
         let effective = now.filter(|course| course.node.is_some()).or(judged);
         let flush = self.world.scheduler().queue().settings().max_unschedulable_duration;
-        let is_late = |course: &Course| course.node.is_some() && course.micros >= flush;
+        let is_late = |course: &SimulatedRun| course.node.is_some() && course.micros >= flush;
         fix.flush_only = effective.is_some_and(is_late);
         if let Some(course) = judged.filter(|_| fix.contended) {
             fix.taken_by = self.taken_by(course);
@@ -143,7 +143,7 @@ impl Trial<'_> {
     }
 
     /// The pods that get a node in this course and have none in the current cluster.
-    fn taken_by(&self, course: &Course) -> Vec<NamespacedName> {
+    fn taken_by(&self, course: &SimulatedRun) -> Vec<NamespacedName> {
         let objects = self.world.api().objects();
         let has_node = |pod: &Pod| !pod.spec.node_name.is_empty();
         let is_new = |pod: &&Arc<Pod>| {
@@ -158,13 +158,13 @@ impl Trial<'_> {
 
     /// Runs in queue order until the pod has a node or no timer is pending. `None` if it is
     /// stopped.
-    fn course(&self, edited: Edited, go_on: &mut dyn FnMut() -> bool) -> Option<Course> {
+    fn course(&self, edited: Edited, go_on: &mut dyn FnMut() -> bool) -> Option<SimulatedRun> {
         let mut world = edited.world;
         let start = world.now().0;
         for _ in 0..CYCLES {
             if let Some((node, _)) = self.node(&world) {
                 let micros = world.now().0 - start;
-                return Some(Course { world, node: Some(node), micros });
+                return Some(SimulatedRun { world, node: Some(node), micros });
             }
             if !go_on() {
                 return None;
@@ -177,7 +177,7 @@ impl Trial<'_> {
             world.advance((due.0 - world.now().0).max(0));
         }
         let micros = world.now().0 - start;
-        Some(Course { world, node: None, micros })
+        Some(SimulatedRun { world, node: None, micros })
     }
 
     fn edited(&self, edits: &[Edit]) -> Option<Edited> {
@@ -194,7 +194,7 @@ impl Trial<'_> {
         let objects = before.api().objects();
         let deleted = deleted.into_iter().filter(|pod| world.api().objects().pod(*pod).is_none());
         let deleted: Vec<Arc<Pod>> = deleted.filter_map(|pod| objects.pod(pod).cloned()).collect();
-        let replace = |pod: &Arc<Pod>| Replacement::of(&mut world, pod);
+        let replace = |pod: &Arc<Pod>| ReplacementPod::of(&mut world, pod);
         let replacements = deleted.iter().filter_map(replace).collect();
         Some(Edited { world, notes, replacements })
     }

@@ -12,7 +12,7 @@ use kubestep_scheduler::what_if::Probe;
 
 /// What the known plugins say about the nodes.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Known {
+pub struct KnownVerdicts {
     /// The opaque plugins at PreFilter or Filter.
     pub opaque: Vec<Symbol>,
     /// Each node, with its rejection by the first known plugin that rejects it.
@@ -57,9 +57,9 @@ fn refusal(answers: &[PluginStatus]) -> Option<Status> {
     refusals.next().map(|answer| answer.status.clone())
 }
 
-impl Known {
+impl KnownVerdicts {
     /// As a cycle recorded it; `None` without opaque plugins, or if its matrix was left out.
-    pub fn of_record(record: &CycleRecord) -> Option<Known> {
+    pub fn of_record(record: &CycleRecord) -> Option<KnownVerdicts> {
         let opaque = record.opaque.as_ref().filter(|_| record.is_whole())?;
         let columns = &record.filter.plugins;
         let first_opaque = columns
@@ -67,11 +67,11 @@ impl Known {
             .position(|column| opaque.plugins.iter().any(|plugin| plugin.name == column.plugin));
         let after = |at: usize| first_opaque.is_some_and(|first| first < at);
         let rejection = |node| {
-            let official = record.filter.verdicts.get(node);
-            if official == Some(VerdictId::NARROWED) {
+            let final_verdict = record.filter.verdicts.get(node);
+            if final_verdict == Some(VerdictId::NARROWED) {
                 return Some(narrowed(&record.pre_filter, false));
             }
-            if let Some(status) = official.and_then(|id| record.verdicts.get(id)) {
+            if let Some(status) = final_verdict.and_then(|id| record.verdicts.get(id)) {
                 let at = columns.iter().position(|column| column.plugin == status.plugin());
                 return Some(Rejection::new(status, at.is_some_and(after)));
             }
@@ -81,7 +81,7 @@ impl Known {
             })
         };
         let nodes = record.nodes.order.iter();
-        Some(Known {
+        Some(KnownVerdicts {
             opaque: rejecting(opaque),
             nodes: nodes.map(|node| (record.nodes.name(*node), rejection(*node))).collect(),
             pre_filter: refusal(&record.pre_filter),
@@ -89,7 +89,7 @@ impl Known {
     }
 
     /// As the plugins say now; `None` without opaque plugins.
-    pub fn of_probe(probe: &Probe) -> Option<Known> {
+    pub(crate) fn of_probe(probe: &Probe) -> Option<KnownVerdicts> {
         let framework = probe.framework();
         let opaque = framework.opaque()?;
         let profile = framework.profile().at(ExtensionPoint::Filter);
@@ -111,7 +111,7 @@ impl Known {
         };
         let refusals = probe.refusals();
         let nodes = probe.snapshot().iter().zip(&refusals);
-        Some(Known {
+        Some(KnownVerdicts {
             opaque: rejecting(opaque),
             nodes: nodes.map(|(node, own)| (node.name, rejection(node.name, own))).collect(),
             pre_filter: refusal(answers),

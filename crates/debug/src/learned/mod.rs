@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use self::known::{Known, Rejection};
+use self::known::{KnownVerdicts, Rejection};
 use self::message::FitMessage;
-use self::reported::{Reported, koordinator, message_for, simulator};
+use self::reported::{ReportedResults, koordinator, message_for, simulator};
 use crate::why::info;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
@@ -31,7 +31,7 @@ pub struct Learned {
     /// The message.
     pub message: String,
     /// Where they spoke.
-    pub at: SpokenAt,
+    pub at: ReportingPoint,
     /// The reasons that no known plugin explains, each with its number of nodes.
     pub reasons: Vec<CountedReason>,
     /// The least number of nodes that they rejected.
@@ -49,7 +49,7 @@ pub struct Learned {
 /// Where an opaque plugin spoke.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum SpokenAt {
+pub enum ReportingPoint {
     /// At Filter.
     #[default]
     Filter,
@@ -73,11 +73,11 @@ pub struct CountedReason {
 /// What the real scheduler reported about a pod, as far as it is about opaque plugins.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Heard {
+pub struct ReportedFailure {
     /// By its message.
     pub learned: Option<Learned>,
     /// By reports that name nodes.
-    pub reported: Vec<Reported>,
+    pub reported: Vec<ReportedResults>,
 }
 
 /// The reason of the condition of a pod that the scheduler could not place.
@@ -86,7 +86,7 @@ const UNSCHEDULABLE: &str = "Unschedulable";
 /// What the real scheduler reported about a pending pod: in the pod's condition and annotations,
 /// and in `said`, a message, FailedScheduling events or koordinator's diagnosis. `None` if the
 /// pod is not pending, or its profile has no opaque plugin.
-pub fn heard(world: &World, pod: NamespacedName, said: Option<&str>) -> Option<Heard> {
+pub fn heard(world: &World, pod: NamespacedName, said: Option<&str>) -> Option<ReportedFailure> {
     let object = world.api().objects().pod(pod)?;
     if !object.spec.node_name.is_empty() {
         return None;
@@ -94,7 +94,7 @@ pub fn heard(world: &World, pod: NamespacedName, said: Option<&str>) -> Option<H
     let probe = Probe::new(world.scheduler(), &info(world, pod, object), world.now())?;
     let opaque = probe.framework().opaque()?;
     let all: Vec<Symbol> = opaque.plugins.iter().map(|plugin| plugin.name).collect();
-    let known = Known::of_probe(&probe)?;
+    let known = KnownVerdicts::of_probe(&probe)?;
     let mut conditions = object.status.conditions.iter();
     let condition = conditions.find(|condition| condition.reason == UNSCHEDULABLE);
     let message = said.map(|said| message_for(said, pod));
@@ -103,13 +103,13 @@ pub fn heard(world: &World, pod: NamespacedName, said: Option<&str>) -> Option<H
     let annotation = |name: &str| annotations.get_str(name).map(|text| text.as_str());
     let simulated = simulator(annotation, &all);
     let diagnosed = said.and_then(|said| koordinator(said, &known));
-    Some(Heard {
+    Some(ReportedFailure {
         learned: message.and_then(|message| learn(&known, &message)),
         reported: simulated.into_iter().chain(diagnosed).collect(),
     })
 }
 
-impl Heard {
+impl ReportedFailure {
     /// Whether anything is known.
     pub fn is_empty(&self) -> bool {
         self.learned.is_none() && self.reported.is_empty()
@@ -118,13 +118,13 @@ impl Heard {
     /// All that was learned, in lines.
     pub fn lines(&self) -> Vec<String> {
         let learned = self.learned.iter().flat_map(Learned::lines);
-        learned.chain(self.reported.iter().flat_map(Reported::lines)).collect()
+        learned.chain(self.reported.iter().flat_map(ReportedResults::lines)).collect()
     }
 }
 
 /// What must have been said for `message`, given what known plugins say. `None` if the message is
 /// none about nodes that do not fit, or no opaque plugin can reject nodes.
-pub fn learn(known: &Known, message: &str) -> Option<Learned> {
+pub fn learn(known: &KnownVerdicts, message: &str) -> Option<Learned> {
     let fit = FitMessage::parse(message)?;
     let learned = Learned {
         plugins: known.opaque.clone(),
@@ -152,19 +152,19 @@ pub fn learn(known: &Known, message: &str) -> Option<Learned> {
 fn after_selection(fit: FitMessage, learned: Learned) -> Learned {
     let reason = |(reason, nodes)| CountedReason { reason, nodes };
     let reasons = fit.reasons.into_iter().map(reason).collect();
-    Learned { at: SpokenAt::AfterSelection, reasons, at_least: 1, at_most: 1, ..learned }
+    Learned { at: ReportingPoint::AfterSelection, reasons, at_least: 1, at_most: 1, ..learned }
 }
 
-fn by_pre_filter(known: &Known, fit: &FitMessage, learned: Learned) -> Learned {
+fn by_pre_filter(known: &KnownVerdicts, fit: &FitMessage, learned: Learned) -> Learned {
     let own = known.pre_filter.as_ref().map(|status| status.message());
     if own.as_deref() == Some(fit.pre_filter.as_str()) {
-        return Learned { at: SpokenAt::Nowhere, ..learned };
+        return Learned { at: ReportingPoint::Nowhere, ..learned };
     }
     let (reason, nodes) = (fit.pre_filter.clone(), fit.nodes);
     let reasons = vec![CountedReason { reason, nodes }];
     let all = known.nodes.iter().map(|(node, _)| *node).collect();
     Learned {
-        at: SpokenAt::PreFilter,
+        at: ReportingPoint::PreFilter,
         reasons,
         at_least: nodes,
         at_most: nodes,
@@ -174,14 +174,14 @@ fn by_pre_filter(known: &Known, fit: &FitMessage, learned: Learned) -> Learned {
 }
 
 /// The nodes that known plugins reject for the same reasons.
-struct Group<'a> {
+struct ReasonGroup<'a> {
     nodes: Vec<Symbol>,
     reasons: &'a BTreeSet<Symbol>,
     /// The least and the greatest number of them that opaque plugins rejected first.
     taken: (usize, usize),
 }
 
-fn by_nodes(known: &Known, fit: &FitMessage, mut learned: Learned) -> Learned {
+fn by_nodes(known: &KnownVerdicts, fit: &FitMessage, mut learned: Learned) -> Learned {
     let mut theirs: BTreeMap<&str, usize> = BTreeMap::new();
     for (reason, nodes) in &fit.reasons {
         *theirs.entry(reason).or_default() += nodes;
@@ -219,17 +219,17 @@ fn by_nodes(known: &Known, fit: &FitMessage, mut learned: Learned) -> Learned {
 
 /// The nodes by the reasons for which known plugins reject them, and whether an opaque plugin runs
 /// before.
-fn groups(known: &Known) -> Vec<Group<'_>> {
-    let mut groups: Vec<(bool, Group<'_>)> = Vec::new();
+fn groups(known: &KnownVerdicts) -> Vec<ReasonGroup<'_>> {
+    let mut groups: Vec<(bool, ReasonGroup<'_>)> = Vec::new();
     for (node, rejection) in &known.nodes {
         let Some(Rejection { reasons, is_after_opaque }) = rejection else { continue };
-        let same = |(after, group): &&mut (bool, Group<'_>)| {
+        let same = |(after, group): &&mut (bool, ReasonGroup<'_>)| {
             after == is_after_opaque && group.reasons == reasons
         };
         match groups.iter_mut().find(same) {
             Some((_, group)) => group.nodes.push(*node),
             None => {
-                let group = Group { nodes: vec![*node], reasons, taken: (0, 0) };
+                let group = ReasonGroup { nodes: vec![*node], reasons, taken: (0, 0) };
                 groups.push((*is_after_opaque, group));
             }
         }
@@ -242,7 +242,7 @@ fn groups(known: &Known) -> Vec<Group<'_>> {
 
 /// Narrows how many nodes of each group opaque plugins rejected first, until nothing changes: of
 /// each reason, `missing` nodes are not in the message.
-fn take(groups: &mut [Group<'_>], missing: &impl Fn(&Symbol) -> usize) {
+fn take(groups: &mut [ReasonGroup<'_>], missing: &impl Fn(&Symbol) -> usize) {
     loop {
         let before: Vec<(usize, usize)> = groups.iter().map(|group| group.taken).collect();
         for at in 0..groups.len() {
@@ -265,7 +265,7 @@ fn take(groups: &mut [Group<'_>], missing: &impl Fn(&Symbol) -> usize) {
 }
 
 /// How many nodes, and which, and whether the numbers add up.
-fn settle(known: &Known, groups: &[Group<'_>], mut learned: Learned) -> Learned {
+fn settle(known: &KnownVerdicts, groups: &[ReasonGroup<'_>], mut learned: Learned) -> Learned {
     let passing = known.nodes.iter().filter(|(_, rejection)| rejection.is_none());
     learned.nodes = passing.map(|(node, _)| *node).collect();
     let (least, most) = groups
@@ -289,7 +289,7 @@ fn settle(known: &Known, groups: &[Group<'_>], mut learned: Learned) -> Learned 
     }
     (learned.at_least, learned.at_most) = if low > high { by_reasons } else { (low, high) };
     if learned.at_most == 0 && learned.nodes.is_empty() {
-        learned.at = SpokenAt::Nowhere;
+        learned.at = ReportingPoint::Nowhere;
     }
     for group in groups.iter().filter(|group| group.taken.1 > 0) {
         let all = group.taken.0 == group.nodes.len();
@@ -310,7 +310,7 @@ fn range((least, most): (usize, usize)) -> String {
 impl Learned {
     /// Whether an opaque plugin spoke at all.
     pub fn is_spoken(&self) -> bool {
-        self.at != SpokenAt::Nowhere
+        self.at != ReportingPoint::Nowhere
     }
 
     /// Whether the message and the known plugins contradict each other.
@@ -328,19 +328,19 @@ impl Learned {
         let reasons: Vec<String> = self.reasons.iter().map(|it| it.reason.clone()).collect();
         let reasons = reasons.join("; ");
         let mut lines = match self.at {
-            SpokenAt::Nowhere => vec![format!("{names} rejected no node")],
-            SpokenAt::PreFilter => {
+            ReportingPoint::Nowhere => vec![format!("{names} rejected no node")],
+            ReportingPoint::PreFilter => {
                 vec![format!("{names} rejected the pod at PreFilter: {reasons}")]
             }
-            SpokenAt::AfterSelection => {
+            ReportingPoint::AfterSelection => {
                 vec![format!("{names} rejected the selected node at Reserve or Permit: {reasons}")]
             }
-            SpokenAt::Filter => {
+            ReportingPoint::Filter => {
                 let nodes = range((self.at_least, self.at_most));
                 vec![format!("{names} rejected {nodes}: {reasons}")]
             }
         };
-        if self.at == SpokenAt::Filter {
+        if self.at == ReportingPoint::Filter {
             lines.extend(named("certain", &self.nodes));
             lines.extend(named("some of", &self.among));
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::known::Known;
+use super::known::KnownVerdicts;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 
@@ -18,20 +18,20 @@ const PASSED: &str = "passed";
 /// What opaque plugins reported node by node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Reported {
+pub struct ReportedResults {
     /// Where it is from.
     pub source: &'static str,
     /// The nodes that they rejected.
     pub rejections: Vec<NodeRejection>,
     /// What they added to the totals.
-    pub scores: Vec<NodeScore>,
+    pub scores: Vec<ReportedScore>,
 }
 
 /// A rejection of a node by an opaque plugin.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeRejection {
-    /// The node.
+    /// Name of the node.
     pub node: Symbol,
     /// The plugin, if the report names it.
     pub plugin: Option<Symbol>,
@@ -42,10 +42,10 @@ pub struct NodeRejection {
 /// A score of a node by an opaque plugin.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeScore {
-    /// The node.
+pub struct ReportedScore {
+    /// Name of the node.
     pub node: Symbol,
-    /// The plugin.
+    /// Name of the plugin.
     pub plugin: Symbol,
     /// The normalized score times the weight.
     pub weighted: i64,
@@ -58,7 +58,7 @@ type ByNode = BTreeMap<String, BTreeMap<String, String>>;
 pub fn simulator<'a>(
     annotation: impl Fn(&str) -> Option<&'a str>,
     opaque: &[Symbol],
-) -> Option<Reported> {
+) -> Option<ReportedResults> {
     let read = |name: &str| -> Option<ByNode> {
         serde_json::from_str(annotation(&format!("{SIMULATOR}{name}"))?).ok()
     };
@@ -67,7 +67,7 @@ pub fn simulator<'a>(
         return None;
     }
     let mut reported =
-        Reported { source: "kube-scheduler-simulator", rejections: vec![], scores: vec![] };
+        ReportedResults { source: "kube-scheduler-simulator", rejections: vec![], scores: vec![] };
     for (node, plugin, text) in entries(filters.unwrap_or_default(), opaque) {
         if text != PASSED {
             let plugin = Some(plugin);
@@ -76,7 +76,7 @@ pub fn simulator<'a>(
     }
     for (node, plugin, text) in entries(scores.unwrap_or_default(), opaque) {
         if let Ok(weighted) = text.parse() {
-            reported.scores.push(NodeScore { node, plugin, weighted });
+            reported.scores.push(ReportedScore { node, plugin, weighted });
         }
     }
     Some(reported)
@@ -105,7 +105,7 @@ struct FailedDetail {
 /// What koordinator's diagnosis says about plugins that kubestep does not have. A rejection without
 /// the name of a plugin counts unless a known plugin rejects the node for that reason. `None` if
 /// `text` is no such diagnosis.
-pub fn koordinator(text: &str, known: &Known) -> Option<Reported> {
+pub fn koordinator(text: &str, known: &KnownVerdicts) -> Option<ReportedResults> {
     let value: Value = serde_json::from_str(text.trim()).ok()?;
     let details = value.get("scheduleDiagnosis")?.get("nodeFailedDetails")?;
     let details: Vec<FailedDetail> = serde_json::from_value(details.clone()).ok()?;
@@ -125,10 +125,10 @@ pub fn koordinator(text: &str, known: &Known) -> Option<Reported> {
             }
         }
     }
-    Some(Reported { source: "koordinator", rejections, scores: Vec::new() })
+    Some(ReportedResults { source: "koordinator", rejections, scores: Vec::new() })
 }
 
-impl Known {
+impl KnownVerdicts {
     /// Whether a known plugin rejects the node with this message.
     fn explains(&self, node: Symbol, message: &str) -> bool {
         let own = self.nodes.iter().find(|(name, _)| *name == node);
@@ -141,7 +141,7 @@ impl Known {
 
 /// The newest message of FailedScheduling events about the pod, in a document or list of events;
 /// else the text itself.
-pub fn message_for(text: &str, pod: NamespacedName) -> String {
+pub(crate) fn message_for(text: &str, pod: NamespacedName) -> String {
     let documents = kubestep_api::yaml::from_str::<Value>(text).ok();
     let items = documents.iter().flat_map(|document| match document.get("items") {
         Some(Value::Array(items)) => items.clone(),
@@ -161,7 +161,7 @@ pub fn message_for(text: &str, pod: NamespacedName) -> String {
     newest.map_or_else(|| text.trim().to_owned(), |(_, note)| note)
 }
 
-impl Reported {
+impl ReportedResults {
     /// What they said, in lines: the rejections by reason, and the scores.
     pub fn lines(&self) -> Vec<String> {
         let mut by_reason: BTreeMap<(Option<Symbol>, &str), Vec<&str>> = BTreeMap::new();
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_diagnosis_is_read_by_node_and_in_groups() {
         let cpu = Rejection { reasons: ["Insufficient cpu".into()].into(), is_after_opaque: false };
-        let known = Known {
+        let known = KnownVerdicts {
             opaque: vec!["Mine".into()],
             nodes: vec![("a".into(), Some(cpu)), ("b".into(), None), ("c".into(), None)],
             pre_filter: None,

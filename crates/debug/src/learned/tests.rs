@@ -6,9 +6,9 @@ fn rejection(reasons: &[&str], is_after_opaque: bool) -> Option<Rejection> {
 }
 
 /// Nodes n0, n1, … with what known plugins say.
-fn known(nodes: &[Option<Rejection>]) -> Known {
+fn known(nodes: &[Option<Rejection>]) -> KnownVerdicts {
     let named = nodes.iter().cloned().enumerate();
-    Known {
+    KnownVerdicts {
         opaque: vec!["Mine".into()],
         nodes: named.map(|(at, own)| (Symbol::new(&format!("n{at}")), own)).collect(),
         pre_filter: None,
@@ -50,7 +50,7 @@ fn several_reasons_of_one_node_leave_a_range() {
     let known = known(&[None, None, None]);
     let learned = learn(&known, "0/3 nodes are available: 2 a, 3 b.").unwrap();
     assert_eq!((learned.at_least, learned.at_most), (3, 3));
-    let wide = Known { nodes: known.nodes[..2].to_vec(), ..known };
+    let wide = KnownVerdicts { nodes: known.nodes[..2].to_vec(), ..known };
     let learned = learn(&wide, "0/2 nodes are available: 1 a, 1 b.").unwrap();
     assert_eq!((learned.at_least, learned.at_most), (2, 2));
 }
@@ -89,7 +89,7 @@ fn pre_filter_and_the_points_after_the_selection() {
     let learned = learn(&known, "0/2 nodes are available: quota is over.").unwrap();
     assert_eq!(learned.lines(), ["Mine rejected the pod at PreFilter: quota is over"]);
     let learned = learn(&known, "0/1 nodes are available: 1 no lease.").unwrap();
-    assert_eq!(learned.at, SpokenAt::AfterSelection);
+    assert_eq!(learned.at, ReportingPoint::AfterSelection);
     let cpu = || rejection(&["Insufficient cpu"], true);
     let full = self::known(&[cpu(), cpu()]);
     let learned = learn(&full, "0/2 nodes are available: 2 Insufficient cpu.").unwrap();

@@ -1,11 +1,11 @@
 //! The node groups of cluster-autoscaler, with what its report says of them.
 
-use super::template::{Origin, Template, take_startup_taints};
+use super::template::{NodeTemplate, TemplateOrigin, take_startup_taints};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeGroup, NodeGroupStatus, Provisioning};
 
 /// A template for each group.
-pub(super) fn templates(provisioning: &Provisioning) -> Vec<Template> {
+pub(super) fn templates(provisioning: &Provisioning) -> Vec<NodeTemplate> {
     let template = |group: &NodeGroup| {
         let mut node = group.node.clone();
         node.metadata.name = "".into();
@@ -13,12 +13,12 @@ pub(super) fn templates(provisioning: &Provisioning) -> Vec<Template> {
         let startup_taints = take_startup_taints(&mut node.spec.taints);
         let status = provisioning.autoscaler.iter().flat_map(|status| &status.node_groups);
         let status = status.into_iter().find(|status| status.name == group.name);
-        Template {
+        NodeTemplate {
             pods: Some(group.pods.clone()),
             startup_taints,
             room: status.map(room),
             closed: status.and_then(closed),
-            ..Template::new(Origin::NodeGroup { group: group.name }, node)
+            ..NodeTemplate::new(TemplateOrigin::NodeGroup { group: group.name }, node)
         }
     };
     provisioning.node_groups.iter().map(template).collect()

@@ -28,29 +28,29 @@ const OF_KARPENTER: &str = "karpenter.sh/";
 
 /// An instance type.
 #[derive(Clone, Debug)]
-pub(super) struct KnownType {
+pub(super) struct CatalogueType {
     pub name: Symbol,
     /// Its labels; one with several values has one of them.
     pub labels: Offered,
     pub capacity: ResourceList,
     pub allocatable: ResourceList,
-    pub offerings: Vec<KnownOffering>,
+    pub offerings: Vec<CatalogueOffering>,
     /// A node of the type.
     pub node: Option<Symbol>,
 }
 
 /// An offering.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct KnownOffering {
+pub(super) struct CatalogueOffering {
     pub labels: Offered,
     /// The price of an hour.
     pub price: Option<f64>,
 }
 
 /// All known types: those of the catalogue first.
-pub(super) fn known_types(world: &World) -> Vec<KnownType> {
+pub(super) fn known_types(world: &World) -> Vec<CatalogueType> {
     let seen = seen_types(world);
-    let mut types: Vec<KnownType> =
+    let mut types: Vec<CatalogueType> =
         world.provisioning().instance_types.iter().map(of_catalogue).collect();
     for mut found in seen.into_values() {
         match types.iter_mut().find(|known| known.name == found.name) {
@@ -68,7 +68,7 @@ pub(super) fn known_types(world: &World) -> Vec<KnownType> {
     types
 }
 
-fn of_catalogue(listed: &InstanceType) -> KnownType {
+fn of_catalogue(listed: &InstanceType) -> CatalogueType {
     let mut capacity = listed.resources.clone();
     if capacity.get_str("pods").is_none() {
         capacity.insert("pods".into(), quantity("110"));
@@ -98,12 +98,12 @@ fn of_catalogue(listed: &InstanceType) -> KnownType {
         let known = requirements.iter().filter(|requirement| requirement.operator == "In");
         known.map(|requirement| (requirement.key, requirement.values.clone())).collect()
     };
-    let offerings = listed.offerings.iter().map(|offering| KnownOffering {
+    let offerings = listed.offerings.iter().map(|offering| CatalogueOffering {
         labels: offered(&offering.requirements),
         price: offering.price,
     });
     let offerings = offerings.collect();
-    KnownType { name: listed.name, labels, capacity, allocatable, offerings, node: None }
+    CatalogueType { name: listed.name, labels, capacity, allocatable, offerings, node: None }
 }
 
 /// The size in a name such as `m5.2xlarge`.
@@ -123,7 +123,7 @@ fn family(name: &str) -> Symbol {
 }
 
 /// The types of the nodes of the cluster, and of karpenter's claims that have a size.
-fn seen_types(world: &World) -> BTreeMap<Symbol, KnownType> {
+fn seen_types(world: &World) -> BTreeMap<Symbol, CatalogueType> {
     let mut seen = BTreeMap::new();
     let mut nodes: Vec<_> = world.api().nodes().collect();
     nodes.sort_unstable_by_key(|node| node.metadata.name);
@@ -145,7 +145,7 @@ fn seen_types(world: &World) -> BTreeMap<Symbol, KnownType> {
 }
 
 fn see(
-    seen: &mut BTreeMap<Symbol, KnownType>,
+    seen: &mut BTreeMap<Symbol, CatalogueType>,
     labels: &Labels,
     (capacity, allocatable): (&ResourceList, &ResourceList),
     node: Option<Symbol>,
@@ -160,8 +160,8 @@ fn see(
         let known = labels.iter().filter(|(key, _)| of(*key));
         known.map(|(key, value)| (key, vec![*value])).collect()
     };
-    let offering = KnownOffering { labels: offered(&is_of_offering), price: None };
-    let known = seen.entry(name).or_insert_with(|| KnownType {
+    let offering = CatalogueOffering { labels: offered(&is_of_offering), price: None };
+    let known = seen.entry(name).or_insert_with(|| CatalogueType {
         name,
         labels: offered(&is_of_type),
         capacity: capacity.clone(),
@@ -174,9 +174,9 @@ fn see(
     }
 }
 
-impl KnownType {
+impl CatalogueType {
     /// The type with the corrections that apply to it in a pool with these labels.
-    pub fn overlaid(&self, overlays: &[NodeOverlay], pool: &Offered) -> KnownType {
+    pub fn overlaid(&self, overlays: &[NodeOverlay], pool: &Offered) -> CatalogueType {
         let mut corrected = self.clone();
         let mut overlays: Vec<&NodeOverlay> = overlays.iter().collect();
         overlays.sort_by(|a, b| {
@@ -207,7 +207,7 @@ impl KnownType {
 
     /// The offerings that meet all requirements, by position.
     fn matching(&self, requirements: &[LabelRequirement], pool: &Offered) -> Vec<usize> {
-        let meets = |offering: &KnownOffering| {
+        let meets = |offering: &CatalogueOffering| {
             requirements.iter().all(|requirement| {
                 let key = requirement.key;
                 let offered = values(&offering.labels, key).or(values(&self.labels, key));

@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::karpenter::NODE_POOL;
-use super::template::{Origin, Template};
+use super::template::{NodeTemplate, TemplateOrigin};
 use kubestep_api::admission::made_up_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Object, Pod, PodStatus};
-use kubestep_cluster::workload::{self, Surroundings};
+use kubestep_cluster::workload::{self, WorkloadInputs};
 use kubestep_cluster::{World, load};
 use kubestep_framework::pod::NamespacedName;
 
 /// Creates the pods on the node, bound.
-pub(super) fn create(world: &mut World, template: &Template, name: Symbol) {
+pub(super) fn create(world: &mut World, template: &NodeTemplate, name: Symbol) {
     let Some(node) = world.api().node(name).cloned() else { return };
     let pods = match &template.pods {
         Some(pods) => pods.iter().map(|pod| bound(pod, &pod.metadata.name, name)).collect(),
@@ -32,7 +32,7 @@ pub(super) fn create(world: &mut World, template: &Template, name: Symbol) {
 
 /// The pods of the DaemonSets of the input.
 fn of_manifests(world: &World, node: &Arc<Node>) -> Vec<Pod> {
-    let surroundings = Surroundings { replicas: None, nodes: std::slice::from_ref(node) };
+    let surroundings = WorkloadInputs { replicas: None, nodes: std::slice::from_ref(node) };
     let manifests = world.provisioning().daemon_sets.iter();
     let expanded = manifests.filter_map(|value| workload::expand(value, &surroundings)?.ok());
     let objects = expanded.flat_map(|set| set.objects());
@@ -49,7 +49,7 @@ fn on(mut spec: kubestep_api::PodSpec, node: Symbol) -> kubestep_api::PodSpec {
 }
 
 /// The pods of DaemonSets that the input does not have.
-fn of_pods(world: &World, node: &Node, template: &Template) -> Vec<Pod> {
+fn of_pods(world: &World, node: &Node, template: &NodeTemplate) -> Vec<Pod> {
     let known: Vec<NamespacedName> =
         world.provisioning().daemon_sets.iter().map(key_of_manifest).collect();
     let siblings = siblings(world, node, template);
@@ -65,15 +65,15 @@ fn of_pods(world: &World, node: &Node, template: &Template) -> Vec<Pod> {
             *sample = pod;
         }
     }
-    let is_copy = matches!(template.origin, Origin::Like { .. });
+    let is_copy = matches!(template.origin, TemplateOrigin::Like { .. });
     let samples =
         samples.into_iter().filter(|(_, pod)| is_copy || workload::suits_daemon(pod, node));
     samples.map(|(set, pod)| bound(pod, &set.name, node.metadata.name)).collect()
 }
 
 /// The nodes that run the same DaemonSets: the one that is copied, or those of the same pool.
-fn siblings(world: &World, node: &Node, template: &Template) -> Vec<Symbol> {
-    if let Origin::Like { node, .. } = template.origin {
+fn siblings(world: &World, node: &Node, template: &NodeTemplate) -> Vec<Symbol> {
+    if let TemplateOrigin::Like { node, .. } = template.origin {
         return vec![node];
     }
     let Some(pool) = node.metadata.labels.get_str(NODE_POOL) else { return Vec::new() };

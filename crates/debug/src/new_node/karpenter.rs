@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use super::catalogue::{
-    CAPACITY_TYPE, INSTANCE_TYPE, KnownOffering, KnownType, REGION, ZONE, difference,
+    CAPACITY_TYPE, CatalogueOffering, CatalogueType, INSTANCE_TYPE, REGION, ZONE, difference,
 };
 use super::requirement::{Offered, allows, allows_some, values};
-use super::template::{HOSTNAME, Origin, Template, take_startup_taints};
+use super::template::{HOSTNAME, NodeTemplate, TemplateOrigin, take_startup_taints};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Condition, ConditionStatus, LabelRequirement, Labels, Node, NodePool, NodeSelectorOperator,
@@ -40,11 +40,11 @@ pub(super) struct Pool<'a> {
     /// What it may still create; `None` without limits.
     left: Option<ResourceList>,
     closed: Option<String>,
-    types: Vec<KnownType>,
+    types: Vec<CatalogueType>,
 }
 
 impl<'a> Pool<'a> {
-    pub fn new(world: &World, pool: &'a NodePool, types: &[KnownType]) -> Pool<'a> {
+    pub fn new(world: &World, pool: &'a NodePool, types: &[CatalogueType]) -> Pool<'a> {
         let class = &pool.spec.template.spec.node_class_ref;
         let mut labels = pool.spec.template.metadata.labels.clone();
         labels.insert(NODE_POOL.into(), pool.metadata.name);
@@ -65,7 +65,7 @@ impl<'a> Pool<'a> {
 
     /// A template for each type and offering, and for each value that a pod may choose. The
     /// requirement `relaxed` allows any value.
-    pub fn templates(&self, pods: &[&Pod], relaxed: Option<usize>) -> Vec<Template> {
+    pub fn templates(&self, pods: &[&Pod], relaxed: Option<usize>) -> Vec<NodeTemplate> {
         let mut counted: Vec<&LabelRequirement> = self.requirements().iter().collect();
         let any = relaxed.and_then(|at| counted.get(at)).map(|requirement| LabelRequirement {
             operator: "Exists".into(),
@@ -94,8 +94,8 @@ impl<'a> Pool<'a> {
     fn allowed(
         &self,
         requirements: &[&LabelRequirement],
-        known: &KnownType,
-        offering: &KnownOffering,
+        known: &CatalogueType,
+        offering: &CatalogueOffering,
     ) -> bool {
         let offered = |key| values(&offering.labels, key).or(values(&known.labels, key));
         let meets = |requirement: &&LabelRequirement| {
@@ -111,7 +111,7 @@ impl<'a> Pool<'a> {
     fn choices(
         &self,
         requirements: &[&LabelRequirement],
-        known: &KnownType,
+        known: &CatalogueType,
         pods: &[&Pod],
     ) -> Vec<Vec<(Symbol, Symbol)>> {
         let mut choices: Vec<Vec<(Symbol, Symbol)>> = vec![Vec::new()];
@@ -140,10 +140,10 @@ impl<'a> Pool<'a> {
     fn template(
         &self,
         requirements: &[&LabelRequirement],
-        known: &KnownType,
-        offering: &KnownOffering,
+        known: &CatalogueType,
+        offering: &CatalogueOffering,
         choice: &[(Symbol, Symbol)],
-    ) -> Template {
+    ) -> NodeTemplate {
         let spec = &self.pool.spec.template.spec;
         let mut node = Node::default();
         let labels = &mut node.metadata.labels;
@@ -173,24 +173,24 @@ impl<'a> Pool<'a> {
         let label = |key: &str| node.metadata.labels.get_str(key).map(ToString::to_string);
         let chosen = choice.iter().map(|(key, value)| format!("{key}={value}"));
         let place = [ZONE, CAPACITY_TYPE].iter().filter_map(|key| label(key));
-        let origin = Origin::NodePool {
+        let origin = TemplateOrigin::NodePool {
             pool: self.pool.metadata.name,
             instance_type: known.name,
             choice: place.chain(chosen).collect(),
         };
         let (room, full) = self.room(known);
-        Template {
+        NodeTemplate {
             like: known.node,
             startup_taints: spec.startup_taints.clone(),
             price: offering.price,
             room,
             closed: self.closed.clone().or(full),
-            ..Template::new(origin, node)
+            ..NodeTemplate::new(origin, node)
         }
     }
 
     /// How many nodes of the type the limits leave, and the limit that leaves none.
-    fn room(&self, known: &KnownType) -> (Option<usize>, Option<String>) {
+    fn room(&self, known: &CatalogueType) -> (Option<usize>, Option<String>) {
         let Some(left) = &self.left else { return (None, None) };
         let mut room: Option<(usize, String)> = None;
         for (resource, left) in left.iter() {
@@ -323,7 +323,7 @@ fn closed(pool: &NodePool) -> Option<String> {
 }
 
 /// The nodes that karpenter has requested and that have not registered.
-pub(super) fn claims(world: &World) -> Vec<Template> {
+pub(super) fn claims(world: &World) -> Vec<NodeTemplate> {
     let is_waiting = |name: Symbol| name.is_empty() || world.api().node(name).is_none();
     let claims = world.provisioning().node_claims.iter();
     let claims = claims.filter(|claim| is_waiting(claim.status.node_name));
@@ -340,9 +340,14 @@ pub(super) fn claims(world: &World) -> Vec<Template> {
         node.status.allocatable = Some(allocatable);
         let mut startup_taints = take_startup_taints(&mut node.spec.taints);
         startup_taints.extend(claim.spec.startup_taints.iter().cloned());
-        let origin = Origin::NodeClaim { claim: claim.metadata.name };
+        let origin = TemplateOrigin::NodeClaim { claim: claim.metadata.name };
         let closed = claim.metadata.deletion_timestamp.map(|_| "it is being deleted".to_owned());
-        Some(Template { startup_taints, room: Some(1), closed, ..Template::new(origin, node) })
+        Some(NodeTemplate {
+            startup_taints,
+            room: Some(1),
+            closed,
+            ..NodeTemplate::new(origin, node)
+        })
     };
     claims.filter_map(template).collect()
 }

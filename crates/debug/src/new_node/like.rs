@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::template::{HOSTNAME, Template, known_labels};
+use super::template::{HOSTNAME, NodeTemplate, known_labels};
 use crate::why::cause::is_kept_by_controller;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Taint};
@@ -30,15 +30,15 @@ const WITHIN_POOLS: [&str; 4] = [
 
 /// What nodes of one group share.
 #[derive(PartialEq, Eq, Hash)]
-struct Shared {
+struct CommonTraits {
     labels: Vec<(Symbol, Symbol)>,
     /// Taints and allocatable amounts, printed.
     others: String,
 }
 
 /// A template for each group of nodes, except those of the pools `known`, in the order of nodes.
-pub(super) fn templates(world: &World, known: &[Symbol]) -> Vec<Template> {
-    let mut groups: IndexMap<Shared, Vec<&Node>> = IndexMap::new();
+pub(super) fn templates(world: &World, known: &[Symbol]) -> Vec<NodeTemplate> {
+    let mut groups: IndexMap<CommonTraits, Vec<&Node>> = IndexMap::new();
     let nodes = world.scheduler().cache().nodes().filter_map(|info| info.node.as_deref());
     let mut nodes: Vec<&Node> = nodes.collect();
     // A cordoned node may be without pods that the others of its group have.
@@ -49,14 +49,14 @@ pub(super) fn templates(world: &World, known: &[Symbol]) -> Vec<Template> {
             groups.entry(shared(node)).or_default().push(node);
         }
     }
-    let template = |(shared, nodes): (Shared, Vec<&Node>)| {
+    let template = |(shared, nodes): (CommonTraits, Vec<&Node>)| {
         let first = nodes.first()?;
-        Some(Template::like(first, words(&shared), nodes.len()))
+        Some(NodeTemplate::like(first, trait_lines(&shared), nodes.len()))
     };
     groups.into_iter().filter_map(template).collect()
 }
 
-fn shared(node: &Node) -> Shared {
+fn shared(node: &Node) -> CommonTraits {
     let labels = &node.metadata.labels;
     let lasts = |taint: &&Taint| !is_kept_by_controller(taint.key);
     let taints: Vec<&Taint> = node.spec.taints.iter().filter(lasts).collect();
@@ -74,12 +74,14 @@ fn shared(node: &Node) -> Shared {
             labels.iter().filter(|label| !own(label)).map(|(key, value)| (key, *value)).collect()
         }
     };
-    Shared { labels, others }
+    CommonTraits { labels, others }
 }
 
 /// The labels that identify a group: of its pool, its type and its zone, if there are such.
-fn words(shared: &Shared) -> Vec<String> {
-    let is_told = |key: Symbol| POOLS.contains(&&*key) || WITHIN_POOLS[..3].contains(&&*key);
-    let told = shared.labels.iter().filter(|(key, _)| is_told(*key));
-    told.map(|(key, value)| format!("{}={value}", key.rsplit('/').next().unwrap_or(key))).collect()
+fn trait_lines(shared: &CommonTraits) -> Vec<String> {
+    let is_shown = |key: Symbol| POOLS.contains(&&*key) || WITHIN_POOLS[..3].contains(&&*key);
+    let reported = shared.labels.iter().filter(|(key, _)| is_shown(*key));
+    reported
+        .map(|(key, value)| format!("{}={value}", key.rsplit('/').next().unwrap_or(key)))
+        .collect()
 }

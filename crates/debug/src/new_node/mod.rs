@@ -31,8 +31,8 @@ use kubestep_framework::pod::NamespacedName;
 use karpenter::Pool;
 
 pub use model::{NearMiss, NewNode, NewNodes};
-pub use supply::{Nearest, Offer, Purchase, Supply, Unmet, supply};
-pub use template::{Origin, Template};
+pub use supply::{Nearest, NodeOffer, NodeOrder, Supply, UnmetPod, supply};
+pub use template::{NodeTemplate, TemplateOrigin};
 
 /// Templates whose pods are counted, the cheapest first.
 const COUNTED: usize = 60;
@@ -44,10 +44,10 @@ const WATCHED: i64 = 60 * 1_000_000;
 const CYCLES: usize = 5_000;
 
 /// Called with the number of trials done and their total; returning `false` ends the search.
-pub type GoOn<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
+pub type OnProgress<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
 
 /// Every node that could be created. `pods` choose values of labels that karpenter leaves to them.
-pub fn templates(world: &World, pods: &[&Pod]) -> Vec<Template> {
+pub fn templates(world: &World, pods: &[&Pod]) -> Vec<NodeTemplate> {
     let types = catalogue::known_types(world);
     let provisioning = world.provisioning();
     let mut templates = karpenter::claims(world);
@@ -65,7 +65,7 @@ pub fn templates(world: &World, pods: &[&Pod]) -> Vec<Template> {
 }
 
 /// The template with that id, as edits name it.
-pub(crate) fn find(world: &World, id: &str) -> Option<Template> {
+pub(crate) fn find(world: &World, id: &str) -> Option<NodeTemplate> {
     let all = templates(world, &[&asking_for(world, id)]);
     all.into_iter().find(|template| template.origin.id() == id)
 }
@@ -90,12 +90,12 @@ pub(crate) fn ids(world: &World) -> Vec<Symbol> {
 }
 
 /// Which new node would take the pod. `None` if there is no such pod.
-pub fn new_nodes(world: &World, pod: NamespacedName, go_on: GoOn<'_>) -> Option<NewNodes> {
+pub fn new_nodes(world: &World, pod: NamespacedName, go_on: OnProgress<'_>) -> Option<NewNodes> {
     let object = pod_of(world, pod)?;
     let templates = templates(world, &[object]);
     let of = templates.len();
     let mut answer = NewNodes::new(world, pod, of);
-    let mut tried: Vec<(Template, NewNode)> = Vec::new();
+    let mut tried: Vec<(NodeTemplate, NewNode)> = Vec::new();
     for template in templates {
         if !go_on(tried.len(), of) {
             break;
@@ -122,7 +122,8 @@ pub(crate) fn edits(world: &World, pod: NamespacedName) -> Vec<Edit> {
     }
     let Some(object) = pod_of(world, pod) else { return Vec::new() };
     let mut templates = supply::distinct(world, &[object], templates(world, &[object]));
-    templates.retain(|one| !matches!(one.origin, Origin::Like { .. }) && one.closed.is_none());
+    templates
+        .retain(|one| !matches!(one.origin, TemplateOrigin::Like { .. }) && one.closed.is_none());
     templates.sort_by(|a, b| price_order(a.price, b.price));
     let mut tried: HashMap<String, usize> = HashMap::new();
     let mut edits: HashMap<String, Edit> = HashMap::new();
@@ -143,7 +144,7 @@ pub(crate) fn edits(world: &World, pod: NamespacedName) -> Vec<Edit> {
 }
 
 /// Counts the pods that one node takes, for the cheapest template of each source and type.
-fn count(world: &World, tried: &mut [(Template, NewNode)], go_on: GoOn<'_>) {
+fn count(world: &World, tried: &mut [(NodeTemplate, NewNode)], go_on: OnProgress<'_>) {
     let before: Vec<NamespacedName> = pending(world).collect();
     let mut seen: HashSet<(String, Option<Symbol>)> = HashSet::new();
     let of = tried.len();
@@ -162,8 +163,8 @@ fn count(world: &World, tried: &mut [(Template, NewNode)], go_on: GoOn<'_>) {
 fn near_misses(
     world: &World,
     pod: &Pod,
-    tried: &[(Template, NewNode)],
-    go_on: GoOn<'_>,
+    tried: &[(NodeTemplate, NewNode)],
+    go_on: OnProgress<'_>,
 ) -> Vec<NearMiss> {
     let types = catalogue::known_types(world);
     let mut found = Vec::new();
@@ -173,7 +174,7 @@ fn near_misses(
             let relaxed = prepared.templates(&[pod], Some(at));
             let mut relaxed = supply::distinct(world, &[pod], relaxed);
             let is_known =
-                |one: &Template| tried.iter().any(|(other, _)| other.origin == one.origin);
+                |one: &NodeTemplate| tried.iter().any(|(other, _)| other.origin == one.origin);
             relaxed.retain(|one| one.closed.is_none() && !is_known(one));
             relaxed.sort_by(|a, b| price_order(a.price, b.price));
             let of = tried.len();
@@ -183,7 +184,7 @@ fn near_misses(
             });
             found.extend(fits.map(|template| NearMiss {
                 pool: pool.metadata.name,
-                requirement: requirement::words(requirement),
+                requirement: requirement::text_of(requirement),
                 node: template.origin.details(),
                 price: template.price,
             }));
@@ -193,22 +194,22 @@ fn near_misses(
 }
 
 /// What the scheduler says of a new node.
-struct Tried {
+struct NodeVerdict {
     /// What the PreFilter plugins say.
-    ahead: Vec<why::Ahead>,
+    ahead: Vec<why::PreFilterRejection>,
     verdict: NodeWhy,
     /// The pods that are on the node already.
     daemons: Vec<NamespacedName>,
 }
 
 /// Creates the node on a copy of the cluster and asks the filters.
-fn verdict(world: &World, pod: NamespacedName, template: &Template) -> Option<Tried> {
+fn verdict(world: &World, pod: NamespacedName, template: &NodeTemplate) -> Option<NodeVerdict> {
     let mut copy = world.clone();
     let name = *template.add(&mut copy, 1).first()?;
     let info = copy.scheduler().cache().nodes().find(|node| node.name == name)?;
     let daemons = info.pods.iter().map(|pod| pod.key()).collect();
     let (ahead, verdict) = why::of_one_node(&copy, pod, name)?;
-    Some(Tried { ahead, verdict, daemons })
+    Some(NodeVerdict { ahead, verdict, daemons })
 }
 
 /// Known prices first, the lower ones before the higher.

@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 use super::karpenter::NODE_POOL;
-use super::template::{Origin, Template};
-use super::{Tried, pending, price_order, verdict};
+use super::template::{NodeTemplate, TemplateOrigin};
+use super::{NodeVerdict, pending, price_order, verdict};
 use crate::trace::History;
-use crate::why::{self, Ahead, NodeWhy, Problem, ProblemKind, Why};
+use crate::why::{self, NodeWhy, PodProblem, PreFilterRejection, ProblemKind, Why};
 use kubestep_api::Taint;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
@@ -18,14 +18,14 @@ use kubestep_framework::pod::NamespacedName;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewNodes {
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The number of pending pods, this one included.
     pub pending: usize,
     /// Problems that no new node resolves.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<PodProblem>,
     /// The PreFilter results of plugins that reject the pod whatever the node.
-    pub ahead: Vec<Ahead>,
+    pub ahead: Vec<PreFilterRejection>,
     /// The nodes: those that fit and can be created, cheapest first; those that fit and cannot be
     /// created at present; then by how much is missing.
     pub nodes: Vec<NewNode>,
@@ -45,7 +45,7 @@ pub struct NewNodes {
 #[serde(rename_all = "camelCase")]
 pub struct NewNode {
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: TemplateOrigin,
     /// The edit that adds it.
     pub edit: String,
     /// The price of an hour, in the currency of the catalogue.
@@ -68,7 +68,7 @@ pub struct NewNode {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NearMiss {
-    /// The pool.
+    /// Name of the pool.
     pub pool: Symbol,
     /// The requirement, as in a selector.
     pub requirement: String,
@@ -87,7 +87,7 @@ impl NewNode {
     /// The causes of the rejection, each with its plugin.
     pub fn causes(&self) -> Vec<String> {
         let causes = self.verdict.causes();
-        causes.map(|(plugin, cause)| format!("{plugin}: {}", cause.words())).collect()
+        causes.map(|(plugin, cause)| format!("{plugin}: {}", cause.text())).collect()
     }
 
     /// Whether the pod fits and the node can be created.
@@ -125,9 +125,10 @@ impl NewNodes {
     }
 
     /// Tries one node.
-    pub(super) fn judge(&mut self, world: &World, template: &Template) -> Option<NewNode> {
-        let Tried { ahead, verdict, daemons } = verdict(world, self.pod, template)?;
-        let rejections: Vec<Ahead> = ahead.into_iter().filter(Ahead::refuses).collect();
+    pub(super) fn judge(&mut self, world: &World, template: &NodeTemplate) -> Option<NewNode> {
+        let NodeVerdict { ahead, verdict, daemons } = verdict(world, self.pod, template)?;
+        let rejections: Vec<PreFilterRejection> =
+            ahead.into_iter().filter(PreFilterRejection::refuses).collect();
         let is_first = self.tried == 0;
         self.tried += 1;
         self.ahead.retain(|one| rejections.contains(one));
@@ -159,8 +160,9 @@ impl NewNodes {
 }
 
 /// The problems that no new node resolves.
-fn blocking(why: &Why) -> Vec<Problem> {
-    let is_of_pod = |problem: &&Problem| problem.blocking && problem.kind != ProblemKind::NoNodes;
+fn blocking(why: &Why) -> Vec<PodProblem> {
+    let is_of_pod =
+        |problem: &&PodProblem| problem.blocking && problem.kind != ProblemKind::NoNodes;
     why.problems.iter().filter(is_of_pod).cloned().collect()
 }
 

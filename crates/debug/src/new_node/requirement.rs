@@ -40,7 +40,7 @@ pub(super) fn allows_some(requirement: &LabelRequirement, values: &[Symbol]) -> 
 }
 
 /// The requirement as in a selector: `zone In [a, b]`.
-pub(super) fn words(requirement: &LabelRequirement) -> String {
+pub(super) fn text_of(requirement: &LabelRequirement) -> String {
     let LabelRequirement { key, operator, values } = requirement;
     match values.is_empty() {
         true => format!("{key} {operator}"),
@@ -85,6 +85,6 @@ mod tests {
                 "{operator} {value:?}"
             );
         }
-        assert_eq!(words(&requirement("In", &["a", "b"])), "k In [a, b]");
+        assert_eq!(text_of(&requirement("In", &["a", "b"])), "k In [a, b]");
     }
 }

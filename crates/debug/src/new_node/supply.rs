@@ -9,9 +9,9 @@ use hashbrown::HashSet;
 use serde::Serialize;
 
 use super::catalogue::{CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE};
-use super::template::{Origin, Template};
+use super::template::{NodeTemplate, TemplateOrigin};
 use super::{
-    GoOn, NearMiss, NewNodes, new_nodes, pending, pod_of, price_order, run, taken, templates,
+    NearMiss, NewNodes, OnProgress, new_nodes, pending, pod_of, price_order, run, taken, templates,
 };
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
@@ -31,13 +31,13 @@ pub struct Supply {
     /// The pending pods.
     pub pending: Vec<NamespacedName>,
     /// The templates of which a node takes some of the pods, the lowest price for each pod first.
-    pub offers: Vec<Offer>,
+    pub offers: Vec<NodeOffer>,
     /// A mix of nodes that takes as many pods as possible.
-    pub plan: Vec<Purchase>,
+    pub plan: Vec<NodeOrder>,
     /// The price of an hour of the mix, if all its prices are known.
     pub price: Option<f64>,
     /// The pods that no new node takes.
-    pub unmet: Vec<Unmet>,
+    pub unmet: Vec<UnmetPod>,
     /// The number of templates that were tried.
     pub tried: usize,
     /// The number of templates.
@@ -47,9 +47,9 @@ pub struct Supply {
 /// What nodes of one template would do.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Offer {
+pub struct NodeOffer {
     /// The template.
-    pub origin: Origin,
+    pub origin: TemplateOrigin,
     /// The edit that adds one.
     pub edit: String,
     /// The price of an hour of one node.
@@ -69,9 +69,9 @@ pub struct Offer {
 /// Nodes of the mix.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Purchase {
+pub struct NodeOrder {
     /// The template.
-    pub origin: Origin,
+    pub origin: TemplateOrigin,
     /// The edit that adds them.
     pub edit: String,
     /// How many.
@@ -85,8 +85,8 @@ pub struct Purchase {
 /// A pod that no new node takes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Unmet {
-    /// The pod.
+pub struct UnmetPod {
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// What keeps it from every node, one sentence each. This and what follows is empty for pods
     /// after the first few.
@@ -102,37 +102,37 @@ pub struct Unmet {
 #[serde(rename_all = "camelCase")]
 pub struct Nearest {
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: TemplateOrigin,
     /// The causes, each with its plugin, or why it cannot be created.
     pub causes: Vec<String>,
 }
 
 /// A template that takes some pods.
-struct Candidate {
-    template: Template,
+struct TemplateCandidate {
+    template: NodeTemplate,
     takes: Vec<NamespacedName>,
 }
 
-impl Candidate {
+impl TemplateCandidate {
     /// The price for each pod that it takes.
     fn price_of_pod(&self) -> Option<f64> {
         Some(self.template.price? / self.takes.len().max(1) as f64)
     }
 
-    fn order(&self, other: &Candidate) -> std::cmp::Ordering {
+    fn order(&self, other: &TemplateCandidate) -> std::cmp::Ordering {
         price_order(self.price_of_pod(), other.price_of_pod())
             .then(other.takes.len().cmp(&self.takes.len()))
     }
 }
 
 /// How many new nodes all pending pods need.
-pub fn supply(world: &World, go_on: GoOn<'_>) -> Supply {
+pub fn supply(world: &World, go_on: OnProgress<'_>) -> Supply {
     let pending: Vec<NamespacedName> = pending(world).collect();
     let pods: Vec<&Pod> = pending.iter().filter_map(|key| pod_of(world, *key)).collect();
     let templates = distinct(world, &pods, templates(world, &pods));
     let of = templates.len();
     let mut supply = Supply { pending, of, ..Supply::default() };
-    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut candidates: Vec<TemplateCandidate> = Vec::new();
     for template in templates {
         if !go_on(supply.tried, of) {
             break;
@@ -140,10 +140,10 @@ pub fn supply(world: &World, go_on: GoOn<'_>) -> Supply {
         supply.tried += 1;
         let takes = trial(world, &template, &supply.pending, &mut || go_on(of, of)).takes;
         if !takes.is_empty() {
-            add(&mut candidates, Candidate { template, takes });
+            add(&mut candidates, TemplateCandidate { template, takes });
         }
     }
-    candidates.sort_by(Candidate::order);
+    candidates.sort_by(TemplateCandidate::order);
     for (at, one) in candidates.iter().enumerate() {
         let counted = (at < CANDIDATES).then(|| alone(world, one, &supply.pending, go_on));
         supply.offers.push(offer(one, counted.flatten()));
@@ -156,9 +156,10 @@ pub fn supply(world: &World, go_on: GoOn<'_>) -> Supply {
 }
 
 /// Adds a candidate unless one of the same pool and type takes the same pods for less.
-fn add(candidates: &mut Vec<Candidate>, new: Candidate) {
-    let kind = |one: &Candidate| (one.template.origin.source(), one.template.label(INSTANCE_TYPE));
-    let same = |one: &&mut Candidate| kind(one) == kind(&new) && one.takes == new.takes;
+fn add(candidates: &mut Vec<TemplateCandidate>, new: TemplateCandidate) {
+    let kind =
+        |one: &TemplateCandidate| (one.template.origin.source(), one.template.label(INSTANCE_TYPE));
+    let same = |one: &&mut TemplateCandidate| kind(one) == kind(&new) && one.takes == new.takes;
     match candidates.iter_mut().find(same) {
         None => candidates.push(new),
         Some(there) if price_order(new.template.price, there.template.price).is_lt() => {
@@ -173,8 +174,8 @@ fn add(candidates: &mut Vec<Candidate>, new: Candidate) {
 pub(super) fn distinct(
     world: &World,
     pods: &[&Pod],
-    mut templates: Vec<Template>,
-) -> Vec<Template> {
+    mut templates: Vec<NodeTemplate>,
+) -> Vec<NodeTemplate> {
     let text = mentioned(world, pods);
     let volumes = pods.iter().any(|pod| !pod.spec.volumes.is_empty());
     let is_read = |key: &str| match key {
@@ -187,7 +188,7 @@ pub(super) fn distinct(
     templates.sort_by(|a, b| price_order(a.price, b.price));
     let mut seen = HashSet::new();
     templates.retain(|template| match &template.origin {
-        Origin::NodePool { pool, instance_type, choice } => {
+        TemplateOrigin::NodePool { pool, instance_type, choice } => {
             let own: Vec<&String> = choice.iter().filter(|part| part.contains('=')).collect();
             let places: Vec<Option<Symbol>> = read.iter().map(|key| template.label(key)).collect();
             seen.insert(format!("{pool} {instance_type} {own:?} {places:?}"))
@@ -215,30 +216,30 @@ fn mentioned(world: &World, pods: &[&Pod]) -> String {
 }
 
 /// What became of a cluster with one more node.
-struct Trial {
+struct NodeTrial {
     world: World,
     takes: Vec<NamespacedName>,
 }
 
 fn trial(
     world: &World,
-    template: &Template,
+    template: &NodeTemplate,
     pending: &[NamespacedName],
     go_on: &mut dyn FnMut() -> bool,
-) -> Trial {
+) -> NodeTrial {
     let mut copy = world.clone();
     let names = template.add(&mut copy, 1);
     run(&mut copy, go_on);
     let takes = taken(&copy, &names, pending);
-    Trial { world: copy, takes }
+    NodeTrial { world: copy, takes }
 }
 
 /// How many nodes of one template take how many pods. `None` if that was not run to its end.
 fn alone(
     world: &World,
-    Candidate { template, .. }: &Candidate,
+    TemplateCandidate { template, .. }: &TemplateCandidate,
     pending: &[NamespacedName],
-    go_on: GoOn<'_>,
+    go_on: OnProgress<'_>,
 ) -> Option<(usize, usize)> {
     let most = template.room.unwrap_or(pending.len()).clamp(1, pending.len().max(1));
     let mut world = world.clone();
@@ -258,8 +259,11 @@ fn alone(
     Some((nodes, pods))
 }
 
-fn offer(Candidate { template, takes }: &Candidate, counted: Option<(usize, usize)>) -> Offer {
-    Offer {
+fn offer(
+    TemplateCandidate { template, takes }: &TemplateCandidate,
+    counted: Option<(usize, usize)>,
+) -> NodeOffer {
+    NodeOffer {
         origin: template.origin.clone(),
         edit: template.origin.edit(1).to_string(),
         price: template.price,
@@ -271,9 +275,9 @@ fn offer(Candidate { template, takes }: &Candidate, counted: Option<(usize, usiz
     }
 }
 
-fn unmet(pod: NamespacedName, answer: Option<NewNodes>) -> Unmet {
+fn unmet(pod: NamespacedName, answer: Option<NewNodes>) -> UnmetPod {
     let Some(answer) = answer else {
-        return Unmet { pod, reasons: Vec::new(), nearest: None, near_misses: Vec::new() };
+        return UnmetPod { pod, reasons: Vec::new(), nearest: None, near_misses: Vec::new() };
     };
     let nearest = answer.nodes.first().map(|new| {
         let mut causes: Vec<String> = new.causes().into_iter().chain(new.closed.clone()).collect();
@@ -282,12 +286,12 @@ fn unmet(pod: NamespacedName, answer: Option<NewNodes>) -> Unmet {
         }
         Nearest { origin: new.origin.clone(), causes }
     });
-    Unmet { pod, reasons: answer.obstacles(), nearest, near_misses: answer.near_misses }
+    UnmetPod { pod, reasons: answer.obstacles(), nearest, near_misses: answer.near_misses }
 }
 
 impl Supply {
     /// Chooses the mix, and explains what is left.
-    fn choose(&mut self, world: &World, candidates: &[Candidate], go_on: GoOn<'_>) {
+    fn choose(&mut self, world: &World, candidates: &[TemplateCandidate], go_on: OnProgress<'_>) {
         let mut world = world.clone();
         while let Some((template, next)) = self.best(&world, candidates, go_on) {
             self.buy(template, next.takes);
@@ -310,22 +314,22 @@ impl Supply {
     fn best<'a>(
         &self,
         world: &World,
-        candidates: &'a [Candidate],
-        go_on: GoOn<'_>,
-    ) -> Option<(&'a Template, Trial)> {
+        candidates: &'a [TemplateCandidate],
+        go_on: OnProgress<'_>,
+    ) -> Option<(&'a NodeTemplate, NodeTrial)> {
         let pods: Vec<&Pod> = self.pending.iter().filter_map(|key| pod_of(world, *key)).collect();
         let open: HashSet<String> = templates(world, &pods)
             .iter()
             .filter(|template| template.closed.is_none())
             .map(|template| template.origin.id())
             .collect();
-        let mut best: Option<(Candidate, &Template, Trial)> = None;
-        for Candidate { template, .. } in candidates {
+        let mut best: Option<(TemplateCandidate, &NodeTemplate, NodeTrial)> = None;
+        for TemplateCandidate { template, .. } in candidates {
             if !open.contains(&template.origin.id()) || !go_on(1, 1) {
                 continue;
             }
             let trial = trial(world, template, &self.pending, &mut || go_on(1, 1));
-            let new = Candidate { template: template.clone(), takes: trial.takes.clone() };
+            let new = TemplateCandidate { template: template.clone(), takes: trial.takes.clone() };
             let is_better = || best.as_ref().is_none_or(|(best, ..)| new.order(best).is_lt());
             if !new.takes.is_empty() && is_better() {
                 best = Some((new, template, trial));
@@ -334,7 +338,7 @@ impl Supply {
         best.map(|(_, template, trial)| (template, trial))
     }
 
-    fn buy(&mut self, template: &Template, pods: Vec<NamespacedName>) {
+    fn buy(&mut self, template: &NodeTemplate, pods: Vec<NamespacedName>) {
         let origin = &template.origin;
         match self.plan.iter_mut().find(|bought| bought.origin == *origin) {
             Some(bought) => {
@@ -343,7 +347,7 @@ impl Supply {
                 bought.price = bought.price.zip(template.price).map(|(sum, one)| sum + one);
                 bought.pods.extend(pods);
             }
-            None => self.plan.push(Purchase {
+            None => self.plan.push(NodeOrder {
                 origin: origin.clone(),
                 edit: origin.edit(1).to_string(),
                 count: 1,

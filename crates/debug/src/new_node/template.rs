@@ -30,10 +30,10 @@ const OF_STARTUP: [&str; 5] = [
 /// Where a new node comes from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
-pub enum Origin {
+pub enum TemplateOrigin {
     /// Karpenter would create it.
     NodePool {
-        /// The pool.
+        /// Name of the pool.
         pool: Symbol,
         /// The instance type.
         instance_type: Symbol,
@@ -42,7 +42,7 @@ pub enum Origin {
     },
     /// Karpenter has requested it, and it has not registered yet.
     NodeClaim {
-        /// The claim.
+        /// Name of the claim.
         claim: Symbol,
     },
     /// cluster-autoscaler would enlarge the group.
@@ -52,7 +52,7 @@ pub enum Origin {
     },
     /// A copy of an existing node.
     Like {
-        /// The node.
+        /// Name of the node.
         node: Symbol,
         /// What its group has in common, as `KEY=VALUE`.
         group: Vec<String>,
@@ -61,52 +61,52 @@ pub enum Origin {
     },
 }
 
-impl Origin {
+impl TemplateOrigin {
     /// The pool or group: `NodePool general`.
     pub fn source(&self) -> String {
         match self {
-            Origin::NodePool { pool, .. } => format!("NodePool {pool}"),
-            Origin::NodeClaim { claim } => format!("NodeClaim {claim}"),
-            Origin::NodeGroup { group } => format!("node group {group}"),
-            Origin::Like { node, .. } => format!("like {node}"),
+            TemplateOrigin::NodePool { pool, .. } => format!("NodePool {pool}"),
+            TemplateOrigin::NodeClaim { claim } => format!("NodeClaim {claim}"),
+            TemplateOrigin::NodeGroup { group } => format!("node group {group}"),
+            TemplateOrigin::Like { node, .. } => format!("like {node}"),
         }
     }
 
     /// What is created there: `c-4x-amd64-linux, test-zone-a, spot`.
     pub fn details(&self) -> String {
         match self {
-            Origin::NodePool { instance_type, choice, .. } => {
+            TemplateOrigin::NodePool { instance_type, choice, .. } => {
                 let choice = choice.iter().map(String::as_str);
                 std::iter::once(instance_type.as_str()).chain(choice).collect::<Vec<_>>().join(", ")
             }
-            Origin::Like { group, nodes, .. } => {
+            TemplateOrigin::Like { group, nodes, .. } => {
                 let nodes = kubestep_api::words::count(*nodes, "node");
                 match group.is_empty() {
                     true => nodes,
                     false => format!("{}: {nodes}", group.join(", ")),
                 }
             }
-            Origin::NodeClaim { .. } | Origin::NodeGroup { .. } => String::new(),
+            TemplateOrigin::NodeClaim { .. } | TemplateOrigin::NodeGroup { .. } => String::new(),
         }
     }
 
     /// The name by which an edit adds such a node: `nodepool/general/c-4x-amd64-linux/zone-a/spot`.
     pub fn id(&self) -> String {
         match self {
-            Origin::NodePool { pool, instance_type, choice } => {
+            TemplateOrigin::NodePool { pool, instance_type, choice } => {
                 let choice: String = choice.iter().map(|part| format!("/{part}")).collect();
                 format!("nodepool/{pool}/{instance_type}{choice}")
             }
-            Origin::NodeClaim { claim } => format!("nodeclaim/{claim}"),
-            Origin::NodeGroup { group } => format!("group/{group}"),
-            Origin::Like { node, .. } => format!("node/{node}"),
+            TemplateOrigin::NodeClaim { claim } => format!("nodeclaim/{claim}"),
+            TemplateOrigin::NodeGroup { group } => format!("group/{group}"),
+            TemplateOrigin::Like { node, .. } => format!("node/{node}"),
         }
     }
 
     /// The edit that adds such nodes.
     pub fn edit(&self, count: u32) -> Edit {
         match self {
-            Origin::Like { node, .. } => Edit::AddNodes { count, like: *node },
+            TemplateOrigin::Like { node, .. } => Edit::AddNodes { count, like: *node },
             origin => Edit::AddNew { count, template: Symbol::new(&origin.id()) },
         }
     }
@@ -114,21 +114,21 @@ impl Origin {
     /// The beginning of the names of such nodes.
     fn stem(&self) -> String {
         match self {
-            Origin::NodePool { pool, .. } => format!("{pool}-new"),
-            Origin::NodeClaim { claim } => format!("{claim}-new"),
-            Origin::NodeGroup { group } => {
+            TemplateOrigin::NodePool { pool, .. } => format!("{pool}-new"),
+            TemplateOrigin::NodeClaim { claim } => format!("{claim}-new"),
+            TemplateOrigin::NodeGroup { group } => {
                 format!("{}-new", group.rsplit('/').next().unwrap_or_default())
             }
-            Origin::Like { node, .. } => format!("{node}-copy"),
+            TemplateOrigin::Like { node, .. } => format!("{node}-copy"),
         }
     }
 }
 
 /// A node that could be created.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Template {
+pub struct NodeTemplate {
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: TemplateOrigin,
     /// The node without its name.
     pub node: Node,
     /// A node of the same kind, whose disks and devices it gets.
@@ -145,10 +145,10 @@ pub struct Template {
     pub closed: Option<String>,
 }
 
-impl Template {
+impl NodeTemplate {
     /// A template that may be created without limit.
-    pub(super) fn new(origin: Origin, node: Node) -> Template {
-        Template {
+    pub(super) fn new(origin: TemplateOrigin, node: Node) -> NodeTemplate {
+        NodeTemplate {
             origin,
             node,
             like: None,
@@ -161,14 +161,14 @@ impl Template {
     }
 
     /// A schedulable node of the same kind: cordons and conditions are not copied.
-    pub(crate) fn like(original: &Node, group: Vec<String>, nodes: usize) -> Template {
+    pub(crate) fn like(original: &Node, group: Vec<String>, nodes: usize) -> NodeTemplate {
         let name = original.metadata.name;
         let mut node = original.clone();
         node.spec.unschedulable = false;
         node.status.conditions.clear();
         let startup_taints = take_startup_taints(&mut node.spec.taints);
-        let origin = Origin::Like { node: name, group, nodes };
-        Template { like: Some(name), startup_taints, ..Template::new(origin, node) }
+        let origin = TemplateOrigin::Like { node: name, group, nodes };
+        NodeTemplate { like: Some(name), startup_taints, ..NodeTemplate::new(origin, node) }
     }
 
     /// Creates such nodes, with what kubelets, drivers and DaemonSets create on them. Returns their
@@ -192,16 +192,20 @@ impl Template {
     /// Counts new nodes where karpenter and cluster-autoscaler report what there is, as they would:
     /// limits hold for these nodes, too.
     fn report(&self, world: &mut World, names: &[Symbol]) {
-        if matches!(self.origin, Origin::Like { .. }) {
+        if matches!(self.origin, TemplateOrigin::Like { .. }) {
             return;
         }
         let mut known = Provisioning::clone(world.provisioning());
         for name in names {
             match self.origin {
-                Origin::NodePool { pool, .. } => karpenter::count(&mut known, pool, &self.node),
-                Origin::NodeClaim { claim } => karpenter::register(&mut known, claim, *name),
-                Origin::NodeGroup { group } => autoscaler::count(&mut known, group),
-                Origin::Like { .. } => {}
+                TemplateOrigin::NodePool { pool, .. } => {
+                    karpenter::count(&mut known, pool, &self.node)
+                }
+                TemplateOrigin::NodeClaim { claim } => {
+                    karpenter::register(&mut known, claim, *name)
+                }
+                TemplateOrigin::NodeGroup { group } => autoscaler::count(&mut known, group),
+                TemplateOrigin::Like { .. } => {}
             }
         }
         world.set_provisioning(known);
@@ -212,7 +216,7 @@ impl Template {
         node.metadata.name = name;
         node.metadata.uid = Symbol::EMPTY;
         let hostname = Symbol::new(HOSTNAME);
-        let is_like = matches!(self.origin, Origin::Like { .. });
+        let is_like = matches!(self.origin, TemplateOrigin::Like { .. });
         if !is_like || node.metadata.labels.contains_key(hostname) {
             node.metadata.labels.insert(hostname, name);
         }

@@ -147,7 +147,7 @@ fn the_mix_takes_the_lowest_price_for_each_pod() {
     });
     world.run(20);
     let found = supply(&world, &mut |_, _| true);
-    let offer = |one: &Offer| (one.origin.details(), one.takes.len(), one.nodes, one.pods);
+    let offer = |one: &NodeOffer| (one.origin.details(), one.takes.len(), one.nodes, one.pods);
     let offers: Vec<_> = found.offers.iter().map(offer).collect();
     assert_eq!(
         offers,

@@ -19,18 +19,18 @@ const NAMED: usize = 3;
 
 /// How a session acts; its copies do not.
 #[derive(Default)]
-pub(super) struct Acts(Option<Hands>);
+pub(super) struct Acting(Option<ExtenderCaller>);
 
 /// Answers the calls of extenders, including binds; `None`: there are no extenders.
-type Hands = Option<ExtenderFn>;
+type ExtenderCaller = Option<ExtenderFn>;
 
-impl Clone for Acts {
-    fn clone(&self) -> Acts {
-        Acts(None)
+impl Clone for Acting {
+    fn clone(&self) -> Acting {
+        Acting(None)
     }
 }
 
-impl Acts {
+impl Acting {
     pub fn extenders(&self) -> Option<&ExtenderFn> {
         self.0.as_ref()?.as_ref()
     }
@@ -38,10 +38,10 @@ impl Acts {
 
 /// The step that sends writes to the API server.
 #[derive(Debug)]
-struct Sent(String);
+struct SentWrites(String);
 
-impl Change for Sent {
-    fn words(&self) -> String {
+impl Change for SentWrites {
+    fn describe(&self) -> String {
         self.0.clone()
     }
 
@@ -57,10 +57,10 @@ impl Change for Sent {
 
 /// The step with which a copy stops acting.
 #[derive(Debug)]
-struct Alone;
+struct Detached;
 
-impl Change for Alone {
-    fn words(&self) -> String {
+impl Change for Detached {
+    fn describe(&self) -> String {
         "what-if: nothing is written from here on".into()
     }
 
@@ -69,7 +69,7 @@ impl Change for Alone {
     }
 
     fn apply(&self, world: &mut World) -> Result<(), EditError> {
-        world.write_here();
+        world.detach();
         Ok(())
     }
 }
@@ -79,7 +79,7 @@ impl Session {
     /// stepping past the end of the recording runs no cycle. `extenders` answers the
     /// calls of extenders.
     pub fn act(&mut self, extenders: Option<ExtenderFn>) {
-        self.acts = Acts(Some(extenders));
+        self.acts = Acting(Some(extenders));
     }
 
     /// Whether this session acts.
@@ -101,7 +101,7 @@ impl Session {
         let (events, writes): (Vec<_>, Vec<_>) =
             self.unsent().iter().partition(|open| is_event(open));
         let named = if writes.is_empty() { &events } else { &writes };
-        let words = named.iter().take(NAMED).map(|open| open.request.words());
+        let words = named.iter().take(NAMED).map(|open| open.request.describe());
         let more = named.len().saturating_sub(NAMED);
         let words: Vec<String> = words.chain((more > 0).then(|| format!("{more} more"))).collect();
         words.join(", ")
@@ -117,7 +117,7 @@ impl Session {
         if unsent.iter().all(is_event) {
             self.world.api_mut().take_outbox();
         } else {
-            let sent = Sent(format!("sent: {}", self.unsent_words()));
+            let sent = SentWrites(format!("sent: {}", self.unsent_words()));
             // Taking writes does not fail.
             let _done = self.apply_beside(Input::Change(Arc::new(sent)));
         }
@@ -132,10 +132,10 @@ impl Session {
 
     /// Stops acting: from now on the writes of the scheduler stay in this session, and those on
     /// their way count as done. No effect on a session with a simulated cluster.
-    pub fn write_here(&mut self) {
-        if !self.world.api().is_here() {
+    pub fn detach(&mut self) {
+        if !self.world.api().is_local() {
             // This change does not fail.
-            let _done = self.apply(Input::Change(Arc::new(Alone)));
+            let _done = self.apply(Input::Change(Arc::new(Detached)));
         }
     }
 }

@@ -14,14 +14,14 @@ use kubestep_api::Time;
 
 /// What a session drops.
 #[derive(Clone, Default)]
-pub(super) struct Forgets {
+pub(super) struct HistoryLimit {
     /// Whether it drops anything.
     on: bool,
     /// The memory budget of the recording in bytes; `None`: unlimited.
     budget: Option<usize>,
 }
 
-impl Forgets {
+impl HistoryLimit {
     pub(crate) fn set_budget(&mut self, bytes: usize) {
         self.budget = Some(bytes);
     }
@@ -48,7 +48,7 @@ impl Session {
 
     /// Drops a part of the past if the recording is too large.
     pub(super) fn forget_surplus(&mut self) {
-        let Forgets { on, budget } = &self.forgets;
+        let HistoryLimit { on, budget } = &self.forgets;
         if !on || budget.is_none_or(|budget| self.recorded_bytes() <= budget) {
             return;
         }

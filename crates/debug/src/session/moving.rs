@@ -11,7 +11,7 @@ use kubestep_api::Time;
 
 /// The result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ran {
+pub enum StepOutcome {
     /// The position moved within what was recorded.
     Moved,
     /// A new cycle was run and the position is in it.
@@ -26,17 +26,17 @@ pub enum Ran {
 
 impl Session {
     /// Moves to the next frame, at any depth; runs a cycle at the end of the recording.
-    pub fn step_into(&mut self) -> Ran {
+    pub fn step_into(&mut self) -> StepOutcome {
         self.forward(Depth::Node)
     }
 
     /// Moves to the next frame that is not deeper than this one.
-    pub fn step_over(&mut self) -> Ran {
+    pub fn step_over(&mut self) -> StepOutcome {
         self.forward(self.position.depth())
     }
 
     /// Moves to the next frame outside of the enclosing one; from within a cycle to its end.
-    pub fn step_out(&mut self) -> Ran {
+    pub fn step_out(&mut self) -> StepOutcome {
         match self.position.depth() {
             Depth::Point => self.moved_to(self.stop),
             _ => self.forward(self.position.parent().depth()),
@@ -44,23 +44,23 @@ impl Session {
     }
 
     /// Moves to the previous frame, at any depth.
-    pub fn back_into(&mut self) -> Ran {
+    pub fn back_into(&mut self) -> StepOutcome {
         self.backward(Depth::Node)
     }
 
     /// Moves to the previous frame that is not deeper than this one.
-    pub fn back_over(&mut self) -> Ran {
+    pub fn back_over(&mut self) -> StepOutcome {
         self.backward(self.position.depth())
     }
 
     /// Moves back to the start of the enclosing frame; within a cycle to its first frame.
-    pub fn back_out(&mut self) -> Ran {
+    pub fn back_out(&mut self) -> StepOutcome {
         let first = Position::START.next(&self.tree(), Depth::Point);
         match first.filter(|first| self.position.depth() == Depth::Point && *first != self.position)
         {
             Some(first) => {
                 self.position = first;
-                Ran::Moved
+                StepOutcome::Moved
             }
             None => self.backward(self.position.parent().depth()),
         }
@@ -76,7 +76,7 @@ impl Session {
     }
 
     /// Moves to the end of the next cycle.
-    pub fn next_cycle(&mut self) -> Ran {
+    pub fn next_cycle(&mut self) -> StepOutcome {
         let later = self.timeline.stops().from(self.stop + 1);
         let next = later.zip(self.stop + 1..).find(|(stop, _)| stop.cycle.is_some());
         match next.map(|(_, at)| at) {
@@ -86,7 +86,7 @@ impl Session {
     }
 
     /// Moves to the end of the previous cycle, from the first one to the beginning.
-    pub fn previous_cycle(&mut self) -> Ran {
+    pub fn previous_cycle(&mut self) -> StepOutcome {
         let stops = self.timeline.stops();
         let start = stops.start();
         let earlier = stops.range(start..self.stop).rev().zip(1..);
@@ -94,7 +94,7 @@ impl Session {
         match before.map(|(_, back)| self.stop - back) {
             Some(before) => self.moved_to(before),
             None if self.stop > start => self.moved_to(start),
-            None => Ran::AtStart,
+            None => StepOutcome::AtStart,
         }
     }
 
@@ -147,25 +147,25 @@ impl Session {
     }
 
     /// A new cycle, unless the session acts.
-    pub(super) fn run_on(&mut self) -> Ran {
+    pub(super) fn run_on(&mut self) -> StepOutcome {
         match self.acts() {
-            true => Ran::AtEnd,
+            true => StepOutcome::AtEnd,
             false => self.run_cycle(),
         }
     }
 
-    fn moved_to(&mut self, stop: usize) -> Ran {
+    fn moved_to(&mut self, stop: usize) -> StepOutcome {
         (self.stop, self.position) = (stop, Position::START);
-        Ran::Moved
+        StepOutcome::Moved
     }
 
-    fn forward(&mut self, deepest: Depth) -> Ran {
+    fn forward(&mut self, deepest: Depth) -> StepOutcome {
         if deepest == Depth::Node {
             self.make_whole();
         }
         if let Some(next) = self.position.next(&self.tree(), deepest) {
             self.position = next;
-            return Ran::Moved;
+            return StepOutcome::Moved;
         }
         let ran = match self.is_at_newest() {
             false => self.moved_to(self.stop + 1),
@@ -177,30 +177,30 @@ impl Session {
                 self.run_on()
             }
         };
-        if deepest == Depth::Node && matches!(ran, Ran::Moved | Ran::NewCycle) {
+        if deepest == Depth::Node && matches!(ran, StepOutcome::Moved | StepOutcome::NewCycle) {
             self.enter();
         }
         ran
     }
 
-    fn backward(&mut self, deepest: Depth) -> Ran {
+    fn backward(&mut self, deepest: Depth) -> StepOutcome {
         let within = deepest == Depth::Node && self.position == Position::START;
         if within && self.go_to_last_frame() {
-            return Ran::Moved;
+            return StepOutcome::Moved;
         }
         let before = self.position.previous(&self.tree(), deepest);
         if let Some(before) = before.filter(|before| *before != Position::START) {
             self.position = before;
-            return Ran::Moved;
+            return StepOutcome::Moved;
         }
         if self.stop <= self.timeline.stops().start() {
-            return Ran::AtStart;
+            return StepOutcome::AtStart;
         }
         self.moved_to(self.stop - 1);
         if deepest == Depth::Node {
             self.go_to_last_frame();
         }
-        Ran::Moved
+        StepOutcome::Moved
     }
 
     /// Moves to the last frame of the stop, at any depth. `false` if it has none.

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use super::Session;
-use super::within::Within;
+use super::within::StateWithinStep;
 use crate::input;
 use kubestep_cluster::World;
-use kubestep_cluster::moments::Target;
+use kubestep_cluster::moments::MomentTarget;
 use kubestep_framework::record::CycleRecord;
 
 /// Steps before the wanted one whose records are completed with it, so that stepping backward finds
@@ -24,7 +24,7 @@ pub struct Restoring {
     target: usize,
     world: World,
     /// The moment of the step after `target` that is wanted.
-    moment: Option<Target>,
+    moment: Option<MomentTarget>,
 }
 
 impl Restoring {
@@ -37,8 +37,8 @@ impl Restoring {
 
 impl Session {
     /// The cluster at the position.
-    pub(crate) fn world_here(&mut self) -> &World {
-        self.finish(self.restoring_here(true));
+    pub(crate) fn world_at_position(&mut self) -> &World {
+        self.finish(self.restoring_position(true));
         self.state().unwrap_or(&self.world)
     }
 
@@ -55,7 +55,7 @@ impl Session {
 
     /// Completes the record at the position.
     pub(super) fn make_whole(&mut self) {
-        self.finish(self.restoring_here(false));
+        self.finish(self.restoring_position(false));
     }
 
     /// The cluster after a step.
@@ -80,7 +80,7 @@ impl Session {
 
     /// The work until the record at the position is complete and, with `state`, the state there is
     /// in memory. `None`: nothing is to be done.
-    pub fn restoring_here(&self, state: bool) -> Option<Restoring> {
+    pub fn restoring_position(&self, state: bool) -> Option<Restoring> {
         let moment = self.moment_within().filter(|_| state);
         let Some(moment) = moment else { return self.restoring(self.step(), state) };
         if self.state_within(moment).is_some() {
@@ -128,14 +128,14 @@ impl Session {
     }
 
     /// Replays the step after the target and keeps the state at a moment of it.
-    fn repeat_until(&mut self, work: &Restoring, moment: Target) {
+    fn repeat_until(&mut self, work: &Restoring, moment: MomentTarget) {
         let step = work.target + 1;
         let Some(done) = self.timeline.steps().get(step) else { return };
         let Some(input) = &done.input else { return };
         let (world, effect) = input::repeat_until(work.world.clone(), input, &done.answers, moment);
         let records = effect.record.iter().chain(&effect.finished);
         records.for_each(|record| self.history.fill(record));
-        self.within = Some(Within { step, moment, world: Arc::new(world) });
+        self.within = Some(StateWithinStep { step, moment, world: Arc::new(world) });
     }
 
     fn repeat_step(&mut self, work: &mut Restoring) {

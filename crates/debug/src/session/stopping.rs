@@ -1,14 +1,14 @@
 //! Running forward and backward until a breakpoint stops it.
 
-use super::{Ran, Session};
-use crate::breakpoint::{Breakpoints, Hit, Moment, Recording};
+use super::{Session, StepOutcome};
+use crate::breakpoint::{Breakpoints, Hit, Moment, RecordedRun};
 use crate::frames::{self, Position};
 use crate::trace::EntryId;
 use kubestep_api::intern::Symbol;
 
 /// Why continuing ended.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Continued {
+pub enum ContinueOutcome {
     /// A breakpoint or watch stopped it, and the position is there.
     Stopped(Hit),
     /// No pod can be popped, or a livelock: an event or a timer is needed.
@@ -21,7 +21,7 @@ pub enum Continued {
 
 /// The result of a search for a stop.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Search {
+pub enum StopSearch {
     /// The stop.
     Found(Hit),
     /// There is none.
@@ -50,8 +50,8 @@ impl Session {
     }
 
     /// What breakpoints evaluate.
-    pub fn recording(&self) -> Recording<'_> {
-        Recording {
+    pub fn recording(&self) -> RecordedRun<'_> {
+        RecordedRun {
             history: &self.history,
             start: self.story_start(),
             beginning: self.checkpoints.first().filter(|_| self.forgotten_before().is_some()),
@@ -112,25 +112,25 @@ impl Session {
 
     /// Continues until a breakpoint stops it: first through the recording, then by running cycles.
     /// Pauses when `more`, which is called now and then, returns false.
-    pub fn continue_on(&mut self, mut more: impl FnMut() -> bool) -> Continued {
+    pub fn continue_on(&mut self, mut more: impl FnMut() -> bool) -> ContinueOutcome {
         let mut after = self.moment();
         loop {
             match self.stop_after(after, None, &mut more) {
-                Search::Found(hit) => return self.stopped(hit),
-                Search::Paused => return Continued::Paused,
-                Search::None => {}
+                StopSearch::Found(hit) => return self.stopped(hit),
+                StopSearch::Paused => return ContinueOutcome::Paused,
+                StopSearch::None => {}
             }
             self.go_to_end();
             after = Moment::after(self.history.len());
-            let over = self.run_on() != Ran::NewCycle || self.livelock().is_some();
+            let over = self.run_on() != StepOutcome::NewCycle || self.livelock().is_some();
             if over || !more() {
                 return match self.stop_after(after, None, &mut || true) {
-                    Search::Found(hit) => self.stopped(hit),
-                    _ if !over => Continued::Paused,
+                    StopSearch::Found(hit) => self.stopped(hit),
+                    _ if !over => ContinueOutcome::Paused,
                     _ => {
                         // The last of the pods, if a group was tried.
                         self.go_to_end();
-                        Continued::Idle
+                        ContinueOutcome::Idle
                     }
                 };
             }
@@ -139,13 +139,13 @@ impl Session {
 
     /// Continues backward until a breakpoint stops it, or to the beginning. Pauses when `more`
     /// returns false.
-    pub fn continue_back(&mut self, mut more: impl FnMut() -> bool) -> Continued {
+    pub fn continue_back(&mut self, mut more: impl FnMut() -> bool) -> ContinueOutcome {
         match self.stop_before(self.moment(), None, &mut more) {
-            Search::Found(hit) => self.stopped(hit),
-            Search::Paused => Continued::Paused,
-            Search::None => {
+            StopSearch::Found(hit) => self.stopped(hit),
+            StopSearch::Paused => ContinueOutcome::Paused,
+            StopSearch::None => {
                 self.go_to_stop(0);
-                Continued::AtStart
+                ContinueOutcome::AtStart
             }
         }
     }
@@ -156,9 +156,9 @@ impl Session {
         before: Option<Moment>,
         since: Option<Moment>,
         more: &mut dyn FnMut() -> bool,
-    ) -> Search {
+    ) -> StopSearch {
         if !self.breakpoints.can_stop() {
-            return Search::None;
+            return StopSearch::None;
         }
         let first = since.map_or(EntryId(0), |since| since.entry());
         loop {
@@ -166,12 +166,12 @@ impl Session {
                 breakpoints.previous(recording, before, first)
             });
             match found {
-                Ok(Some(hit)) if Some(hit.moment) >= since => return Search::Found(hit),
-                Ok(_) => return Search::None,
+                Ok(Some(hit)) if Some(hit.moment) >= since => return StopSearch::Found(hit),
+                Ok(_) => return StopSearch::None,
                 Err(entry) => self.make_entry_whole(entry),
             }
             if !more() {
-                return Search::Paused;
+                return StopSearch::Paused;
             }
         }
     }
@@ -183,9 +183,9 @@ impl Session {
         after: Option<Moment>,
         until: Option<Moment>,
         more: &mut dyn FnMut() -> bool,
-    ) -> Search {
+    ) -> StopSearch {
         if !self.breakpoints.can_stop() {
-            return Search::None;
+            return StopSearch::None;
         }
         let last = until.map_or(EntryId(u32::MAX), |until| until.entry());
         loop {
@@ -193,13 +193,13 @@ impl Session {
                 .with_recording(|breakpoints, recording| breakpoints.next(recording, after, last));
             match found {
                 Ok(Some(hit)) if until.is_none_or(|until| hit.moment <= until) => {
-                    return Search::Found(hit);
+                    return StopSearch::Found(hit);
                 }
-                Ok(_) => return Search::None,
+                Ok(_) => return StopSearch::None,
                 Err(entry) => self.make_entry_whole(entry),
             }
             if !more() {
-                return Search::Paused;
+                return StopSearch::Paused;
             }
         }
     }
@@ -229,10 +229,10 @@ impl Session {
     }
 
     /// Moves to a hit and disables a breakpoint that stops only once.
-    pub fn stopped(&mut self, hit: Hit) -> Continued {
+    pub fn stopped(&mut self, hit: Hit) -> ContinueOutcome {
         self.go_to_hit(&hit);
         self.breakpoints.stopped(&hit);
-        Continued::Stopped(hit)
+        ContinueOutcome::Stopped(hit)
     }
 
     /// Moves to a hit.
@@ -244,13 +244,16 @@ impl Session {
 
     /// The lines of logging breakpoints between two moments, at most `limit`.
     pub fn logged(&mut self, from: Option<Moment>, to: Option<Moment>, limit: usize) -> Vec<Hit> {
-        let logged = |breakpoints: &mut Breakpoints, recording: &Recording<'_>| {
+        let logged = |breakpoints: &mut Breakpoints, recording: &RecordedRun<'_>| {
             breakpoints.logged(recording, from, to, limit)
         };
         self.with_recording(logged)
     }
 
-    fn with_recording<T>(&mut self, act: impl FnOnce(&mut Breakpoints, &Recording<'_>) -> T) -> T {
+    fn with_recording<T>(
+        &mut self,
+        act: impl FnOnce(&mut Breakpoints, &RecordedRun<'_>) -> T,
+    ) -> T {
         let mut breakpoints = std::mem::take(&mut self.breakpoints);
         let done = act(&mut breakpoints, &self.recording());
         self.breakpoints = breakpoints;

@@ -1,7 +1,7 @@
 //! Sessions on the built-in stories: what is restored and done again is what was there.
 
 use super::*;
-use crate::trace::{EntryId, State, json};
+use crate::trace::{EntryId, PodStates, json};
 use kubestep_config as config;
 use kubestep_config::{FeatureGates, UnknownPlugins};
 use kubestep_source::Filter;
@@ -24,7 +24,7 @@ pub(super) fn story(name: &str) -> Session {
 /// Everything that can be seen of a state.
 pub(super) fn seen(world: &World) -> String {
     let scheduler = world.scheduler();
-    let state = State::new(scheduler.queue(), world.api().objects(), Vec::new());
+    let state = PodStates::new(scheduler.queue(), world.api().objects(), Vec::new());
     let waiting: Vec<_> = scheduler.waiting().iter().map(|pod| pod.pod().key()).collect();
     let timer = scheduler.queue().next_timer(world.now());
     format!("{:?} {} {waiting:?} {timer:?}", world.now(), json::state(&state))
@@ -43,7 +43,7 @@ fn told(session: &Session) -> Vec<String> {
 fn play(session: &mut Session, rounds: usize) -> Vec<String> {
     let mut states = vec![seen(session.world())];
     for round in 0..rounds {
-        while session.livelock().is_none() && session.run_cycle() == Ran::NewCycle {
+        while session.livelock().is_none() && session.run_cycle() == StepOutcome::NewCycle {
             states.push(seen(session.world()));
         }
         let waiting = session.world().scheduler().waiting();
@@ -107,7 +107,7 @@ fn matrices_that_were_left_out_come_back_byte_by_byte() {
             assert_eq!(format!("{number} {}", json::cycle(&record)), all[entry.0 as usize]);
             session.go_to_cycle(number);
             let step = session.step();
-            assert_eq!(seen(session.world_here()), states[step]);
+            assert_eq!(seen(session.world_at_position()), states[step]);
         }
     }
 }
@@ -153,7 +153,7 @@ fn every_position_forward_is_passed_backward() {
         let steps = session.timeline().steps().end();
         loop {
             let ran = session.step_into();
-            if ran != Ran::Moved || session.timeline().steps().end() > steps {
+            if ran != StepOutcome::Moved || session.timeline().steps().end() > steps {
                 break;
             }
             forward.push(place(&session));
@@ -161,10 +161,10 @@ fn every_position_forward_is_passed_backward() {
         session.go_to_stop(forward.last().unwrap().0);
         session.go_to(forward.last().unwrap().1);
         for expected in forward.iter().rev().skip(1) {
-            assert_eq!(session.back_into(), Ran::Moved);
+            assert_eq!(session.back_into(), StepOutcome::Moved);
             assert_eq!(place(&session), *expected, "{}", story_of.name);
         }
-        assert_eq!(session.back_into(), Ran::AtStart);
+        assert_eq!(session.back_into(), StepOutcome::AtStart);
     }
 }
 
@@ -204,7 +204,7 @@ fn a_gang_that_never_fits_is_a_livelock_and_ends_the_run() {
     assert!(livelock.pod.to_string().starts_with("default/train-"), "{livelock}");
     // Five tries of a group of three; a step tries the whole group.
     assert_eq!((ran, livelock.tries, session.history().cycle_count()), (5, 5, 15));
-    assert_eq!(session.continue_on(|| true), Continued::Idle, "one cycle more, and no end");
+    assert_eq!(session.continue_on(|| true), ContinueOutcome::Idle, "one cycle more, and no end");
     assert!(session.is_at_newest());
     // Time that passes is a change: the next cycle may come to something else.
     session.advance(1_000_000);

@@ -9,7 +9,7 @@ use super::Session;
 use crate::frames::{self, Position};
 use crate::trace::EntryId;
 use kubestep_cluster::World;
-use kubestep_cluster::moments::Target;
+use kubestep_cluster::moments::MomentTarget;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::record::CycleRecord;
 use kubestep_scheduler::host::Milestone;
@@ -25,15 +25,15 @@ const CHANGING: [ExtensionPoint; 5] = [
 
 /// The state at a moment within a step.
 #[derive(Clone)]
-pub(super) struct Within {
+pub(super) struct StateWithinStep {
     pub step: usize,
-    pub moment: Target,
+    pub moment: MomentTarget,
     pub world: Arc<World>,
 }
 
 impl Session {
     /// The identity of the state at the position: the step, and the moment within it.
-    pub fn state_key(&self) -> (usize, Option<Target>) {
+    pub fn state_key(&self) -> (usize, Option<MomentTarget>) {
         (self.step(), self.moment_within())
     }
 
@@ -55,27 +55,27 @@ impl Session {
     }
 
     /// The state at the position, if that is within a stop and the state is in memory.
-    pub(super) fn state_within(&self, moment: Target) -> Option<&World> {
+    pub(super) fn state_within(&self, moment: MomentTarget) -> Option<&World> {
         let within = self.within.as_ref()?;
         let is_it = within.step == self.step() && within.moment == moment;
         is_it.then_some(within.world.as_ref())
     }
 
     /// The moment of the step at the position; `None`: its end.
-    pub(super) fn moment_within(&self) -> Option<Target> {
+    pub(super) fn moment_within(&self) -> Option<MomentTarget> {
         let stop = self.stop()?;
         match (self.position.entry, self.position.point) {
             (Some(entry), _) => self.moment_of(entry),
             (None, Some(point)) => {
                 let milestone = milestone(self.record()?, point);
-                Some(Target::Milestone(stop.cycle?, milestone))
+                Some(MomentTarget::Milestone(stop.cycle?, milestone))
             }
             (None, None) => None,
         }
     }
 
     /// The moment at which an entry of this step happened; `None` of the last, the step's end.
-    fn moment_of(&self, entry: EntryId) -> Option<Target> {
+    fn moment_of(&self, entry: EntryId) -> Option<MomentTarget> {
         let step = self.timeline.steps().get(self.step())?;
         if entry.0 + 1 >= step.entries.end {
             return None;
@@ -84,11 +84,11 @@ impl Session {
         if let (Some(cycle), Some(at)) = (first.cycle, first.cycle_entry)
             && entry < at
         {
-            return Some(Target::Milestone(cycle, Milestone::Popped));
+            return Some(MomentTarget::Milestone(cycle, Milestone::Popped));
         }
         let stops = self.timeline.stops_of(self.step());
         let cycles = stops.filter(|stop| stop.cycle_entry.is_some_and(|at| at < entry)).count();
-        Some(Target::Recorded((entry.0 + 1 - step.entries.start) as usize - cycles))
+        Some(MomentTarget::Recorded((entry.0 + 1 - step.entries.start) as usize - cycles))
     }
 }
 

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::trace::kept::Kept;
-use crate::trace::thin::{self, Weights};
+use crate::trace::offset_list::OffsetList;
+use crate::trace::thin::{self, MatrixMemory};
 use kubestep_api::Time;
 use kubestep_framework::host::ApiEvent;
 use kubestep_framework::objects::shards::{Shards, Spread as _};
@@ -79,14 +79,14 @@ impl Entry {
 /// The timeline, with indexes by cycle number and by pod.
 #[derive(Clone, Default, Debug)]
 pub struct History {
-    entries: Kept<Arc<Entry>>,
+    entries: OffsetList<Arc<Entry>>,
     /// Cycle entries in order; their cycle numbers ascend.
-    cycles: Kept<EntryId>,
+    cycles: OffsetList<EntryId>,
     by_pod: Shards<NamespacedName, Vec<EntryId>>,
     /// Numbers of the cycles with whole records, in the order they were added. A number may belong
     /// to a cycle that was cut off.
     whole: VecDeque<u64>,
-    weights: Weights,
+    weights: MatrixMemory,
     /// The indices among the cycles of replaced records, in order of replacement, after the number
     /// of those that were dropped.
     replaced: Vec<u32>,
@@ -306,7 +306,7 @@ impl History {
     }
 
     /// All entries in order.
-    pub fn entries(&self) -> &Kept<Arc<Entry>> {
+    pub fn entries(&self) -> &OffsetList<Arc<Entry>> {
         &self.entries
     }
 

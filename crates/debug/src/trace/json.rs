@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::certainty;
-use crate::trace::state::{PodState, State};
+use crate::trace::state::{PodState, PodStates};
 use kubestep_framework::node::NodeId;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{
@@ -16,7 +16,7 @@ use kubestep_framework::status::{Code, Status};
 
 /// A cycle, with the field names of the corpus.
 pub fn cycle(record: &CycleRecord) -> Value {
-    let mut out = Fields::default();
+    let mut out = JsonFields::default();
     out.set("pod", json!(record.pod.to_string()));
     out.set("attempt", json!(record.attempt));
     out.set("preFilter", answers(&record.pre_filter));
@@ -88,8 +88,8 @@ fn interventions(record: &CycleRecord) -> Option<Value> {
 }
 
 /// The state after a step, with the field names of the corpus.
-pub fn state(state: &State) -> Value {
-    let mut out = Fields::default();
+pub fn state(state: &PodStates) -> Value {
+    let mut out = JsonFields::default();
     for (queue, pods) in [
         (QueueName::Active, &state.active),
         (QueueName::Backoff, &state.backoff),
@@ -109,7 +109,7 @@ pub fn state(state: &State) -> Value {
 }
 
 fn queued(pod: &PodState) -> Value {
-    let mut out = Fields::default();
+    let mut out = JsonFields::default();
     out.set("pod", json!(pod.pod.to_string()));
     out.set("plugins", json!(pod.plugins));
     out.set("pending", json!(pod.pending));
@@ -124,9 +124,9 @@ fn queued(pod: &PodState) -> Value {
 
 /// An object under construction. Empty values do not get in.
 #[derive(Default)]
-struct Fields(Map<String, Value>);
+struct JsonFields(Map<String, Value>);
 
-impl Fields {
+impl JsonFields {
     fn set(&mut self, name: &str, value: Value) {
         let empty = match &value {
             Value::Null => true,
@@ -141,14 +141,14 @@ impl Fields {
     }
 }
 
-impl From<Fields> for Value {
-    fn from(fields: Fields) -> Value {
+impl From<JsonFields> for Value {
+    fn from(fields: JsonFields) -> Value {
         Value::Object(fields.0)
     }
 }
 
-fn verdict(status: &Status) -> Fields {
-    let mut out = Fields::default();
+fn verdict(status: &Status) -> JsonFields {
+    let mut out = JsonFields::default();
     out.set("code", json!(status.code().as_str()));
     let mut reasons = status.reasons().to_vec();
     reasons.sort_unstable();
@@ -181,8 +181,8 @@ fn status(record: &CycleRecord, id: Option<VerdictId>) -> Option<&Status> {
 /// The nodes evaluated to the end. A node whose evaluation ended in an error ends the cycle
 /// and is not listed.
 fn evaluated(record: &CycleRecord) -> impl Iterator<Item = NodeId> + '_ {
-    let official = |node| status(record, record.filter.verdicts.get(node));
-    let failed = move |node| official(node).is_some_and(|status| status.code() == Code::Error);
+    let final_verdict = |node| status(record, record.filter.verdicts.get(node));
+    let failed = move |node| final_verdict(node).is_some_and(|status| status.code() == Code::Error);
     record.filter.evaluated.iter().copied().filter(move |node| !failed(*node))
 }
 
@@ -197,9 +197,9 @@ fn filter(record: &CycleRecord) -> Value {
 }
 
 fn filter_all(record: &CycleRecord) -> Value {
-    let mut out = Fields::default();
+    let mut out = JsonFields::default();
     for node in evaluated(record) {
-        let mut failing = Fields::default();
+        let mut failing = JsonFields::default();
         for column in &record.filter.plugins {
             if let Some(status) = status(record, column.verdicts.get(node)) {
                 failing.set(&column.plugin, verdict(&own_words(status)).into());
@@ -230,7 +230,7 @@ fn candidates(candidates: &[Candidate]) -> Value {
     let mut candidates: Vec<&Candidate> = candidates.iter().collect();
     candidates.sort_by_key(|candidate| candidate.node);
     let one = |candidate: &Candidate| {
-        let mut out = Fields::default();
+        let mut out = JsonFields::default();
         let victims = candidate.victims.iter().map(|pod| json!(pod.to_string()));
         out.set("node", json!(candidate.node));
         out.set("victims", victims.collect());
@@ -242,7 +242,7 @@ fn candidates(candidates: &[Candidate]) -> Value {
 
 /// A placement on which the pod's group was tried. The corpus has none.
 fn placement(placement: &PlacementRecord) -> Value {
-    let mut out = Fields::default();
+    let mut out = JsonFields::default();
     out.set("name", json!(placement.name));
     out.set("nodes", json!(placement.nodes));
     out.set("placed", json!(placement.placed));
@@ -252,15 +252,15 @@ fn placement(placement: &PlacementRecord) -> Value {
 }
 
 /// PreScore, the scores of plugins and extenders, and the totals.
-fn scoring(record: &CycleRecord, out: &mut Fields) {
+fn scoring(record: &CycleRecord, out: &mut JsonFields) {
     let score = &record.score;
     out.set("preScore", answers(&score.pre_score));
-    let mut scores = Fields::default();
-    let mut extenders = Fields::default();
-    let mut totals = Fields::default();
+    let mut scores = JsonFields::default();
+    let mut extenders = JsonFields::default();
+    let mut totals = JsonFields::default();
     for (at, node) in record.feasible.iter().enumerate() {
         let name = record.nodes.name(*node);
-        let mut columns = Fields::default();
+        let mut columns = JsonFields::default();
         for column in &score.plugins {
             if let (Some(raw), Some(normalized)) = (column.raw.get(at), column.normalized.get(at)) {
                 let weighted = column.weighted(at);

@@ -5,10 +5,10 @@
 
 pub mod history;
 pub mod json;
-pub mod kept;
+pub mod offset_list;
 pub mod state;
 pub mod thin;
 
 pub use history::{Entry, EntryId, History};
-pub use kept::Kept;
-pub use state::{PodState, State};
+pub use offset_list::OffsetList;
+pub use state::{PodState, PodStates};

@@ -1,6 +1,6 @@
 //! The state of the pods between cycles: in which queue and why, or on which node.
 //!
-//! A [`State`] is a plain copy, small enough to compare and to print; the corpus contains one after
+//! A [`PodStates`] is a plain copy, small enough to compare and to print; the corpus contains one after
 //! every step.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use kubestep_scheduler::queue::SchedulingQueue;
 /// A pod in a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodState {
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The plugins that rejected it, sorted.
     pub plugins: Vec<Symbol>,
@@ -45,7 +45,7 @@ impl PodState {
 
 /// The state of all pods.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct State {
+pub struct PodStates {
     /// The active queue.
     pub active: Vec<PodState>,
     /// The backoff queue.
@@ -60,18 +60,22 @@ pub struct State {
     pub deleted: Vec<NamespacedName>,
 }
 
-impl State {
+impl PodStates {
     /// The state of the pods in `queue` and `objects`, after `deleted` were deleted.
-    pub fn new(queue: &SchedulingQueue, objects: &Objects, deleted: Vec<NamespacedName>) -> State {
+    pub fn new(
+        queue: &SchedulingQueue,
+        objects: &Objects,
+        deleted: Vec<NamespacedName>,
+    ) -> PodStates {
         let all = |pods: Vec<&QueuedPod>| pods.into_iter().map(PodState::new).collect();
         let mut unschedulable: Vec<PodState> = all(queue.unschedulable());
         unschedulable.extend(queue.gated().into_iter().map(PodState::new));
-        let mut state = State {
+        let mut state = PodStates {
             active: all(queue.active()),
             backoff: all(queue.backoff()),
             unschedulable,
             deleted,
-            ..State::default()
+            ..PodStates::default()
         };
         for (key, pod) in objects.pods.iter() {
             let node = pod.spec.node_name;

@@ -60,13 +60,13 @@ pub fn fill(record: &CycleRecord, whole: &CycleRecord) -> CycleRecord {
 
 /// How much memory the matrices of several records take together: what they share counts once.
 #[derive(Clone, Default, Debug)]
-pub struct Weights {
+pub struct MatrixMemory {
     /// How many holders each list and each chunk has, by its address.
     holders: HashMap<usize, u32>,
     bytes: usize,
 }
 
-impl Weights {
+impl MatrixMemory {
     /// Bytes of all records that were added.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -116,17 +116,17 @@ impl Weights {
 
 /// A column that records share: verdicts or scores.
 #[derive(Clone, Copy)]
-enum Shared<'a> {
+enum SharedColumn<'a> {
     Verdicts(&'a Column<VerdictId>),
     Scores(&'a Column<i64>),
 }
 
-impl<'a> Shared<'a> {
+impl<'a> SharedColumn<'a> {
     /// The address of the list of chunks, which is the same in records where nothing changed.
     fn address(self) -> usize {
         match self {
-            Shared::Verdicts(column) => column.address(),
-            Shared::Scores(column) => column.address(),
+            SharedColumn::Verdicts(column) => column.address(),
+            SharedColumn::Scores(column) => column.address(),
         }
     }
 
@@ -134,21 +134,21 @@ impl<'a> Shared<'a> {
     fn chunks(self) -> Vec<(usize, usize)> {
         let bytes = |size| move |(at, len)| (at, len * size + CHUNK_ENTRY);
         match self {
-            Shared::Verdicts(column) => {
+            SharedColumn::Verdicts(column) => {
                 column.chunks().map(bytes(size_of::<VerdictId>())).collect()
             }
-            Shared::Scores(column) => column.chunks().map(bytes(size_of::<i64>())).collect(),
+            SharedColumn::Scores(column) => column.chunks().map(bytes(size_of::<i64>())).collect(),
         }
     }
 }
 
 /// The columns of filters and scores.
-fn columns(record: &CycleRecord) -> impl Iterator<Item = Shared<'_>> {
+fn columns(record: &CycleRecord) -> impl Iterator<Item = SharedColumn<'_>> {
     let filters = record.filter.plugins.iter().map(|column| &column.verdicts);
-    let filters = filters.chain([&record.filter.verdicts]).map(Shared::Verdicts);
+    let filters = filters.chain([&record.filter.verdicts]).map(SharedColumn::Verdicts);
     let scores = record.score.plugins.iter().flat_map(|column| [&column.raw, &column.normalized]);
     let scores = scores.chain([&record.score.totals]).filter_map(|scores| match scores {
-        Scores::OfNodes { column, .. } => Some(Shared::Scores(column)),
+        Scores::OfNodes { column, .. } => Some(SharedColumn::Scores(column)),
         _ => None,
     });
     filters.chain(scores)

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Run, Upgrade, compare};
+use super::{RunError, RunVersion, Upgrade, compare};
 use crate::Session;
 use crate::diff::Pair;
 use crate::edit::{EditError, configuration};
@@ -41,15 +41,15 @@ pub fn between_branches(
     b: &Session,
     limit: usize,
     go_on: &dyn Fn(usize) -> bool,
-) -> Option<Result<Upgrade, String>> {
+) -> Option<Result<Upgrade, RunError>> {
     let gates = Pair { a: gates(a), b: gates(b) };
     if gates.a.version_words() == gates.b.version_words() {
         return None;
     }
-    let replays = [a, b].into_iter().filter_map(Replay::of);
+    let replays = [a, b].into_iter().filter_map(BranchReplay::of);
     let replay = replays.max_by_key(|replay| replay.step)?;
     let runs = std::cell::Cell::new(0);
-    let run: &Run<'_> = &|gates| {
+    let run: &RunVersion<'_> = &|gates| {
         runs.set(runs.get() + 1);
         replay.run(gates, &|| go_on(runs.get()))
     };
@@ -57,7 +57,7 @@ pub fn between_branches(
 }
 
 /// A branch that can run again with other gates.
-struct Replay {
+struct BranchReplay {
     /// The step that set the gates.
     step: usize,
     /// The branch before it.
@@ -67,32 +67,33 @@ struct Replay {
     cycles: usize,
 }
 
-impl Replay {
+impl BranchReplay {
     /// `None` if nothing in the session sets the gates.
-    fn of(session: &Session) -> Option<Replay> {
+    fn of(session: &Session) -> Option<BranchReplay> {
         let sets = |input: &Input| matches!(input, Input::Change(change) if change.sets_gates());
         let steps = session.timeline().steps();
         let mut found = steps.numbered().rev();
         let (step, _) = found.find(|(_, step)| step.input.as_ref().is_some_and(sets))?;
         let after = steps.from(step + 1).filter_map(|step| step.input.clone()).collect();
         let mut before = session.clone();
-        before.write_here();
+        before.detach();
         before.go_to_stop(before.timeline().last_stop_of(step.checked_sub(1)?));
         before.cut();
         before.only_forward();
-        Some(Replay { step, before, after, cycles: cycles_as_far_as(session) })
+        Some(BranchReplay { step, before, after, cycles: cycles_as_far_as(session) })
     }
 
     /// The branch as it is with these gates.
-    fn run(&self, gates: FeatureGates, go_on: &dyn Fn() -> bool) -> Result<Session, String> {
-        let stopped = || Err("stopped".to_owned());
+    fn run(&self, gates: FeatureGates, go_on: &dyn Fn() -> bool) -> Result<Session, RunError> {
+        let rejected = |error: EditError| RunError::Rejected(error.to_string());
+        let stopped = || Err(RunError::Stopped);
         let mut session = self.before.clone();
-        session.change(Arc::new(SetGates(gates))).map_err(|error| error.to_string())?;
+        session.change(Arc::new(SetGates(gates))).map_err(rejected)?;
         for input in &self.after {
             if !go_on() {
                 return stopped();
             }
-            session.apply(input.clone()).map_err(|error| error.to_string())?;
+            session.apply(input.clone()).map_err(rejected)?;
         }
         let missing = self.cycles.saturating_sub(session.history().cycle_count());
         session.run_until_idle(missing, |_| !go_on());
@@ -105,7 +106,7 @@ impl Replay {
 struct SetGates(FeatureGates);
 
 impl Change for SetGates {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         format!("kube-version {}", self.0.version_words())
     }
 
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
     use crate::edit::Edit;
     use crate::edit::tests::{NODES, container, world_with};
-    use crate::upgrade::{Aspect, Cause};
+    use crate::upgrade::{Aspect, CausingChanges};
     use kubestep_config::versions::{Change, Switch};
     use kubestep_config::{Feature, KubeVersion};
     use kubestep_framework::testing::key;
@@ -153,7 +154,7 @@ mod tests {
         let b = run(edited(&original(), "kube-version 1.34"));
         let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
         let devices = Change::Gate(Feature::DynamicResourceAllocation);
-        let cause = Cause { changes: vec![unresolvable, devices], smallest: true };
+        let cause = CausingChanges { changes: vec![unresolvable, devices], smallest: true };
         for (a, b) in [(&a, &b), (&b, &a)] {
             let upgrade = search(a, b).unwrap();
             let [pod] = upgrade.pods.as_slice() else { panic!("{:?}", upgrade.pods) };

@@ -16,19 +16,30 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Session;
-use crate::diff::{self, End, Pair, Side};
+use crate::diff::{self, FinalState, Pair, Side};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::{Change, Switch, differences};
 use kubestep_framework::pod::NamespacedName;
 
 pub use branches::{between_branches, cycles_as_far_as, gates};
-pub use outcome::{Attempt, PodOutcome};
+pub use outcome::{AttemptOutcome, PodOutcome};
 use outcome::{Outcomes, of_pod, outcomes};
-use search::Search;
+use search::CauseSearch;
+
+/// Why the input does not run under a version.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RunError {
+    /// It cannot be opened, or a step cannot be repeated under the version; the reason.
+    #[error("{0}")]
+    Rejected(String),
+    /// The caller ended the search.
+    #[error("stopped")]
+    Stopped,
+}
 
 /// Opens the input under a version and runs it to its end. The input, the configuration's text and
 /// the clock are the same in every call.
-pub type Run<'a> = dyn Fn(FeatureGates) -> Result<Session, String> + 'a;
+pub type RunVersion<'a> = dyn Fn(FeatureGates) -> Result<Session, RunError> + 'a;
 
 /// In which respect a pod differs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -43,7 +54,7 @@ pub enum Aspect {
 
 /// What changes for a pod.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Effect {
+pub enum PodEffect {
     /// It gets a node, and had none before.
     Schedulable,
     /// It gets no node, and had one before.
@@ -63,7 +74,7 @@ pub enum Effect {
 /// The changes that cause a difference: applied together to the first version, they lead to the
 /// result of the second. All changes if the search found no part that does.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Cause {
+pub struct CausingChanges {
     /// The changes, in the order of the table.
     pub changes: Vec<Change>,
     /// Whether no smaller set of the changes that matter was left untried.
@@ -73,21 +84,21 @@ pub struct Cause {
 /// A difference of one pod. A pod that ends pending in another state and with another message has
 /// two.
 #[derive(Clone, PartialEq, Debug)]
-pub struct PodDifference {
-    /// The pod.
+pub struct OutcomeDifference {
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// In which respect it differs.
     pub aspect: Aspect,
     /// What changes for it.
-    pub effect: Effect,
+    pub effect: PodEffect,
     /// Where it ends.
-    pub end: Pair<End>,
+    pub end: Pair<FinalState>,
     /// The message of its last attempt; empty if there is none.
     pub message: Pair<String>,
     /// The number of attempts.
     pub attempts: Pair<usize>,
     /// Why.
-    pub cause: Cause,
+    pub cause: CausingChanges,
 }
 
 /// What an upgrade changes for the pods.
@@ -96,7 +107,7 @@ pub struct Upgrade {
     /// All changes between the versions that kubestep decides by, in the order of the table.
     pub changes: Vec<Change>,
     /// The differences, by effect and pod.
-    pub pods: Vec<PodDifference>,
+    pub pods: Vec<OutcomeDifference>,
     /// The pods with the same results and messages.
     pub same: Vec<NamespacedName>,
     /// How many of these have other verdicts or scores.
@@ -115,13 +126,13 @@ impl Upgrade {
     }
 
     /// How many pods have that effect.
-    pub fn count(&self, effect: Effect) -> usize {
+    pub fn count(&self, effect: PodEffect) -> usize {
         self.pods.iter().filter(|pod| pod.effect == effect).count()
     }
 
     /// The causes with their differences, the one with the most differences first.
-    pub fn by_cause(&self) -> Vec<(&Cause, Vec<&PodDifference>)> {
-        let mut groups: BTreeMap<&Cause, Vec<&PodDifference>> = BTreeMap::new();
+    pub fn by_cause(&self) -> Vec<(&CausingChanges, Vec<&OutcomeDifference>)> {
+        let mut groups: BTreeMap<&CausingChanges, Vec<&OutcomeDifference>> = BTreeMap::new();
         for pod in &self.pods {
             groups.entry(&pod.cause).or_default().push(pod);
         }
@@ -139,9 +150,9 @@ impl Upgrade {
 pub fn compare(
     from: FeatureGates,
     to: FeatureGates,
-    run: &Run<'_>,
+    run: &RunVersion<'_>,
     limit: usize,
-) -> Result<Upgrade, String> {
+) -> Result<Upgrade, RunError> {
     let (a, b) = (run(from)?, run(to)?);
     let outcomes = Pair { a: outcomes(&a), b: outcomes(&b) };
     let changes: Vec<Change> =
@@ -152,7 +163,7 @@ pub fn compare(
     let other_reasons = with_other_reasons(&a, &b, &differing);
     let drawn = drawn(&a, from).union(&drawn(&b, to)).count();
     drop((a, b));
-    let mut search = Search::new((from, to), run, limit, outcomes.b, &pods);
+    let mut search = CauseSearch::new((from, to), run, limit, outcomes.b, &pods);
     for (pod, cause) in pods.iter_mut().zip(search.causes(&changes)) {
         pod.cause = cause;
     }
@@ -172,7 +183,7 @@ fn names(outcomes: &Pair<Outcomes>) -> BTreeSet<NamespacedName> {
 }
 
 /// What differs, still without causes.
-fn different(outcomes: &Pair<Outcomes>) -> Vec<PodDifference> {
+fn different(outcomes: &Pair<Outcomes>) -> Vec<OutcomeDifference> {
     let mut found = Vec::new();
     for pod in names(outcomes) {
         let pair = Pair { a: of_pod(&outcomes.a, pod), b: of_pod(&outcomes.b, pod) };
@@ -186,7 +197,8 @@ fn different(outcomes: &Pair<Outcomes>) -> Vec<PodDifference> {
 /// is pending on both sides.
 fn aspects(pair: &Pair<&PodOutcome>) -> Vec<Aspect> {
     let differs = |aspect| !pair.a.is_same(pair.b, aspect);
-    let pending = [pair.a, pair.b].into_iter().all(|side| matches!(side.end, End::Queue(..)));
+    let pending =
+        [pair.a, pair.b].into_iter().all(|side| matches!(side.end, FinalState::Queue(..)));
     let mut aspects = Vec::new();
     if differs(Aspect::End) {
         aspects.push(Aspect::End);
@@ -200,54 +212,56 @@ fn aspects(pair: &Pair<&PodOutcome>) -> Vec<Aspect> {
     aspects
 }
 
-fn difference(pod: NamespacedName, aspect: Aspect, pair: &Pair<&PodOutcome>) -> PodDifference {
+fn difference(pod: NamespacedName, aspect: Aspect, pair: &Pair<&PodOutcome>) -> OutcomeDifference {
     let message = |side: &PodOutcome| side.message().to_owned();
-    PodDifference {
+    OutcomeDifference {
         pod,
         aspect,
-        effect: Effect::of(aspect, pair),
+        effect: PodEffect::of(aspect, pair),
         end: Pair { a: pair.a.end.clone(), b: pair.b.end.clone() },
         message: Pair { a: message(pair.a), b: message(pair.b) },
         attempts: Pair { a: pair.a.attempts.len(), b: pair.b.attempts.len() },
-        cause: Cause { changes: Vec::new(), smallest: false },
+        cause: CausingChanges { changes: Vec::new(), smallest: false },
     }
 }
 
-impl Effect {
+impl PodEffect {
     /// All effects, in order.
-    pub const ALL: [Effect; 7] = [
-        Effect::Schedulable,
-        Effect::Pending,
-        Effect::Moved,
-        Effect::Presence,
-        Effect::Waits,
-        Effect::Message,
-        Effect::Attempts,
+    pub const ALL: [PodEffect; 7] = [
+        PodEffect::Schedulable,
+        PodEffect::Pending,
+        PodEffect::Moved,
+        PodEffect::Presence,
+        PodEffect::Waits,
+        PodEffect::Message,
+        PodEffect::Attempts,
     ];
 
-    fn of(aspect: Aspect, pair: &Pair<&PodOutcome>) -> Effect {
+    fn of(aspect: Aspect, pair: &Pair<&PodOutcome>) -> PodEffect {
         let (a, b) = (&pair.a.end, &pair.b.end);
         match (aspect, a.node(), b.node()) {
-            (Aspect::Message, ..) => Effect::Message,
-            (Aspect::Attempts, ..) => Effect::Attempts,
-            (Aspect::End, ..) if *a == End::Absent || *b == End::Absent => Effect::Presence,
-            (Aspect::End, None, Some(_)) => Effect::Schedulable,
-            (Aspect::End, Some(_), None) => Effect::Pending,
-            (Aspect::End, Some(_), Some(_)) => Effect::Moved,
-            (Aspect::End, None, None) => Effect::Waits,
+            (Aspect::Message, ..) => PodEffect::Message,
+            (Aspect::Attempts, ..) => PodEffect::Attempts,
+            (Aspect::End, ..) if *a == FinalState::Absent || *b == FinalState::Absent => {
+                PodEffect::Presence
+            }
+            (Aspect::End, None, Some(_)) => PodEffect::Schedulable,
+            (Aspect::End, Some(_), None) => PodEffect::Pending,
+            (Aspect::End, Some(_), Some(_)) => PodEffect::Moved,
+            (Aspect::End, None, None) => PodEffect::Waits,
         }
     }
 
     /// The identifier in JSON: `moved`.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Effect::Schedulable => "schedulable",
-            Effect::Pending => "pending",
-            Effect::Moved => "moved",
-            Effect::Presence => "presence",
-            Effect::Waits => "waits",
-            Effect::Message => "message",
-            Effect::Attempts => "attempts",
+            PodEffect::Schedulable => "schedulable",
+            PodEffect::Pending => "pending",
+            PodEffect::Moved => "moved",
+            PodEffect::Presence => "presence",
+            PodEffect::Waits => "waits",
+            PodEffect::Message => "message",
+            PodEffect::Attempts => "attempts",
         }
     }
 }

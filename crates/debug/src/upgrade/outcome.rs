@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Aspect;
 use crate::Session;
-use crate::diff::{End, Side};
+use crate::diff::{FinalState, Side};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome};
@@ -13,16 +13,16 @@ use kubestep_framework::record::{CycleRecord, Outcome};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodOutcome {
     /// Where it ends.
-    pub end: End,
+    pub end: FinalState,
     /// The node that it is nominated to; empty if it is not.
     pub nominated: Symbol,
     /// Its attempts, in order.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<AttemptOutcome>,
 }
 
 /// An attempt to schedule a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Attempt {
+pub struct AttemptOutcome {
     /// The outcome of the cycle.
     pub outcome: Outcome,
     /// The selected node.
@@ -33,7 +33,7 @@ pub struct Attempt {
 
 /// The outcome of a pod that does not exist.
 static ABSENT: PodOutcome =
-    PodOutcome { end: End::Absent, nominated: Symbol::EMPTY, attempts: Vec::new() };
+    PodOutcome { end: FinalState::Absent, nominated: Symbol::EMPTY, attempts: Vec::new() };
 
 /// The outcome for each pod that exists or had an attempt.
 pub(super) type Outcomes = BTreeMap<NamespacedName, PodOutcome>;
@@ -43,14 +43,14 @@ pub(super) fn outcomes(session: &Session) -> Outcomes {
     let side = Side::of(session);
     let objects = session.world().api().objects();
     let existing = objects.pods.keys().map(|pod| (*pod, Vec::new()));
-    let mut attempts: BTreeMap<NamespacedName, Vec<Attempt>> = existing.collect();
+    let mut attempts: BTreeMap<NamespacedName, Vec<AttemptOutcome>> = existing.collect();
     for record in side.history.cycles() {
-        attempts.entry(record.pod).or_default().push(Attempt::of(record));
+        attempts.entry(record.pod).or_default().push(AttemptOutcome::of(record));
     }
     let outcome = |(pod, attempts)| {
         let object = objects.pod(pod);
         let nominated = object.map(|object| object.status.nominated_node_name);
-        let end = End::of(side, pod);
+        let end = FinalState::of(side, pod);
         (pod, PodOutcome { end, nominated: nominated.unwrap_or_default(), attempts })
     };
     attempts.into_iter().map(outcome).collect()
@@ -61,10 +61,10 @@ pub(super) fn of_pod(outcomes: &Outcomes, pod: NamespacedName) -> &PodOutcome {
     outcomes.get(&pod).unwrap_or(&ABSENT)
 }
 
-impl Attempt {
-    fn of(record: &CycleRecord) -> Attempt {
+impl AttemptOutcome {
+    fn of(record: &CycleRecord) -> AttemptOutcome {
         let (outcome, node) = (record.outcome, record.node);
-        Attempt { outcome, node, message: record.message.clone() }
+        AttemptOutcome { outcome, node, message: record.message.clone() }
     }
 }
 
@@ -87,9 +87,9 @@ impl PodOutcome {
 }
 
 /// Whether a pod is at the same place, whichever plugins rejected it.
-fn is_same_place(a: &End, b: &End) -> bool {
+fn is_same_place(a: &FinalState, b: &FinalState) -> bool {
     match (a, b) {
-        (End::Queue(a, _), End::Queue(b, _)) => a == b,
+        (FinalState::Queue(a, _), FinalState::Queue(b, _)) => a == b,
         (a, b) => a == b,
     }
 }

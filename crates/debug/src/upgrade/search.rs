@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::outcome::{Outcomes, of_pod, outcomes};
-use super::{Aspect, Cause, PodDifference, Run};
+use super::{Aspect, CausingChanges, OutcomeDifference, RunVersion};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Change;
 use kubestep_framework::pod::NamespacedName;
@@ -12,41 +12,41 @@ use kubestep_framework::pod::NamespacedName;
 const TRIED_SIZE: usize = 2;
 
 /// Runs with a part of the changes; each part runs once.
-pub(super) struct Search<'a> {
+pub(super) struct CauseSearch<'a> {
     from: FeatureGates,
     to: FeatureGates,
-    run: &'a Run<'a>,
+    run: &'a RunVersion<'a>,
     /// The outcomes under the second version.
     goal: Outcomes,
     differences: Vec<(NamespacedName, Aspect)>,
     /// What is known of each set of changes that was applied.
-    known: BTreeMap<Vec<Change>, Comparison>,
+    known: BTreeMap<Vec<Change>, RunComparison>,
     limit: usize,
 }
 
 /// How a run compares with the second version.
 #[derive(Clone, Default)]
-struct Comparison {
+struct RunComparison {
     /// Whether every outcome is the same.
     all: bool,
     /// For each difference, whether it is the same there.
     each: Vec<bool>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> CauseSearch<'a> {
     /// A search for the causes of `differences`, in about `limit` runs. `goal` are the outcomes
     /// under `to`. Without any change, nothing that differs is the same.
     pub(super) fn new(
         (from, to): (FeatureGates, FeatureGates),
-        run: &'a Run<'a>,
+        run: &'a RunVersion<'a>,
         limit: usize,
         goal: Outcomes,
-        differences: &[PodDifference],
-    ) -> Search<'a> {
-        let unchanged = Comparison { all: false, each: vec![false; differences.len()] };
+        differences: &[OutcomeDifference],
+    ) -> CauseSearch<'a> {
+        let unchanged = RunComparison { all: false, each: vec![false; differences.len()] };
         let known = BTreeMap::from([(Vec::new(), unchanged)]);
         let differences = differences.iter().map(|one| (one.pod, one.aspect)).collect();
-        Search { from, to, run, goal, differences, known, limit }
+        CauseSearch { from, to, run, goal, differences, known, limit }
     }
 
     /// How many runs were made, that of the first version included.
@@ -55,8 +55,8 @@ impl<'a> Search<'a> {
     }
 
     /// The cause of each difference, in their order, from the changes between the versions.
-    pub(super) fn causes(&mut self, changes: &[Change]) -> Vec<Cause> {
-        let mut causes: Vec<Option<Cause>> = vec![None; self.differences.len()];
+    pub(super) fn causes(&mut self, changes: &[Change]) -> Vec<CausingChanges> {
+        let mut causes: Vec<Option<CausingChanges>> = vec![None; self.differences.len()];
         if causes.is_empty() {
             return Vec::new();
         }
@@ -72,16 +72,16 @@ impl<'a> Search<'a> {
             let set = self.minimized(needed.clone(), |run| run.each.get(at) == Some(&true));
             let smallest = set.len() <= TRIED_SIZE + 1 && self.runs() < self.limit;
             self.assign(&set, smallest, &mut causes);
-            causes[at].get_or_insert(Cause { changes: set, smallest: false });
+            causes[at].get_or_insert(CausingChanges { changes: set, smallest: false });
         }
         causes.into_iter().flatten().collect()
     }
 
     /// Makes a set the cause of the differences that it explains and that have none yet.
-    fn assign(&mut self, set: &[Change], smallest: bool, causes: &mut [Option<Cause>]) {
+    fn assign(&mut self, set: &[Change], smallest: bool, causes: &mut [Option<CausingChanges>]) {
         let run = self.compared(set);
         for (cause, _) in causes.iter_mut().zip(run.each).filter(|(_, same)| *same) {
-            cause.get_or_insert_with(|| Cause { changes: set.to_vec(), smallest });
+            cause.get_or_insert_with(|| CausingChanges { changes: set.to_vec(), smallest });
         }
     }
 
@@ -90,7 +90,7 @@ impl<'a> Search<'a> {
     fn minimized(
         &mut self,
         mut set: Vec<Change>,
-        holds: impl Fn(&Comparison) -> bool,
+        holds: impl Fn(&RunComparison) -> bool,
     ) -> Vec<Change> {
         let mut size = set.len().div_ceil(2).max(1);
         loop {
@@ -112,7 +112,7 @@ impl<'a> Search<'a> {
 
     /// How a run with these changes applied to the first version compares with the second one. If
     /// the input cannot be opened so, nothing is the same.
-    fn compared(&mut self, changes: &[Change]) -> Comparison {
+    fn compared(&mut self, changes: &[Change]) -> RunComparison {
         if let Some(known) = self.known.get(changes) {
             return known.clone();
         }
@@ -123,12 +123,12 @@ impl<'a> Search<'a> {
         compared
     }
 
-    fn compare(&self, outcomes: &Outcomes) -> Comparison {
+    fn compare(&self, outcomes: &Outcomes) -> RunComparison {
         let is_same = |(pod, aspect): &(NamespacedName, Aspect)| {
             of_pod(outcomes, *pod).is_same(of_pod(&self.goal, *pod), *aspect)
         };
         let each = self.differences.iter().map(is_same).collect();
-        Comparison { all: *outcomes == self.goal, each }
+        RunComparison { all: *outcomes == self.goal, each }
     }
 }
 

@@ -12,7 +12,7 @@ fn gates(minor: u8) -> FeatureGates {
     FeatureGates::of(KubeVersion::of_minor(minor).unwrap())
 }
 
-fn run(pods: &str) -> impl Fn(FeatureGates) -> Result<Session, String> + use<> {
+fn run(pods: &str) -> impl Fn(FeatureGates) -> Result<Session, RunError> + use<> {
     let cluster = format!("{NODES}{pods}");
     move |gates| {
         let mut session = Session::new(world_with(&cluster, gates));
@@ -38,13 +38,13 @@ fn nothing_changes_without_pods() {
 fn a_message_that_two_changes_make_names_both() {
     let upgrade = compare(gates(33), gates(34), &run(&large("p")), 100).unwrap();
     let [pod] = upgrade.pods.as_slice() else { panic!("{:?}", upgrade.pods) };
-    assert_eq!((pod.pod, pod.aspect, pod.effect), (key("p"), Aspect::Message, Effect::Message));
+    assert_eq!((pod.pod, pod.aspect, pod.effect), (key("p"), Aspect::Message, PodEffect::Message));
     assert!(
         pod.message.b.starts_with("0/2 nodes are available: 2 Insufficient cpu. no new claims")
     );
     let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
     let devices = Change::Gate(Feature::DynamicResourceAllocation);
-    assert_eq!(pod.cause, Cause { changes: vec![unresolvable, devices], smallest: true });
+    assert_eq!(pod.cause, CausingChanges { changes: vec![unresolvable, devices], smallest: true });
     assert!(upgrade.changes.contains(&unresolvable));
 }
 
@@ -54,7 +54,7 @@ fn a_gate_that_is_set_on_both_sides_is_no_cause() {
     let upgrade = compare(set(33), set(34), &run(&large("p")), 100).unwrap();
     let causes: Vec<_> = upgrade.by_cause().into_iter().map(|(cause, _)| cause.clone()).collect();
     let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
-    assert_eq!(causes, [Cause { changes: vec![unresolvable], smallest: true }]);
+    assert_eq!(causes, [CausingChanges { changes: vec![unresolvable], smallest: true }]);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn one_search_answers_for_all_pods() {
         let pods: String = (0..count).map(|i| large(&format!("p-{i}"))).collect();
         let upgrade = compare(gates(33), gates(34), &run(&pods), 100).unwrap();
         assert_eq!(upgrade.by_cause().len(), 1);
-        assert_eq!(upgrade.count(Effect::Message), count);
+        assert_eq!(upgrade.count(PodEffect::Message), count);
         upgrade.runs
     };
     assert_eq!(runs(1), runs(9));
@@ -93,6 +93,6 @@ fn past_the_limit_a_cause_is_not_called_the_smallest() {
 
 #[test]
 fn an_input_that_cannot_be_opened_is_an_error() {
-    let fails = |_: FeatureGates| Err("no such plugin".to_owned());
-    assert_eq!(compare(gates(33), gates(34), &fails, 9).unwrap_err(), "no such plugin");
+    let fails = |_: FeatureGates| Err(RunError::Rejected("no such plugin".to_owned()));
+    assert_eq!(compare(gates(33), gates(34), &fails, 9).unwrap_err().to_string(), "no such plugin");
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Question, Why, is_under_way};
+use super::{Why, WhyQuestion, is_under_way};
 use crate::Session;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
@@ -14,7 +14,7 @@ use kubestep_framework::record::{CycleRecord, Outcome};
 /// before that cycle is restored, and the one before the cycle in which it preempted others.
 /// `nodes` are looked at in any case. `None` if there is no such pod then.
 pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Option<Why> {
-    let world = session.world_here().clone();
+    let world = session.world_at_position().clone();
     let so_far = world.scheduler().cycles();
     let own = session.history().cycles_of(pod).filter(|record| record.cycle <= so_far);
     let own = own.filter(|record| !is_under_way(&world, record));
@@ -27,7 +27,7 @@ pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Opti
     let preempted = |record: &&Arc<CycleRecord>| record.preemption.is_some();
     let preempting = records.iter().rev().find(preempted);
     let preempting = preempting.and_then(|record| state_before(session, record));
-    Question {
+    WhyQuestion {
         world: &world,
         history: session.history(),
         pod,
@@ -43,7 +43,7 @@ pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Opti
 pub fn ask_of_cycle(session: &mut Session, cycle: u64, nodes: &[Symbol]) -> Option<Why> {
     let record = session.history().cycles().find(|record| record.cycle == cycle)?.clone();
     let (world, record) = state_before(session, &record)?;
-    Question {
+    WhyQuestion {
         world: &world,
         history: session.history(),
         pod: record.pod,

@@ -2,7 +2,7 @@
 //! holds back. Upstream: `pkg/controller/constants` and `apis/kueue/v1beta2` of
 //! kubernetes-sigs/kueue.
 
-use super::model::{Problem, ProblemKind};
+use super::model::{PodProblem, ProblemKind};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::span;
 use kubestep_api::{AdmissionCheckState, KueueWorkload, OwnerReference, Pod, Time};
@@ -32,14 +32,14 @@ const WORKLOAD: &str = "kueue.x-k8s.io/workload";
 const POD_GROUP: &str = "kueue.x-k8s.io/pod-group-name";
 
 /// The problem that a scheduling gate holds the pod back.
-pub(super) fn problem(world: &World, pod: &Pod, gate: Symbol) -> Problem {
+pub(super) fn problem(world: &World, pod: &Pod, gate: Symbol) -> PodProblem {
     let text = format!("scheduling gate {:?} holds it back", gate.as_str());
     let workload = gate.starts_with(KUEUE).then(|| workload_of(world, pod)).flatten();
     let (text, advice) = match workload.map(|workload| waiting(workload, world.now())) {
-        Some(Waiting { text: cause, advice }) => (format!("{text}: {cause}"), advice),
+        Some(WorkloadGate { text: cause, advice }) => (format!("{text}: {cause}"), advice),
         None => (text, advice(gate)),
     };
-    Problem { kind: ProblemKind::Gate, blocking: true, text, advice }
+    PodProblem { kind: ProblemKind::Gate, blocking: true, text, advice }
 }
 
 fn advice(gate: Symbol) -> String {
@@ -70,7 +70,7 @@ fn is_same(one: &OwnerReference, other: &OwnerReference) -> bool {
 }
 
 /// What a Workload waits for, and what to do about it.
-pub(crate) struct Waiting {
+pub(crate) struct WorkloadGate {
     /// The state of the Workload, with Kueue's own message.
     pub text: String,
     /// What to do about it.
@@ -78,10 +78,10 @@ pub(crate) struct Waiting {
 }
 
 /// What a Workload waits for.
-pub(crate) fn waiting(workload: &KueueWorkload, now: Time) -> Waiting {
+pub(crate) fn waiting(workload: &KueueWorkload, now: Time) -> WorkloadGate {
     let name = workload.metadata.name;
     if workload.is("Admitted") {
-        return Waiting {
+        return WorkloadGate {
             text: format!("Kueue has admitted its Workload {name}, but the gate is still there"),
             advice: "look at the logs of kueue-controller-manager".to_owned(),
         };
@@ -91,14 +91,14 @@ pub(crate) fn waiting(workload: &KueueWorkload, now: Time) -> Waiting {
         format!("Kueue has not admitted its Workload {name} (queue {queue}){cause}")
     };
     if workload.spec.active == Some(false) {
-        return Waiting {
+        return WorkloadGate {
             text: text(format!(": it is not active{}", message(workload, "Evicted"))),
             advice: format!("set spec.active of Workload {name} to true"),
         };
     }
     if let Some(check) = blocking_check(workload) {
         let said = if check.message.is_empty() { "" } else { ": " };
-        return Waiting {
+        return WorkloadGate {
             text: text(format!(
                 ": its admission check {} is {}{said}{}",
                 check.name, check.state, check.message
@@ -107,12 +107,15 @@ pub(crate) fn waiting(workload: &KueueWorkload, now: Time) -> Waiting {
         };
     }
     if let Some(at) = workload.status.requeue_state.requeue_at.filter(|at| *at > now) {
-        return Waiting {
+        return WorkloadGate {
             text: text(message(workload, "Evicted")),
             advice: format!("Kueue tries it again in {}", span(at.0 - now.0)),
         };
     }
-    Waiting { text: text(message(workload, "QuotaReserved")), advice: advice_on_quota(workload) }
+    WorkloadGate {
+        text: text(message(workload, "QuotaReserved")),
+        advice: advice_on_quota(workload),
+    }
 }
 
 /// The message of a condition, after a colon.
@@ -132,7 +135,7 @@ fn blocking_check(workload: &KueueWorkload) -> Option<&AdmissionCheckState> {
 
 fn advice_on(check: &AdmissionCheckState) -> String {
     match check.state.as_str() {
-        "Rejected" => "the check refused it: Kueue deactivates the Workload".to_owned(),
+        "Rejected" => "the check rejected it: Kueue deactivates the Workload".to_owned(),
         "Retry" => "Kueue releases the quota and tries it again later".to_owned(),
         _ => format!("the controller of the AdmissionCheck {} decides", check.name),
     }

@@ -1,7 +1,7 @@
 //! A pod group that cannot be scheduled: its pods are placed only if enough of them fit together,
 //! so the status of a node for one pod alone does not explain the rejection.
 
-use super::model::{Problem, ProblemKind};
+use super::model::{PodProblem, ProblemKind};
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
@@ -11,8 +11,8 @@ use kubestep_framework::pod_groups::group_of;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
 /// The result of scheduling the group in a copy of the cluster.
-pub(crate) struct Tried {
-    /// The group.
+pub(crate) struct GroupSimulation {
+    /// Namespace and name of the group.
     pub group: NamespacedName,
     /// The number of pods that must be placed together.
     pub needed: usize,
@@ -24,10 +24,10 @@ pub(crate) struct Tried {
     pub refused: Option<(NamespacedName, String)>,
 }
 
-impl Tried {
+impl GroupSimulation {
     /// Schedules the group of a pod in a copy. `None` if the pod has no group, the group is not
     /// scheduled at all, or it gets its nodes.
-    pub fn in_vain(world: &World, pod: &Pod) -> Option<Tried> {
+    pub fn in_vain(world: &World, pod: &Pod) -> Option<GroupSimulation> {
         let scheduler = world.scheduler();
         let group =
             group_of(pod).filter(|_| scheduler.features().enabled(Feature::GangScheduling))?;
@@ -45,7 +45,7 @@ impl Tried {
         }
         let finders = || records.iter().filter(|record| !record.feasible.is_empty());
         let refused = records.iter().find(|record| record.feasible.is_empty());
-        Some(Tried {
+        Some(GroupSimulation {
             group,
             needed: usize::try_from(needed).unwrap_or(0),
             found: before + finders().count(),
@@ -55,8 +55,8 @@ impl Tried {
     }
 
     /// The result as a problem of the pod.
-    pub fn problem(self) -> Problem {
-        let Tried { group, needed, found, .. } = self;
+    pub fn problem(self) -> PodProblem {
+        let GroupSimulation { group, needed, found, .. } = self;
         let advice = match self.refused {
             Some((pod, said)) => format!("{pod} fits no node: {said}"),
             None => "free capacity for the other pods, or lower the group's minCount".to_owned(),
@@ -65,7 +65,7 @@ impl Tried {
             "its pod group {group} is scheduled as a whole or not at all: it needs {needed} pods \
              at once, and only {found} of them fit a node"
         );
-        Problem { kind: ProblemKind::Quorum, blocking: true, text, advice }
+        PodProblem { kind: ProblemKind::Quorum, blocking: true, text, advice }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Why is this pod where it is? Pending, and what blocks it, on how many nodes, and what of it
 //! is near; or placed, and why there.
 //!
-//! [`why()`] looks at a cluster at one moment, with the history that led there; a [`Question`]
+//! [`why()`] looks at a cluster at one moment, with the history that led there; a [`WhyQuestion`]
 //! can also be about the cycle that placed the pod. Either asks every plugin about every node on
-//! a copy, so that it finds all that is in the way, also on nodes that the scheduler did not
+//! a copy, so that it finds all that blocks it, also on nodes that the scheduler did not
 //! evaluate, and also for a pod that was never tried. The pieces: [`model`] what an answer is
 //! made of, [`cause`] what is behind a refusal, one file a plugin, `nodes` ranking and folding,
 //! `place`, `problems`, `gate`, `references` and `group` what no node can help, [`spread`] the ledgers,
@@ -25,7 +25,7 @@ pub mod spread;
 
 use std::sync::Arc;
 
-use crate::certainty::Judgement;
+use crate::certainty::SessionCertainty;
 use crate::trace::History;
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
@@ -34,28 +34,28 @@ use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_scheduler::what_if::Probe;
 
-use cause::Placed;
-pub(crate) use gate::{Waiting, waiting};
+use cause::PlacedPods;
+pub(crate) use gate::{WorkloadGate, waiting};
 
 pub use asking::{ask, ask_of_cycle};
 pub use model::*;
 pub use nominated::Nomination;
 pub use preemption::PreemptionWhy;
-pub use queue::{Asked, Moved, QueueWhy, Wake};
+pub use queue::{HintCall, QueueMoveText, QueueWhy, RequeueingEvent};
 pub use score::Placement;
-pub use spread::Ledger;
+pub use spread::SpreadCounts;
 
 /// What is asked about a pod.
 #[derive(Clone, Copy)]
-pub struct Question<'a> {
+pub struct WhyQuestion<'a> {
     /// The cluster as it is.
     pub world: &'a World,
     /// What happened so far; what came after the state of `world` does not count.
     pub history: &'a History,
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The cluster before the pod's cycle that is to be explained, where that is at hand: then
-    /// nodes, scores and preemption are told as that cycle found them.
+    /// nodes, scores and preemption are as that cycle found them.
     pub before: Option<(&'a World, &'a CycleRecord)>,
     /// The same for the cycle in which the pod preempted others.
     pub preempting: Option<(&'a World, &'a CycleRecord)>,
@@ -65,7 +65,7 @@ pub struct Question<'a> {
 
 /// Why the pod is where it is. `None` if there is no such pod.
 pub fn why(world: &World, history: &History, pod: NamespacedName) -> Option<Why> {
-    Question { world, history, pod, before: None, preempting: None, nodes: &[] }.answer()
+    WhyQuestion { world, history, pod, before: None, preempting: None, nodes: &[] }.answer()
 }
 
 /// What PreFilter and the filters say of one node, for a pending pod. `None` if there is no such pod
@@ -74,13 +74,13 @@ pub(crate) fn of_one_node(
     world: &World,
     pod: NamespacedName,
     node: Symbol,
-) -> Option<(Vec<Ahead>, NodeWhy)> {
+) -> Option<(Vec<PreFilterRejection>, NodeWhy)> {
     let object = unbound(world.api().objects().pod(pod)?);
     let probe = Probe::new(world.scheduler(), &info(world, pod, &object), world.now())?;
     nodes::examine_one(&probe, node, placed(world, &History::default()))
 }
 
-impl Question<'_> {
+impl WhyQuestion<'_> {
     /// The answer; `None` if there is no such pod.
     pub fn answer(&self) -> Option<Why> {
         let object = self.world.api().objects().pod(self.pod)?;
@@ -95,7 +95,7 @@ impl Question<'_> {
         let last = record.or(attempts.last().map(Arc::as_ref));
         let placed = || placed(then, self.history);
         let examined = probe.as_ref().map(|probe| nodes::examine(probe, last, placed()));
-        let nodes::Examined { ahead, nodes, everywhere, groups } = examined.unwrap_or_default();
+        let nodes::NodeResults { ahead, nodes, everywhere, groups } = examined.unwrap_or_default();
         let place = queue::place_of(self.world, object);
         let (moves, asked) = queue::story(self.world, self.history, self.pod);
         let mut why = Why {
@@ -130,7 +130,7 @@ impl Question<'_> {
         Some(why)
     }
 
-    /// Whom the pod pushed out, or could.
+    /// Which pods it preempted, or could preempt.
     fn preemption(
         &self,
         why: &Why,
@@ -144,7 +144,7 @@ impl Question<'_> {
             return preemption::of(&probe, before.now());
         }
         let preempted = attempts.iter().rev().find_map(|record| preemption::recorded(record));
-        let pending = !matches!(why.place, Place::Bound { .. } | Place::Ended { .. });
+        let pending = !matches!(why.place, PodLocation::Bound { .. } | PodLocation::Ended { .. });
         match preempted {
             None if pending && !why.fits_somewhere() => preemption::of(probe, why.at),
             recorded => recorded,
@@ -152,10 +152,15 @@ impl Question<'_> {
     }
 
     /// How certain the decision is: the recorded one, or the one that the next attempt would make.
-    fn certainty(&self, why: &Why, probe: &Probe, last: Option<&CycleRecord>) -> Option<Judgement> {
-        let has_place = matches!(why.place, Place::Bound { .. } | Place::Ended { .. });
+    fn certainty(
+        &self,
+        why: &Why,
+        probe: &Probe,
+        last: Option<&CycleRecord>,
+    ) -> Option<SessionCertainty> {
+        let has_place = matches!(why.place, PodLocation::Bound { .. } | PodLocation::Ended { .. });
         if self.before.is_some() || has_place || !why.fits_somewhere() {
-            return Judgement::of(self.history, last?);
+            return SessionCertainty::of(self.history, last?);
         }
         let mut fitting: Vec<Symbol> = why.fitting().map(|node| node.node).collect();
         fitting.sort_unstable();
@@ -163,7 +168,7 @@ impl Question<'_> {
         let fits = nodes.filter(|node| fitting.binary_search(&node.name).is_ok());
         let ids: Vec<_> = fits.map(|node| node.id).collect();
         let best = why.placement.as_ref().and_then(|placement| placement.ranking.first());
-        Judgement::supposed(self.history, probe, &ids, best.map(|row| row.node))
+        SessionCertainty::supposed(self.history, probe, &ids, best.map(|row| row.node))
     }
 
     /// Why the pod has its node, or which one it would get.
@@ -224,13 +229,13 @@ fn is_under_way(world: &World, record: &CycleRecord) -> bool {
 }
 
 /// The pods that cycles placed up to the state of `world`.
-fn placed(world: &World, history: &History) -> Placed {
+fn placed(world: &World, history: &History) -> PlacedPods {
     let so_far = world.scheduler().cycles();
     let records = history.cycles().filter(|record| record.cycle <= so_far);
     let has_node = |record: &&Arc<CycleRecord>| {
         matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)
     };
-    Placed(records.filter(has_node).map(|record| record.pod).collect())
+    PlacedPods(records.filter(has_node).map(|record| record.pod).collect())
 }
 
 fn attempt(record: &Arc<CycleRecord>) -> Attempt {

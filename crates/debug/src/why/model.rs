@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::cause::{Cause, Outlook};
 use super::nominated::Nomination;
 use super::preemption::PreemptionWhy;
-use super::queue::{Asked, Moved, QueueWhy};
+use super::queue::{HintCall, QueueMoveText, QueueWhy};
 use super::score::Placement;
-use super::spread::Ledger;
-use crate::certainty::Judgement;
+use super::spread::SpreadCounts;
+use crate::certainty::SessionCertainty;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
@@ -18,10 +18,10 @@ use kubestep_framework::status::Code;
 /// The state of a pod.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
-pub enum Place {
+pub enum PodLocation {
     /// On a node.
     Bound {
-        /// The node.
+        /// Name of the node.
         node: Symbol,
     },
     /// It succeeded or failed.
@@ -31,10 +31,10 @@ pub enum Place {
     },
     /// Its resources are reserved on a node, and a plugin makes it wait at Permit or in PreBind.
     Waiting {
-        /// The node.
+        /// Name of the node.
         node: Symbol,
         /// The plugins it waits for, and their timeouts.
-        holds: Vec<Held>,
+        holds: Vec<WaitedPlugin>,
         /// Whether it waits in PreBind; otherwise at Permit.
         in_pre_bind: bool,
         /// Since when.
@@ -67,8 +67,8 @@ impl Serialize for QueuePlace {
 /// A plugin that a pod waits for.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Held {
-    /// The plugin.
+pub struct WaitedPlugin {
+    /// Name of the plugin.
     pub plugin: Symbol,
     /// When the wait times out.
     pub deadline: Time,
@@ -77,7 +77,7 @@ pub struct Held {
 /// What the pod's last cycle did with a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Seen {
+pub enum NodeCoverage {
     /// The pod had no cycle.
     NoCycle,
     /// The node was evaluated.
@@ -94,16 +94,16 @@ pub enum Seen {
     NewNode,
 }
 
-impl Seen {
+impl NodeCoverage {
     /// Why the node was not evaluated; `None` if it was, or the pod had no cycle.
     pub fn why_not(self) -> Option<&'static str> {
         match self {
-            Seen::NoCycle | Seen::Evaluated => None,
-            Seen::EnoughFound => Some("enough feasible nodes were found first"),
-            Seen::Narrowed => Some("PreFilter restricted the search to other nodes"),
-            Seen::NominatedTaken => Some("the nominated node was selected"),
-            Seen::CycleEnded => Some("the cycle ended first"),
-            Seen::NewNode => Some("the node did not exist yet"),
+            NodeCoverage::NoCycle | NodeCoverage::Evaluated => None,
+            NodeCoverage::EnoughFound => Some("enough feasible nodes were found first"),
+            NodeCoverage::Narrowed => Some("PreFilter restricted the search to other nodes"),
+            NodeCoverage::NominatedTaken => Some("the nominated node was selected"),
+            NodeCoverage::CycleEnded => Some("the cycle ended first"),
+            NodeCoverage::NewNode => Some("the node did not exist yet"),
         }
     }
 }
@@ -134,12 +134,12 @@ pub(super) fn code<S: serde::Serializer>(code: &Code, serializer: S) -> Result<S
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeWhy {
-    /// The node.
+    /// Name of the node.
     pub node: Symbol,
     /// The plugins that reject it, in the order run. Empty: the pod fits there.
     pub blockers: Vec<Blocker>,
     /// What the last cycle did with it. All other fields apply whether it was evaluated or not.
-    pub seen: Seen,
+    pub seen: NodeCoverage,
     /// How much is missing in total; nodes are ranked by it.
     pub missing: f64,
     /// The worst outlook of all causes.
@@ -181,7 +181,7 @@ pub(super) fn distinct_causes(blockers: &[Blocker]) -> impl Iterator<Item = (Sym
 /// Nodes that are rejected for the same reasons.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Group {
+pub struct RejectedGroup {
     /// The reasons, each with its plugin.
     pub reasons: Vec<Reason>,
     /// The nodes; those that miss the least first.
@@ -196,7 +196,7 @@ pub struct Group {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reason {
-    /// The plugin.
+    /// Name of the plugin.
     pub plugin: Symbol,
     /// The text, the same for all nodes with that reason.
     pub text: String,
@@ -205,8 +205,8 @@ pub struct Reason {
 /// A plugin's PreFilter result, if it rejected the pod or restricted the nodes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Ahead {
-    /// The plugin.
+pub struct PreFilterRejection {
+    /// Name of the plugin.
     pub plugin: Symbol,
     /// The code of its status.
     #[serde(serialize_with = "code")]
@@ -219,7 +219,7 @@ pub struct Ahead {
     pub causes: Vec<Cause>,
 }
 
-impl Ahead {
+impl PreFilterRejection {
     /// Whether it rejects the pod on every node.
     pub fn refuses(&self) -> bool {
         self.code != Code::Success
@@ -229,12 +229,12 @@ impl Ahead {
 /// A problem that keeps the pod from every node, whatever resources are free.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Problem {
+pub struct PodProblem {
     /// The kind, for programs: `noProfile`, `gate`, `quorum`, `missingObject`, …
     pub kind: ProblemKind,
     /// Whether it keeps the pod from being scheduled; otherwise it is only a warning.
     pub blocking: bool,
-    /// The problem.
+    /// What it is, in one sentence.
     pub text: String,
     /// What to do about it.
     pub advice: String,
@@ -307,44 +307,44 @@ pub enum Basis {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Why {
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The time of the state that it refers to.
     pub at: Time,
     /// Which state of the cluster it refers to.
     pub basis: Basis,
     /// The state of the pod.
-    pub place: Place,
+    pub place: PodLocation,
     /// The pod's profile; `None` if none has its scheduler name.
     pub profile: Option<Symbol>,
     /// The problems that keep it from every node.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<PodProblem>,
     /// PreFilter results: rejections and restrictions.
-    pub ahead: Vec<Ahead>,
+    pub ahead: Vec<PreFilterRejection>,
     /// The hard spread constraints and their counts.
-    pub spread: Vec<Ledger>,
+    pub spread: Vec<SpreadCounts>,
     /// All nodes: those that fit first, then by how much is missing, and those that do not match
     /// last.
     pub nodes: Vec<NodeWhy>,
     /// Reasons shared by all nodes that do not fit, if some have further reasons.
     pub everywhere: Vec<Reason>,
     /// The nodes that do not fit, grouped by their reasons; those that miss the least first.
-    pub groups: Vec<Group>,
+    pub groups: Vec<RejectedGroup>,
     /// The resources that nodes reserve for nominated pods, including this one.
     pub nominations: Vec<Nomination>,
     /// Why the pod has its node, or how the nodes that fit rank.
     pub placement: Option<Placement>,
     /// How certain the decision is, if the profile has opaque plugins.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub certainty: Option<Judgement>,
+    pub certainty: Option<SessionCertainty>,
     /// Whether preemption would help, for a pod that fits nowhere.
     pub preemption: Option<PreemptionWhy>,
     /// Its queue, and what it waits for.
     pub queue: Option<QueueWhy>,
     /// Its moves between queues.
-    pub moves: Vec<Moved>,
+    pub moves: Vec<QueueMoveText>,
     /// The queueing hints for it.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<HintCall>,
     /// All attempts so far.
     pub attempts: Vec<Attempt>,
 }
@@ -357,14 +357,14 @@ impl Why {
 
     /// Whether it passes PreFilter and Filter on some node.
     pub(crate) fn fits_somewhere(&self) -> bool {
-        !self.ahead.iter().any(Ahead::refuses) && self.fitting().next().is_some()
+        !self.ahead.iter().any(PreFilterRejection::refuses) && self.fitting().next().is_some()
     }
 
     /// Whether the pod has a node, or would get one at an attempt now.
     pub fn is_schedulable(&self) -> bool {
         match self.place {
-            Place::Bound { .. } => !self.problems.iter().any(|problem| problem.blocking),
-            Place::Ended { .. } => true,
+            PodLocation::Bound { .. } => !self.problems.iter().any(|problem| problem.blocking),
+            PodLocation::Ended { .. } => true,
             _ => !self.problems.iter().any(|problem| problem.blocking) && self.fits_somewhere(),
         }
     }

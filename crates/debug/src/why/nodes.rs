@@ -4,8 +4,10 @@
 use hashbrown::HashMap;
 use indexmap::IndexMap;
 
-use super::cause::{self, Case, Cause, Memo, Outlook, Placed};
-use super::model::{Ahead, Blocker, Group, NodeWhy, Reason, Seen, distinct_causes};
+use super::cause::{self, Cause, Memo, Outlook, PlacedPods, RejectedCase};
+use super::model::{
+    Blocker, NodeCoverage, NodeWhy, PreFilterRejection, Reason, RejectedGroup, distinct_causes,
+};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::{NodeId, NodeInfo};
@@ -15,25 +17,30 @@ use kubestep_scheduler::what_if::{Probe, Refusal};
 
 /// The result for all nodes.
 #[derive(Default)]
-pub(super) struct Examined {
-    pub ahead: Vec<Ahead>,
+pub(super) struct NodeResults {
+    pub ahead: Vec<PreFilterRejection>,
     pub nodes: Vec<NodeWhy>,
     pub everywhere: Vec<Reason>,
-    pub groups: Vec<Group>,
+    pub groups: Vec<RejectedGroup>,
 }
 
 /// Evaluates every node. `last` is the pod's last cycle, which contains the results of extenders.
-pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, placed: Placed) -> Examined {
+pub(super) fn examine(
+    probe: &Probe,
+    last: Option<&CycleRecord>,
+    placed: PlacedPods,
+) -> NodeResults {
     let memo = Memo::default();
     memo.one(|| placed);
-    let earlier = last.map(Earlier::new);
+    let earlier = last.map(LastCycleNodes::new);
     let refusals = probe.refusals();
     let each = probe.snapshot().iter().zip(refusals).map(|(node, refusals)| {
         let mut blockers = all_blockers(probe, &memo, node, &refusals);
         if blockers.is_empty() {
             blockers.extend(earlier.as_ref().and_then(|earlier| earlier.extender(node.name)));
         }
-        let seen = earlier.as_ref().map_or(Seen::NoCycle, |earlier| earlier.seen(node.name));
+        let seen =
+            earlier.as_ref().map_or(NodeCoverage::NoCycle, |earlier| earlier.seen(node.name));
         node_why(node.name, blockers, seen)
     });
     let mut nodes: Vec<NodeWhy> = each.collect();
@@ -43,20 +50,20 @@ pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, placed: Placed)
         key(a).cmp(&key(b)).then(a.missing.total_cmp(&b.missing))
     });
     let groups = groups(&nodes);
-    Examined { ahead: ahead(probe), everywhere: everywhere(&groups), groups, nodes }
+    NodeResults { ahead: ahead(probe), everywhere: everywhere(&groups), groups, nodes }
 }
 
 /// Evaluates one node, which no cycle has seen. `None` if there is no such node.
 pub(super) fn examine_one(
     probe: &Probe,
     node: Symbol,
-    placed: Placed,
-) -> Option<(Vec<Ahead>, NodeWhy)> {
+    placed: PlacedPods,
+) -> Option<(Vec<PreFilterRejection>, NodeWhy)> {
     let memo = Memo::default();
     memo.one(|| placed);
     let node = probe.snapshot().by_name(node)?;
     let blockers = all_blockers(probe, &memo, node, &probe.refusals_of(node));
-    Some((ahead(probe), node_why(node.name, blockers, Seen::NewNode)))
+    Some((ahead(probe), node_why(node.name, blockers, NodeCoverage::NewNode)))
 }
 
 /// The rejections by filters, or else by PreFilter.
@@ -68,7 +75,7 @@ fn all_blockers(probe: &Probe, memo: &Memo, node: &NodeInfo, refusals: &[Refusal
     blockers
 }
 
-fn node_why(node: Symbol, blockers: Vec<Blocker>, seen: Seen) -> NodeWhy {
+fn node_why(node: Symbol, blockers: Vec<Blocker>, seen: NodeCoverage) -> NodeWhy {
     let causes = || distinct_causes(&blockers).map(|(_, cause)| cause);
     NodeWhy {
         node,
@@ -90,7 +97,7 @@ fn blockers(probe: &Probe, memo: &Memo, node: &NodeInfo, refusals: &[Refusal]) -
             _ => (probe.state(), node),
         };
         let status = &refusal.status;
-        let case = Case { probe, memo, state, node: judged, plain: node, status };
+        let case = RejectedCase { probe, memo, state, node: judged, plain: node, status };
         let causes = cause::of(plugin, &refusal.status, &case);
         new_blocker(plugin, &refusal.status, refusal.by_nominated, causes)
     };
@@ -114,25 +121,25 @@ fn new_blocker(plugin: Symbol, status: &Status, by_nominated: bool, causes: Vec<
 }
 
 /// What the pod's last cycle recorded about nodes, by name.
-struct Earlier<'a> {
+struct LastCycleNodes<'a> {
     record: &'a CycleRecord,
     slots: HashMap<Symbol, NodeId>,
 }
 
-impl Earlier<'_> {
-    fn new(record: &CycleRecord) -> Earlier<'_> {
+impl LastCycleNodes<'_> {
+    fn new(record: &CycleRecord) -> LastCycleNodes<'_> {
         let order = record.nodes.order.iter();
-        Earlier { record, slots: order.map(|id| (record.nodes.name(*id), *id)).collect() }
+        LastCycleNodes { record, slots: order.map(|id| (record.nodes.name(*id), *id)).collect() }
     }
 
-    fn seen(&self, node: Symbol) -> Seen {
-        let Some(slot) = self.slots.get(&node) else { return Seen::NewNode };
+    fn seen(&self, node: Symbol) -> NodeCoverage {
+        let Some(slot) = self.slots.get(&node) else { return NodeCoverage::NewNode };
         match self.record.filter.verdicts.get(*slot) {
-            Some(VerdictId::ENOUGH_FOUND) => Seen::EnoughFound,
-            Some(VerdictId::NARROWED) => Seen::Narrowed,
-            Some(VerdictId::NOMINATED_TAKEN) => Seen::NominatedTaken,
-            Some(VerdictId::CYCLE_ENDED) | None => Seen::CycleEnded,
-            Some(_) => Seen::Evaluated,
+            Some(VerdictId::ENOUGH_FOUND) => NodeCoverage::EnoughFound,
+            Some(VerdictId::NARROWED) => NodeCoverage::Narrowed,
+            Some(VerdictId::NOMINATED_TAKEN) => NodeCoverage::NominatedTaken,
+            Some(VerdictId::CYCLE_ENDED) | None => NodeCoverage::CycleEnded,
+            Some(_) => NodeCoverage::Evaluated,
         }
     }
 
@@ -141,17 +148,17 @@ impl Earlier<'_> {
         let slot = self.slots.get(&node)?;
         let said = self.record.filter.extender.iter().find(|(id, _)| id == slot);
         let (_, status) = said.filter(|(_, status)| !status.is_success())?;
-        let causes = vec![cause::said(status)];
+        let causes = vec![cause::plugin_message(status)];
         Some(new_blocker("Extender".into(), status, false, causes))
     }
 }
 
 /// PreFilter results other than Success and Skip.
-fn ahead(probe: &Probe) -> Vec<Ahead> {
+fn ahead(probe: &Probe) -> Vec<PreFilterRejection> {
     let telling = |answer: &&PluginStatus| {
         !answer.status.is_skip() && (!answer.status.is_success() || answer.nodes.is_some())
     };
-    let ahead = |answer: &PluginStatus| Ahead {
+    let ahead = |answer: &PluginStatus| PreFilterRejection {
         plugin: answer.plugin,
         code: answer.status.code(),
         reasons: answer.status.reasons().to_vec(),
@@ -165,7 +172,7 @@ fn ahead(probe: &Probe) -> Vec<Ahead> {
 }
 
 /// The reasons that all groups share, if there are several groups.
-fn everywhere(groups: &[Group]) -> Vec<Reason> {
+fn everywhere(groups: &[RejectedGroup]) -> Vec<Reason> {
     let [first, others @ ..] = groups else { return Vec::new() };
     if others.is_empty() {
         return Vec::new();
@@ -175,8 +182,8 @@ fn everywhere(groups: &[Group]) -> Vec<Reason> {
 }
 
 /// Groups the ranked nodes by their reasons, in the order of each group's first node.
-fn groups(nodes: &[NodeWhy]) -> Vec<Group> {
-    let mut groups: IndexMap<Vec<Reason>, Group> = IndexMap::new();
+fn groups(nodes: &[NodeWhy]) -> Vec<RejectedGroup> {
+    let mut groups: IndexMap<Vec<Reason>, RejectedGroup> = IndexMap::new();
     for node in nodes.iter().filter(|node| !node.fits()) {
         let reason = |(plugin, cause): (Symbol, &Cause)| Reason { plugin, text: cause.gist() };
         let reasons: Vec<Reason> = node.causes().map(reason).collect();
@@ -185,7 +192,7 @@ fn groups(nodes: &[NodeWhy]) -> Vec<Group> {
             None => {
                 let (nodes, mismatch) = (vec![node.node], node.mismatches());
                 let missing = node.missing;
-                let group = Group { reasons: reasons.clone(), nodes, mismatch, missing };
+                let group = RejectedGroup { reasons: reasons.clone(), nodes, mismatch, missing };
                 groups.insert(reasons, group);
             }
         }

@@ -15,9 +15,9 @@ use kubestep_framework::resource::Resource;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Nomination {
-    /// The node.
+    /// Name of the node.
     pub node: Symbol,
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// Its priority.
     pub priority: i32,
@@ -44,12 +44,12 @@ fn nomination(pod: &PodInfo, node: Symbol, kept: &PodInfo) -> Nomination {
         node,
         pod: kept.key(),
         priority: kept.priority(),
-        kept: words(&kept.resource.resource),
+        kept: resource_text(&kept.resource.resource),
         own,
         counts: !own && kept.priority() >= pod.priority(),
     }
 }
 
-fn words(kept: &Resource) -> String {
+fn resource_text(kept: &Resource) -> String {
     kubestep_framework::resource::amount::resources(kept)
 }

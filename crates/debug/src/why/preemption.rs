@@ -34,7 +34,7 @@ pub struct PreemptionWhy {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CandidateWhy {
-    /// The node.
+    /// Name of the node.
     pub node: Symbol,
     /// The victims.
     pub victims: Vec<Victim>,
@@ -52,19 +52,19 @@ pub struct CandidateWhy {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Victim {
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// Its priority.
     pub priority: i32,
     /// The disruption budgets that cover it.
-    pub budgets: Vec<Budget>,
+    pub budgets: Vec<BudgetState>,
 }
 
 /// A disruption budget.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Budget {
-    /// Its name.
+pub struct BudgetState {
+    /// Its namespace and name.
     pub name: NamespacedName,
     /// The number of disruptions it still allows.
     pub allowed: i32,
@@ -129,8 +129,11 @@ pub(super) fn of(probe: &Probe, at: Time) -> Option<PreemptionWhy> {
     let budgets = Budgets::new(probe.cx().objects);
     let best = pick(&found.candidates, at);
     let chosen = best.map(|best| best.node);
-    let mut candidates: Vec<CandidateWhy> =
-        found.candidates.iter().map(|candidate| told(candidate, best, &budgets, at)).collect();
+    let mut candidates: Vec<CandidateWhy> = found
+        .candidates
+        .iter()
+        .map(|candidate| candidate_why(candidate, best, &budgets, at))
+        .collect();
     candidates.sort_by_key(|candidate| {
         let lost = candidate.loses_by.map(|by| std::cmp::Reverse(by as u8));
         (lost.is_some(), lost, candidate.node)
@@ -160,7 +163,7 @@ fn with_victims(refusal: &str, probe: &Probe) -> String {
 /// The candidates of a recorded cycle, if the state before it is not available.
 pub(super) fn recorded(record: &CycleRecord) -> Option<PreemptionWhy> {
     let chosen = record.preemption.as_ref()?.node;
-    let told = |candidate: &Candidate| CandidateWhy {
+    let recorded = |candidate: &Candidate| CandidateWhy {
         node: candidate.node,
         victims: candidate
             .victims
@@ -174,14 +177,14 @@ pub(super) fn recorded(record: &CycleRecord) -> Option<PreemptionWhy> {
     };
     Some(PreemptionWhy {
         refusal: None,
-        candidates: record.candidates.iter().map(told).collect(),
+        candidates: record.candidates.iter().map(recorded).collect(),
         chosen: Some(chosen),
         decided_by: None,
         others: Vec::new(),
     })
 }
 
-fn told(
+fn candidate_why(
     candidate: &NodeVictims,
     best: Option<&NodeVictims>,
     budgets: &Budgets,
@@ -192,7 +195,7 @@ fn told(
         priority: pod.priority(),
         budgets: budgets
             .of(&pod.pod)
-            .map(|budget| Budget {
+            .map(|budget| BudgetState {
                 name: NamespacedName::new(budget.metadata.namespace, budget.metadata.name),
                 allowed: budget.status.disruptions_allowed,
             })

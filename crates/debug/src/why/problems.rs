@@ -3,9 +3,9 @@
 //! missing object that the pod refers to.
 
 use super::gate;
-use super::group::Tried;
-use super::model::{Place, Problem, ProblemKind};
-use super::references::{self, Field, Reference};
+use super::group::GroupSimulation;
+use super::model::{PodLocation, PodProblem, ProblemKind};
+use super::references::{self, Reference, ReferenceField};
 use crate::edit::owner;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::{count, span};
@@ -21,14 +21,19 @@ const BUILT_IN_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-cri
 
 /// All problems of a pod; few for one that has its node or has ended. `was_tried`: this
 /// simulation has tried to place it.
-pub(super) fn of(world: &World, pod: &Pod, place: &Place, was_tried: bool) -> Vec<Problem> {
+pub(super) fn of(
+    world: &World,
+    pod: &Pod,
+    place: &PodLocation,
+    was_tried: bool,
+) -> Vec<PodProblem> {
     match place {
-        Place::Bound { node } => {
+        PodLocation::Bound { node } => {
             // The real cluster has not placed it.
             let problems = no_scheduler(world, pod).filter(|_| was_tried);
             return problems.into_iter().chain(of_bound(world, pod, *node)).collect();
         }
-        Place::Ended { .. } => return Vec::new(),
+        PodLocation::Ended { .. } => return Vec::new(),
         _ => {}
     }
     let mut problems = Vec::new();
@@ -38,12 +43,12 @@ pub(super) fn of(world: &World, pod: &Pod, place: &Place, was_tried: bool) -> Ve
     problems.extend(gated(world, pod));
     problems.extend(held(place, world.now()));
     if problems.is_empty() {
-        problems.extend(Tried::in_vain(world, pod).map(Tried::problem));
+        problems.extend(GroupSimulation::in_vain(world, pod).map(GroupSimulation::problem));
     }
     problems.extend(missing(world.api().objects(), pod));
     problems.extend(unbound(world.api().objects(), pod));
     if world.scheduler().cache().node_count() == 0 {
-        problems.push(Problem {
+        problems.push(PodProblem {
             kind: ProblemKind::NoNodes,
             blocking: true,
             text: "the cluster has no nodes".into(),
@@ -54,11 +59,11 @@ pub(super) fn of(world: &World, pod: &Pod, place: &Place, was_tried: bool) -> Ve
 }
 
 /// A problem with the node of a bound pod.
-fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<Problem> {
+fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<PodProblem> {
     if world.api().node(node).is_none() {
         let names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
         let near = suggest::closest(&node, names.iter().map(|name| name.as_str()));
-        return Some(Problem {
+        return Some(PodProblem {
             kind: ProblemKind::MissingNode,
             blocking: true,
             text: format!("spec.nodeName is {node}, which does not exist"),
@@ -70,7 +75,7 @@ fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<Problem> {
             },
         });
     }
-    owner::is_static(pod).then(|| Problem {
+    owner::is_static(pod).then(|| PodProblem {
         kind: ProblemKind::StaticPod,
         blocking: false,
         text: "static pod".to_owned(),
@@ -79,10 +84,10 @@ fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<Problem> {
 }
 
 /// Nobody schedules the pod in the real cluster.
-fn no_scheduler(world: &World, pod: &Pod) -> Option<Problem> {
+fn no_scheduler(world: &World, pod: &Pod) -> Option<PodProblem> {
     let schedulers = world.schedulers();
     if let Some(text) = schedulers.absence(pod.spec.scheduler_name, schedulers.as_of) {
-        return Some(Problem {
+        return Some(PodProblem {
             kind: ProblemKind::NoScheduler,
             blocking: true,
             text,
@@ -91,7 +96,7 @@ fn no_scheduler(world: &World, pod: &Pod) -> Option<Problem> {
                     .into(),
         });
     }
-    Some(Problem {
+    Some(PodProblem {
         kind: ProblemKind::MixedVersions,
         blocking: false,
         text: schedulers.version_words()?,
@@ -99,7 +104,7 @@ fn no_scheduler(world: &World, pod: &Pod) -> Option<Problem> {
     })
 }
 
-fn no_profile(world: &World, pod: &Pod) -> Option<Problem> {
+fn no_profile(world: &World, pod: &Pod) -> Option<PodProblem> {
     let (profiles, wanted) = (world.scheduler().frameworks(), pod.spec.scheduler_name);
     if profiles.contains_key(&wanted) {
         return None;
@@ -115,7 +120,7 @@ fn no_profile(world: &World, pod: &Pod) -> Option<Problem> {
             known.join(", ")
         ),
     };
-    Some(Problem {
+    Some(PodProblem {
         kind: ProblemKind::NoProfile,
         blocking: true,
         text: format!(
@@ -127,8 +132,8 @@ fn no_profile(world: &World, pod: &Pod) -> Option<Problem> {
     })
 }
 
-fn terminating(pod: &Pod) -> Option<Problem> {
-    pod.is_terminating().then(|| Problem {
+fn terminating(pod: &Pod) -> Option<PodProblem> {
+    pod.is_terminating().then(|| PodProblem {
         kind: ProblemKind::Terminating,
         blocking: true,
         text: "the pod is being deleted and is not scheduled".into(),
@@ -136,9 +141,9 @@ fn terminating(pod: &Pod) -> Option<Problem> {
     })
 }
 
-fn gated(world: &World, pod: &Pod) -> Vec<Problem> {
+fn gated(world: &World, pod: &Pod) -> Vec<PodProblem> {
     let gates = pod.spec.scheduling_gates.iter();
-    let mut problems: Vec<Problem> =
+    let mut problems: Vec<PodProblem> =
         gates.map(|gate| gate::problem(world, pod, gate.name)).collect();
     let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
     let queued = world.scheduler().queue().get(key);
@@ -153,12 +158,12 @@ fn gated(world: &World, pod: &Pod) -> Vec<Problem> {
 }
 
 /// The problem that a PreEnqueue plugin other than SchedulingGates gates the pod.
-fn held_back(world: &World, pod: &Pod, queued: &QueuedPod, plugin: Symbol) -> Problem {
+fn held_back(world: &World, pod: &Pod, queued: &QueuedPod, plugin: Symbol) -> PodProblem {
     if let (true, Some(problem)) = (plugin == "GangScheduling", quorum(world, pod)) {
         return problem;
     }
     let said = queued.gating_message.unwrap_or_default();
-    Problem {
+    PodProblem {
         kind: ProblemKind::Gate,
         blocking: true,
         text: format!("{plugin} keeps it out of the queue: {said}"),
@@ -166,7 +171,7 @@ fn held_back(world: &World, pod: &Pod, queued: &QueuedPod, plugin: Symbol) -> Pr
     }
 }
 
-fn quorum(world: &World, pod: &Pod) -> Option<Problem> {
+fn quorum(world: &World, pod: &Pod) -> Option<PodProblem> {
     let group = group_of(pod)?;
     let scheduler = world.scheduler();
     let object = scheduler.objects().pod_groups.get(&group);
@@ -187,15 +192,15 @@ fn quorum(world: &World, pod: &Pod) -> Option<Problem> {
             )
         }
     };
-    Some(Problem { kind: ProblemKind::Quorum, blocking: true, text, advice })
+    Some(PodProblem { kind: ProblemKind::Quorum, blocking: true, text, advice })
 }
 
-fn held(place: &Place, now: Time) -> Option<Problem> {
-    let Place::Waiting { node, holds, in_pre_bind, .. } = place else { return None };
+fn held(place: &PodLocation, now: Time) -> Option<PodProblem> {
+    let PodLocation::Waiting { node, holds, in_pre_bind, .. } = place else { return None };
     let stage = if *in_pre_bind { "in PreBind" } else { "at Permit" };
     let left = span(holds.iter().map(|held| held.deadline).min()?.0.saturating_sub(now.0));
     let plugins: Vec<&str> = holds.iter().map(|held| held.plugin.as_str()).collect();
-    Some(Problem {
+    Some(PodProblem {
         kind: ProblemKind::Held,
         blocking: true,
         text: format!(
@@ -210,9 +215,9 @@ fn held(place: &Place, now: Time) -> Option<Problem> {
 }
 
 /// Missing objects that the pod refers to.
-fn missing(objects: &Objects, pod: &Pod) -> Vec<Problem> {
+fn missing(objects: &Objects, pod: &Pod) -> Vec<PodProblem> {
     let mut problems = Vec::new();
-    let odd = |kind: Kind, name: Symbol, advice: &str| Problem {
+    let odd = |kind: Kind, name: Symbol, advice: &str| PodProblem {
         kind: ProblemKind::MissingObject,
         blocking: false,
         text: format!("{} {name} does not exist", kind.as_str()),
@@ -237,29 +242,29 @@ fn missing(objects: &Objects, pod: &Pod) -> Vec<Problem> {
 }
 
 /// The problem that an object does not exist without which the pod is not scheduled.
-fn missing_object(objects: &Objects, reference: &Reference) -> Problem {
+fn missing_object(objects: &Objects, reference: &Reference) -> PodProblem {
     let Reference { kind, key, field } = reference;
     let advice = match (field, reference.near(objects)) {
-        (Field::Generated, _) if *kind == Kind::PersistentVolumeClaim => {
+        (ReferenceField::Generated, _) if *kind == Kind::PersistentVolumeClaim => {
             "the controller of ephemeral volumes creates it".to_owned()
         }
-        (Field::Generated, _) => "a controller references it: create it".to_owned(),
-        (Field::OfPod(_), Some(near)) => format!("did you mean {near:?}?"),
-        (Field::OfPod(_), None) => "create it, or correct its name in the pod".to_owned(),
-        (Field::OfClaim(claim, _) | Field::ClassOf(claim), Some(near)) => {
+        (ReferenceField::Generated, _) => "a controller references it: create it".to_owned(),
+        (ReferenceField::OfPod(_), Some(near)) => format!("did you mean {near:?}?"),
+        (ReferenceField::OfPod(_), None) => "create it, or correct its name in the pod".to_owned(),
+        (ReferenceField::OfClaim(claim, _) | ReferenceField::ClassOf(claim), Some(near)) => {
             format!("claim {claim} references it: did you mean {near:?}?")
         }
-        (Field::OfClaim(claim, _) | Field::ClassOf(claim), None) => {
+        (ReferenceField::OfClaim(claim, _) | ReferenceField::ClassOf(claim), None) => {
             format!("claim {claim} references it: create it, or reference another one")
         }
     };
     let text = format!("{} {key} does not exist", kind.as_str());
-    Problem { kind: ProblemKind::MissingObject, blocking: true, text, advice }
+    PodProblem { kind: ProblemKind::MissingObject, blocking: true, text, advice }
 }
 
 /// Claims that must be bound before the pod is scheduled, and are not.
-fn unbound(objects: &Objects, pod: &Pod) -> Vec<Problem> {
-    let problem = |claim: &references::Unbound<'_>| Problem {
+fn unbound(objects: &Objects, pod: &Pod) -> Vec<PodProblem> {
+    let problem = |claim: &references::Unbound<'_>| PodProblem {
         kind: ProblemKind::UnboundClaim,
         blocking: true,
         text: claim.text(),

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::model::{Held, Place, QueuePlace};
+use super::model::{PodLocation, QueuePlace, WaitedPlugin};
 use crate::trace::{Entry, History};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, Time};
@@ -35,14 +35,14 @@ pub struct QueueWhy {
     /// The plugin that gates it.
     pub gated_by: Option<Symbol>,
     /// The events that requeue it, by the plugins that rejected it.
-    pub wakes: Vec<Wake>,
+    pub wakes: Vec<RequeueingEvent>,
 }
 
 /// An event that a plugin waits for.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Wake {
-    /// The plugin.
+pub struct RequeueingEvent {
+    /// Name of the plugin.
     pub plugin: Symbol,
     /// The event, in words.
     pub event: String,
@@ -53,7 +53,7 @@ pub struct Wake {
 /// A move of the pod between queues.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Moved {
+pub struct QueueMoveText {
     /// When.
     pub time: Time,
     /// The queue it left.
@@ -69,12 +69,12 @@ pub struct Moved {
 /// A queueing hint that was called for the pod.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked {
+pub struct HintCall {
     /// When.
     pub time: Time,
     /// The event, in words.
     pub event: String,
-    /// The plugin.
+    /// Name of the plugin.
     pub plugin: Symbol,
     /// `Queue`, `QueueSkip` or `Error`.
     pub answer: Symbol,
@@ -120,15 +120,15 @@ fn rejectors(queued: &QueuedPod) -> Vec<Symbol> {
 }
 
 /// The event registrations of the plugins that rejected or gate the pod.
-fn wakes(world: &World, queued: &QueuedPod) -> Vec<Wake> {
+fn wakes(world: &World, queued: &QueuedPod) -> Vec<RequeueingEvent> {
     let frameworks = world.scheduler().frameworks();
     let profile = queued.info.pod.spec.scheduler_name;
     let Some(framework) = frameworks.get(&profile) else { return Vec::new() };
     let mut wakes = Vec::new();
     for plugin in rejectors(queued).into_iter().chain(queued.gating_plugin) {
         for registration in registrations(framework, plugin) {
-            let event = words(&registration.event);
-            let wake = Wake { plugin, event, asked: registration.hinted };
+            let event = event_text(&registration.event);
+            let wake = RequeueingEvent { plugin, event, asked: registration.hinted };
             if !wakes.contains(&wake) {
                 wakes.push(wake);
             }
@@ -172,7 +172,7 @@ const CHANGES: [(Action, &str); 13] = [
 ];
 
 /// An event in words: `node added or taints changed`.
-fn words(event: &ClusterEvent) -> String {
+fn event_text(event: &ClusterEvent) -> String {
     if event.is_wildcard() {
         return if event.custom_label.is_empty() { "any event".into() } else { event.label() };
     }
@@ -199,12 +199,12 @@ pub(super) fn story(
     world: &World,
     history: &History,
     pod: NamespacedName,
-) -> (Vec<Moved>, Vec<Asked>) {
+) -> (Vec<QueueMoveText>, Vec<HintCall>) {
     let now = world.now();
     let (mut moves, mut asked) = (Vec::new(), Vec::new());
     for (_, entry) in history.of_pod(pod).filter(|(_, entry)| entry.time() <= now) {
         match entry {
-            Entry::Move(moved) => moves.push(told(moved)),
+            Entry::Move(moved) => moves.push(move_text(moved)),
             Entry::Hint(hint) => asked.push(question(hint)),
             _ => {}
         }
@@ -212,24 +212,24 @@ pub(super) fn story(
     (moves, asked)
 }
 
-fn told(moved: &QueueMove) -> Moved {
+fn move_text(moved: &QueueMove) -> QueueMoveText {
     let QueueMove { time, from, to, event, plugin, .. } = *moved;
-    Moved { time, from: QueuePlace(from), to: QueuePlace(to), event, plugin }
+    QueueMoveText { time, from: QueuePlace(from), to: QueuePlace(to), event, plugin }
 }
 
-fn question(hint: &HintRecord) -> Asked {
+fn question(hint: &HintRecord) -> HintCall {
     let HintRecord { time, event, plugin, answer, .. } = *hint;
-    Asked { time, event: words(&event), plugin, answer }
+    HintCall { time, event: event_text(&event), plugin, answer }
 }
 
 /// The state of a pod: bound, waiting, or in a queue.
-pub(super) fn place_of(world: &World, pod: &Pod) -> Place {
+pub(super) fn place_of(world: &World, pod: &Pod) -> PodLocation {
     let scheduler = world.scheduler();
     if pod.is_terminal() {
-        return Place::Ended { phase: pod.status.phase.as_str() };
+        return PodLocation::Ended { phase: pod.status.phase.as_str() };
     }
     if !pod.spec.node_name.is_empty() {
-        return Place::Bound { node: pod.spec.node_name };
+        return PodLocation::Bound { node: pod.spec.node_name };
     }
     if let Some(waiting) = scheduler.waiting().iter().find(|w| w.pod().uid() == pod.metadata.uid) {
         return waiting_place(waiting);
@@ -237,17 +237,19 @@ pub(super) fn place_of(world: &World, pod: &Pod) -> Place {
     let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
     match scheduler.queue().place_of(key) {
         QueueName::None if !scheduler.frameworks().contains_key(&pod.spec.scheduler_name) => {
-            Place::Unserved { scheduler_name: pod.spec.scheduler_name }
+            PodLocation::Unserved { scheduler_name: pod.spec.scheduler_name }
         }
-        QueueName::None => Place::Nowhere,
-        queue => Place::Queue { queue: QueuePlace(queue) },
+        QueueName::None => PodLocation::Nowhere,
+        queue => PodLocation::Queue { queue: QueuePlace(queue) },
     }
 }
 
-fn waiting_place(waiting: &WaitingPod) -> Place {
-    let held =
-        |hold: &kubestep_scheduler::Hold| Held { plugin: hold.plugin, deadline: hold.deadline };
-    Place::Waiting {
+fn waiting_place(waiting: &WaitingPod) -> PodLocation {
+    let held = |hold: &kubestep_scheduler::Hold| WaitedPlugin {
+        plugin: hold.plugin,
+        deadline: hold.deadline,
+    };
+    PodLocation::Waiting {
         node: waiting.node(),
         holds: waiting.holds().iter().map(held).collect(),
         in_pre_bind: waiting.in_pre_bind().is_some(),

@@ -13,14 +13,14 @@ use kubestep_plugins::volumes;
 pub(crate) struct Reference {
     /// The kind of the object.
     pub kind: Kind,
-    /// Its name.
+    /// Its namespace and name.
     pub key: NamespacedName,
     /// Where the reference is.
-    pub field: Field,
+    pub field: ReferenceField,
 }
 
 /// The location of a reference.
-pub(crate) enum Field {
+pub(crate) enum ReferenceField {
     /// At that path in the pod.
     OfPod(String),
     /// At that path in a resource claim.
@@ -34,7 +34,7 @@ pub(crate) enum Field {
 impl Reference {
     /// The name of an existing object that was probably meant.
     pub fn near(&self, objects: &Objects) -> Option<&'static str> {
-        if matches!(self.field, Field::Generated) {
+        if matches!(self.field, ReferenceField::Generated) {
             return None;
         }
         let beside = |key: &NamespacedName| key.namespace == self.key.namespace;
@@ -52,7 +52,11 @@ pub(crate) fn missing(objects: &Objects, pod: &Pod) -> Vec<Reference> {
         match objects.persistent_volume_claims.get(&key) {
             None => {
                 let path = format!("spec.volumes[{at}].persistentVolumeClaim.claimName");
-                let field = if claim.ephemeral { Field::Generated } else { Field::OfPod(path) };
+                let field = if claim.ephemeral {
+                    ReferenceField::Generated
+                } else {
+                    ReferenceField::OfPod(path)
+                };
                 missing.push(Reference { kind: Kind::PersistentVolumeClaim, key, field });
             }
             Some(claim) => missing.extend(missing_class(objects, key, claim)),
@@ -72,7 +76,7 @@ fn missing_class(
     let unnamed = class.is_empty() || !claim.spec.volume_name.is_empty();
     let class = NamespacedName::new(Symbol::EMPTY, class);
     let missing = !unnamed && !objects.storage_classes.contains_key(&class);
-    let field = Field::ClassOf(key);
+    let field = ReferenceField::ClassOf(key);
     missing.then_some(Reference { kind: Kind::StorageClass, key: class, field })
 }
 
@@ -89,8 +93,8 @@ fn missing_resource_claims(objects: &Objects, pod: &Pod) -> Vec<Reference> {
             None => {
                 let path = format!("spec.resourceClaims[{at}].resourceClaimName");
                 let field = match written.resource_claim_name {
-                    Some(_) => Field::OfPod(path),
-                    None => Field::Generated,
+                    Some(_) => ReferenceField::OfPod(path),
+                    None => ReferenceField::Generated,
                 };
                 missing.push(Reference { kind: Kind::ResourceClaim, key, field });
             }
@@ -117,8 +121,11 @@ fn missing_device_classes(
     let missing = named.into_iter().filter_map(|(class, place)| {
         let class = NamespacedName::new(Symbol::EMPTY, class);
         let field = match claim.metadata.controller() {
-            Some(_) => Field::Generated,
-            None => Field::OfClaim(key, format!("spec.devices.requests{place}.deviceClassName")),
+            Some(_) => ReferenceField::Generated,
+            None => ReferenceField::OfClaim(
+                key,
+                format!("spec.devices.requests{place}.deviceClassName"),
+            ),
         };
         let there = objects.device_classes.contains_key(&class);
         (!there).then_some(Reference { kind: Kind::DeviceClass, key: class, field })
@@ -128,7 +135,7 @@ fn missing_device_classes(
 
 /// A claim that must be bound before the pod is scheduled, and is not.
 pub(crate) struct Unbound<'a> {
-    /// The claim.
+    /// Namespace and name of the claim.
     pub key: NamespacedName,
     claim: &'a PersistentVolumeClaim,
     class: Option<&'a StorageClass>,

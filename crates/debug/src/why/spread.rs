@@ -16,7 +16,7 @@ const NAMED: usize = 5;
 /// A hard constraint and its counts.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Ledger {
+pub struct SpreadCounts {
     /// The node label whose values are the domains.
     pub topology_key: Symbol,
     /// Whether it is a default constraint of the profile, because the pod has none.
@@ -34,15 +34,15 @@ pub struct Ledger {
     /// 1 if the pod itself matches.
     pub own: i64,
     /// The domains in node order.
-    pub domains: Vec<Domain>,
+    pub domains: Vec<SpreadDomain>,
     /// Excluded nodes, which form no domain and whose pods do not count, by reason.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<ExcludedNodes>,
 }
 
 /// A domain of a constraint.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Domain {
+pub struct SpreadDomain {
     /// The label's value.
     pub value: Symbol,
     /// The number of matching pods.
@@ -56,7 +56,7 @@ pub struct Domain {
 /// Nodes that are excluded for the same reason.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LeftOut {
+pub struct ExcludedNodes {
     /// Why.
     pub reason: String,
     /// How many.
@@ -66,29 +66,29 @@ pub struct LeftOut {
 }
 
 /// The ledgers of the pod's hard constraints, in the order written.
-pub(super) fn ledgers(probe: &Probe) -> Vec<Ledger> {
+pub(super) fn ledgers(probe: &Probe) -> Vec<SpreadCounts> {
     let Some(state) = probe.state().read::<FilterState>() else { return Vec::new() };
     let places = 0..state.constraints().list.len();
     places.filter_map(|at| ledger(probe, state, at)).collect()
 }
 
-fn ledger(probe: &Probe, state: &FilterState, at: usize) -> Option<Ledger> {
+fn ledger(probe: &Probe, state: &FilterState, at: usize) -> Option<SpreadCounts> {
     let (constraint, tally) = (state.constraints().list.get(at)?, state.tally(at)?);
     let counted = state.counted_nodes(&probe.cx(), at);
-    let mut domains: IndexMap<Symbol, Domain> = IndexMap::new();
-    let mut left_out: IndexMap<String, LeftOut> = IndexMap::new();
+    let mut domains: IndexMap<Symbol, SpreadDomain> = IndexMap::new();
+    let mut left_out: IndexMap<String, ExcludedNodes> = IndexMap::new();
     for node in probe.snapshot().iter() {
         match (counted.contains(node.id.index()), state.count_at(at, node.id)) {
             (true, Some(count)) => {
                 let value = node.label(constraint.key).unwrap_or_default();
                 let skew = count + tally.own - tally.least;
-                let new = Domain { value, count, nodes: 0, skew };
+                let new = SpreadDomain { value, count, nodes: 0, skew };
                 domains.entry(value).or_insert(new).nodes += 1;
             }
             _ => leave_out(&mut left_out, node, why_left_out(probe, state, constraint, node)),
         }
     }
-    Some(Ledger {
+    Some(SpreadCounts {
         topology_key: constraint.key,
         of_profile: are_of_profile(&probe.pod().pod),
         selector: constraint.selector.to_string(),
@@ -102,8 +102,8 @@ fn ledger(probe: &Probe, state: &FilterState, at: usize) -> Option<Ledger> {
     })
 }
 
-fn leave_out(left_out: &mut IndexMap<String, LeftOut>, node: &NodeInfo, reason: String) {
-    let new = || LeftOut { reason: reason.clone(), count: 0, nodes: Vec::new() };
+fn leave_out(left_out: &mut IndexMap<String, ExcludedNodes>, node: &NodeInfo, reason: String) {
+    let new = || ExcludedNodes { reason: reason.clone(), count: 0, nodes: Vec::new() };
     let entry = left_out.entry(reason.clone()).or_insert_with(new);
     entry.count += 1;
     if entry.nodes.len() < NAMED {

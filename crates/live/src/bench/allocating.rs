@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::ClusterTarget;
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use kubestep_api::decode::{Decoded, Text, decode};
 use kubestep_api::{Kind, Node, Object, ResourceClaim};
+use kubestep_bench::BenchError;
 use kubestep_bench::embedded::allocated;
 use kubestep_framework::objects::Objects;
 
@@ -15,7 +16,7 @@ const PREFIX: &str = "/apis/resource.k8s.io/v1";
 
 impl ClusterTarget {
     /// Allocates devices to the claims of a namespace, "" for all, that have none.
-    pub(super) fn allocate(&mut self, namespace: &str) -> Result<(), String> {
+    pub(super) fn allocate(&mut self, namespace: &str) -> Result<(), BenchError> {
         let (mut objects, nodes) = self.runtime.block_on(self.devices()).map_err(|failure| {
             format!("what claims are allocated from cannot be listed: {failure}")
         })?;
@@ -37,7 +38,7 @@ impl ClusterTarget {
     }
 
     /// The cluster's claims, slices, classes and rules, and its nodes.
-    async fn devices(&self) -> Result<(Objects, Vec<Arc<Node>>), Failure> {
+    async fn devices(&self) -> Result<(Objects, Vec<Arc<Node>>), RequestFailure> {
         let mut objects = Objects::default();
         for plural in ["resourceclaims", "resourceslices", "deviceclasses"] {
             for object in self.list(&format!("{PREFIX}/{plural}")).await? {
@@ -53,7 +54,7 @@ impl ClusterTarget {
         Ok((objects, nodes))
     }
 
-    async fn list(&self, path: &str) -> Result<Vec<Object>, Failure> {
+    async fn list(&self, path: &str) -> Result<Vec<Object>, RequestFailure> {
         let kind = path.rsplit('/').next().and_then(Kind::by_name);
         let list = self.requests.read(path).await?;
         let items = list["items"].as_array().cloned().unwrap_or_default();
@@ -61,7 +62,7 @@ impl ClusterTarget {
             items.iter().filter_map(|item| match decode(Text::Json(&item.to_string()), kind) {
                 Ok(Decoded::Object(object)) => Some(Ok(object)),
                 Ok(Decoded::Unread(_)) => None,
-                Err(error) => Some(Err(Failure::Malformed(error.to_string()))),
+                Err(error) => Some(Err(RequestFailure::Malformed(error.to_string()))),
             });
         decoded.collect()
     }

@@ -20,15 +20,16 @@ use futures::stream::iter;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::failure::Failure;
-use crate::link::{Link, LinkError, Target as LinkTarget};
+use crate::failure::RequestFailure;
+use crate::link::{KubeconfigTarget as LinkTarget, Link, LinkError};
 use crate::runtime;
+use kubestep_bench::BenchError;
 use kubestep_bench::manifest::NewObject;
 use kubestep_bench::measure::Measurement;
-use kubestep_bench::target::{PodCounts, PodFilter, Target};
+use kubestep_bench::target::{BenchTarget, PodCounts, PodFilter};
 use kubestep_config::FeatureGates;
 use requests::Requests;
-use resources::{Resource, Resources};
+use resources::{ResourcePath, Resources};
 use watching::{SeenPods, Watching};
 
 /// Requests at once, as upstream's pod creator.
@@ -134,18 +135,18 @@ impl ClusterTarget {
         self.runtime.block_on(work).into_iter().filter_map(Result::err).collect()
     }
 
-    fn resource(&mut self, object: &NewObject) -> Result<Resource, String> {
+    fn resource(&mut self, object: &NewObject) -> Result<ResourcePath, BenchError> {
         let (version, kind) = (object.api_version(), object.kind());
         let found = self.resources.find(&self.requests, version, kind);
-        self.runtime.block_on(found).map_err(|why| format!("{kind}: {why}"))
+        self.runtime.block_on(found).map_err(|why| format!("{kind}: {why}").into())
     }
 
     /// Creates objects of one kind, many at once.
     fn create_of(
         &mut self,
-        resource: &Resource,
+        resource: &ResourcePath,
         objects: &[NewObject],
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<Vec<String>, BenchError> {
         let requests = &self.requests;
         let one = |object: &NewObject| {
             let (path, body) =
@@ -157,7 +158,7 @@ impl ClusterTarget {
                     let status = serde_json::json!({"status": body["status"]});
                     requests.patch(&format!("{path}/{name}/status"), &status).await?;
                 }
-                Ok::<_, Failure>((format!("{path}/{name}"), name))
+                Ok::<_, RequestFailure>((format!("{path}/{name}"), name))
             }
         };
         let work = iter(objects).map(one).buffered(AT_ONCE).collect::<Vec<_>>();
@@ -172,12 +173,12 @@ impl ClusterTarget {
                 Err(failure) => problem = Some(format!("{}: {failure}", resource.plural)),
             }
         }
-        problem.map_or(Ok(names), Err)
+        problem.map_or(Ok(names), |problem| Err(problem.into()))
     }
 
-    fn check_interrupt(&self) -> Result<(), String> {
+    fn check_interrupt(&self) -> Result<(), BenchError> {
         match self.interrupted.load(Ordering::Relaxed) {
-            true => Err("interrupted".into()),
+            true => Err("interrupted".to_owned().into()),
             false => Ok(()),
         }
     }
@@ -204,12 +205,12 @@ fn is_namespace(path: &str) -> bool {
     path.strip_prefix("/api/v1/namespaces/").is_some_and(|name| !name.contains('/'))
 }
 
-impl Target for ClusterTarget {
+impl BenchTarget for ClusterTarget {
     fn now(&self) -> u64 {
         u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn create(&mut self, objects: Vec<NewObject>) -> Result<Vec<String>, String> {
+    fn create(&mut self, objects: Vec<NewObject>) -> Result<Vec<String>, BenchError> {
         self.check_interrupt()?;
         let mut kinds: BTreeMap<(String, String), Vec<NewObject>> = BTreeMap::new();
         let is_one_kind = objects.windows(2).all(|pair| pair[0].kind() == pair[1].kind());
@@ -227,7 +228,7 @@ impl Target for ClusterTarget {
         Ok(if is_one_kind { names } else { Vec::new() })
     }
 
-    fn update(&mut self, object: &NewObject, subresource: Option<&str>) -> Result<(), String> {
+    fn update(&mut self, object: &NewObject, subresource: Option<&str>) -> Result<(), BenchError> {
         self.check_interrupt()?;
         let resource = self.resource(object)?;
         let path = format!("{}/{}", resource.path(&object.namespace), object.name());
@@ -237,17 +238,17 @@ impl Target for ClusterTarget {
             self.requests.replace(&to, &body).await?;
             // As upstream, the status is updated too; some kinds have none.
             match self.requests.replace(&format!("{path}/status"), &body).await {
-                Err(Failure::Absent(_)) => Ok(()),
+                Err(RequestFailure::Absent(_)) => Ok(()),
                 done => done,
             }
         };
-        self.runtime.block_on(work).map_err(|failure| format!("{to}: {failure}"))
+        self.runtime.block_on(work).map_err(|failure| format!("{to}: {failure}").into())
     }
 
-    fn delete(&mut self, like: &NewObject, name: &str) -> Result<(), String> {
+    fn delete(&mut self, like: &NewObject, name: &str) -> Result<(), BenchError> {
         let resource = self.resource(like)?;
         let path = format!("{}/{name}", resource.path(&like.namespace));
-        self.delete_all(&[path], false).pop().map_or(Ok(()), Err)
+        self.delete_all(&[path], false).pop().map_or(Ok(()), |problem| Err(problem.into()))
     }
 
     fn delete_pods(
@@ -255,32 +256,32 @@ impl Target for ClusterTarget {
         namespace: &str,
         names: &[String],
         at_once: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), BenchError> {
         self.check_interrupt()?;
         let query = if at_once { "?gracePeriodSeconds=0" } else { "" };
         let paths: Vec<String> =
             names.iter().map(|name| Self::pod_path(namespace, name) + query).collect();
-        self.delete_all(&paths, false).pop().map_or(Ok(()), Err)
+        self.delete_all(&paths, false).pop().map_or(Ok(()), |problem| Err(problem.into()))
     }
 
-    fn nodes(&mut self) -> Result<Vec<String>, String> {
+    fn nodes(&mut self) -> Result<Vec<String>, BenchError> {
         let names = self.runtime.block_on(self.requests.names("/api/v1/nodes"));
-        names.map_err(|failure| format!("nodes: {failure}"))
+        names.map_err(|failure| format!("nodes: {failure}").into())
     }
 
-    fn pod_names(&mut self, which: &PodFilter) -> Result<Vec<String>, String> {
+    fn pod_names(&mut self, which: &PodFilter) -> Result<Vec<String>, BenchError> {
         Ok(self.pods.names(which))
     }
 
-    fn count(&mut self, which: &PodFilter) -> Result<PodCounts, String> {
+    fn count(&mut self, which: &PodFilter) -> Result<PodCounts, BenchError> {
         Ok(self.pods.counts(which))
     }
 
-    fn allocate_claims(&mut self, namespace: &str) -> Result<(), String> {
+    fn allocate_claims(&mut self, namespace: &str) -> Result<(), BenchError> {
         self.allocate(namespace)
     }
 
-    fn turn(&mut self, limit: u64) -> Result<(), String> {
+    fn turn(&mut self, limit: u64) -> Result<(), BenchError> {
         self.check_interrupt()?;
         let left = Duration::from_nanos(limit.saturating_sub(self.now()));
         std::thread::sleep(left.min(TURN));

@@ -7,7 +7,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use crate::link::Link;
 
 /// Time limit of an answer.
@@ -39,34 +39,38 @@ impl Requests {
         method: &Method,
         path: &str,
         content: Option<(&str, &Value)>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, RequestFailure> {
         let mut request = Request::builder().method(method).uri(path).header("accept", JSON);
         let mut body = Body::empty();
         if let Some((content_type, value)) = content {
             request = request.header("content-type", content_type);
             body = Body::from(value.to_string().into_bytes());
         }
-        let request = request.body(body).map_err(|error| Failure::Malformed(error.to_string()))?;
+        let request =
+            request.body(body).map_err(|error| RequestFailure::Malformed(error.to_string()))?;
         let whole = async {
-            let answer = self.link.client().0.send(request).await.map_err(Failure::of_client)?;
+            let answer =
+                self.link.client().0.send(request).await.map_err(RequestFailure::of_client)?;
             let (code, headers) = (answer.status(), answer.headers().clone());
-            let body = answer.into_body().collect_bytes().await.map_err(Failure::of_client)?;
+            let body =
+                answer.into_body().collect_bytes().await.map_err(RequestFailure::of_client)?;
             match code.is_success() {
                 true => Ok(serde_json::from_slice(&body).unwrap_or_default()),
-                false => Err(Failure::of_answer(code, &headers, &body)),
+                false => Err(RequestFailure::of_answer(code, &headers, &body)),
             }
         };
-        let late = |_| Failure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
+        let late =
+            |_| RequestFailure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
         timeout(ANSWER, whole).await.map_err(late)?
     }
 
     /// Reads an object or a list.
-    pub async fn read(&self, path: &str) -> Result<Value, Failure> {
+    pub async fn read(&self, path: &str) -> Result<Value, RequestFailure> {
         self.send(&Method::GET, path, None).await
     }
 
     /// The names of the objects of a list.
-    pub async fn names(&self, path: &str) -> Result<Vec<String>, Failure> {
+    pub async fn names(&self, path: &str) -> Result<Vec<String>, RequestFailure> {
         let list = self.read(path).await?;
         let items = list["items"].as_array().cloned().unwrap_or_default();
         let name = |item: &Value| item["metadata"]["name"].as_str().map(str::to_owned);
@@ -75,12 +79,12 @@ impl Requests {
 
     /// Whether there is an object at this path.
     pub async fn exists(&self, path: &str) -> bool {
-        !matches!(self.read(path).await, Err(Failure::Absent(_)))
+        !matches!(self.read(path).await, Err(RequestFailure::Absent(_)))
     }
 
     /// Creates an object and returns its name. A server that is busy, or has not made the service
     /// account of a new namespace yet, is asked again for a while.
-    pub async fn create(&self, path: &str, object: &Value) -> Result<String, Failure> {
+    pub async fn create(&self, path: &str, object: &Value) -> Result<String, RequestFailure> {
         let begun = Instant::now();
         loop {
             match self.send(&Method::POST, path, Some((JSON, object))).await {
@@ -97,17 +101,17 @@ impl Requests {
     }
 
     /// Changes some fields.
-    pub async fn patch(&self, path: &str, fields: &Value) -> Result<(), Failure> {
+    pub async fn patch(&self, path: &str, fields: &Value) -> Result<(), RequestFailure> {
         self.send(&Method::PATCH, path, Some((MERGE_PATCH, fields))).await.map(drop)
     }
 
     /// Replaces an object, whatever its version is.
-    pub async fn replace(&self, path: &str, object: &Value) -> Result<(), Failure> {
+    pub async fn replace(&self, path: &str, object: &Value) -> Result<(), RequestFailure> {
         self.send(&Method::PUT, path, Some((JSON, object))).await.map(drop)
     }
 
     /// Deletes an object; it may be gone already. `wholly`: at once and without its finalizers.
-    pub async fn delete(&self, path: &str, wholly: bool) -> Result<(), Failure> {
+    pub async fn delete(&self, path: &str, wholly: bool) -> Result<(), RequestFailure> {
         let options = json!({"propagationPolicy": "Background"});
         let whole = json!({"propagationPolicy": "Background", "gracePeriodSeconds": 0});
         let options = if wholly && path.contains("/pods/") { whole } else { options };
@@ -120,16 +124,16 @@ impl Requests {
     }
 }
 
-fn unless_gone(failure: Failure) -> Result<(), Failure> {
+fn unless_gone(failure: RequestFailure) -> Result<(), RequestFailure> {
     match failure {
-        Failure::Absent(_) => Ok(()),
+        RequestFailure::Absent(_) => Ok(()),
         failure => Err(failure),
     }
 }
 
-fn is_temporary(failure: &Failure) -> bool {
+fn is_temporary(failure: &RequestFailure) -> bool {
     match failure {
-        Failure::Busy { .. } => true,
+        RequestFailure::Busy { .. } => true,
         failure => failure.to_string().contains("service account"),
     }
 }

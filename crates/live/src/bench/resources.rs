@@ -4,11 +4,11 @@ use hashbrown::HashMap;
 use serde_json::Value;
 
 use super::requests::Requests;
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 
 /// Where the objects of a kind are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Resource {
+pub(super) struct ResourcePath {
     /// `/api/v1`, `/apis/resource.k8s.io/v1`.
     prefix: String,
     /// `pods`.
@@ -18,10 +18,10 @@ pub(super) struct Resource {
     pub has_own_status: bool,
 }
 
-impl Resource {
+impl ResourcePath {
     /// The path of all objects in a namespace; "" for kinds without.
     pub fn path(&self, namespace: &str) -> String {
-        let Resource { prefix, plural, .. } = self;
+        let ResourcePath { prefix, plural, .. } = self;
         match self.namespaced {
             true => format!("{prefix}/namespaces/{namespace}/{plural}"),
             false => format!("{prefix}/{plural}"),
@@ -32,7 +32,7 @@ impl Resource {
 /// The resources that were asked for.
 #[derive(Default)]
 pub(super) struct Resources {
-    found: HashMap<(String, String), Resource>,
+    found: HashMap<(String, String), ResourcePath>,
 }
 
 impl Resources {
@@ -42,7 +42,7 @@ impl Resources {
         requests: &Requests,
         version: &str,
         kind: &str,
-    ) -> Result<Resource, Failure> {
+    ) -> Result<ResourcePath, RequestFailure> {
         let key = (version.to_owned(), kind.to_owned());
         if let Some(found) = self.found.get(&key) {
             return Ok(found.clone());
@@ -53,7 +53,7 @@ impl Resources {
         };
         let served = requests.read(&prefix).await?;
         let found = find(&served, &prefix, kind).ok_or_else(|| {
-            Failure::Absent(format!("the server has no {kind} of version {version}"))
+            RequestFailure::Absent(format!("the server has no {kind} of version {version}"))
         })?;
         self.found.insert(key, found.clone());
         Ok(found)
@@ -61,7 +61,7 @@ impl Resources {
 }
 
 /// The resource in what the server answers about a version.
-fn find(served: &Value, prefix: &str, kind: &str) -> Option<Resource> {
+fn find(served: &Value, prefix: &str, kind: &str) -> Option<ResourcePath> {
     let all = served["resources"].as_array()?;
     let name = |it: &Value| it["name"].as_str().map(str::to_owned);
     let one = all.iter().find(|it| {
@@ -70,7 +70,7 @@ fn find(served: &Value, prefix: &str, kind: &str) -> Option<Resource> {
     let plural = name(one)?;
     let status = format!("{plural}/status");
     let has_status = all.iter().any(|it| it["name"] == status.as_str());
-    Some(Resource {
+    Some(ResourcePath {
         prefix: prefix.to_owned(),
         namespaced: one["namespaced"] == true,
         has_own_status: has_status && kind != "Node" && kind != "Pod",

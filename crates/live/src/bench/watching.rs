@@ -7,10 +7,10 @@ use hashbrown::HashMap;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::failure::Failure;
-use crate::lines::Next;
-use crate::link::{Link, LinkError, Target};
-use crate::runtime::Begun;
+use crate::failure::RequestFailure;
+use crate::lines::NextLine;
+use crate::link::{KubeconfigTarget, Link, LinkError};
+use crate::runtime::StartReport;
 use kubestep_bench::measure::Measurement;
 use kubestep_bench::target::{PodCounts, PodFilter};
 
@@ -23,10 +23,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// The pods as far as the watch has reported them; shared with the thread that watches.
 #[derive(Clone, Default)]
-pub(super) struct SeenPods(Arc<Mutex<Seen>>);
+pub(super) struct SeenPods(Arc<Mutex<WatchedPods>>);
 
 #[derive(Default)]
-struct Seen {
+struct WatchedPods {
     pods: HashMap<(String, String), SeenPod>,
     /// Each pod that got a node: when, after how long, and what the pod is.
     scheduled: Vec<Scheduled>,
@@ -56,7 +56,7 @@ fn takes(which: &PodFilter, namespace: &str, labels: &Value) -> bool {
 }
 
 impl SeenPods {
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, WatchedPods> {
         // A change of a pod is never half done, so a poisoned lock is still valid.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,7 +110,7 @@ impl SeenPods {
     fn put(&self, pod: &Value, now: u64) {
         let Some(key) = key(pod) else { return };
         let mut seen = self.lock();
-        let Seen { pods, scheduled } = &mut *seen;
+        let WatchedPods { pods, scheduled } = &mut *seen;
         let known =
             pods.entry(key).or_insert_with(|| SeenPod { created: now, ..SeenPod::default() });
         known.labels = pod["metadata"]["labels"].clone();
@@ -166,7 +166,7 @@ impl Watching {
     }
 
     /// Follows until the program ends; reports once the first list is there.
-    pub async fn run(self, target: Target, opened: Begun<()>) {
+    pub async fn run(self, target: KubeconfigTarget, opened: StartReport<()>) {
         let link = match Link::new(target).await {
             Ok(link) => link,
             Err(error) => return drop(opened.send(Err(error))),
@@ -192,25 +192,27 @@ impl Watching {
     }
 
     /// Lists all pods; returns the version of the list.
-    async fn list(&self, link: &Link) -> Result<String, Failure> {
+    async fn list(&self, link: &Link) -> Result<String, RequestFailure> {
         let list = link.get(PODS).await?;
-        let list: Value =
-            serde_json::from_slice(&list).map_err(|error| Failure::Malformed(error.to_string()))?;
+        let list: Value = serde_json::from_slice(&list)
+            .map_err(|error| RequestFailure::Malformed(error.to_string()))?;
         let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         self.seen.replace(items, self.now());
         Ok(list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
     }
 
-    async fn follow(&self, link: &Link, version: &str) -> Result<(), Failure> {
+    async fn follow(&self, link: &Link, version: &str) -> Result<(), RequestFailure> {
         let query = format!("{PODS}?watch=1&allowWatchBookmarks=true&resourceVersion={version}");
         let mut lines = link.lines(&query).await?;
-        while let Next::Line(line) = lines.next(SILENCE).await? {
+        while let NextLine::Line(line) = lines.next(SILENCE).await? {
             let event: Value = serde_json::from_slice(line)
-                .map_err(|error| Failure::Malformed(error.to_string()))?;
+                .map_err(|error| RequestFailure::Malformed(error.to_string()))?;
             match event["type"].as_str() {
                 Some("ADDED" | "MODIFIED") => self.seen.put(&event["object"], self.now()),
                 Some("DELETED") => self.seen.remove(&event["object"]),
-                Some("ERROR") => return Err(Failure::of_event(&event["object"].to_string())),
+                Some("ERROR") => {
+                    return Err(RequestFailure::of_event(&event["object"].to_string()));
+                }
                 _ => {}
             }
         }

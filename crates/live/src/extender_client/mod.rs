@@ -1,6 +1,6 @@
 //! Calls the HTTP extenders of a configuration over the network, on behalf of a simulated cluster.
 //!
-//! Only filter, prioritize and preempt are sent, unless the caller asks for [`Reach::Everything`].
+//! Only filter, prioritize and preempt are sent, unless the caller asks for [`CallScope::Everything`].
 //! Other bind calls are answered locally with success, and the simulated API server binds: nothing
 //! outside of the process is changed. The engine stays synchronous; a separate thread waits for the
 //! network. Upstream: `pkg/scheduler/extender.go`. Unlike upstream, redirects and proxies are not
@@ -21,7 +21,7 @@ use kubestep_cluster::ExtenderFn;
 use kubestep_config::types::Extender;
 use kubestep_framework::extender::binding_in;
 use kubestep_framework::host::ExtenderCall;
-use target::Target;
+use target::ExtenderTarget;
 
 /// Why extenders cannot be called at all.
 #[derive(Error, Debug)]
@@ -29,7 +29,7 @@ pub enum ConnectError {
     /// The settings of an extender contradict each other or name files that cannot be read.
     #[error("extender {url}: {problem}")]
     Settings {
-        /// Its address.
+        /// Its `urlPrefix`.
         url: String,
         /// What is wrong, in one sentence.
         problem: String,
@@ -41,7 +41,7 @@ pub enum ConnectError {
 
 /// Which calls are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reach {
+pub enum CallScope {
     /// No calls.
     Nothing,
     /// Calls that change nothing.
@@ -51,7 +51,7 @@ pub enum Reach {
 }
 
 /// A call of an extender, and where the answer goes.
-struct Question {
+struct ExtenderRequest {
     extender: usize,
     verb: String,
     body: Vec<u8>,
@@ -63,7 +63,7 @@ struct Question {
 /// # Errors
 /// The settings of an extender cannot be used. As upstream, an unreachable extender is noticed at
 /// the first call only.
-pub fn connect(extenders: &[Extender], reach: Reach) -> Result<ExtenderFn, ConnectError> {
+pub fn connect(extenders: &[Extender], reach: CallScope) -> Result<ExtenderFn, ConnectError> {
     let runtime = runtime::new()?;
     let targets = targets(extenders, &runtime)?;
     let (questions, inbox) = unbounded_channel();
@@ -72,9 +72,9 @@ pub fn connect(extenders: &[Extender], reach: Reach) -> Result<ExtenderFn, Conne
     runtime::thread("extenders", work)?;
     let asked: Vec<Extender> = extenders.to_vec();
     let is_sent = move |call: &_| match reach {
-        Reach::Nothing => false,
-        Reach::Reads => is_read(&asked, call),
-        Reach::Everything => true,
+        CallScope::Nothing => false,
+        CallScope::Reads => is_read(&asked, call),
+        CallScope::Everything => true,
     };
     Ok(Arc::new(move |call, _objects| match is_sent(call) {
         true => ask(&questions, call),
@@ -83,11 +83,11 @@ pub fn connect(extenders: &[Extender], reach: Reach) -> Result<ExtenderFn, Conne
 }
 
 /// The clients are created inside of the runtime that drives them.
-fn targets(extenders: &[Extender], runtime: &Runtime) -> Result<Vec<Target>, ConnectError> {
+fn targets(extenders: &[Extender], runtime: &Runtime) -> Result<Vec<ExtenderTarget>, ConnectError> {
     let _inside = runtime.enter();
     let target = |extender: &Extender| {
         let url = extender.url_prefix.clone();
-        Target::new(extender).map_err(|problem| ConnectError::Settings { url, problem })
+        ExtenderTarget::new(extender).map_err(|problem| ConnectError::Settings { url, problem })
     };
     extenders.iter().map(target).collect()
 }
@@ -100,19 +100,23 @@ fn is_read(extenders: &[Extender], call: &ExtenderCall) -> bool {
 }
 
 /// Sends the call to the thread and waits for the answer.
-fn ask(questions: &UnboundedSender<Question>, call: &ExtenderCall) -> Result<Value, String> {
+fn ask(questions: &UnboundedSender<ExtenderRequest>, call: &ExtenderCall) -> Result<Value, String> {
     const GONE: &str = "the thread that calls extenders has ended";
     let body = serde_json::to_vec(&call.body).map_err(|error| error.to_string())?;
     let (answer, answered) = mpsc::channel();
-    let question =
-        Question { extender: call.extender, verb: call.verb.as_str().to_owned(), body, answer };
+    let question = ExtenderRequest {
+        extender: call.extender,
+        verb: call.verb.as_str().to_owned(),
+        body,
+        answer,
+    };
     questions.send(question).map_err(|_| GONE)?;
     answered.recv().map_err(|_| GONE)?
 }
 
 /// Serves calls concurrently: a cycle waits for one answer while bindings in the background wait
 /// for theirs. Between calls, idle connections are kept alive.
-async fn serve(targets: Vec<Target>, mut inbox: UnboundedReceiver<Question>) {
+async fn serve(targets: Vec<ExtenderTarget>, mut inbox: UnboundedReceiver<ExtenderRequest>) {
     let targets = Arc::new(targets);
     while let Some(question) = inbox.recv().await {
         let targets = targets.clone();

@@ -11,7 +11,7 @@ use kubestep_config::types::{Extender, ExtenderTlsConfig};
 ///
 /// # Errors
 /// The settings contradict each other, a file cannot be read, or its data is not a certificate.
-pub(crate) fn client_config(extender: &Extender) -> Result<Config, String> {
+pub(super) fn client_config(extender: &Extender) -> Result<Config, String> {
     let tls = extender.tls_config.clone().unwrap_or_default();
     let has_authority = !tls.ca_file.is_empty() || !tls.ca_data.is_empty();
     if tls.insecure && has_authority {
@@ -59,6 +59,6 @@ fn kubeconfig(extender: &Extender, tls: &ExtenderTlsConfig, insecure: bool) -> V
 }
 
 /// The innermost error. The errors around it only name the layers of the client.
-pub(crate) fn root_cause(error: anyhow::Error) -> String {
+pub(super) fn root_cause(error: anyhow::Error) -> String {
     error.root_cause().to_string()
 }

@@ -17,31 +17,35 @@ use kubestep_config::types::Extender;
 const DEFAULT_TIMEOUT: duration::Duration = duration::Duration::from_secs(5);
 
 /// An extender that can be called.
-pub struct Target {
+pub(super) struct ExtenderTarget {
     client: Client,
     /// Without trailing slashes.
     url: String,
     timeout: duration::Duration,
 }
 
-impl Target {
+impl ExtenderTarget {
     /// Creates the client. Nothing is sent.
     ///
     /// # Errors
     /// What is wrong with the settings.
-    pub fn new(extender: &Extender) -> Result<Target, String> {
+    pub(super) fn new(extender: &Extender) -> Result<ExtenderTarget, String> {
         let config = client_config(extender)?;
         let client = Client::try_from(config).map_err(|error| root_cause(error.into()))?;
         let configured = extender.http_timeout;
         let timeout = if configured.nanos == 0 { DEFAULT_TIMEOUT } else { configured };
-        Ok(Target { client, url: extender.url_prefix.trim_end_matches('/').into(), timeout })
+        Ok(ExtenderTarget {
+            client,
+            url: extender.url_prefix.trim_end_matches('/').into(),
+            timeout,
+        })
     }
 
     /// Posts `body` to `verb` and returns the response, parsed as JSON.
     ///
     /// # Errors
     /// No answer in time, a status code other than 200, or an answer that is not JSON.
-    pub(crate) async fn post(&self, verb: &str, body: Vec<u8>) -> Result<Value, String> {
+    pub(super) async fn post(&self, verb: &str, body: Vec<u8>) -> Result<Value, String> {
         let url = format!("{}/{verb}", self.url);
         let exchange = self.exchange(&url, verb, body);
         // As in Go, a negative timeout means no limit.
@@ -91,7 +95,7 @@ mod tests {
         let limit = |http_timeout| {
             let url_prefix = "http://127.0.0.1:1".to_owned();
             let extender = Extender { url_prefix, http_timeout, ..Extender::default() };
-            Target::new(&extender).unwrap().timeout.to_string()
+            ExtenderTarget::new(&extender).unwrap().timeout.to_string()
         };
         assert_eq!(limit(duration::Duration::default()), "5s");
         assert_eq!(limit(duration::Duration::from_secs(2)), "2s");

@@ -114,7 +114,7 @@ fn call(verb: &str, body: Value) -> ExtenderCall {
 
 /// The extender's answer to a filter call.
 fn filter(extender: Extender) -> Result<Value, String> {
-    connect(&[extender], Reach::Reads).unwrap()(
+    connect(&[extender], CallScope::Reads).unwrap()(
         &call("filter", json!({"Pod": null})),
         &Objects::default(),
     )
@@ -122,7 +122,7 @@ fn filter(extender: Extender) -> Result<Value, String> {
 
 /// The error before anything is sent.
 fn refusal(extender: Extender) -> String {
-    connect(&[extender], Reach::Reads).err().unwrap().to_string()
+    connect(&[extender], CallScope::Reads).err().unwrap().to_string()
 }
 
 /// Rejects n2, scores n3 far above n1, and accepts the proposed victims.
@@ -159,7 +159,7 @@ fn config(url: &str, more: &str) -> ResolvedConfig {
 fn world(config: &ResolvedConfig, used: &str) -> World {
     let mut world =
         World::new(config, FeatureGates::default(), &kubestep_plugins::registry()).unwrap();
-    world.api_mut().set_extenders(connect(&config.extenders, Reach::Reads).unwrap());
+    world.api_mut().set_extenders(connect(&config.extenders, CallScope::Reads).unwrap());
     for name in ["n1", "n2", "n3"] {
         world.create(node(name).into());
         world.create(pod(&format!("on-{name}")).requests("cpu", used).on(name).into());
@@ -223,7 +223,7 @@ fn slashes_at_the_end_do_not_count_and_bind_is_never_sent() {
 fn a_binding_is_not_sent_whatever_the_verb() {
     let server = Server::start(pick_n3);
     let one_verb = Extender { bind_verb: "filter".into(), ..extender(&server.url()) };
-    let answer = connect(&[one_verb], Reach::Reads).unwrap();
+    let answer = connect(&[one_verb], CallScope::Reads).unwrap();
     let binding = json!({"PodName": "p", "PodNamespace": "d", "PodUID": "u", "Node": "n1"});
     for verb in ["filter", "bind"] {
         assert_eq!(answer(&call(verb, binding.clone()), &Objects::default()), Ok(json!({})));

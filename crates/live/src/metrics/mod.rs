@@ -22,7 +22,7 @@ use prometheus::{
     TextEncoder,
 };
 
-use crate::scheduling::{Lead, Report};
+use crate::scheduling::{Lead, SchedulingReport};
 use crate::traffic;
 use kubestep_api::Time;
 use kubestep_cluster::World;
@@ -34,7 +34,7 @@ use kubestep_framework::status::Code;
 use async_calls::AsyncCalls;
 use builder::{MetricsBuilder, gauges};
 use evictions::Evictions;
-use plugins::Plugins;
+use plugins::PluginMetrics;
 use process::Process;
 use state_gauges::StateGauges;
 use work::WorkMetrics;
@@ -64,10 +64,10 @@ pub struct Metrics {
     evictions: Evictions,
     volumes: IntCounterVec,
     present: StateGauges,
-    plugins: Plugins,
+    plugins: PluginMetrics,
     work: WorkMetrics,
     async_calls: Option<AsyncCalls>,
-    state: State,
+    state: SchedulerMetrics,
     /// When the running cycles began.
     under_way: HashMap<u64, Instant>,
     /// When pods first entered the queue.
@@ -77,7 +77,7 @@ pub struct Metrics {
 }
 
 /// Metrics of the scheduler itself.
-struct State {
+struct SchedulerMetrics {
     handled: HistogramVec,
     features: IntGaugeVec,
     master: IntGaugeVec,
@@ -85,9 +85,9 @@ struct State {
     lease: String,
 }
 
-impl State {
-    fn new(make: &MetricsBuilder<'_>, lease: &str) -> prometheus::Result<State> {
-        Ok(State {
+impl SchedulerMetrics {
+    fn new(make: &MetricsBuilder<'_>, lease: &str) -> prometheus::Result<SchedulerMetrics> {
+        Ok(SchedulerMetrics {
             handled: make.histograms(
                 "event_handling_duration_seconds",
                 "Time to handle a change of the cluster, by event",
@@ -187,10 +187,10 @@ impl Metrics {
                 &["operation"],
             )?,
             present: StateGauges::new(&make)?,
-            plugins: Plugins::new(&make)?,
+            plugins: PluginMetrics::new(&make)?,
             work: WorkMetrics::new(&make, gates)?,
             async_calls: async_calls.transpose()?,
-            state: State::new(&make, lease)?,
+            state: SchedulerMetrics::new(&make, lease)?,
             under_way: HashMap::new(),
             queued: HashMap::new(),
             flushed: HashSet::new(),
@@ -204,33 +204,35 @@ impl Metrics {
     }
 
     /// Counts an event.
-    pub fn count(&mut self, report: &Report) {
+    pub fn count(&mut self, report: &SchedulingReport) {
         match report {
-            Report::Cycle(record, took) => self.cycle(record, *took),
-            Report::Decided(record) => self.decided(record),
-            Report::Moved(moved) => self.moved(moved),
-            Report::Spent(record, spent) => self.plugins.spent(record.as_deref(), spent),
-            Report::Handled { event, took } => {
+            SchedulingReport::Cycle(record, took) => self.cycle(record, *took),
+            SchedulingReport::Decided(record) => self.decided(record),
+            SchedulingReport::Moved(moved) => self.moved(moved),
+            SchedulingReport::Spent(record, spent) => self.plugins.spent(record.as_deref(), spent),
+            SchedulingReport::Handled { event, took } => {
                 self.state.handled.with_label_values(&[event]).observe(took.as_secs_f64());
             }
-            Report::Lead(lead) => {
+            SchedulingReport::Lead(lead) => {
                 let leads = i64::from(*lead == Lead::Leading);
                 self.state.master.with_label_values(&[&self.state.lease]).set(leads);
             }
-            Report::Done(done) => done.iter().for_each(|done| self.work.count(done)),
-            Report::Answered { what, error, call } => {
+            SchedulingReport::Done(done) => done.iter().for_each(|done| self.work.count(done)),
+            SchedulingReport::Answered { what, error, call } => {
                 self.answered(what, error.is_some());
                 if let (Some(calls), Some(call)) = (&self.async_calls, call) {
                     calls.answered(*call, error.is_some());
                 }
             }
-            Report::Sent(call) => self.async_calls.iter().for_each(|calls| calls.sent(*call)),
-            Report::Notice(_) | Report::Tick { .. } => {}
+            SchedulingReport::Sent(call) => {
+                self.async_calls.iter().for_each(|calls| calls.sent(*call))
+            }
+            SchedulingReport::Notice(_) | SchedulingReport::Tick { .. } => {}
         }
     }
 
     /// Reports which feature gates are enabled.
-    pub fn tell_features(&self, gates: &FeatureGates) {
+    pub fn report_features(&self, gates: &FeatureGates) {
         for (feature, spec) in gates.known() {
             let stage = spec.stage.name();
             let labels = [feature.name(), if stage == "GA" { "" } else { stage }];

@@ -12,7 +12,7 @@ use kubestep_framework::status::Code;
 use kubestep_framework::stopwatch::Spent;
 
 /// Durations of plugins and of extension points.
-pub struct Plugins {
+pub struct PluginMetrics {
     /// By plugin, point and status.
     seconds: HistogramVec,
     /// By point, status and profile.
@@ -21,13 +21,13 @@ pub struct Plugins {
     evaluations: IntCounterVec,
 }
 
-impl Plugins {
+impl PluginMetrics {
     /// All counters at zero.
     ///
     /// # Errors
     /// Prometheus rejects a metric's name or labels.
-    pub fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<Plugins> {
-        Ok(Plugins {
+    pub fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<PluginMetrics> {
+        Ok(PluginMetrics {
             seconds: make.histograms(
                 "plugin_execution_duration_seconds",
                 "Time of a call of a plugin",
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_cycle_is_told_by_plugin_and_by_point() {
         let registry = Registry::new();
-        let plugins = Plugins::new(&MetricsBuilder { registry: &registry }).unwrap();
+        let plugins = PluginMetrics::new(&MetricsBuilder { registry: &registry }).unwrap();
         let skipped = PluginStatus::new("NodePorts".into(), Status::skip());
         let record = CycleRecord {
             profile: "p".into(),

@@ -23,37 +23,37 @@ const NAMES: [(&str, &str); 9] = [
 
 /// The `process_*` series: CPU time, memory, open files, network.
 pub struct Process {
-    series: Vec<Series>,
+    series: Vec<ProcessSeries>,
 }
 
-enum Series {
+enum ProcessSeries {
     Counter(Counter),
     Gauge(Gauge),
 }
 
-impl Series {
-    fn new(name: &str, help: &str) -> prometheus::Result<Series> {
+impl ProcessSeries {
+    fn new(name: &str, help: &str) -> prometheus::Result<ProcessSeries> {
         let opts = Opts::new(name, help);
         Ok(match name.ends_with("_total") {
-            true => Series::Counter(Counter::with_opts(opts)?),
-            false => Series::Gauge(Gauge::with_opts(opts)?),
+            true => ProcessSeries::Counter(Counter::with_opts(opts)?),
+            false => ProcessSeries::Gauge(Gauge::with_opts(opts)?),
         })
     }
 
     fn collector(&self) -> &dyn Collector {
         match self {
-            Series::Counter(counter) => counter,
-            Series::Gauge(gauge) => gauge,
+            ProcessSeries::Counter(counter) => counter,
+            ProcessSeries::Gauge(gauge) => gauge,
         }
     }
 
     fn set(&self, value: f64) {
         match self {
-            Series::Counter(counter) => {
+            ProcessSeries::Counter(counter) => {
                 counter.reset();
                 counter.inc_by(value);
             }
-            Series::Gauge(gauge) => gauge.set(value),
+            ProcessSeries::Gauge(gauge) => gauge.set(value),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Process {
     /// # Errors
     /// Prometheus rejects a metric's name.
     pub fn new() -> prometheus::Result<Process> {
-        let series = NAMES.into_iter().map(|(name, help)| Series::new(name, help));
+        let series = NAMES.into_iter().map(|(name, help)| ProcessSeries::new(name, help));
         Ok(Process { series: series.collect::<Result<_, _>>()? })
     }
 }

@@ -88,8 +88,8 @@ fn record(outcome: Outcome) -> CycleRecord {
     }
 }
 
-fn moved(from: QueueName, to: QueueName, event: &str) -> Report {
-    Report::Moved(QueueMove {
+fn moved(from: QueueName, to: QueueName, event: &str) -> SchedulingReport {
+    SchedulingReport::Moved(QueueMove {
         time: Time(1_000_000),
         pod: record(Outcome::Waiting).pod,
         from,
@@ -104,7 +104,7 @@ fn moved(from: QueueName, to: QueueName, event: &str) -> Report {
 fn pods_that_only_time_woke_are_counted_once_they_are_bound() {
     use QueueName::{Active, InFlight, Unschedulable};
     let mut metrics = Metrics::new("", &FeatureGates::default()).unwrap();
-    let bound = Report::Decided(Arc::new(record(Outcome::Scheduled)));
+    let bound = SchedulingReport::Decided(Arc::new(record(Outcome::Scheduled)));
     metrics.count(&moved(Unschedulable, Active, FLUSH));
     metrics.count(&moved(Active, InFlight, ""));
     metrics.count(&moved(InFlight, Unschedulable, "ScheduleAttemptFailure"));
@@ -123,9 +123,9 @@ fn a_pod_is_counted_from_the_queue_to_its_node() {
     let mut metrics = Metrics::new("kube-scheduler", &FeatureGates::default()).unwrap();
     metrics.count(&moved(QueueName::None, QueueName::Active, "UnschedulablePodAdd"));
     let took = Duration::from_millis(2);
-    metrics.count(&Report::Cycle(Arc::new(record(Outcome::Waiting)), took));
-    metrics.count(&Report::Decided(Arc::new(record(Outcome::Scheduled))));
-    metrics.count(&Report::Lead(Lead::Leading));
+    metrics.count(&SchedulingReport::Cycle(Arc::new(record(Outcome::Waiting)), took));
+    metrics.count(&SchedulingReport::Decided(Arc::new(record(Outcome::Scheduled))));
+    metrics.count(&SchedulingReport::Lead(Lead::Leading));
     let text = String::from_utf8(text(&metrics.registry())).unwrap();
     for line in [
         "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"scheduled\"} 1",
@@ -172,23 +172,27 @@ fn everything(metrics: &mut Metrics) {
         Work::BatchFlush { profile, reason: "expired" },
         Work::BindingConditions { profile, driver: "gpu.x".into(), status: "success" },
     ];
-    let answered = |what: &str| Report::Answered { what: what.into(), error: None, call: None };
+    let answered =
+        |what: &str| SchedulingReport::Answered { what: what.into(), error: None, call: None };
     let call = CallType::PodBinding;
-    let bound =
-        Report::Answered { what: "bind".into(), error: None, call: Some((call, Duration::ZERO)) };
+    let bound = SchedulingReport::Answered {
+        what: "bind".into(),
+        error: None,
+        call: Some((call, Duration::ZERO)),
+    };
     let took = Duration::from_millis(2);
     for report in [
-        Report::Lead(Lead::Leading),
-        Report::Handled { event: "NodeAdd".into(), took },
+        SchedulingReport::Lead(Lead::Leading),
+        SchedulingReport::Handled { event: "NodeAdd".into(), took },
         moved(QueueName::None, QueueName::Active, "UnschedulablePodAdd"),
-        Report::Cycle(Arc::new(failed), took),
-        Report::Decided(Arc::new(waited)),
+        SchedulingReport::Cycle(Arc::new(failed), took),
+        SchedulingReport::Decided(Arc::new(waited)),
         answered("create claim"),
         answered("evict d/v"),
-        Report::Sent(call),
+        SchedulingReport::Sent(call),
         bound,
-        Report::Spent(None, vec![spent]),
-        Report::Done(work.map(|work| Done { work, nanos: 7 }).to_vec()),
+        SchedulingReport::Spent(None, vec![spent]),
+        SchedulingReport::Done(work.map(|work| Done { work, nanos: 7 }).to_vec()),
     ] {
         metrics.count(&report);
     }
@@ -198,11 +202,11 @@ fn everything(metrics: &mut Metrics) {
 fn names_types_and_labels_are_those_of_kube_scheduler() {
     let gates = FeatureGates::parse("GenericWorkload=true,SchedulerAsyncAPICalls=true").unwrap();
     let mut metrics = Metrics::new("kube-scheduler", &gates).unwrap();
-    metrics.tell_features(&gates);
+    metrics.report_features(&gates);
     everything(&mut metrics);
     metrics.measure(&world());
     metrics.present.unschedulable.with_label_values(&["NodeName", "p"]).set(1);
-    traffic::asked("h", "GET", Some(200), Duration::ZERO, 0);
+    traffic::count_request("h", "GET", Some(200), Duration::ZERO, 0);
     traffic::received("h", "GET", 1);
     traffic::waited("h", "GET", Duration::ZERO);
     traffic::retried("h", "GET", 503);

@@ -5,7 +5,7 @@ use crate::feed::Notice;
 use kubestep_api::{Condition, ConditionStatus, Kind};
 use kubestep_framework::testing::{NodeBuilder, PodBuilder, key, node, pod};
 use kubestep_source::Filter;
-use kubestep_source::recording::What;
+use kubestep_source::recording::ObjectChange;
 
 const START: Time = Time(1_767_225_600_000_000);
 
@@ -13,8 +13,8 @@ fn at(seconds: i64) -> Time {
     Time(START.0 + seconds * 1_000_000)
 }
 
-fn events() -> Vec<Event> {
-    let put = |object: Object| Event::Delta(Delta::Put(object));
+fn events() -> Vec<FeedEvent> {
+    let put = |object: Object| FeedEvent::Delta(Delta::Put(object));
     let web = || pod("web");
     let mut refused: Pod = web();
     refused.status.conditions.push(Condition {
@@ -28,20 +28,20 @@ fn events() -> Vec<Event> {
         put(web().into()),
         put(refused.into()),
         put(web().on("a").into()),
-        Event::Notice(Notice { serious: true, text: "cut off".into() }),
-        Event::Delta(Delta::Delete { kind: Kind::Pod, key: key("web") }),
+        FeedEvent::Notice(Notice { serious: true, text: "cut off".into() }),
+        FeedEvent::Delta(Delta::Delete { kind: Kind::Pod, key: key("web") }),
     ]
 }
 
 fn recorded(out: impl Write, ends: bool) {
-    let snapshot = Snapshot { taken_at: START, ..Snapshot::default() };
+    let snapshot = ClusterSnapshot { taken_at: START, ..ClusterSnapshot::default() };
     let mut recorder = Recorder::new(out, &header(&snapshot, "lab", &[])).unwrap();
     let listed = [Object::from(node("a").offers("cpu", "1"))];
     assert_eq!(recorder.lists(listed.iter()).unwrap(), 1);
     for (second, event) in events().iter().enumerate() {
         recorder.take(at(second as i64 + 1), event).unwrap();
     }
-    assert_eq!(recorder.counts, Counts { changes: 4, decisions: 2 });
+    assert_eq!(recorder.counts, RecordingCounts { changes: 4, decisions: 2 });
     recorder.out().flush().unwrap();
     if ends {
         recorder.end(Some(at(9))).unwrap();
@@ -57,7 +57,7 @@ fn check(bytes: Vec<u8>, ends: bool) {
     let changes: Vec<(Time, bool)> = recording
         .changes
         .iter()
-        .map(|change| (change.at, matches!(change.what, What::Put(_))))
+        .map(|change| (change.at, matches!(change.what, ObjectChange::Put(_))))
         .collect();
     assert_eq!(changes, [(at(1), true), (at(2), true), (at(3), true), (at(5), false)]);
     assert_eq!(input.warnings.is_empty(), ends, "{:?}", input.warnings);
@@ -84,7 +84,7 @@ fn a_recorder_that_is_killed_leaves_what_it_had_flushed() {
     for name in ["r.jsonl", "r.jsonl.gz"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        let mut output = Output::create(&path, Links::Refuse).unwrap();
+        let mut output = RecordingOutput::create(&path, Links::Refuse).unwrap();
         output.publish().unwrap();
         recorded(output, false);
         check(std::fs::read(path).unwrap(), false);
@@ -96,7 +96,7 @@ fn a_file_is_packed_by_its_name() {
     let folder = tempfile::tempdir().unwrap();
     for (name, begin) in [("r.jsonl", b"{\"".as_slice()), ("r.jsonl.gz", &[0x1f, 0x8b])] {
         let path = folder.path().join(name);
-        let mut output = Output::create(&path, Links::Refuse).unwrap();
+        let mut output = RecordingOutput::create(&path, Links::Refuse).unwrap();
         output.write_all(b"{\"record\":\"end\"}\n").unwrap();
         output.finish().unwrap();
         assert!(std::fs::read(path).unwrap().starts_with(begin), "{name}");

@@ -92,7 +92,7 @@ const SENTENCES: &[&str] = &["message"];
 
 /// The position of a value in an object.
 #[derive(Clone, Copy)]
-struct At<'a> {
+struct FieldPosition<'a> {
     kind: Kind,
     /// The name of the field that contains the value, and that of its parent.
     field: &'a str,
@@ -102,10 +102,10 @@ struct At<'a> {
 impl Redactor {
     /// An object's fields, pseudonymized.
     pub(super) fn fields(&mut self, kind: Kind, value: Value) -> Value {
-        self.value(At { kind, field: "", parent: "" }, value)
+        self.value(FieldPosition { kind, field: "", parent: "" }, value)
     }
 
-    fn value(&mut self, at: At<'_>, value: Value) -> Value {
+    fn value(&mut self, at: FieldPosition<'_>, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(at, &text)),
             Value::Array(items) => {
@@ -116,7 +116,7 @@ impl Redactor {
         }
     }
 
-    fn map(&mut self, at: At<'_>, fields: Map<String, Value>) -> Value {
+    fn map(&mut self, at: FieldPosition<'_>, fields: Map<String, Value>) -> Value {
         let is_plain = fields.values().all(Value::is_string);
         let renamed: Map<String, Value> = match at.field {
             "annotations" => self.annotations(fields),
@@ -143,7 +143,7 @@ impl Redactor {
     }
 
     /// Pseudonymizes a structure field by field.
-    fn named(&mut self, at: At<'_>, mut fields: Map<String, Value>) -> Value {
+    fn named(&mut self, at: FieldPosition<'_>, mut fields: Map<String, Value>) -> Value {
         // The key of a requirement or taint determines the meaning of its values.
         let key = fields.get("key").and_then(Value::as_str).map(str::to_owned);
         if let Some(key) = &key {
@@ -153,7 +153,8 @@ impl Redactor {
             }
             for name in ["value", "values"] {
                 if let Some(value) = fields.remove(name) {
-                    let within = At { kind: at.kind, field: "nodeName", parent: at.field };
+                    let within =
+                        FieldPosition { kind: at.kind, field: "nodeName", parent: at.field };
                     let value = match is_field {
                         true => self.value(within, value),
                         false => self.label_values(key, value),
@@ -167,7 +168,7 @@ impl Redactor {
             let value = match done {
                 true => value,
                 false => {
-                    let within = At { kind: at.kind, field: &name, parent: at.field };
+                    let within = FieldPosition { kind: at.kind, field: &name, parent: at.field };
                     self.value(within, value)
                 }
             };
@@ -176,7 +177,11 @@ impl Redactor {
         Value::Object(value.collect())
     }
 
-    fn by_attribute(&mut self, at: At<'_>, fields: Map<String, Value>) -> Map<String, Value> {
+    fn by_attribute(
+        &mut self,
+        at: FieldPosition<'_>,
+        fields: Map<String, Value>,
+    ) -> Map<String, Value> {
         let mut attribute = |name: &str, value: Value| match (name, value) {
             ("string", Value::String(text)) => Value::String(self.attribute(&text)),
             ("strings", Value::Array(texts)) => {
@@ -205,7 +210,7 @@ impl Redactor {
         all
     }
 
-    fn text(&mut self, at: At<'_>, text: &str) -> String {
+    fn text(&mut self, at: FieldPosition<'_>, text: &str) -> String {
         match at.field {
             field if DRIVERS.contains(&field) => self.driver(text),
             "name" if is_driver(at) => self.driver(text),
@@ -376,7 +381,7 @@ impl Redactor {
 
     fn config_value(&mut self, field: &str, value: Value) -> Value {
         let object = |redactor: &mut Redactor, value| {
-            redactor.value(At { kind: Kind::Pod, field: "", parent: "" }, value)
+            redactor.value(FieldPosition { kind: Kind::Pod, field: "", parent: "" }, value)
         };
         match (field, value) {
             ("addedAffinity" | "defaultConstraints" | "selector" | "labelSelector", value) => {
@@ -423,16 +428,16 @@ impl Redactor {
     }
 }
 
-fn is_driver(at: At<'_>) -> bool {
+fn is_driver(at: FieldPosition<'_>) -> bool {
     at.parent == "drivers" || (at.kind == Kind::CsiDriver && at.parent == "metadata")
 }
 
 /// What a field names, as part of the pseudonym.
-fn is_custom(at: At<'_>) -> bool {
+fn is_custom(at: FieldPosition<'_>) -> bool {
     matches!(at.kind, Kind::Custom(_))
 }
 
-fn word(at: At<'_>, field: &str) -> &'static str {
+fn word(at: FieldPosition<'_>, field: &str) -> &'static str {
     let own = at.parent == "metadata" && field == "name";
     match field {
         "name" if own => word_of(at.kind),

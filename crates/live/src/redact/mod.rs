@@ -17,12 +17,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::feed::{Delta, Event, Notice};
+use crate::feed::{Delta, FeedEvent, Notice};
 use crate::scheduler_events::SchedulerEvent;
 use kubestep_api::{Kind, Object};
 use kubestep_framework::pod::NamespacedName;
-use kubestep_source::recording::{Header, Note, Recorded, What};
-use kubestep_source::{MissingKind, Origin, SchedulerConfigText};
+use kubestep_source::recording::{ObjectChange, RecordedChange, RecordedNote, RecordingHeader};
+use kubestep_source::{MissingKind, ObjectOrigin, SchedulerConfigText};
 use names::Names;
 
 /// Replaces names by pseudonyms, consistently across all its inputs.
@@ -128,22 +128,22 @@ impl Redactor {
     }
 
     /// An event of a feed, pseudonymized.
-    pub fn event(&mut self, event: &Event) -> Event {
+    pub fn event(&mut self, event: &FeedEvent) -> FeedEvent {
         match event {
-            Event::Delta(Delta::Put(object)) => {
+            FeedEvent::Delta(Delta::Put(object)) => {
                 self.note_made(object);
-                Event::Delta(Delta::Put(self.object(object)))
+                FeedEvent::Delta(Delta::Put(self.object(object)))
             }
-            Event::Delta(Delta::Delete { kind, key }) => {
+            FeedEvent::Delta(Delta::Delete { kind, key }) => {
                 let key = match kind {
                     Kind::CsiDriver => *key,
                     _ => self.key(*key),
                 };
-                Event::Delta(Delta::Delete { kind: *kind, key })
+                FeedEvent::Delta(Delta::Delete { kind: *kind, key })
             }
-            Event::Notice(notice) => {
+            FeedEvent::Notice(notice) => {
                 let (serious, text) = (notice.serious, self.message(&notice.text));
-                Event::Notice(Notice { serious, text })
+                FeedEvent::Notice(Notice { serious, text })
             }
         }
     }
@@ -168,7 +168,7 @@ impl Redactor {
     }
 
     /// Pseudonymizes the header line of a recording.
-    pub fn header(&mut self, header: &mut Header) {
+    pub fn header(&mut self, header: &mut RecordingHeader) {
         header.context = String::new();
         header.redacted = true;
         let namespaces = header.namespaces.iter();
@@ -199,11 +199,11 @@ impl Redactor {
 
     /// Pseudonymizes a whole input: objects, recorded decisions, and the scheduler's configuration,
     /// which is part of `header`.
-    pub fn input(read: &mut kubestep_source::Input, header: &mut Header) {
+    pub fn input(read: &mut kubestep_source::ReadInput, header: &mut RecordingHeader) {
         let changes = read.recording.iter().flat_map(|recording| &recording.changes);
         let later = changes.filter_map(|change| match &change.what {
-            What::Put(object) => Some(object),
-            What::Delete(_) => None,
+            ObjectChange::Put(object) => Some(object),
+            ObjectChange::Delete(_) => None,
         });
         let objects = read.objects.iter().map(|loaded| &loaded.object);
         let mut redactor = Redactor::new(objects.chain(later));
@@ -216,29 +216,31 @@ impl Redactor {
         }
         redactor.header(header);
         let (file, line) = (kubestep_source::STDIN.into(), 1);
-        let origin = Origin { file, document: 1, line };
+        let origin = ObjectOrigin { file, document: 1, line };
         let config = header.scheduler_config.as_ref().map(Value::to_string);
         read.scheduler_config = config.map(|text| SchedulerConfigText { text, origin });
         read.captured.missing = redactor.missing(&read.captured.missing);
     }
 
-    fn note(&mut self, note: &mut Note) {
+    fn note(&mut self, note: &mut RecordedNote) {
         *note = match note.clone() {
-            Note::Event { pod, uid, reporter, reason, message } => {
+            RecordedNote::Event { pod, uid, reporter, reason, message } => {
                 let event =
                     self.scheduler_event(&SchedulerEvent { pod, uid, reporter, reason, message });
                 let SchedulerEvent { pod, uid, reporter, reason, message } = event;
-                Note::Event { pod, uid, reporter, reason, message }
+                RecordedNote::Event { pod, uid, reporter, reason, message }
             }
-            Note::Notice { serious, text } => Note::Notice { serious, text: self.message(&text) },
+            RecordedNote::Notice { serious, text } => {
+                RecordedNote::Notice { serious, text: self.message(&text) }
+            }
         };
     }
 
-    fn change(&mut self, change: &mut Recorded) {
+    fn change(&mut self, change: &mut RecordedChange) {
         match &mut change.what {
-            What::Put(object) => *object = self.object(object),
-            What::Delete(key) if key.kind == Kind::CsiDriver => {}
-            What::Delete(key) => {
+            ObjectChange::Put(object) => *object = self.object(object),
+            ObjectChange::Delete(key) if key.kind == Kind::CsiDriver => {}
+            ObjectChange::Delete(key) => {
                 let new = self.key(NamespacedName::new(key.namespace, key.name));
                 (key.namespace, key.name) = (new.namespace, new.name);
             }

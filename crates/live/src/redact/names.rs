@@ -72,11 +72,11 @@ impl Names {
     }
 }
 
-trait LastZero {
+trait TrailingZero {
     fn replace_last_zero(self) -> String;
 }
 
-impl LastZero for String {
+impl TrailingZero for String {
     /// `0120` to `0125`.
     fn replace_last_zero(mut self) -> String {
         if self.pop().is_some() {

@@ -23,7 +23,7 @@ fn nodes() -> Vec<Object> {
 }
 
 struct Story {
-    changes: Vec<Recorded>,
+    changes: Vec<RecordedChange>,
     version: u64,
 }
 
@@ -36,20 +36,20 @@ impl Story {
         self.version += 1;
         let mut object = object.into();
         object.metadata_mut().resource_version = self.version.to_string().as_str().into();
-        self.add(seconds, What::Put(object))
+        self.add(seconds, ObjectChange::Put(object))
     }
 
     fn delete(self, seconds: i64, key: ObjectKey) -> Story {
-        self.add(seconds, What::Delete(key))
+        self.add(seconds, ObjectChange::Delete(key))
     }
 
-    fn add(mut self, seconds: i64, what: What) -> Story {
+    fn add(mut self, seconds: i64, what: ObjectChange) -> Story {
         let at = Time(START.0 + seconds * SECOND);
-        self.changes.push(Recorded { at, line: 1, what });
+        self.changes.push(RecordedChange { at, line: 1, what });
         self
     }
 
-    fn play(&self) -> (Session, Vec<Compared>) {
+    fn play(&self) -> (Session, Vec<ReplayedDecision>) {
         let mut session = session(nodes());
         let end = Time(START.0 + 100 * SECOND);
         let decisions = replay(&mut session, &self.changes, end, |_| {});
@@ -57,7 +57,7 @@ impl Story {
     }
 
     fn verdicts(&self) -> Vec<String> {
-        let told = |one: &Compared| {
+        let told = |one: &ReplayedDecision| {
             format!("{} {}: {}", one.decision.pod.name, one.verdict().0.as_str(), one.verdict().1)
         };
         self.play().1.iter().map(told).collect()
@@ -119,7 +119,7 @@ fn what_was_decided_before_cannot_be_compared() {
     world.accept(refused("old", "for reasons of its own").into());
     session = Session::new(world);
     let decisions = replay(&mut session, &[], Time(START.0 + SECOND), |_| {});
-    assert_eq!(decisions[0].verdict().0, Verdict::Incomparable);
+    assert_eq!(decisions[0].verdict().0, Agreement::Incomparable);
 }
 
 /// Every replay gives the same bytes, and earlier steps can be visited.

@@ -9,7 +9,8 @@ use tokio::time::sleep;
 
 use crate::clock::WallClock;
 use crate::scheduling::{
-    Arrival, Cluster, End, LAG, LeaderStatus, LiveScheduler, Reporter, SchedulerState, TICK,
+    Arrival, Cluster, LAG, LeaderStatus, LiveScheduler, Reporter, SchedulerState, SchedulingEnd,
+    TICK,
 };
 use crate::updates::{ClusterUpdate, ClusterUpdates};
 use kubestep_api::Object;
@@ -50,14 +51,14 @@ impl Scheduling {
     }
 
     /// Schedules until it is stopped or loses the lease.
-    pub async fn run(&mut self, mut stop: watch::Receiver<bool>) -> End {
+    pub async fn run(&mut self, mut stop: watch::Receiver<bool>) -> SchedulingEnd {
         loop {
             let more = self.turn();
             if let LeaderStatus::Lost(reason) = &self.scheduler.status {
-                return End::LeadLost(reason.clone());
+                return SchedulingEnd::LeadLost(reason.clone());
             }
             if *stop.borrow_and_update() {
-                return End::Stopped;
+                return SchedulingEnd::Stopped;
             }
             if more {
                 yield_now().await;
@@ -66,7 +67,7 @@ impl Scheduling {
             let rest = self.rest();
             let arrival = tokio::select! {
                 arrival = self.scheduler.next() => match arrival {
-                    None => return End::FeedEnded,
+                    None => return SchedulingEnd::FeedEnded,
                     arrival => arrival,
                 },
                 _ = stop.changed() => None,
@@ -180,17 +181,17 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::scheduling::Report;
+    use crate::scheduling::SchedulingReport;
     use crate::scheduling::stand_in::StandIn;
     use kubestep_config as config;
     use kubestep_config::FeatureGates;
     use kubestep_framework::testing::{node, pod};
 
-    fn scheduling(server: &StandIn) -> (Scheduling, mpsc::Receiver<Report>) {
+    fn scheduling(server: &StandIn) -> (Scheduling, mpsc::Receiver<SchedulingReport>) {
         let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
-        world.write_elsewhere();
+        world.mirror_remote();
         let (reports, reported) = mpsc::channel();
         let report = Box::new(move |_: &World, report| reports.send(report).unwrap());
         (Scheduling::new(world, Box::new(server.clone()), report), reported)
@@ -200,7 +201,7 @@ mod tests {
     fn the_first_turn_reports_that_the_cluster_is_followed() {
         let (mut scheduling, reported) = scheduling(&StandIn::default());
         assert!(!scheduling.turn(), "there is nothing to do");
-        let is_followed = |report| matches!(report, Report::Tick { followed: true });
+        let is_followed = |report| matches!(report, SchedulingReport::Tick { followed: true });
         assert!(reported.try_iter().any(is_followed));
     }
 
@@ -214,13 +215,13 @@ mod tests {
         while scheduling.turn() {}
         let expected = names.map(|name| format!("bind default/{name} to n1"));
         assert_eq!(server.writes(), expected);
-        let reports: Vec<Report> = reported.try_iter().collect();
-        let count = |is: fn(&Report) -> bool| reports.iter().filter(|report| is(report)).count();
-        assert_eq!(count(|report| matches!(report, Report::Cycle(..))), 5);
-        assert_eq!(count(|report| matches!(report, Report::Decided(_))), 5);
+        let reports: Vec<SchedulingReport> = reported.try_iter().collect();
+        let count =
+            |is: fn(&SchedulingReport) -> bool| reports.iter().filter(|report| is(report)).count();
+        assert_eq!(count(|report| matches!(report, SchedulingReport::Cycle(..))), 5);
+        assert_eq!(count(|report| matches!(report, SchedulingReport::Decided(_))), 5);
         let handled = |name: &str| {
-            let is =
-                |report: &&Report| matches!(report, Report::Handled { event, .. } if event == name);
+            let is = |report: &&SchedulingReport| matches!(report, SchedulingReport::Handled { event, .. } if event == name);
             reports.iter().filter(is).count()
         };
         // A pod that is bound leaves the queue and joins the cache.
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(handled("UnschedulablePodAdd"), 5);
         assert_eq!(handled("UnschedulablePodDelete"), 5);
         assert_eq!(handled("AssignedPodAdd"), 5);
-        assert!(count(|report| matches!(report, Report::Moved(_))) >= 10);
-        assert!(count(|report| matches!(report, Report::Done(_))) > 0);
+        assert!(count(|report| matches!(report, SchedulingReport::Moved(_))) >= 10);
+        assert!(count(|report| matches!(report, SchedulingReport::Done(_))) > 0);
     }
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::sync::watch;
 
-use crate::feed::{Event, Feed};
+use crate::feed::{Feed, FeedEvent};
 use crate::lease::Election;
 use crate::scheduling::Lead;
 use crate::write::{WriteResult, Writer};
@@ -17,7 +17,7 @@ use kubestep_cluster::remote::Outgoing;
 #[derive(Debug)]
 pub enum Arrival {
     /// A change, or a notice about the connection.
-    Event(Event),
+    Event(FeedEvent),
     /// The answer to a write.
     Answered(WriteResult),
     /// The lease was acquired or lost: [`Cluster::standing`] has changed.
@@ -39,7 +39,7 @@ pub enum LeaderStatus {
 
 impl LeaderStatus {
     /// For people, in a few words.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             LeaderStatus::Leads => "leading: decisions are written to the cluster".into(),
             LeaderStatus::Waits => {

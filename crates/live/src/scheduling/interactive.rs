@@ -13,7 +13,7 @@ use kubestep_api::Object;
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Outgoing;
 use kubestep_debug::trace::Entry;
-use kubestep_debug::{Input, Ran, Session};
+use kubestep_debug::{Input, Session, StepOutcome};
 use kubestep_framework::record::{CycleRecord, QueueMove};
 use kubestep_framework::stopwatch::{Done, Spent};
 
@@ -23,25 +23,36 @@ pub struct InteractiveScheduler {
     context: String,
     dry_run: bool,
     frozen: bool,
-    reported: Reported,
+    reported: ReportProgress,
+}
+
+/// Why no cycle may run and nothing may be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WritesHeld {
+    /// The user froze the cluster's updates.
+    #[error("frozen: Z resumes updates")]
+    Frozen,
+    /// This program does not hold the lease.
+    #[error("{}", .0.describe())]
+    Lease(LeaderStatus),
 }
 
 /// How much of a session was reported.
-struct Reported {
+struct ReportProgress {
     entries: usize,
     steps: usize,
 }
 
-impl Reported {
-    fn all_of(session: &Session) -> Reported {
-        Reported { entries: session.history().len(), steps: session.timeline().steps().end() }
+impl ReportProgress {
+    fn all_of(session: &Session) -> ReportProgress {
+        ReportProgress { entries: session.history().len(), steps: session.timeline().steps().end() }
     }
 }
 
 /// A session whose changes are reported.
 struct ReportedSession<'a> {
     session: &'a mut Session,
-    reported: &'a mut Reported,
+    reported: &'a mut ReportProgress,
 }
 
 impl InteractiveScheduler {
@@ -54,7 +65,7 @@ impl InteractiveScheduler {
         report: Reporter,
     ) -> InteractiveScheduler {
         let scheduler = LiveScheduler::new(cluster, session.world(), report);
-        let reported = Reported::all_of(session);
+        let reported = ReportProgress::all_of(session);
         InteractiveScheduler { scheduler, context, dry_run, frozen: false, reported }
     }
 
@@ -105,7 +116,7 @@ impl InteractiveScheduler {
     ///
     /// # Errors
     /// Why no cycle may run now.
-    pub fn decide(&mut self, session: &mut Session) -> Result<bool, String> {
+    pub fn decide(&mut self, session: &mut Session) -> Result<bool, WritesHeld> {
         self.may_write()?;
         let (scheduler, mut state) = self.parts(session);
         Ok(scheduler.cycle(&mut state))
@@ -123,11 +134,11 @@ impl InteractiveScheduler {
     ///
     /// # Errors
     /// Why they may not.
-    pub fn may_write(&mut self) -> Result<(), String> {
+    pub fn may_write(&mut self) -> Result<(), WritesHeld> {
         match (self.scheduler.check(), self.frozen) {
             (LeaderStatus::Leads, false) => Ok(()),
-            (LeaderStatus::Leads, true) => Err("frozen: Z resumes updates".into()),
-            (standing, _) => Err(standing.words()),
+            (LeaderStatus::Leads, true) => Err(WritesHeld::Frozen),
+            (standing, _) => Err(WritesHeld::Lease(standing.clone())),
         }
     }
 
@@ -182,7 +193,7 @@ impl SchedulerState for ReportedSession<'_> {
     }
 
     fn cycle(&mut self) -> Option<Arc<CycleRecord>> {
-        let ran = self.session.run_cycle() == Ran::NewCycle;
+        let ran = self.session.run_cycle() == StepOutcome::NewCycle;
         self.session.record().filter(|_| ran).cloned()
     }
 
@@ -191,7 +202,7 @@ impl SchedulerState for ReportedSession<'_> {
     }
 
     fn take_records(&mut self) -> (Vec<QueueMove>, Vec<Arc<CycleRecord>>) {
-        let (session, Reported { entries, steps }) = (&*self.session, &*self.reported);
+        let (session, ReportProgress { entries, steps }) = (&*self.session, &*self.reported);
         let moves = session.history().entries().from(*entries).filter_map(|entry| match &**entry {
             Entry::Move(moved) => Some(moved.clone()),
             _ => None,
@@ -200,7 +211,7 @@ impl SchedulerState for ReportedSession<'_> {
         let completed = steps.flat_map(|step| step.completed());
         let decided = completed.filter_map(|before| session.history().cycle(before.cycle).cloned());
         let records = (moves.collect(), decided.collect());
-        *self.reported = Reported::all_of(session);
+        *self.reported = ReportProgress::all_of(session);
         records
     }
 

@@ -20,7 +20,7 @@ pub mod stand_in;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::feed::{Delta, Event, Notice};
+use crate::feed::{Delta, FeedEvent, Notice};
 use crate::updates::{ClusterUpdate, ClusterUpdates};
 use crate::write::WriteResult;
 use kubestep_api::{Kind, Object};
@@ -32,7 +32,7 @@ use kubestep_framework::stopwatch::{Done, Spent};
 
 pub use automatic::Scheduling;
 pub use cluster::{Arrival, Cluster, LeaderStatus, Wire};
-pub use interactive::InteractiveScheduler;
+pub use interactive::{InteractiveScheduler, WritesHeld};
 
 /// How often the permission to write and the timers are checked.
 const TICK: Duration = Duration::from_millis(100);
@@ -52,7 +52,7 @@ pub enum Lead {
 
 impl Lead {
     /// In a few words.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Lead::Waiting => "not leading: waiting for the lease".into(),
             Lead::Leading => "leading: scheduling".into(),
@@ -63,7 +63,7 @@ impl Lead {
 
 /// Why scheduling ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum SchedulingEnd {
     /// A stop was requested.
     Stopped,
     /// This program lost the lease; the reason.
@@ -74,7 +74,7 @@ pub enum End {
 
 /// Something that happened, to be logged or counted.
 #[derive(Debug)]
-pub enum Report {
+pub enum SchedulingReport {
     /// A notice about the connection.
     Notice(Notice),
     /// The leadership changed.
@@ -116,7 +116,7 @@ pub enum Report {
 }
 
 /// Receives what happens, for logs and metrics.
-pub type Reporter = Box<dyn FnMut(&World, Report) + Send>;
+pub type Reporter = Box<dyn FnMut(&World, SchedulingReport) + Send>;
 
 /// What the scheduler decides on: a world, or a session that records every change as a step.
 trait SchedulerState {
@@ -211,23 +211,26 @@ impl LiveScheduler {
         // A batch is applied as one; each update counts with the mean duration.
         let took = began.elapsed() / u32::try_from(handled.len()).unwrap_or(u32::MAX).max(1);
         for event in handled {
-            (self.report)(state.world(), Report::Handled { event, took });
+            (self.report)(state.world(), SchedulingReport::Handled { event, took });
         }
         notices
     }
 
     fn collect<S: SchedulerState>(&mut self, state: &S, batch: &mut Batch, arrival: Arrival) {
         match arrival {
-            Arrival::Event(Event::Delta(delta)) => batch.change(state, delta),
-            Arrival::Event(Event::Notice(notice)) => {
-                (self.report)(state.world(), Report::Notice(notice.clone()));
+            Arrival::Event(FeedEvent::Delta(delta)) => batch.change(state, delta),
+            Arrival::Event(FeedEvent::Notice(notice)) => {
+                (self.report)(state.world(), SchedulingReport::Notice(notice.clone()));
                 batch.notices.push(notice);
             }
             Arrival::Answered(WriteResult { ticket, answer, what, call }) => {
                 let error = answer.as_ref().err().cloned();
                 let text = error.as_ref().map(|error| format!("{what}: {error}"));
                 batch.notices.extend(text.map(|text| Notice { serious: true, text }));
-                (self.report)(state.world(), Report::Answered { what: what.clone(), error, call });
+                (self.report)(
+                    state.world(),
+                    SchedulingReport::Answered { what: what.clone(), error, call },
+                );
                 batch.updates.push(ClusterUpdate::Answer { ticket, answer, what });
             }
             Arrival::Lead => {}
@@ -249,7 +252,7 @@ impl LiveScheduler {
         let began = Instant::now();
         let Some(record) = state.cycle() else { return false };
         let took = began.elapsed();
-        (self.report)(state.world(), Report::Cycle(record.clone(), took));
+        (self.report)(state.world(), SchedulingReport::Cycle(record.clone(), took));
         self.report_measurements(state, Some(record));
         true
     }
@@ -261,7 +264,7 @@ impl LiveScheduler {
         let sent = !requests.is_empty();
         for request in requests {
             if let Some(call) = request.request.call_type() {
-                (self.report)(state.world(), Report::Sent(call));
+                (self.report)(state.world(), SchedulingReport::Sent(call));
             }
             self.cluster.send(request);
         }
@@ -275,10 +278,10 @@ impl LiveScheduler {
         let notice = (self.status != self.noticed).then(|| {
             self.noticed = self.status.clone();
             self.report_lead(state.world());
-            Notice { serious: self.status != LeaderStatus::Leads, text: self.status.words() }
+            Notice { serious: self.status != LeaderStatus::Leads, text: self.status.describe() }
         });
         let followed = self.status != LeaderStatus::CutOff;
-        (self.report)(state.world(), Report::Tick { followed });
+        (self.report)(state.world(), SchedulingReport::Tick { followed });
         let due = !held && self.due(state.world()).is_some_and(|due| due.is_zero());
         if due {
             self.apply(state, Vec::new());
@@ -296,7 +299,7 @@ impl LiveScheduler {
         let lead = self.status.lead().filter(|lead| self.lead.as_ref() != Some(lead));
         if let Some(lead) = lead {
             self.lead = Some(lead.clone());
-            (self.report)(world, Report::Lead(lead));
+            (self.report)(world, SchedulingReport::Lead(lead));
         }
     }
 
@@ -304,10 +307,10 @@ impl LiveScheduler {
     fn report_records(&mut self, state: &mut impl SchedulerState) {
         let (moves, decided) = state.take_records();
         for moved in moves {
-            (self.report)(state.world(), Report::Moved(moved));
+            (self.report)(state.world(), SchedulingReport::Moved(moved));
         }
         for record in decided {
-            (self.report)(state.world(), Report::Decided(record));
+            (self.report)(state.world(), SchedulingReport::Decided(record));
         }
         self.report_measurements(state, None);
     }
@@ -320,10 +323,10 @@ impl LiveScheduler {
     ) {
         let (spent, done) = state.take_measurements();
         if !spent.is_empty() {
-            (self.report)(state.world(), Report::Spent(record, spent));
+            (self.report)(state.world(), SchedulingReport::Spent(record, spent));
         }
         if !done.is_empty() {
-            (self.report)(state.world(), Report::Done(done));
+            (self.report)(state.world(), SchedulingReport::Done(done));
         }
     }
 }
@@ -359,7 +362,7 @@ fn latest(updates: &[ClusterUpdate], kind: Kind, key: NamespacedName) -> Option<
 }
 
 /// The result of a cycle, in one line.
-pub fn words(record: &CycleRecord) -> String {
+pub fn describe_cycle(record: &CycleRecord) -> String {
     let pod = record.pod;
     match (record.outcome, record.node) {
         (Outcome::Scheduled, Some(node)) => format!("bound {pod} to {node}"),

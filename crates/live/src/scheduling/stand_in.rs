@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use crate::feed::{Delta, Event};
+use crate::feed::{Delta, FeedEvent};
 use crate::scheduling::{Arrival, Cluster, LeaderStatus};
 use crate::write::WriteResult;
 use kubestep_api::{Object, ObjectKey, Time};
-use kubestep_cluster::remote::{Outgoing, Request, Written};
+use kubestep_cluster::remote::{Outgoing, Request, WriteOutcome};
 use kubestep_framework::pod::NamespacedName;
 
 /// State shared by the test and the scheduler.
 #[derive(Default)]
-pub struct Server {
+pub struct StandInServer {
     objects: std::collections::BTreeMap<ObjectKey, Object>,
     arrivals: VecDeque<Arrival>,
     version: u64,
@@ -29,12 +29,12 @@ pub struct Server {
 
 /// A cluster in memory that accepts writes, for tests. Clones share it.
 #[derive(Clone, Default)]
-pub struct StandIn(Arc<Mutex<Server>>);
+pub struct StandIn(Arc<Mutex<StandInServer>>);
 
 impl StandIn {
     /// A cluster whose clock starts at `start`, with objects that the scheduler has listed.
     pub fn new(start: Time, objects: impl IntoIterator<Item = Object>) -> StandIn {
-        let mut server = Server { start, ..Server::default() };
+        let mut server = StandInServer { start, ..StandInServer::default() };
         for object in objects {
             server.objects.insert(object.key(), object);
         }
@@ -42,7 +42,7 @@ impl StandIn {
     }
 
     /// Reads or changes the server's state.
-    pub fn with<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
+    pub fn with<T>(&self, act: impl FnOnce(&mut StandInServer) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -57,19 +57,19 @@ impl StandIn {
     }
 }
 
-impl Server {
+impl StandInServer {
     fn put(&mut self, mut object: Object) {
         self.version += 1;
         object.metadata_mut().resource_version = (1_000_000 + self.version).into();
         self.objects.insert(object.key(), object.clone());
-        self.arrivals.push_back(Arrival::Event(Event::Delta(Delta::Put(object))));
+        self.arrivals.push_back(Arrival::Event(FeedEvent::Delta(Delta::Put(object))));
     }
 
     fn change(
         &mut self,
         key: NamespacedName,
         change: impl FnOnce(&mut kubestep_api::Pod),
-    ) -> Result<Written, String> {
+    ) -> Result<WriteOutcome, String> {
         let found = self.objects.values().find_map(|object| match object {
             Object::Pod(pod) if NamespacedName::of(object) == key => Some(pod.as_ref().clone()),
             _ => None,
@@ -77,17 +77,17 @@ impl Server {
         let mut pod = found.ok_or("not found")?;
         change(&mut pod);
         self.put(pod.into());
-        Ok(Written::Done)
+        Ok(WriteOutcome::Done)
     }
 
-    fn make(&mut self, request: Request) -> Result<Written, String> {
+    fn make(&mut self, request: Request) -> Result<WriteOutcome, String> {
         match request {
             Request::Bind { pod, node } => self.change(pod.key, |pod| pod.spec.node_name = node),
             Request::PodStatus { pod, patch } => self.change(pod.key, |pod| {
                 let condition = patch.condition.into_iter();
                 pod.status.conditions.extend(condition);
             }),
-            _ => Ok(Written::Done),
+            _ => Ok(WriteOutcome::Done),
         }
     }
 }
@@ -115,7 +115,7 @@ impl Cluster for StandIn {
 
     fn send(&mut self, request: Outgoing) {
         let Outgoing { ticket, request } = request;
-        let what = request.words();
+        let what = request.describe();
         self.with(|server| {
             if !matches!(request, Request::Event { .. }) {
                 server.writes.push(what.clone());

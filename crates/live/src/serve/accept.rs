@@ -14,7 +14,7 @@ pub enum Media {
 
 /// The object type that a caller requests: `as`, `g` and `v`. Missing parameters are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Target<'a> {
+pub struct RequestedType<'a> {
     pub group: &'a str,
     pub version: &'a str,
     pub kind: &'a str,
@@ -22,9 +22,9 @@ pub struct Target<'a> {
 
 /// The negotiated form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chosen<'a> {
+pub struct NegotiatedForm<'a> {
     pub media: Media,
-    pub target: Option<Target<'a>>,
+    pub target: Option<RequestedType<'a>>,
     /// Whether the output is indented for people.
     pub pretty: bool,
 }
@@ -59,8 +59,8 @@ impl Media {
 pub(crate) fn negotiate<'a>(
     header: &'a str,
     offered: &[Media],
-    allows: impl Fn(Media, Option<Target<'_>>) -> bool,
-) -> Option<Chosen<'a>> {
+    allows: impl Fn(Media, Option<RequestedType<'_>>) -> bool,
+) -> Option<NegotiatedForm<'a>> {
     clauses(header).iter().find_map(|clause| {
         let matching = offered.iter().filter(|media| clause.covers(**media));
         matching.copied().find_map(|media| {
@@ -110,8 +110,8 @@ impl<'a> Clause<'a> {
     }
 
     /// The options in its parameters; `None`: they ask for something that no page offers.
-    fn options(&self, media: Media) -> Option<Chosen<'a>> {
-        let mut chosen = Chosen { media, target: None, pretty: false };
+    fn options(&self, media: Media) -> Option<NegotiatedForm<'a>> {
+        let mut chosen = NegotiatedForm { media, target: None, pretty: false };
         for (name, value) in &self.parameters {
             match *name {
                 "as" => chosen.target.get_or_insert_default().kind = value,
@@ -141,7 +141,7 @@ fn clauses(header: &str) -> Vec<Clause<'_>> {
 mod tests {
     use super::*;
 
-    fn chosen(header: &str) -> Option<Chosen<'_>> {
+    fn chosen(header: &str) -> Option<NegotiatedForm<'_>> {
         let offered = [Media::Json, Media::Yaml, Media::Text];
         negotiate(header, &offered, |media, target| match media {
             Media::Text => target.is_none(),
@@ -179,7 +179,10 @@ mod tests {
     #[test]
     fn parameters_name_the_type() {
         let found = chosen("application/json; v=v1 ;g=a.b;as=Statusz;pretty=1;other=2").unwrap();
-        let target = Target { group: "a.b", version: "v1", kind: "Statusz" };
-        assert_eq!(found, Chosen { media: Media::Json, target: Some(target), pretty: true });
+        let target = RequestedType { group: "a.b", version: "v1", kind: "Statusz" };
+        assert_eq!(
+            found,
+            NegotiatedForm { media: Media::Json, target: Some(target), pretty: true }
+        );
     }
 }

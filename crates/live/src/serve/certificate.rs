@@ -2,7 +2,7 @@
 //! program, and the allowed TLS versions and ciphers.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_rustls::rustls::crypto::ring::default_provider;
@@ -29,12 +29,48 @@ pub struct Allowed {
     pub ciphers: Vec<String>,
 }
 
+/// Why the scheduler's port cannot be served over TLS.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A file cannot be read or is not PEM of the right kind.
+    #[error("{}: {problem}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No random numbers are available, or a name is not allowed in a certificate.
+    #[error("no certificate can be created: {0}")]
+    Create(String),
+    /// The key does not match the certificate.
+    #[error("the certificate cannot be used: {0}")]
+    Unusable(String),
+    /// An allowed cipher is unknown.
+    #[error("--tls-cipher-suites: {cipher} is not one of {known}")]
+    UnknownCipher {
+        /// The cipher.
+        cipher: String,
+        /// All known ones.
+        known: String,
+    },
+    /// A version that is not offered.
+    #[error(
+        "--tls-min-version {0}: versions before TLS 1.2 are insecure and not supported; use \
+         VersionTLS12 or VersionTLS13"
+    )]
+    InsecureVersion(String),
+    /// A version that does not exist.
+    #[error("--tls-min-version {0}: it can be VersionTLS12 or VersionTLS13")]
+    UnknownVersion(String),
+}
+
 impl Certificate {
     /// Reads certificate and key from PEM files.
     ///
     /// # Errors
     /// Which file cannot be read or does not contain what it should, and why.
-    pub fn read(certificate: &Path, key: &Path) -> Result<Certificate, String> {
+    pub fn read(certificate: &Path, key: &Path) -> Result<Certificate, CertificateError> {
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
             .and_then(Iterator::collect)
             .map_err(|error| wrong(certificate, &error))?;
@@ -46,9 +82,9 @@ impl Certificate {
     ///
     /// # Errors
     /// No random numbers are available, or a name is not allowed in a certificate.
-    pub fn own(names: Vec<String>) -> Result<Certificate, String> {
+    pub fn own(names: Vec<String>) -> Result<Certificate, CertificateError> {
         let made = rcgen::generate_simple_self_signed(names)
-            .map_err(|error| format!("no certificate can be created: {error}"))?;
+            .map_err(|error| CertificateError::Create(error.to_string()))?;
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
         Ok(Certificate { chain: vec![made.cert.der().clone()], key: key.into() })
     }
@@ -57,7 +93,7 @@ impl Certificate {
     ///
     /// # Errors
     /// The key does not match the certificate, or an allowed version or cipher is unknown.
-    pub fn server(self, allowed: &Allowed) -> Result<Arc<ServerConfig>, String> {
+    pub fn server(self, allowed: &Allowed) -> Result<Arc<ServerConfig>, CertificateError> {
         let mut provider = default_provider();
         let names: Vec<&str> = allowed.ciphers.iter().map(|name| name.trim()).collect();
         if !names.is_empty() {
@@ -67,7 +103,8 @@ impl Certificate {
                 names.iter().find(|name| !weak(name) && !offered.iter().any(|it| it == *name));
             if let Some(unknown) = unknown {
                 let known = offered.join(", ");
-                return Err(format!("--tls-cipher-suites: {unknown} is not one of {known}"));
+                let cipher = (*unknown).to_owned();
+                return Err(CertificateError::UnknownCipher { cipher, known });
             }
             // As upstream, the ciphers of TLS 1.3 cannot be chosen.
             let chosen = |suite: &_| is_of_tls13(suite) || names.contains(&name(suite).as_str());
@@ -78,13 +115,13 @@ impl Certificate {
             .and_then(|builder| {
                 builder.with_no_client_auth().with_single_cert(self.chain, self.key)
             })
-            .map_err(|error| format!("the certificate cannot be used: {error}"))?;
+            .map_err(|error| CertificateError::Unusable(error.to_string()))?;
         Ok(Arc::new(config))
     }
 }
 
-fn wrong(path: &Path, error: &dyn Display) -> String {
-    format!("{}: {error}", path.display())
+fn wrong(path: &Path, error: &dyn Display) -> CertificateError {
+    CertificateError::File { path: path.to_owned(), problem: error.to_string() }
 }
 
 /// A cipher under the name that upstream's flag uses.
@@ -99,15 +136,14 @@ fn is_of_tls13(suite: &tokio_rustls::rustls::SupportedCipherSuite) -> bool {
 static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
 static NEWEST: [&SupportedProtocolVersion; 1] = [&TLS13];
 
-fn versions(oldest: &str) -> Result<&'static [&'static SupportedProtocolVersion], String> {
+fn versions(
+    oldest: &str,
+) -> Result<&'static [&'static SupportedProtocolVersion], CertificateError> {
     match oldest {
         "" | "VersionTLS12" => Ok(&BOTH),
         "VersionTLS13" => Ok(&NEWEST),
-        "VersionTLS10" | "VersionTLS11" => Err(format!(
-            "--tls-min-version {oldest}: versions before TLS 1.2 are insecure and not supported; \
-             use VersionTLS12 or VersionTLS13"
-        )),
-        other => Err(format!("--tls-min-version {other}: it can be VersionTLS12 or VersionTLS13")),
+        "VersionTLS10" | "VersionTLS11" => Err(CertificateError::InsecureVersion(oldest.into())),
+        other => Err(CertificateError::UnknownVersion(other.into())),
     }
 }
 
@@ -122,7 +158,7 @@ mod tests {
     #[test]
     fn a_certificate_that_is_none_is_named() {
         let missing = Certificate::read(Path::new("nowhere.pem"), Path::new("key.pem"));
-        let text = missing.map(drop).unwrap_err();
+        let text = missing.map(drop).unwrap_err().to_string();
         assert!(text.starts_with("nowhere.pem: "), "{text}");
     }
 
@@ -136,7 +172,7 @@ mod tests {
         assert_eq!(with("", &[]), Ok(()));
         assert_eq!(with("VersionTLS13", &["TLS_AES_128_GCM_SHA256"]), Ok(()));
         assert_eq!(with("VersionTLS12", &[gcm, "TLS_RSA_WITH_AES_128_CBC_SHA"]), Ok(()));
-        assert!(with("VersionTLS11", &[]).unwrap_err().contains("TLS 1.2"));
-        assert!(with("", &["TLS_NOTHING"]).unwrap_err().contains(gcm));
+        assert!(with("VersionTLS11", &[]).unwrap_err().to_string().contains("TLS 1.2"));
+        assert!(with("", &["TLS_NOTHING"]).unwrap_err().to_string().contains(gcm));
     }
 }

@@ -41,7 +41,7 @@ impl Health {
     ) -> Option<(bool, String)> {
         let path = path.strip_prefix('/')?;
         let Some((group, name)) = path.split_once('/') else {
-            let (checks, asked) = (self.checks(path)?, Asked::of(query));
+            let (checks, asked) = (self.checks(path)?, CheckRequest::of(query));
             let counted = checks.iter().filter(|(name, _)| !asked.excluded.contains(name));
             counted.for_each(|(name, result)| seen(path, name, result.is_ok()));
             return Some(summary(path, &checks, &asked));
@@ -85,15 +85,15 @@ impl Health {
 }
 
 /// The parsed request.
-struct Asked<'a> {
+struct CheckRequest<'a> {
     verbose: bool,
     excluded: BTreeSet<&'a str>,
 }
 
-impl<'a> Asked<'a> {
-    fn of(query: &'a str) -> Asked<'a> {
+impl<'a> CheckRequest<'a> {
+    fn of(query: &'a str) -> CheckRequest<'a> {
         let parts = || query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
-        Asked {
+        CheckRequest {
             verbose: parts().any(|(name, _)| name == "verbose"),
             excluded: parts()
                 .filter(|(name, _)| *name == "exclude")
@@ -104,7 +104,7 @@ impl<'a> Asked<'a> {
 }
 
 /// `ok`, or the result of each check.
-fn summary(group: &str, checks: &[Check], asked: &Asked<'_>) -> (bool, String) {
+fn summary(group: &str, checks: &[Check], asked: &CheckRequest<'_>) -> (bool, String) {
     let is_excluded = |(name, _): &Check| asked.excluded.contains(name);
     let fine = checks.iter().all(|check| check.1.is_ok() || is_excluded(check));
     if fine && !asked.verbose {

@@ -27,7 +27,7 @@ const CLOSING: Duration = Duration::from_millis(1);
 
 /// Limits for connections.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Most connections at once.
     pub connections: usize,
     /// Timeout of the TLS handshake.
@@ -36,29 +36,29 @@ pub struct Limits {
     pub head: Duration,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
+impl Default for ConnectionLimits {
+    fn default() -> ConnectionLimits {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let share = usize::try_from(descriptors / SHARE).unwrap_or(MOST);
         let time = Duration::from_secs(32);
-        Limits { connections: share.clamp(1, MOST), handshake: time, head: time }
+        ConnectionLimits { connections: share.clamp(1, MOST), handshake: time, head: time }
     }
 }
 
 /// The open connections.
 pub(super) struct Connections {
     limit: usize,
-    open: Mutex<Table>,
+    open: Mutex<ConnectionTable>,
 }
 
 #[derive(Default)]
-struct Table {
+struct ConnectionTable {
     /// Keyed by a number that increases with each connection.
-    rows: BTreeMap<u64, Row>,
+    rows: BTreeMap<u64, OpenConnection>,
     next: u64,
 }
 
-struct Row {
+struct OpenConnection {
     task: AbortHandle,
     /// When it became idle, or its answer began.
     since: Instant,
@@ -115,15 +115,15 @@ impl Connections {
         let id = table.next;
         table.next += 1;
         let task = tokio::spawn(work(Slot { connections: self.clone(), id })).abort_handle();
-        table.rows.insert(id, Row { task, since: Instant::now(), answered: false });
+        table.rows.insert(id, OpenConnection { task, since: Instant::now(), answered: false });
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ConnectionTable> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl ConnectionTable {
     /// Closes the connection that has been idle the longest; if all are being answered, the one
     /// whose answer began first. `false`: there is none.
     fn close_one(&mut self) -> bool {

@@ -20,10 +20,10 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::failure::Failure;
-use crate::link::{Link, Target};
+use crate::failure::RequestFailure;
+use crate::link::{KubeconfigTarget, Link};
 use crate::serve::{JSON, TEXT, plain};
-use crate::write::{Call, Calls, Content, Gate, WriteOptions};
+use crate::write::{BodyFormat, Calls, WriteCall, WriteGate, WriteOptions};
 
 /// Most cached answers; when it is reached, the cache is cleared.
 const REMEMBERED: usize = 1_000;
@@ -34,9 +34,9 @@ const MASTERS: &str = "system:masters";
 #[derive(Clone, Debug)]
 pub struct Access {
     /// Where token reviews are sent.
-    pub authentication: Option<Target>,
+    pub authentication: Option<KubeconfigTarget>,
     /// Where subject access reviews are sent.
-    pub authorization: Option<Target>,
+    pub authorization: Option<KubeconfigTarget>,
     /// Paths that are always allowed; `*` at the end matches any rest.
     pub allowed: Vec<String>,
     /// How long the user of a token is cached.
@@ -62,8 +62,8 @@ impl Default for Access {
 }
 
 /// The connection to an API server, opened with the first request.
-struct Asked {
-    target: Target,
+struct ReviewClient {
+    target: KubeconfigTarget,
     calls: OnceCell<Calls>,
 }
 
@@ -71,28 +71,28 @@ struct Asked {
 /// path.
 pub(super) struct Guard {
     access: Access,
-    tokens: Option<Asked>,
-    rights: Option<Asked>,
-    users: Memory<String, Option<Value>>,
-    verdicts: Memory<String, bool>,
+    tokens: Option<ReviewClient>,
+    rights: Option<ReviewClient>,
+    users: ReviewCache<String, Option<Value>>,
+    verdicts: ReviewCache<String, bool>,
 }
 
 /// Answers with their expiry.
-struct Memory<K, V>(Mutex<HashMap<K, (Instant, V)>>);
+struct ReviewCache<K, V>(Mutex<HashMap<K, (Instant, V)>>);
 
 /// The response to a rejected request.
-type Refusal = Response<Full<Bytes>>;
+type RejectedResponse = Response<Full<Bytes>>;
 
 impl Guard {
     pub fn new(access: Access) -> Guard {
-        let asked = |target: &Option<Target>| {
-            target.clone().map(|target| Asked { target, calls: OnceCell::new() })
+        let asked = |target: &Option<KubeconfigTarget>| {
+            target.clone().map(|target| ReviewClient { target, calls: OnceCell::new() })
         };
         Guard {
             tokens: asked(&access.authentication),
             rights: asked(&access.authorization),
-            users: Memory(Mutex::default()),
-            verdicts: Memory(Mutex::default()),
+            users: ReviewCache(Mutex::default()),
+            verdicts: ReviewCache(Mutex::default()),
             access,
         }
     }
@@ -101,7 +101,7 @@ impl Guard {
     ///
     /// # Errors
     /// The response to a request that is not.
-    pub async fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+    pub async fn check<B>(&self, request: &Request<B>) -> Result<(), RejectedResponse> {
         let (path, verb) = (request.uri().path(), request.method().as_str().to_lowercase());
         let user = match token(request) {
             Some(token) => self.user(token).await.ok_or_else(unauthorized)?,
@@ -114,7 +114,7 @@ impl Guard {
             Ok(true) => Ok(()),
             Ok(false) => Err(forbidden(&user, path, &verb)),
             Err(failure) => {
-                let text = format!("Internal Server Error: {path:?}: {}\n", failure.words());
+                let text = format!("Internal Server Error: {path:?}: {}\n", failure.describe());
                 Err(plain(StatusCode::INTERNAL_SERVER_ERROR, TEXT, text.into_bytes()))
             }
         }
@@ -138,7 +138,7 @@ impl Guard {
         user
     }
 
-    async fn may(&self, user: &Value, path: &str, verb: &str) -> Result<bool, Failure> {
+    async fn may(&self, user: &Value, path: &str, verb: &str) -> Result<bool, RequestFailure> {
         let Some(asked) = &self.rights else { return Ok(false) };
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
@@ -160,27 +160,27 @@ impl Guard {
     }
 }
 
-impl Asked {
+impl ReviewClient {
     /// The status that the server returns for a review.
-    async fn review(&self, path: &str, body: Value) -> Result<Value, Failure> {
+    async fn review(&self, path: &str, body: Value) -> Result<Value, RequestFailure> {
         let calls = self.calls.get_or_try_init(|| async {
             let link = Link::new(self.target.clone()).await;
-            let link = link.map_err(|error| Failure::Unreachable(error.to_string()))?;
+            let link = link.map_err(|error| RequestFailure::Unreachable(error.to_string()))?;
             let (gate, options) =
-                (Gate::closed(""), WriteOptions { qps: -1.0, burst: 1, dry_run: false });
+                (WriteGate::closed(""), WriteOptions { qps: -1.0, burst: 1, dry_run: false });
             gate.open();
-            Ok::<_, Failure>(Calls::new(link, gate, &options))
+            Ok::<_, RequestFailure>(Calls::new(link, gate, &options))
         });
-        let (method, content) = (Method::POST, Content::Json);
-        let call = Call { method, path: path.to_owned(), content, body };
+        let (method, content) = (Method::POST, BodyFormat::Json);
+        let call = WriteCall { method, path: path.to_owned(), content, body };
         let answer = calls.await?.make(&call).await?;
         let answer: Value = serde_json::from_slice(&answer)
-            .map_err(|error| Failure::Malformed(format!("{path}: {error}")))?;
+            .map_err(|error| RequestFailure::Malformed(format!("{path}: {error}")))?;
         Ok(answer["status"].clone())
     }
 }
 
-impl<K: Hash + Eq, V: Clone> Memory<K, V> {
+impl<K: Hash + Eq, V: Clone> ReviewCache<K, V> {
     fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: std::borrow::Borrow<Q>,
@@ -221,17 +221,17 @@ fn covers(allowed: &str, path: &str) -> bool {
     }
 }
 
-fn unauthorized() -> Refusal {
+fn unauthorized() -> RejectedResponse {
     refusal(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
 }
 
-fn forbidden(user: &Value, path: &str, verb: &str) -> Refusal {
+fn forbidden(user: &Value, path: &str, verb: &str) -> RejectedResponse {
     let user = user["username"].as_str().unwrap_or_default();
     let text = format!("forbidden: User {user:?} cannot {verb} path {path:?}");
     refusal(StatusCode::FORBIDDEN, "Forbidden", &text)
 }
 
-fn refusal(code: StatusCode, reason: &str, message: &str) -> Refusal {
+fn refusal(code: StatusCode, reason: &str, message: &str) -> RejectedResponse {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": reason, "code": code.as_u16(),
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn an_answer_counts_for_a_while() {
-        let memory: Memory<String, bool> = Memory(Mutex::default());
+        let memory: ReviewCache<String, bool> = ReviewCache(Mutex::default());
         memory.put("a".into(), true, Duration::from_secs(60));
         memory.put("b".into(), true, Duration::ZERO);
         assert_eq!((memory.get("a"), memory.get("b")), (Some(true), None));

@@ -34,7 +34,7 @@ use crate::metrics::{self, Slis};
 use crate::runtime;
 
 pub use checks::Health;
-pub use connections::Limits;
+pub use connections::ConnectionLimits;
 use connections::{Connections, Slot};
 use guard::{Access, Guard};
 pub use zpages::{PageGates, Zpages};
@@ -71,7 +71,7 @@ pub struct ListenConfig {
     /// Who may read what; `None`: everybody may read everything.
     pub access: Option<Access>,
     /// The limits of connections.
-    pub limits: Limits,
+    pub limits: ConnectionLimits,
 }
 
 /// State shared by all connections.
@@ -79,7 +79,7 @@ struct Served {
     endpoints: Arc<Endpoints>,
     guard: Option<Guard>,
     tls: Option<TlsAcceptor>,
-    limits: Limits,
+    limits: ConnectionLimits,
 }
 
 /// Serves in the background until the program ends. Returns the address.
@@ -209,10 +209,10 @@ mod tests {
     }
 
     fn serve(access: Option<Access>) -> (SocketAddr, Arc<Health>) {
-        serve_within(access, Limits::default())
+        serve_within(access, ConnectionLimits::default())
     }
 
-    fn serve_within(access: Option<Access>, limits: Limits) -> (SocketAddr, Arc<Health>) {
+    fn serve_within(access: Option<Access>, limits: ConnectionLimits) -> (SocketAddr, Arc<Health>) {
         let health = Arc::new(Health::new("kube-scheduler"));
         let gates = PageGates { statusz: true, flagz: true, cbor: false };
         let endpoints = Endpoints {
@@ -230,7 +230,8 @@ mod tests {
     #[test]
     fn connections_that_are_silent_are_closed() {
         let (connections, time) = (1_000, Duration::from_millis(200));
-        let (address, _) = serve_within(None, Limits { connections, handshake: time, head: time });
+        let (address, _) =
+            serve_within(None, ConnectionLimits { connections, handshake: time, head: time });
         let mut silent: Vec<TcpStream> =
             (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
         // One of them has started to send a request.
@@ -246,7 +247,8 @@ mod tests {
     #[test]
     fn silent_connections_leave_room_for_a_health_check() {
         let (connections, time) = (8, Duration::from_secs(60));
-        let (address, _) = serve_within(None, Limits { connections, handshake: time, head: time });
+        let (address, _) =
+            serve_within(None, ConnectionLimits { connections, handshake: time, head: time });
         let silent: Vec<TcpStream> =
             (0..50).map(|_| TcpStream::connect(address).unwrap()).collect();
         assert!(ask(address, "/healthz").ends_with("\r\n\r\nok"));

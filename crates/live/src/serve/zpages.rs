@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{SCHEDULER, SCHEDULER_MINOR};
 
-use super::accept::{Chosen, Media, Target, negotiate};
+use super::accept::{Media, NegotiatedForm, RequestedType, negotiate};
 use super::{JSON, TEXT, plain};
 
 /// The name of the component, as in kube-scheduler's own pages.
@@ -45,7 +45,7 @@ pub struct Zpages {
 }
 
 #[derive(Clone, Copy)]
-enum Page {
+enum ZpageKind {
     Statusz,
     Flagz,
 }
@@ -71,8 +71,8 @@ impl Zpages {
         listed: impl Fn() -> Vec<String>,
     ) -> Option<Response<Full<Bytes>>> {
         let page = match path {
-            "/statusz" if self.gates.statusz => Page::Statusz,
-            "/flagz" if self.gates.flagz => Page::Flagz,
+            "/statusz" if self.gates.statusz => ZpageKind::Statusz,
+            "/flagz" if self.gates.flagz => ZpageKind::Flagz,
             _ => return None,
         };
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
@@ -86,10 +86,10 @@ impl Zpages {
         let pretty = is_for_people(query, text(header::USER_AGENT).unwrap_or_default());
         Some(match chosen {
             None => self.not_acceptable(accept, pretty),
-            Some(Chosen { target: Some(target), media, pretty: wanted }) => {
+            Some(NegotiatedForm { target: Some(target), media, pretty: wanted }) => {
                 structured(media, target, &object(target), pretty || wanted)
             }
-            Some(Chosen { target: None, .. }) => as_text(),
+            Some(NegotiatedForm { target: None, .. }) => as_text(),
         })
     }
 
@@ -99,7 +99,7 @@ impl Zpages {
         [Media::Json, Media::Yaml, Media::Text].into_iter().chain(cbor).collect()
     }
 
-    fn object(&self, page: Page, target: Target<'_>, listed: &[String]) -> Value {
+    fn object(&self, page: ZpageKind, target: RequestedType<'_>, listed: &[String]) -> Value {
         let mut object = json!({
             "kind": target.kind,
             "apiVersion": format!("{GROUP}/{}", target.version),
@@ -107,7 +107,7 @@ impl Zpages {
         });
         let (started, since) = self.started;
         let more = match page {
-            Page::Statusz => json!({
+            ZpageKind::Statusz => json!({
                 "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
                 "uptimeSeconds": since.elapsed().as_secs(),
                 "goVersion": GO_VERSION,
@@ -115,7 +115,7 @@ impl Zpages {
                 "emulationVersion": SCHEDULER_MINOR,
                 "paths": folders(listed),
             }),
-            Page::Flagz => json!({ "flags": self.flags }),
+            ZpageKind::Flagz => json!({ "flags": self.flags }),
         };
         if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
             object.extend(more);
@@ -123,7 +123,7 @@ impl Zpages {
         object
     }
 
-    fn text(&self, page: Page, listed: &[String]) -> String {
+    fn text(&self, page: ZpageKind, listed: &[String]) -> String {
         let name = page.name().to_lowercase();
         let head = format!(
             "\n{COMPONENT} {name}\nWarning: This endpoint is not meant to be machine parseable, \
@@ -132,7 +132,7 @@ impl Zpages {
         let (started, since) = self.started;
         let up = since.elapsed().as_secs();
         match page {
-            Page::Statusz => format!(
+            ZpageKind::Statusz => format!(
                 "{head}\nStarted: {}\nUp: {} hr {:02} min {:02} sec\nGo version: {GO_VERSION}\n\
                  Binary version: {SCHEDULER}\nEmulation version: {SCHEDULER_MINOR}\nPaths: {}\n",
                 started.strftime("%a %b %e %H:%M:%S UTC %Y"),
@@ -141,7 +141,7 @@ impl Zpages {
                 up % 60,
                 folders(listed).join(" "),
             ),
-            Page::Flagz => {
+            ZpageKind::Flagz => {
                 let lines = self.flags.iter().map(|(name, value)| format!("{name}={value}\n"));
                 head + &lines.collect::<String>()
             }
@@ -161,7 +161,7 @@ impl Zpages {
         });
         // An error is an object of its own and cannot be requested as another type.
         match negotiate(accept, &self.offered(), |_, target| target.is_none()) {
-            Some(Chosen { media: media @ (Media::Yaml | Media::Cbor), .. }) => {
+            Some(NegotiatedForm { media: media @ (Media::Yaml | Media::Cbor), .. }) => {
                 reply(code, &media.name(), encode(media, &status, pretty))
             }
             Some(_) => plain(code, JSON, encode(Media::Json, &status, pretty)),
@@ -170,17 +170,17 @@ impl Zpages {
     }
 }
 
-impl Page {
+impl ZpageKind {
     fn name(self) -> &'static str {
         match self {
-            Page::Statusz => "Statusz",
-            Page::Flagz => "Flagz",
+            ZpageKind::Statusz => "Statusz",
+            ZpageKind::Flagz => "Flagz",
         }
     }
 
     /// Text is not an object; every other media type must be requested with a known object type.
-    fn allows(self, media: Media, target: Option<Target<'_>>) -> bool {
-        let is_known = |target: Target<'_>| {
+    fn allows(self, media: Media, target: Option<RequestedType<'_>>) -> bool {
+        let is_known = |target: RequestedType<'_>| {
             target.group == GROUP
                 && target.kind == self.name()
                 && VERSIONS.contains(&target.version)
@@ -194,11 +194,11 @@ impl Page {
 
 fn structured(
     media: Media,
-    target: Target<'_>,
+    target: RequestedType<'_>,
     object: &Value,
     pretty: bool,
 ) -> Response<Full<Bytes>> {
-    let Target { group, version, kind } = target;
+    let RequestedType { group, version, kind } = target;
     let content = format!("{};g={group};v={version};as={kind}", media.name());
     let mut response = reply(StatusCode::OK, &content, encode(media, object, pretty));
     let warning = format!(

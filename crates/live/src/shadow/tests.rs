@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::compare::Verdict;
+use crate::compare::Agreement;
 use kubestep_cluster::{START, World};
 use kubestep_config as config;
 use kubestep_config::{FeatureGates, UnknownPlugins};
@@ -64,7 +64,7 @@ impl Play {
         pod.spec.node_name.to_string()
     }
 
-    fn last(&self) -> (Verdict, &str) {
+    fn last(&self) -> (Agreement, &str) {
         let last = self.shadow.decisions().last().unwrap();
         (last.verdict, &last.reason)
     }
@@ -116,7 +116,7 @@ fn the_same_decision_stays() {
     assert_eq!(play.node_of("web"), "n2");
     assert_eq!(play.shadow.overlaid(), 1);
     play.says(web().on("n2").into());
-    assert_eq!(play.last(), (Verdict::Same, ""));
+    assert_eq!(play.last(), (Agreement::Same, ""));
     assert_eq!(play.shadow.overlaid(), 0);
 }
 
@@ -131,7 +131,7 @@ fn another_pick_of_a_tie_is_taken_over() {
     };
     play.says(web().on(theirs).into());
     let reason = "2 nodes have the best total; upstream picks one at random";
-    assert_eq!(play.last(), (Verdict::Tie, reason));
+    assert_eq!(play.last(), (Agreement::Tie, reason));
     assert_eq!(play.node_of("web"), theirs);
     let cache = play.session.world().scheduler().cache();
     let room = cache.nodes().find(|node| node.name == ours).unwrap();
@@ -144,7 +144,7 @@ fn a_node_that_we_refuse_is_named_with_the_plugin() {
     // In one batch: the embedded scheduler decides right before the other decision is applied.
     play.says_all(vec![web().into(), web().on("n1").into()]);
     let reason = "Filter: NodeResourcesFit rejects n1 here: Insufficient cpu";
-    assert_eq!(play.last(), (Verdict::Different, reason));
+    assert_eq!(play.last(), (Agreement::Different, reason));
     assert_eq!(play.node_of("web"), "n1");
     assert_eq!(play.shadow.decisions()[0].ours, "bound to n2");
 }
@@ -155,14 +155,14 @@ fn a_pod_that_theirs_refuses_is_pending_here_as_well() {
     play.says(web().into());
     play.works();
     play.says(refused(web(), "0/2 nodes are available: 2 moon phase."));
-    assert_eq!(play.last().0, Verdict::Different);
+    assert_eq!(play.last().0, Agreement::Different);
     assert!(play.last().1.ends_with("passes every filter here"), "{}", play.last().1);
     assert_eq!((play.node_of("web").as_str(), play.shadow.overlaid()), ("", 0));
     assert_eq!(play.queue_of("web"), QueueName::Unschedulable);
     play.works();
     assert_eq!(play.node_of("web"), "", "it is not tried again at once");
     play.says(web().on("n1").into());
-    assert_ne!(play.last().0, Verdict::Untried, "ours had another look before");
+    assert_ne!(play.last().0, Agreement::Untried, "ours had another look before");
 }
 
 const OPAQUE: &str = "
@@ -181,7 +181,7 @@ fn an_opaque_plugin_explains_a_difference_where_it_can() {
     let message = "0/2 nodes are available: 1 Insufficient cpu, 1 wrong moon phase.";
     play.says(refused(web(), message));
     let words = "MoonPhase rejected 1 node: wrong moon phase; certain: n2";
-    assert_eq!(play.last(), (Verdict::Opaque, words));
+    assert_eq!(play.last(), (Agreement::Opaque, words));
     let learned = play.shadow.decisions().last().unwrap().learned.clone().unwrap();
     assert_eq!((learned.at_least, learned.at_most), (1, 1));
 
@@ -191,7 +191,7 @@ fn an_opaque_plugin_explains_a_difference_where_it_can() {
     play.says(web().into());
     play.works();
     play.says(refused(web(), message));
-    assert_eq!(play.last().0, Verdict::Different);
+    assert_eq!(play.last().0, Agreement::Different);
     let learned = play.shadow.decisions().last().unwrap().learned.clone().unwrap();
     assert_eq!(learned.contradictions[0], "1 node there, 2 here: Insufficient cpu");
 
@@ -201,10 +201,10 @@ fn an_opaque_plugin_explains_a_difference_where_it_can() {
     play.works();
     assert_eq!(play.node_of("web"), "n2");
     play.says(web().on("n1").into());
-    assert_eq!(play.last().0, Verdict::Opaque, "{}", play.last().1);
+    assert_eq!(play.last().0, Agreement::Opaque, "{}", play.last().1);
     let mut play = opaque(vec![pod("old").requests("cpu", "2").on("n1").into()]);
     play.says_all(vec![web().into(), web().on("n1").into()]);
-    assert_eq!(play.last().0, Verdict::Different, "no plugin lets a pod in");
+    assert_eq!(play.last().0, Agreement::Different, "no plugin lets a pod in");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn the_same_refusal_is_the_same() {
     play.works();
     let message = play.session.history().last_cycle().unwrap().message.clone();
     play.says(refused(big(), &message));
-    assert_eq!(play.last(), (Verdict::Same, ""));
+    assert_eq!(play.last(), (Agreement::Same, ""));
     assert_eq!(play.queue_of("big"), QueueName::Unschedulable);
     assert_eq!(play.shadow.overlaid(), 0);
 }

@@ -8,11 +8,11 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use crate::link::Link;
 use crate::traffic;
 use crate::write::limiter::Limiter;
-use crate::write::{Gate, WriteOptions};
+use crate::write::{WriteGate, WriteOptions};
 
 /// How often a write is sent again to a server that sends `Retry-After`.
 const PATIENCE: u32 = 10;
@@ -25,14 +25,14 @@ const PAUSES: [Duration; 3] =
 /// State shared by all writes of one client.
 pub(crate) struct Calls {
     link: Link,
-    gate: Gate,
+    gate: WriteGate,
     limiter: Limiter,
     dry_run: bool,
 }
 
 /// The format of a body.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Content {
+pub(crate) enum BodyFormat {
     /// An object, or options.
     Json,
     /// A JSON merge patch: lists are replaced.
@@ -41,38 +41,38 @@ pub(crate) enum Content {
     StrategicPatch,
 }
 
-impl Content {
+impl BodyFormat {
     fn as_str(self) -> &'static str {
         match self {
-            Content::Json => "application/json",
-            Content::MergePatch => "application/merge-patch+json",
-            Content::StrategicPatch => "application/strategic-merge-patch+json",
+            BodyFormat::Json => "application/json",
+            BodyFormat::MergePatch => "application/merge-patch+json",
+            BodyFormat::StrategicPatch => "application/strategic-merge-patch+json",
         }
     }
 }
 
 /// One write request.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub(crate) struct WriteCall {
     /// The HTTP method.
     pub method: Method,
     /// The path.
     pub path: String,
     /// The format of the body.
-    pub content: Content,
+    pub content: BodyFormat,
     /// The body.
     pub body: Value,
 }
 
 impl Calls {
     /// Sends through this connection and gate.
-    pub fn new(link: Link, gate: Gate, options: &WriteOptions) -> Calls {
+    pub fn new(link: Link, gate: WriteGate, options: &WriteOptions) -> Calls {
         let limiter = Limiter::new(options.qps, options.burst);
         Calls { link, gate, limiter, dry_run: options.dry_run }
     }
 
     /// The gate that all writes pass.
-    pub fn gate(&self) -> &Gate {
+    pub fn gate(&self) -> &WriteGate {
         &self.gate
     }
 
@@ -80,7 +80,7 @@ impl Calls {
     ///
     /// # Errors
     /// The server did not answer, or not with success.
-    pub async fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
+    pub async fn get(&self, path: &str) -> Result<Vec<u8>, RequestFailure> {
         self.link.get(path).await
     }
 
@@ -88,10 +88,10 @@ impl Calls {
     ///
     /// # Errors
     /// The server did not answer, or not with success; or the gate closed meanwhile.
-    pub async fn make(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+    pub async fn make(&self, call: &WriteCall) -> Result<Vec<u8>, RequestFailure> {
         tokio::select! {
             biased;
-            reason = self.gate.until_closed() => Err(Failure::Stopped(reason)),
+            reason = self.gate.until_closed() => Err(RequestFailure::Stopped(reason)),
             answer = self.patiently(call) => answer,
         }
     }
@@ -100,7 +100,7 @@ impl Calls {
     ///
     /// # Errors
     /// As [`Calls::make`], for the last attempt.
-    pub(crate) async fn make_again(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn make_again(&self, call: &WriteCall) -> Result<Vec<u8>, RequestFailure> {
         for pause in PAUSES {
             match self.make(call).await {
                 Err(failure) if is_transient(&failure) => sleep(pause).await,
@@ -110,7 +110,7 @@ impl Calls {
         self.make(call).await
     }
 
-    async fn patiently(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+    async fn patiently(&self, call: &WriteCall) -> Result<Vec<u8>, RequestFailure> {
         for _ in 0..PATIENCE {
             let began = Instant::now();
             self.limiter.turn().await;
@@ -123,12 +123,12 @@ impl Calls {
         self.renewed(call).await
     }
 
-    async fn renewed(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+    async fn renewed(&self, call: &WriteCall) -> Result<Vec<u8>, RequestFailure> {
         let (client, generation) = self.link.client();
         match self.once(&client, call).await {
-            Err(Failure::Unauthorized(message)) => {
+            Err(RequestFailure::Unauthorized(message)) => {
                 if let Err(error) = self.link.renew(generation).await {
-                    return Err(Failure::Unauthorized(format!("{message} ({error})")));
+                    return Err(RequestFailure::Unauthorized(format!("{message} ({error})")));
                 }
                 self.once(&self.link.client().0, call).await
             }
@@ -136,7 +136,7 @@ impl Calls {
         }
     }
 
-    async fn once(&self, client: &Client, call: &Call) -> Result<Vec<u8>, Failure> {
+    async fn once(&self, client: &Client, call: &WriteCall) -> Result<Vec<u8>, RequestFailure> {
         let query = if self.dry_run { "?dryRun=All" } else { "" };
         let request = Request::builder()
             .method(call.method.clone())
@@ -144,46 +144,48 @@ impl Calls {
             .header("accept", "application/json")
             .header("content-type", call.content.as_str());
         let body = serde_json::to_vec(&call.body)
-            .map_err(|error| Failure::Malformed(error.to_string()))?;
+            .map_err(|error| RequestFailure::Malformed(error.to_string()))?;
         let (host, method, size) = (self.link.host(), call.method.as_str(), body.len());
         let request = request
             .body(Body::from(body))
-            .map_err(|error| Failure::Malformed(error.to_string()))?;
+            .map_err(|error| RequestFailure::Malformed(error.to_string()))?;
         let whole = async {
             let began = Instant::now();
             let answer = client.send(request).await;
             let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
-            traffic::asked(host, method, code, began.elapsed(), size);
-            let answer = answer.map_err(Failure::of_client)?;
+            traffic::count_request(host, method, code, began.elapsed(), size);
+            let answer = answer.map_err(RequestFailure::of_client)?;
             let (code, headers) = (answer.status(), answer.headers().clone());
-            let body = answer.into_body().collect_bytes().await.map_err(Failure::of_client)?;
+            let body =
+                answer.into_body().collect_bytes().await.map_err(RequestFailure::of_client)?;
             traffic::received(host, method, body.len());
             match code.is_success() {
                 true => Ok(body.to_vec()),
-                false => Err(Failure::of_answer(code, &headers, &body)),
+                false => Err(RequestFailure::of_answer(code, &headers, &body)),
             }
         };
-        let late = |_| Failure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
+        let late =
+            |_| RequestFailure::Unreachable(format!("no response within {} s", ANSWER.as_secs()));
         timeout(ANSWER, whole).await.map_err(late)?
     }
 }
 
 /// The status code and the pause before a write is sent again, if the server asks for that: with
 /// 429, or with `Retry-After` and an error of its own, as in client-go.
-fn pause(failure: &Failure) -> Option<(u16, Duration)> {
+fn pause(failure: &RequestFailure) -> Option<(u16, Duration)> {
     match failure {
-        Failure::Busy { after, .. } => Some((429, after.unwrap_or(Duration::from_secs(1)))),
-        Failure::Server { code, after, .. } => after.map(|after| (*code, after)),
+        RequestFailure::Busy { after, .. } => Some((429, after.unwrap_or(Duration::from_secs(1)))),
+        RequestFailure::Server { code, after, .. } => after.map(|after| (*code, after)),
         _ => None,
     }
 }
 
 /// The errors after which upstream retries a status patch: conflict, internal error, service
 /// unavailable, connection refused.
-fn is_transient(failure: &Failure) -> bool {
+fn is_transient(failure: &RequestFailure) -> bool {
     match failure {
-        Failure::Server { code, .. } => [409, 500, 503].contains(code),
-        Failure::Unreachable(_) => true,
+        RequestFailure::Server { code, .. } => [409, 500, 503].contains(code),
+        RequestFailure::Unreachable(_) => true,
         _ => false,
     }
 }

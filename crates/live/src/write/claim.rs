@@ -7,12 +7,12 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::failure::Failure;
-use crate::write::call::{Call, Calls, Content};
+use crate::failure::RequestFailure;
+use crate::write::call::{BodyFormat, Calls, WriteCall};
 use crate::write::object::{CONFLICT, place, read};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ResourceClaim};
-use kubestep_cluster::remote::Written;
+use kubestep_cluster::remote::WriteOutcome;
 use kubestep_framework::pod::NamespacedName;
 
 /// How often the removal of the finalizer is retried after conflicts, and the pause in between:
@@ -31,14 +31,14 @@ pub(super) async fn release(
     key: NamespacedName,
     uid: Symbol,
     user: Symbol,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, RequestFailure> {
     let (_, path) = place(Kind::ResourceClaim, key)?;
     let body = json!({
         "metadata": {"uid": uid},
         "status": {"reservedFor": [{"$patch": "delete", "uid": user}]},
     });
-    let (method, content) = (Method::PATCH, Content::StrategicPatch);
-    let call = Call { method, path: format!("{path}/status"), content, body };
+    let (method, content) = (Method::PATCH, BodyFormat::StrategicPatch);
+    let call = WriteCall { method, path: format!("{path}/status"), content, body };
     done_or_gone(calls.make(&call).await)
 }
 
@@ -50,16 +50,16 @@ pub(super) async fn delete(
     calls: &Calls,
     claim: &ResourceClaim,
     finalizer: Symbol,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, RequestFailure> {
     match remove_finalizer(calls, claim.clone(), finalizer).await {
-        Err(Failure::Absent(_)) => return Ok(Written::Gone),
+        Err(RequestFailure::Absent(_)) => return Ok(WriteOutcome::Gone),
         removed => removed?,
     }
     let (_, path) = place(Kind::ResourceClaim, key(claim))?;
     let body = json!({
         "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": claim.metadata.uid},
     });
-    let call = Call { method: Method::DELETE, path, content: Content::Json, body };
+    let call = WriteCall { method: Method::DELETE, path, content: BodyFormat::Json, body };
     done_or_gone(calls.make(&call).await)
 }
 
@@ -67,18 +67,19 @@ async fn remove_finalizer(
     calls: &Calls,
     mut claim: ResourceClaim,
     finalizer: Symbol,
-) -> Result<(), Failure> {
+) -> Result<(), RequestFailure> {
     let (row, path) = place(Kind::ResourceClaim, key(&claim))?;
     for tries in 1.. {
         let Some(body) = without(&claim, finalizer) else { break };
-        let (method, content) = (Method::PATCH, Content::MergePatch);
-        let call = Call { method, path: path.clone(), content, body };
+        let (method, content) = (Method::PATCH, BodyFormat::MergePatch);
+        let call = WriteCall { method, path: path.clone(), content, body };
         match calls.make(&call).await {
-            Err(Failure::Server { code: CONFLICT, .. }) if tries < TRIES => {}
+            Err(RequestFailure::Server { code: CONFLICT, .. }) if tries < TRIES => {}
             answer => return answer.map(drop),
         }
         sleep(PAUSE).await;
-        if let Written::Object(Object::ResourceClaim(newest)) = read(row, &calls.get(&path).await?)?
+        if let WriteOutcome::Object(Object::ResourceClaim(newest)) =
+            read(row, &calls.get(&path).await?)?
         {
             claim = newest.as_ref().clone();
         }
@@ -104,9 +105,9 @@ fn key(claim: &ResourceClaim) -> NamespacedName {
     NamespacedName::new(claim.metadata.namespace, claim.metadata.name)
 }
 
-fn done_or_gone(answer: Result<Vec<u8>, Failure>) -> Result<Written, Failure> {
+fn done_or_gone(answer: Result<Vec<u8>, RequestFailure>) -> Result<WriteOutcome, RequestFailure> {
     match answer {
-        Err(Failure::Absent(_)) => Ok(Written::Gone),
-        answer => answer.map(|_| Written::Done),
+        Err(RequestFailure::Absent(_)) => Ok(WriteOutcome::Gone),
+        answer => answer.map(|_| WriteOutcome::Done),
     }
 }

@@ -14,9 +14,9 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{interval, sleep};
 
 use crate::clock;
-use crate::failure::Failure;
-use crate::write::call::{Call, Calls, Content};
-use crate::write::series::{ReportedEvent, Series};
+use crate::failure::RequestFailure;
+use crate::write::call::{BodyFormat, Calls, WriteCall};
+use crate::write::series::{ReportedEvent, SeriesTracker};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ResourceVersion, Time};
 use kubestep_framework::host::ApiEvent;
@@ -45,11 +45,11 @@ impl Events {
     /// Writes events through `calls`.
     pub fn new(calls: Arc<Calls>) -> Events {
         let (inbox, events) = unbounded_channel();
-        Events { inbox, task: tokio::spawn(tell_all(calls, events)) }
+        Events { inbox, task: tokio::spawn(write_all(calls, events)) }
     }
 
     /// Queues an event about a pod of this version.
-    pub fn tell(&self, event: ApiEvent, version: ResourceVersion) {
+    pub fn queue(&self, event: ApiEvent, version: ResourceVersion) {
         // The task ends with the program.
         let _sent = self.inbox.send((event, version));
     }
@@ -62,8 +62,8 @@ impl Events {
     }
 }
 
-async fn tell_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, ResourceVersion)>) {
-    let (mut series, mut ends) = (Series::default(), interval(FINISH));
+async fn write_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, ResourceVersion)>) {
+    let (mut series, mut ends) = (SeriesTracker::default(), interval(FINISH));
     let (places, host) = (Arc::new(Semaphore::new(WORKERS)), hostname());
     let mut under_way = JoinSet::new();
     loop {
@@ -81,7 +81,7 @@ async fn tell_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, Re
             let (calls, places, host) = (calls.clone(), places.clone(), host.clone());
             under_way.spawn(async move {
                 let _place = places.acquire_owned().await;
-                tell(&calls, &reported, &host).await;
+                write_event(&calls, &reported, &host).await;
             });
         }
     }
@@ -90,19 +90,19 @@ async fn tell_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, Re
 
 /// Writes one event, with retries while the server cannot be reached. An event that the server
 /// rejects is dropped.
-async fn tell(calls: &Calls, reported: &ReportedEvent, host: &str) {
+async fn write_event(calls: &Calls, reported: &ReportedEvent, host: &str) {
     for _ in 0..TRIES {
         let answer = match reported.series {
             None => create(calls, reported, host).await,
             Some(_) => match calls.make(&patch(reported)).await {
-                Err(Failure::Absent(_)) => create(calls, reported, host).await,
+                Err(RequestFailure::Absent(_)) => create(calls, reported, host).await,
                 answer => answer.map(drop),
             },
         };
         let again = match answer {
-            Err(Failure::Unreachable(_)) => true,
+            Err(RequestFailure::Unreachable(_)) => true,
             // The first event of a series may not exist yet.
-            Err(Failure::Server { code: 409, .. }) => reported.series.is_some(),
+            Err(RequestFailure::Server { code: 409, .. }) => reported.series.is_some(),
             _ => false,
         };
         if !again || !calls.gate().is_open() {
@@ -112,10 +112,10 @@ async fn tell(calls: &Calls, reported: &ReportedEvent, host: &str) {
     }
 }
 
-async fn create(calls: &Calls, reported: &ReportedEvent, host: &str) -> Result<(), Failure> {
+async fn create(calls: &Calls, reported: &ReportedEvent, host: &str) -> Result<(), RequestFailure> {
     let path = path(reported);
     let body = event_json(reported, host);
-    let call = Call { method: Method::POST, path, content: Content::Json, body };
+    let call = WriteCall { method: Method::POST, path, content: BodyFormat::Json, body };
     calls.make(&call).await.map(drop)
 }
 
@@ -123,10 +123,10 @@ fn path(reported: &ReportedEvent) -> String {
     format!("/apis/events.k8s.io/v1/namespaces/{}/events", reported.event.regarding.namespace)
 }
 
-fn patch(reported: &ReportedEvent) -> Call {
+fn patch(reported: &ReportedEvent) -> WriteCall {
     let path = format!("{}/{}", path(reported), reported.name);
     let body = json!({ "series": series_json(reported) });
-    Call { method: Method::PATCH, path, content: Content::StrategicPatch, body }
+    WriteCall { method: Method::PATCH, path, content: BodyFormat::StrategicPatch, body }
 }
 
 fn event_json(reported: &ReportedEvent, host: &str) -> Value {
@@ -207,7 +207,7 @@ mod tests {
             note: "Preempted by pod 2 on node n".into(),
         };
         let since = Time(1_767_225_600_000_000);
-        let mut series = Series::default();
+        let mut series = SeriesTracker::default();
         series.take(event.clone(), "7".into(), since);
         let reported = series.take(event, "7".into(), Time(since.0 + 5)).unwrap();
         let json = event_json(&reported, "host");

@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::failure::Failure;
-use crate::write::Gate;
+use crate::failure::RequestFailure;
+use crate::write::WriteGate;
 use kubestep_cluster::ExtenderFn;
-use kubestep_cluster::remote::Written;
+use kubestep_cluster::remote::WriteOutcome;
 use kubestep_framework::extender::error_text;
 use kubestep_framework::host::ExtenderCall;
 use kubestep_framework::objects::Objects;
@@ -27,23 +27,24 @@ impl Extenders {
 /// # Errors
 /// The extender failed, or writing was stopped.
 pub(super) async fn bind(
-    gate: &Gate,
+    gate: &WriteGate,
     extenders: &Extenders,
     call: ExtenderCall,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, RequestFailure> {
     let Some(ask) = extenders.0.get().cloned() else {
         let text = format!("no client is configured for extender {}", call.extender);
-        return Err(Failure::Unreachable(text));
+        return Err(RequestFailure::Unreachable(text));
     };
     let asked = async {
         let answer = tokio::task::spawn_blocking(move || ask(&call, &Objects::default())).await;
-        let answer = answer.map_err(|error| Failure::Unreachable(error.to_string()))?;
-        let answer = answer.map_err(Failure::Unreachable)?;
-        error_text(&answer).map_or(Ok(Written::Done), |text| Err(Failure::Unreachable(text)))
+        let answer = answer.map_err(|error| RequestFailure::Unreachable(error.to_string()))?;
+        let answer = answer.map_err(RequestFailure::Unreachable)?;
+        error_text(&answer)
+            .map_or(Ok(WriteOutcome::Done), |text| Err(RequestFailure::Unreachable(text)))
     };
     tokio::select! {
         biased;
-        reason = gate.until_closed() => Err(Failure::Stopped(reason)),
+        reason = gate.until_closed() => Err(RequestFailure::Stopped(reason)),
         answer = asked => answer,
     }
 }

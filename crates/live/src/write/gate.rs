@@ -6,37 +6,37 @@ use tokio::sync::watch;
 
 /// Shared by all writers. Closing it cancels writes in flight.
 #[derive(Clone, Debug)]
-pub struct Gate(Arc<watch::Sender<State>>);
+pub struct WriteGate(Arc<watch::Sender<GateState>>);
 
 #[derive(Debug)]
-enum State {
+enum GateState {
     Open,
     Closed(String),
     /// Closed permanently; the reason.
     Shut(String),
 }
 
-impl State {
+impl GateState {
     fn reason(&self) -> Option<&String> {
         match self {
-            State::Open => None,
-            State::Closed(reason) | State::Shut(reason) => Some(reason),
+            GateState::Open => None,
+            GateState::Closed(reason) | GateState::Shut(reason) => Some(reason),
         }
     }
 }
 
-impl Gate {
+impl WriteGate {
     /// A closed gate; `reason` is reported to the writes that it stops.
-    pub fn closed(reason: &str) -> Gate {
-        Gate(Arc::new(watch::Sender::new(State::Closed(reason.to_owned()))))
+    pub fn closed(reason: &str) -> WriteGate {
+        WriteGate(Arc::new(watch::Sender::new(GateState::Closed(reason.to_owned()))))
     }
 
     /// Lets writes pass, unless it is shut permanently.
     pub fn open(&self) {
         self.0.send_if_modified(|state| {
-            let closed = matches!(state, State::Closed(_));
+            let closed = matches!(state, GateState::Closed(_));
             if closed {
-                *state = State::Open;
+                *state = GateState::Open;
             }
             closed
         });
@@ -45,9 +45,9 @@ impl Gate {
     /// Stops all writes immediately.
     pub fn close(&self, why: &str) {
         self.0.send_if_modified(|state| {
-            let open = matches!(state, State::Open);
+            let open = matches!(state, GateState::Open);
             if open {
-                *state = State::Closed(why.to_owned());
+                *state = GateState::Closed(why.to_owned());
             }
             open
         });
@@ -55,7 +55,7 @@ impl Gate {
 
     /// Stops all writes immediately and permanently.
     pub(crate) fn shut(&self, why: &str) {
-        self.0.send_replace(State::Shut(why.to_owned()));
+        self.0.send_replace(GateState::Shut(why.to_owned()));
     }
 
     /// Whether writes pass.
@@ -78,7 +78,7 @@ mod tests {
 
     #[tokio::test]
     async fn closing_is_heard_at_once() {
-        let gate = Gate::closed("not yet");
+        let gate = WriteGate::closed("not yet");
         assert_eq!(gate.until_closed().await, "not yet");
         gate.open();
         assert!(gate.is_open());

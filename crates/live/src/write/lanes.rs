@@ -44,12 +44,12 @@ impl Lane {
     }
 }
 
-type Ends = HashMap<Lane, (u64, oneshot::Receiver<()>)>;
+type LaneEnds = HashMap<Lane, (u64, oneshot::Receiver<()>)>;
 
 /// The last write of each object that has writes in flight.
 #[derive(Default)]
 pub struct Lanes {
-    ends: Arc<Mutex<Ends>>,
+    ends: Arc<Mutex<LaneEnds>>,
     entered: u64,
 }
 
@@ -63,7 +63,7 @@ pub struct LaneTicket {
 pub struct LaneGuard {
     lane: Lane,
     number: u64,
-    ends: Arc<Mutex<Ends>>,
+    ends: Arc<Mutex<LaneEnds>>,
     _end: oneshot::Sender<()>,
 }
 

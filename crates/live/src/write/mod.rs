@@ -2,7 +2,7 @@
 //! background and returns the results.
 //!
 //! A separate thread sends many writes at once, but those to one object in order: `Lane` defines
-//! which are sequential. All of them pass the [`Gate`]: as soon as it is closed, because the lease
+//! which are sequential. All of them pass the [`WriteGate`]: as soon as it is closed, because the lease
 //! or the connection is lost, queued writes and writes in flight fail. Each kind of object that is
 //! written has its file; `call` sends them all.
 
@@ -27,22 +27,22 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::failure::Failure;
-use crate::link::{Link, LinkError, Target};
-use crate::runtime::{self, Begun};
+use crate::failure::RequestFailure;
+use crate::link::{KubeconfigTarget, Link, LinkError};
+use crate::runtime::{self, StartReport};
 use kubestep_cluster::ExtenderFn;
-use kubestep_cluster::remote::{Answer, CallType, Outgoing, Request, Written};
+use kubestep_cluster::remote::{CallType, Outgoing, Request, RequestResult, WriteOutcome};
 
 pub use event::hostname;
-pub use gate::Gate;
+pub use gate::WriteGate;
 
-pub(crate) use call::{Call, Calls, Content};
+pub(crate) use call::{BodyFormat, Calls, WriteCall};
 use event::Events;
 pub(crate) use event::micros;
 use extender::Extenders;
 use lanes::{Lane, Lanes};
 
-/// Writes at once of each sort, see [`Places`]. Upstream limits only its rate; API servers limit
+/// Writes at once of each sort, see [`InFlightLimits`]. Upstream limits only its rate; API servers limit
 /// concurrency.
 const AT_ONCE: usize = 64;
 /// How long writes in flight may take when the program ends.
@@ -65,7 +65,7 @@ pub struct WriteResult {
     /// The ticket of the request.
     pub ticket: u64,
     /// The result for the scheduler.
-    pub answer: Answer,
+    pub answer: RequestResult,
     /// The write, in a few words.
     pub what: String,
     /// What sort of call it was, and how long it took.
@@ -76,7 +76,7 @@ pub struct WriteResult {
 pub struct Writer {
     inbox: Option<UnboundedSender<Outgoing>>,
     answers: UnboundedReceiver<WriteResult>,
-    gate: Gate,
+    gate: WriteGate,
     extenders: Extenders,
     thread: Option<JoinHandle<()>>,
 }
@@ -86,14 +86,14 @@ impl Writer {
     ///
     /// # Errors
     /// The cluster cannot be reached.
-    pub fn start(target: Target, options: WriteOptions) -> Result<Writer, LinkError> {
+    pub fn start(target: KubeconfigTarget, options: WriteOptions) -> Result<Writer, LinkError> {
         let (inbox, requests) = unbounded_channel();
         let (answered, answers) = unbounded_channel();
-        let gate = Gate::closed("writing has not started");
+        let gate = WriteGate::closed("writing has not started");
         let passed = gate.clone();
         let extenders = Extenders::default();
         let asked = extenders.clone();
-        let work = move |opened: Begun<()>| async move {
+        let work = move |opened: StartReport<()>| async move {
             let links = async { Ok((Link::new(target.clone()).await?, Link::new(target).await?)) };
             match links.await {
                 Ok((main, events)) => {
@@ -111,7 +111,7 @@ impl Writer {
     }
 
     /// The gate that all writes pass.
-    pub fn gate(&self) -> &Gate {
+    pub fn gate(&self) -> &WriteGate {
         &self.gate
     }
 
@@ -134,7 +134,7 @@ impl Writer {
     }
 
     /// The next answer, for callers that wait for several things.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<WriteResult>> {
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<WriteResult>> {
         self.answers.poll_recv(cx)
     }
 
@@ -167,12 +167,12 @@ async fn serve(
     mut requests: UnboundedReceiver<Outgoing>,
     answers: UnboundedSender<WriteResult>,
 ) {
-    let (mut lanes, places) = (Lanes::default(), Places::default());
+    let (mut lanes, places) = (Lanes::default(), InFlightLimits::default());
     let mut under_way = JoinSet::new();
     while let Some(Outgoing { ticket, request }) = requests.recv().await {
         while under_way.try_join_next().is_some() {}
         if let Request::Event { event, version } = request {
-            events.tell(event, version);
+            events.queue(event, version);
             continue;
         }
         let lane = lanes.enter(Lane::of(&request));
@@ -182,9 +182,9 @@ async fn serve(
         under_way.spawn(async move {
             let _turn = lane.turn().await;
             let _place = places.acquire_owned().await;
-            let (what, call, began) = (request.words(), request.call_type(), Instant::now());
+            let (what, call, began) = (request.describe(), request.call_type(), Instant::now());
             let answer = make(&calls, &extenders, request).await;
-            let answer = answer.map_err(|failure| failure.words());
+            let answer = answer.map_err(|failure| failure.describe());
             let call = call.map(|call| (call, began.elapsed()));
             // At the end of the program the receiver may be dropped.
             let _told = answers.send(WriteResult { ticket, answer, what, call });
@@ -197,7 +197,11 @@ async fn serve(
     let _in_time = tokio::time::timeout(AT_END, end).await;
 }
 
-async fn make(calls: &Calls, extenders: &Extenders, request: Request) -> Result<Written, Failure> {
+async fn make(
+    calls: &Calls,
+    extenders: &Extenders,
+    request: Request,
+) -> Result<WriteOutcome, RequestFailure> {
     match request {
         Request::Bind { pod, node } => pod::bind(calls, pod, node).await,
         Request::ExtenderBind { call, .. } => extender::bind(calls.gate(), extenders, call).await,
@@ -217,27 +221,27 @@ async fn make(calls: &Calls, extenders: &Extenders, request: Request) -> Result<
             pod::set_group_condition(calls, key, uid, &condition).await
         }
         // Events have a queue of their own.
-        Request::Event { .. } => Ok(Written::Done),
+        Request::Event { .. } => Ok(WriteOutcome::Done),
     }
 }
 
 /// How many writes may be in flight. Slow sorts are counted separately, so that other writes do not
 /// wait for them: a slow extender does not delay bindings by the API server, and bindings that hang
 /// do not delay the deletion of victims.
-struct Places {
+struct InFlightLimits {
     extender: Arc<Semaphore>,
     eviction: Arc<Semaphore>,
     other: Arc<Semaphore>,
 }
 
-impl Default for Places {
-    fn default() -> Places {
+impl Default for InFlightLimits {
+    fn default() -> InFlightLimits {
         let [extender, eviction, other] = [(); 3].map(|()| Arc::new(Semaphore::new(AT_ONCE)));
-        Places { extender, eviction, other }
+        InFlightLimits { extender, eviction, other }
     }
 }
 
-impl Places {
+impl InFlightLimits {
     fn of(&self, request: &Request) -> Arc<Semaphore> {
         match request {
             Request::ExtenderBind { .. } => self.extender.clone(),

@@ -7,12 +7,13 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use crate::kinds::{self, ReadKind};
 use crate::list;
-use crate::write::call::{Call, Calls, Content};
+use crate::write::call::{BodyFormat, Calls, WriteCall};
+use kubestep_api::decode::DecodeError;
 use kubestep_api::{Kind, Object};
-use kubestep_cluster::remote::Written;
+use kubestep_cluster::remote::WriteOutcome;
 use kubestep_framework::pod::NamespacedName;
 
 /// The status code if another client was faster.
@@ -28,19 +29,21 @@ pub(super) async fn update(
     calls: &Calls,
     before: &Object,
     after: &Object,
-) -> Result<Written, Failure> {
-    let malformed = |error: serde_json::Error| Failure::Malformed(error.to_string());
+) -> Result<WriteOutcome, RequestFailure> {
+    let malformed = |error: serde_json::Error| RequestFailure::Malformed(error.to_string());
     let [before, changed] = [before, after].map(Object::to_json);
     let (before, changed) = (before.map_err(malformed)?, changed.map_err(malformed)?);
     let mut patch = difference(&before, &changed).unwrap_or_else(|| json!({}));
     let status = patch.as_object_mut().and_then(|patch| patch.remove(STATUS));
     let mut version = after.metadata().resource_version.to_string();
-    let mut written = Written::Done;
+    let mut written = WriteOutcome::Done;
     if has_changes(&patch) {
         written = send(calls, after, "", patch, &version).await?;
         match &written {
-            Written::Object(object) => version = object.metadata().resource_version.to_string(),
-            Written::Conflict { .. } => return Ok(written),
+            WriteOutcome::Object(object) => {
+                version = object.metadata().resource_version.to_string()
+            }
+            WriteOutcome::Conflict { .. } => return Ok(written),
             _ => {}
         }
     }
@@ -66,15 +69,17 @@ async fn send(
     part: &str,
     mut patch: Value,
     version: &str,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, RequestFailure> {
     let (row, path) = place(object.kind(), NamespacedName::of(object))?;
     patch["metadata"]["resourceVersion"] = version.into();
     patch["metadata"]["uid"] = object.metadata().uid.as_str().into();
-    let (method, content) = (Method::PATCH, Content::MergePatch);
-    let call = Call { method, path: format!("{path}{part}"), content, body: patch };
+    let (method, content) = (Method::PATCH, BodyFormat::MergePatch);
+    let call = WriteCall { method, path: format!("{path}{part}"), content, body: patch };
     match calls.make(&call).await {
         // As upstream, only updates of resource claims are retried.
-        Err(Failure::Server { code: CONFLICT, message, .. }) if row.kind == Kind::ResourceClaim => {
+        Err(RequestFailure::Server { code: CONFLICT, message, .. })
+            if row.kind == Kind::ResourceClaim =>
+        {
             newest(calls, row, &path, message).await
         }
         answer => read(row, &answer?),
@@ -87,28 +92,31 @@ async fn newest(
     row: &ReadKind,
     path: &str,
     problem: String,
-) -> Result<Written, Failure> {
-    let refused = |problem| Failure::Server { code: CONFLICT, message: problem, after: None };
+) -> Result<WriteOutcome, RequestFailure> {
+    let refused =
+        |problem| RequestFailure::Server { code: CONFLICT, message: problem, after: None };
     let Ok(answer) = calls.get(path).await else { return Err(refused(problem)) };
     match read(row, &answer) {
-        Ok(Written::Object(newest)) => Ok(Written::Conflict { problem, newest }),
+        Ok(WriteOutcome::Object(newest)) => Ok(WriteOutcome::Conflict { problem, newest }),
         _ => Err(refused(problem)),
     }
 }
 
 /// The object in the server's answer.
-pub(super) fn read(row: &ReadKind, answer: &[u8]) -> Result<Written, Failure> {
+pub(super) fn read(row: &ReadKind, answer: &[u8]) -> Result<WriteOutcome, RequestFailure> {
     let text = String::from_utf8_lossy(answer);
     let object = list::read(&text, row, &row.api_version(row.versions[0]));
-    Ok(Written::Object(object.map_err(Failure::Malformed)?))
+    let malformed = |error: DecodeError| RequestFailure::Malformed(error.to_string());
+    Ok(WriteOutcome::Object(object.map_err(malformed)?))
 }
 
 /// The row of a kind and the path of an object.
 pub(super) fn place(
     kind: Kind,
     key: NamespacedName,
-) -> Result<(&'static ReadKind, String), Failure> {
-    let row = kinds::row(kind).ok_or_else(|| Failure::Malformed(format!("{kind} is not read")))?;
+) -> Result<(&'static ReadKind, String), RequestFailure> {
+    let row =
+        kinds::row(kind).ok_or_else(|| RequestFailure::Malformed(format!("{kind} is not read")))?;
     let list = row.path(row.versions[0], Some(key.namespace.as_str()));
     Ok((row, format!("{list}/{}", key.name)))
 }
@@ -141,15 +149,17 @@ fn of_maps(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<Strin
 ///
 /// # Errors
 /// The server did not create it.
-pub(super) async fn create(calls: &Calls, object: &Object) -> Result<Written, Failure> {
+pub(super) async fn create(calls: &Calls, object: &Object) -> Result<WriteOutcome, RequestFailure> {
     let (kind, namespace) = (object.kind(), object.metadata().namespace);
-    let row = kinds::row(kind).ok_or_else(|| Failure::Malformed(format!("{kind} is not read")))?;
+    let row =
+        kinds::row(kind).ok_or_else(|| RequestFailure::Malformed(format!("{kind} is not read")))?;
     let version = row.versions[0];
-    let mut body = object.to_json().map_err(|error| Failure::Malformed(error.to_string()))?;
+    let mut body =
+        object.to_json().map_err(|error| RequestFailure::Malformed(error.to_string()))?;
     body["apiVersion"] = row.api_version(version).into();
     body["kind"] = kind.to_string().into();
     let path = row.path(version, Some(namespace.as_str()));
-    let call = Call { method: Method::POST, path, content: Content::Json, body };
+    let call = WriteCall { method: Method::POST, path, content: BodyFormat::Json, body };
     read(row, &calls.make(&call).await?)
 }
 

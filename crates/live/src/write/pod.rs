@@ -5,14 +5,14 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
-use crate::write::call::{Call, Calls, Content};
+use crate::failure::RequestFailure;
+use crate::write::call::{BodyFormat, Calls, WriteCall};
 use crate::write::object::place;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus,
 };
-use kubestep_cluster::remote::{PodRef, Written};
+use kubestep_cluster::remote::{PodRef, WriteOutcome};
 use kubestep_framework::host::PodStatusPatch;
 use kubestep_framework::pod::NamespacedName;
 
@@ -24,7 +24,7 @@ pub(super) async fn patch(
     calls: &Calls,
     pod: PodRef,
     patch: &PodStatusPatch,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, RequestFailure> {
     let mut status = Map::new();
     if let Some(condition) = &patch.condition {
         status.insert("conditions".into(), json!([condition_json(condition)]));
@@ -44,7 +44,7 @@ pub(super) async fn name_claim(
     calls: &Calls,
     pod: PodRef,
     status: &PodExtendedResourceClaimStatus,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, RequestFailure> {
     set(calls, pod, json!({ "extendedResourceClaimStatus": status })).await
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn name_node_resources(
     calls: &Calls,
     pod: PodRef,
     statuses: &[NodeAllocatableResourceClaimStatus],
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, RequestFailure> {
     set(calls, pod, json!({ "nodeAllocatableResourceClaimStatuses": statuses })).await
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn set_group_condition(
     group: NamespacedName,
     uid: Symbol,
     condition: &Condition,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, RequestFailure> {
     let mut condition = condition_json(condition);
     // Only conditions of pods have this field.
     condition.as_object_mut().map(|fields| fields.remove("lastProbeTime"));
@@ -77,7 +77,7 @@ pub(super) async fn set_group_condition(
     set_status(calls, (Kind::PodGroup, group, uid), status).await
 }
 
-async fn set(calls: &Calls, pod: PodRef, status: Value) -> Result<Written, Failure> {
+async fn set(calls: &Calls, pod: PodRef, status: Value) -> Result<WriteOutcome, RequestFailure> {
     set_status(calls, (Kind::Pod, pod.key, pod.uid), status).await
 }
 
@@ -85,12 +85,12 @@ async fn set_status(
     calls: &Calls,
     (kind, key, uid): (Kind, NamespacedName, Symbol),
     status: Value,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, RequestFailure> {
     let (_, path) = place(kind, key)?;
     let body = json!({ "metadata": { "uid": uid }, "status": status });
-    let (path, content) = (format!("{path}/status"), Content::StrategicPatch);
-    calls.make_again(&Call { method: Method::PATCH, path, content, body }).await?;
-    Ok(Written::Done)
+    let (path, content) = (format!("{path}/status"), BodyFormat::StrategicPatch);
+    calls.make_again(&WriteCall { method: Method::PATCH, path, content, body }).await?;
+    Ok(WriteOutcome::Done)
 }
 
 /// A condition in the API's format.
@@ -113,7 +113,11 @@ fn condition_json(condition: &Condition) -> Value {
 ///
 /// # Errors
 /// The server did not bind: the pod was deleted, recreated, or already has a node.
-pub(super) async fn bind(calls: &Calls, pod: PodRef, node: Symbol) -> Result<Written, Failure> {
+pub(super) async fn bind(
+    calls: &Calls,
+    pod: PodRef,
+    node: Symbol,
+) -> Result<WriteOutcome, RequestFailure> {
     let (namespace, name) = (pod.key.namespace, pod.key.name);
     let body = json!({
         "apiVersion": "v1",
@@ -122,8 +126,8 @@ pub(super) async fn bind(calls: &Calls, pod: PodRef, node: Symbol) -> Result<Wri
         "target": {"kind": "Node", "name": node},
     });
     let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
-    calls.make(&Call { method: Method::POST, path, content: Content::Json, body }).await?;
-    Ok(Written::Done)
+    calls.make(&WriteCall { method: Method::POST, path, content: BodyFormat::Json, body }).await?;
+    Ok(WriteOutcome::Done)
 }
 
 /// Evicts a victim of preemption: first sets the condition with the reason, then deletes the pod.
@@ -134,11 +138,11 @@ pub(super) async fn evict(
     calls: &Calls,
     pod: PodRef,
     condition: Option<Condition>,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, RequestFailure> {
     if condition.is_some() {
         let patch = PodStatusPatch { condition, nominated_node: None };
         match self::patch(calls, pod, &patch).await {
-            Err(failure) if is_gone(&failure) => return Ok(Written::Gone),
+            Err(failure) if is_gone(&failure) => return Ok(WriteOutcome::Gone),
             patched => patched?,
         };
     }
@@ -147,18 +151,18 @@ pub(super) async fn evict(
     let body = json!({
         "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid},
     });
-    let call = Call { method: Method::DELETE, path, content: Content::Json, body };
+    let call = WriteCall { method: Method::DELETE, path, content: BodyFormat::Json, body };
     match calls.make(&call).await {
-        Err(failure) if is_gone(&failure) => Ok(Written::Gone),
-        deleted => deleted.map(|_| Written::Done),
+        Err(failure) if is_gone(&failure) => Ok(WriteOutcome::Gone),
+        deleted => deleted.map(|_| WriteOutcome::Done),
     }
 }
 
 /// Whether there is no such pod, or none with that UID.
-fn is_gone(failure: &Failure) -> bool {
+fn is_gone(failure: &RequestFailure) -> bool {
     match failure {
-        Failure::Absent(_) => true,
-        Failure::Server { code: 409, message, .. } => message.contains("UID"),
+        RequestFailure::Absent(_) => true,
+        RequestFailure::Server { code: 409, message, .. } => message.contains("UID"),
         _ => false,
     }
 }

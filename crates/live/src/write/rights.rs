@@ -3,7 +3,7 @@
 
 /// A kind of write.
 #[derive(Debug)]
-pub struct Right {
+pub struct WriteKind {
     /// The API group.
     pub group: &'static str,
     /// The resource, with its subresource after a slash.
@@ -19,14 +19,14 @@ const fn right(
     resource: &'static str,
     verbs: &'static [&'static str],
     what: &'static str,
-) -> Right {
-    Right { group, resource, verbs, what }
+) -> WriteKind {
+    WriteKind { group, resource, verbs, what }
 }
 
 const LEASES: &str = "leases";
 
 /// All writes.
-pub const TABLE: &[Right] = &[
+pub const TABLE: &[WriteKind] = &[
     right("", "pods/binding", &["create"], "pods are bound to nodes"),
     right(
         "",
@@ -77,7 +77,7 @@ pub const TABLE: &[Right] = &[
 
 /// The writes, one line each; the lease only if one is used.
 pub fn lines(takes_lease: bool) -> Vec<String> {
-    let line = |right: &Right| {
+    let line = |right: &WriteKind| {
         let of = if right.group.is_empty() { String::new() } else { format!(".{}", right.group) };
         format!("{}{of} ({}): {}", right.resource, right.verbs.join(", "), right.what)
     };

@@ -14,7 +14,7 @@ const FINISH: i64 = 6 * 60 * 1_000_000;
 
 /// The fields in which repeated events are equal.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Sameness {
+struct SeriesKey {
     kind: &'static str,
     action: &'static str,
     reason: &'static str,
@@ -40,11 +40,11 @@ pub(super) struct ReportedEvent {
 
 /// The events of the last minutes.
 #[derive(Default)]
-pub(super) struct Series {
-    reported: HashMap<Sameness, ReportedEvent>,
+pub(super) struct SeriesTracker {
+    reported: HashMap<SeriesKey, ReportedEvent>,
 }
 
-impl Series {
+impl SeriesTracker {
     /// Adds an event. Returns what is to be written: a new event, or one that became a series.
     pub fn take(
         &mut self,
@@ -52,7 +52,7 @@ impl Series {
         version: ResourceVersion,
         now: Time,
     ) -> Option<ReportedEvent> {
-        let same = Sameness {
+        let same = SeriesKey {
             kind: event.kind,
             action: event.action,
             reason: event.reason,
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_second_makes_a_series_that_is_written_again_when_it_ends() {
-        let mut series = Series::default();
+        let mut series = SeriesTracker::default();
         let mut take = |at, version: &str| series.take(event("no"), version.into(), Time(at));
         assert_eq!(take(0, "5").unwrap().series, None);
         assert_eq!(take(1, "5").unwrap().series, Some((2, Time(1))));

@@ -10,14 +10,14 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Contents, Format, as_is, first_field, items};
+use super::{Contents, ForeignFormat, as_is, first_field, items};
 use crate::error::SourceError;
-use crate::files::File;
+use crate::files::FileText;
 use crate::item::Expected;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, NodeGroup, Provisioning};
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ForeignFormat = ForeignFormat {
     name: "a debugging snapshot of cluster-autoscaler",
     may_be: |text| first_field(text).is_some_and(|field| FIELDS.contains(&field)),
     prepare: as_is,
@@ -37,7 +37,7 @@ const FIELDS: &[&str] = &[
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Snapshot<'a> {
+struct AutoscalerSnapshot<'a> {
     #[serde(borrow)]
     node_list: Option<Vec<ClusterNode<'a>>>,
     #[serde(borrow)]
@@ -68,8 +68,10 @@ struct PodInfo<'a> {
     pod: &'a RawValue,
 }
 
-fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
-    let Ok(snapshot) = serde_json::from_str::<Snapshot<'_>>(&file.text) else { return Ok(None) };
+fn read(file: &FileText) -> Result<Option<Contents<'_>>, Box<SourceError>> {
+    let Ok(snapshot) = serde_json::from_str::<AutoscalerSnapshot<'_>>(&file.text) else {
+        return Ok(None);
+    };
     let mut notes = notes(&snapshot);
     let node_groups = node_groups(&snapshot, &mut notes);
     let mut parts = Vec::new();
@@ -86,7 +88,7 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
 }
 
 /// The node groups with their templates; one that is not understood is noted.
-fn node_groups(snapshot: &Snapshot<'_>, notes: &mut Vec<String>) -> Vec<NodeGroup> {
+fn node_groups(snapshot: &AutoscalerSnapshot<'_>, notes: &mut Vec<String>) -> Vec<NodeGroup> {
     let mut groups = Vec::new();
     for (name, template) in snapshot.template_nodes.iter().flatten() {
         match serde_json::from_str::<NodeGroup>(template.get()) {
@@ -104,7 +106,7 @@ fn of_node(pod: &RawValue) -> &str {
     }
 }
 
-fn notes(snapshot: &Snapshot<'_>) -> Vec<String> {
+fn notes(snapshot: &AutoscalerSnapshot<'_>) -> Vec<String> {
     let mut notes = vec![format!(
         "taken at {}; of the pending pods it has only those that cluster-autoscaler expects to fit",
         snapshot.start_timestamp

@@ -3,12 +3,12 @@
 //! Upstream: `kwok/cloudprovider/helpers.go` of kubernetes-sigs/karpenter. Like there, every
 //! offering counts as available.
 
-use super::{Contents, Format, as_is};
+use super::{Contents, ForeignFormat, as_is};
 use crate::error::SourceError;
-use crate::files::File;
+use crate::files::FileText;
 use kubestep_api::{InstanceType, Provisioning};
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ForeignFormat = ForeignFormat {
     name: "a catalogue of instance types",
     may_be: |text| text.trim_start().starts_with('[') && text.contains("\"offerings\""),
     prepare: as_is,
@@ -17,7 +17,7 @@ pub(super) const FORMAT: Format = Format {
     is_scheduler: false,
 };
 
-fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
+fn read(file: &FileText) -> Result<Option<Contents<'_>>, Box<SourceError>> {
     let Ok(instance_types) = serde_json::from_str::<Vec<InstanceType>>(&file.text) else {
         return Ok(None);
     };

@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::{Contents, Format, as_is, first_field, items};
+use super::{Contents, ForeignFormat, as_is, first_field, items};
 use crate::error::SourceError;
-use crate::files::File;
+use crate::files::FileText;
 use crate::item::Expected;
 use kubestep_api::Kind;
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ForeignFormat = ForeignFormat {
     name: "a snapshot of KAI-Scheduler",
     may_be: |text| {
         let fields = ["config", "schedulerParams", "rawObjects", "discovery"];
@@ -39,24 +39,24 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Snapshot<'a> {
+struct KaiSnapshot<'a> {
     config: Option<IgnoredAny>,
     #[serde(borrow)]
     raw_objects: Objects<'a>,
 }
 
-type List<'a> = Option<Vec<&'a RawValue>>;
+type RawList<'a> = Option<Vec<&'a RawValue>>;
 
 macro_rules! objects {
     ($($field:ident $name:literal $expected:expr,)*) => {
         #[derive(Deserialize)]
         struct Objects<'a> {
-            $(#[serde(borrow, rename = $name)] $field: List<'a>,)*
+            $(#[serde(borrow, rename = $name)] $field: RawList<'a>,)*
         }
 
         impl<'a> Objects<'a> {
             /// All lists, with the kind of their items.
-            fn lists(self) -> Vec<(Expected, List<'a>)> {
+            fn lists(self) -> Vec<(Expected, RawList<'a>)> {
                 vec![$(($expected, self.$field)),*]
             }
         }
@@ -81,8 +81,8 @@ objects! {
     topologies "topologies" Expected::Unread("Topology".into()),
 }
 
-fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
-    let Ok(snapshot) = serde_json::from_str::<Snapshot<'_>>(&file.text) else { return Ok(None) };
+fn read(file: &FileText) -> Result<Option<Contents<'_>>, Box<SourceError>> {
+    let Ok(snapshot) = serde_json::from_str::<KaiSnapshot<'_>>(&file.text) else { return Ok(None) };
     let mut notes =
         vec!["its queues, pod groups, topologies and bind requests have no effect here".to_owned()];
     if snapshot.config.is_some() {

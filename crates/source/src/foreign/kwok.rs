@@ -10,15 +10,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::patch;
-use super::{Contents, Format};
+use super::{Contents, ForeignFormat};
 use crate::error::SourceError;
-use crate::files::File;
-use crate::item::{Content, Expected, Item};
+use crate::files::FileText;
+use crate::item::{Expected, ItemText, SourceItem};
 use crate::split;
 use kubestep_api::words::count;
 use kubestep_api::{DecodeError, Kind, Time};
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ForeignFormat = ForeignFormat {
     name: "a snapshot of kwok",
     may_be: |text| text.contains(OFFSET) || text.contains(PATCH),
     prepare,
@@ -48,8 +48,8 @@ const START: &str = "2026-01-01T00:00:00Z";
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResourcePatch {
-    resource: Resource,
-    target: Target,
+    resource: PatchResource,
+    target: PatchTarget,
     #[serde(default)]
     duration_nanosecond: i64,
     method: Method,
@@ -58,14 +58,14 @@ struct ResourcePatch {
 }
 
 #[derive(Deserialize)]
-struct Resource {
+struct PatchResource {
     #[serde(default)]
     group: String,
     resource: String,
 }
 
 #[derive(Deserialize, PartialEq, Eq, Hash)]
-struct Target {
+struct PatchTarget {
     name: String,
     #[serde(default)]
     namespace: String,
@@ -103,13 +103,13 @@ fn prepare(text: &mut String) {
     *text = out;
 }
 
-fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
+fn read(file: &FileText) -> Result<Option<Contents<'_>>, Box<SourceError>> {
     let items = split(file)?;
     let mut notes = vec![format!("it has no timestamps: the export time is assumed to be {START}")];
     if !file.text.contains(PATCH) {
         return Ok(Some(Contents { items, notes, ..Contents::default() }));
     }
-    let mut state = State::default();
+    let mut state = ReplayedObjects::default();
     for item in items {
         let (document, line) = (item.document, item.line);
         let taken = item.value().and_then(|value| state.take(value, document, line));
@@ -122,25 +122,25 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
 }
 
 /// An object with its document and line.
-type Placed = (Value, u32, u32);
+type PositionedValue = (Value, u32, u32);
 
 /// The objects by kind, namespace and name.
 #[derive(Default)]
-struct State {
-    objects: IndexMap<(String, Target), Option<Placed>>,
+struct ReplayedObjects {
+    objects: IndexMap<(String, PatchTarget), Option<PositionedValue>>,
     patches: usize,
     /// Time of the last patch, in nanoseconds from the start.
     end: i64,
 }
 
-impl State {
+impl ReplayedObjects {
     fn take(&mut self, value: Value, document: u32, line: u32) -> Result<(), DecodeError> {
         let field = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (field("apiVersion"), field("kind"));
         if !api_version.starts_with(PATCH_GROUP) {
             let group = api_version.split_once('/').map_or("", |(group, _)| group);
             let metadata = |name: &str| value["metadata"][name].as_str().unwrap_or_default().into();
-            let target = Target { name: metadata("name"), namespace: metadata("namespace") };
+            let target = PatchTarget { name: metadata("name"), namespace: metadata("namespace") };
             let resource = (format!("{group}/{}", plural(&kind)), target);
             self.objects.insert(resource, Some((value, document, line)));
             return Ok(());
@@ -166,11 +166,11 @@ impl State {
         Ok(())
     }
 
-    fn items(self) -> Vec<Item<'static>> {
-        let item = |(value, document, line)| Item {
+    fn items(self) -> Vec<SourceItem<'static>> {
+        let item = |(value, document, line)| SourceItem {
             document,
             line,
-            content: Content::Value(value),
+            content: ItemText::Value(value),
             expected: Expected::Anything,
         };
         self.objects.into_values().flatten().map(item).collect()

@@ -19,13 +19,13 @@ mod tests;
 use serde_json::Value;
 
 use super::error::SourceError;
-use super::files::File;
-use super::item::{Expected, Item};
+use super::files::FileText;
+use super::item::{Expected, SourceItem};
 use super::json::Counter;
 use kubestep_api::{Kind, Provisioning};
 
 /// The format of a file that another tool writes.
-pub(super) struct Format {
+pub(super) struct ForeignFormat {
     /// The tool, and what it writes: `cluster-autoscaler's debugging snapshot`.
     pub name: &'static str,
     /// Whether a file that begins with this text may have the format. Fast, because it is called
@@ -34,14 +34,14 @@ pub(super) struct Format {
     /// Transforms the text before it is split.
     pub prepare: fn(&mut String),
     /// Splits the text into objects; `None` if it does not have the format after all.
-    pub read: for<'a> fn(&'a File) -> Result<Option<Contents<'a>>, Box<SourceError>>,
+    pub read: for<'a> fn(&'a FileText) -> Result<Option<Contents<'a>>, Box<SourceError>>,
     /// The kinds that it can contain; none for a file that only accompanies a cluster.
     holds: &'static [Kind],
     /// Whether the tool is itself a scheduler, which pods request by name.
     pub is_scheduler: bool,
 }
 
-const FORMATS: &[Format] = &[
+const FORMATS: &[ForeignFormat] = &[
     simulator::FORMAT,
     autoscaler::FORMAT,
     kai::FORMAT,
@@ -54,7 +54,7 @@ const FORMATS: &[Format] = &[
 #[derive(Default)]
 pub(super) struct Contents<'a> {
     /// The objects.
-    pub items: Vec<Item<'a>>,
+    pub items: Vec<SourceItem<'a>>,
     /// Workloads whose pods are not in the file.
     pub manifests: Vec<Value>,
     /// Where new nodes come from.
@@ -79,11 +79,11 @@ pub struct Foreign {
 }
 
 /// The formats that a file with this beginning may have.
-pub(super) fn candidates(text: &str) -> Vec<&'static Format> {
+pub(super) fn candidates(text: &str) -> Vec<&'static ForeignFormat> {
     FORMATS.iter().filter(|format| (format.may_be)(text)).collect()
 }
 
-impl Format {
+impl ForeignFormat {
     /// The description of a file of this format.
     pub fn about(&self, file: &str, notes: Vec<String>) -> Foreign {
         let is_lacking = |kind: &Kind| !self.holds.is_empty() && !self.holds.contains(kind);
@@ -108,15 +108,15 @@ fn first_field(text: &str) -> Option<&str> {
 
 /// Converts parts of a file's JSON to items, in the order of the file.
 fn items<'a>(
-    file: &'a File,
+    file: &'a FileText,
     parts: impl IntoIterator<Item = (&'a str, u32, Expected)>,
-) -> Vec<Item<'a>> {
+) -> Vec<SourceItem<'a>> {
     let mut parts: Vec<_> =
         parts.into_iter().filter(|(text, ..)| *text != "null").enumerate().collect();
     // Lines are counted from the start of the file, so parts have to be in its order.
     parts.sort_by_key(|(_, (text, ..))| text.as_ptr() as usize);
     let mut counter = Counter::new(file.piece());
-    let mut items: Vec<(usize, Item<'a>)> = parts
+    let mut items: Vec<(usize, SourceItem<'a>)> = parts
         .into_iter()
         .map(|(at, (text, document, expected))| (at, counter.item(text, document, expected)))
         .collect();

@@ -12,10 +12,10 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Contents, Format, as_is, first_field};
+use super::{Contents, ForeignFormat, as_is, first_field};
 use crate::error::SourceError;
-use crate::files::File;
-use crate::item::{self, Expected, Item};
+use crate::files::FileText;
+use crate::item::{self, Expected, SourceItem};
 use kubestep_api::words::count;
 use kubestep_api::{Kind, Time};
 
@@ -24,7 +24,7 @@ const VERSION: u16 = 2;
 /// The top-level fields, any of which may be the first.
 const FIELDS: &[&str] = &["version", "config", "events", "index", "pod_lifecycles"];
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ForeignFormat = ForeignFormat {
     name: "a trace of SimKube",
     may_be: |text| first_field(text).is_some_and(|field| FIELDS.contains(&field)),
     prepare: as_is,
@@ -37,11 +37,11 @@ pub(super) const FORMAT: Format = Format {
 #[derive(Serialize, Deserialize)]
 struct Trace {
     version: u16,
-    events: Vec<Event>,
+    events: Vec<TraceEvent>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Event {
+struct TraceEvent {
     /// Seconds since 1970.
     ts: i64,
     applied_objs: Vec<Value>,
@@ -68,7 +68,7 @@ pub(crate) fn to_json(name: &str, bytes: &[u8]) -> Result<String, Box<SourceErro
     Ok(serde_json::to_string(&trace).unwrap_or_default())
 }
 
-fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
+fn read(file: &FileText) -> Result<Option<Contents<'_>>, Box<SourceError>> {
     let Ok(trace) = serde_json::from_str::<Trace>(&file.text) else { return Ok(None) };
     if trace.version != VERSION {
         let message = format!("is a trace of SimKube in version {} of the format", trace.version);
@@ -92,10 +92,10 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
     for object in state.into_values().flatten() {
         match has_template(&object) {
             true => contents.manifests.push(object),
-            false => contents.items.push(Item {
+            false => contents.items.push(SourceItem {
                 document: 1,
                 line: 1,
-                content: item::Content::Value(object),
+                content: item::ItemText::Value(object),
                 expected: Expected::Anything,
             }),
         }

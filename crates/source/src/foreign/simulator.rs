@@ -8,14 +8,14 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Contents, Format, as_is, first_field, items};
+use super::{Contents, ForeignFormat, as_is, first_field, items};
 use crate::error::SourceError;
-use crate::files::File;
+use crate::files::FileText;
 use crate::item::Expected;
 use kubestep_api::Kind;
 use kubestep_api::words::count;
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ForeignFormat = ForeignFormat {
     name: "a record of kube-scheduler-simulator",
     may_be,
     prepare: as_is,
@@ -34,15 +34,15 @@ pub(super) const FORMAT: Format = Format {
 
 /// One change.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct ChangeLine<'a> {
     time: String,
-    event: Event,
+    event: ChangeType,
     #[serde(borrow)]
     resource: &'a RawValue,
 }
 
 #[derive(Deserialize, PartialEq)]
-enum Event {
+enum ChangeType {
     Add,
     Update,
     Delete,
@@ -54,11 +54,11 @@ enum Event {
 struct Identity {
     api_version: String,
     kind: String,
-    metadata: Name,
+    metadata: ObjectName,
 }
 
 #[derive(Deserialize, PartialEq, Eq, Hash)]
-struct Name {
+struct ObjectName {
     name: String,
     #[serde(default)]
     namespace: String,
@@ -70,18 +70,18 @@ fn may_be(text: &str) -> bool {
         && ["\"event\"", "\"resource\""].iter().all(|field| first.contains(field))
 }
 
-fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
+fn read(file: &FileText) -> Result<Option<Contents<'_>>, Box<SourceError>> {
     // A deleted object keeps its position: the order is that of the queue.
     let mut state: IndexMap<Identity, Option<(&str, u32)>> = IndexMap::new();
     let (mut changes, mut at, mut last) = (0, 0, String::new());
     let mut notes = Vec::new();
-    let mut lines = serde_json::Deserializer::from_str(&file.text).into_iter::<Line<'_>>();
+    let mut lines = serde_json::Deserializer::from_str(&file.text).into_iter::<ChangeLine<'_>>();
     while let Some(line) = lines.next() {
         match line.and_then(|line| Ok((identity(line.resource)?, line))) {
             Ok((identity, line)) => {
                 changes += 1;
                 let object = (line.resource.get(), changes);
-                state.insert(identity, (line.event != Event::Delete).then_some(object));
+                state.insert(identity, (line.event != ChangeType::Delete).then_some(object));
                 last = line.time;
             }
             Err(error) if error.is_eof() && changes > 0 => {

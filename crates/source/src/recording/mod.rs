@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::captured::MissingKind;
-use super::{Filter, Input, Loaded, Origin, SchedulerConfigText, check};
+use super::{Filter, Loaded, ObjectOrigin, ReadInput, SchedulerConfigText, check};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Object, ObjectKey, Time, admission};
 
 pub use read::expectations;
-pub(super) use read::{Read, looks_like, needed, read};
+pub(super) use read::{ReadRecording, looks_like, needed, read};
 
 /// The schema that the header names.
 pub const SCHEMA: &str = "kubestep/recording/v1";
@@ -29,7 +29,7 @@ pub const SCHEMA: &str = "kubestep/recording/v1";
 /// The first line: what was recorded, which program recorded it, and the scheduler's settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Header {
+pub struct RecordingHeader {
     /// [`SCHEMA`]; it comes first, because a recording is recognized by it.
     pub schema: String,
     /// Always `header`.
@@ -68,7 +68,7 @@ pub struct Header {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "record", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[allow(missing_docs, reason = "the schema says what each field is")]
-pub enum Line {
+pub enum RecordingLine {
     /// An object of the lists.
     Object { kind: &'static str, object: Value },
     /// The lists are complete.
@@ -109,38 +109,38 @@ pub enum Line {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     /// The header line.
-    pub header: Header,
+    pub header: RecordingHeader,
     /// When the lists were complete.
     pub listed_at: Time,
     /// When the recording ends.
     pub ended_at: Time,
     /// The changes, in the order of their arrival.
-    pub changes: Vec<Recorded>,
+    pub changes: Vec<RecordedChange>,
     /// Events and notices between the changes, in the order of their arrival.
-    pub notes: Vec<Noted>,
+    pub notes: Vec<TimedNote>,
     /// The expected results as YAML: the `expect` of a test.
     pub expect: Option<String>,
 }
 
 /// An event or notice, which changes nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Noted {
+pub struct TimedNote {
     /// When it arrived, by the server's clock.
     pub at: Time,
     /// The line of the file, from 1.
     pub line: u32,
     /// The event or notice.
-    pub note: Note,
+    pub note: RecordedNote,
 }
 
 /// A record that does not change the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
+pub enum RecordedNote {
     /// A scheduler reported an event about a pod.
     Event {
         /// The pod, `namespace/name`.
         pod: String,
-        /// Its UID.
+        /// Its `metadata.uid`.
         uid: String,
         /// The reporting scheduler.
         reporter: String,
@@ -160,22 +160,45 @@ pub enum Note {
 
 /// A change and its time of arrival.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct RecordedChange {
     /// When it arrived, by the server's clock.
     pub at: Time,
     /// The line of the file, from 1.
     pub line: u32,
     /// The change.
-    pub what: What,
+    pub what: ObjectChange,
 }
 
 /// What changed.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum ObjectChange {
     /// An object was added or changed.
     Put(Object),
     /// An object was deleted.
     Delete(ObjectKey),
+}
+
+/// Why a text is no time of a recording.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum UntilError {
+    /// It is neither a time nor a span.
+    #[error(
+        "{text:?} is neither a time, as in {example}, nor a span since the lists, as in 90s or 12m30s"
+    )]
+    Form {
+        /// The text.
+        text: String,
+        /// The end of the recording.
+        example: Time,
+    },
+    /// The time is before the lists.
+    #[error("{time} is before the recording begins: {start}")]
+    TooEarly {
+        /// The time.
+        time: Time,
+        /// The time of the lists.
+        start: Time,
+    },
 }
 
 impl Recording {
@@ -183,29 +206,23 @@ impl Recording {
     ///
     /// # Errors
     /// It is neither, or before the lists.
-    pub fn moment(&self, until: &str) -> Result<Time, String> {
+    pub fn moment(&self, until: &str) -> Result<Time, UntilError> {
         let moment = match Time::parse(until) {
             Ok(moment) => moment,
             Err(_) => {
-                let wrong = |_| {
-                    format!(
-                        "{until:?} is neither a time, as in {}, nor a span since the lists, as in \
-                         90s or 12m30s",
-                        self.ended_at
-                    )
-                };
+                let wrong = |_| UntilError::Form { text: until.to_owned(), example: self.ended_at };
                 let span: jiff::SignedDuration = until.parse().map_err(wrong)?;
                 Time(self.listed_at.0 + i64::try_from(span.as_micros()).unwrap_or(i64::MAX / 2))
             }
         };
         match moment < self.listed_at {
-            true => Err(format!("{moment} is before the recording begins: {}", self.listed_at)),
+            true => Err(UntilError::TooEarly { time: moment, start: self.listed_at }),
             false => Ok(moment),
         }
     }
 
     /// The changes up to a time; `None`: all.
-    pub fn until(&self, until: Option<Time>) -> &[Recorded] {
+    pub fn until(&self, until: Option<Time>) -> &[RecordedChange] {
         let end = until.map_or(self.changes.len(), |until| {
             // Clocks may be set back, so the order of arrival decides.
             self.changes.iter().take_while(|change| change.at <= until).count()
@@ -214,14 +231,14 @@ impl Recording {
     }
 
     /// The events and notices up to a time; `None`: all.
-    pub fn notes_until(&self, until: Option<Time>) -> impl Iterator<Item = &Noted> {
+    pub fn notes_until(&self, until: Option<Time>) -> impl Iterator<Item = &TimedNote> {
         self.notes.iter().filter(move |noted| until.is_none_or(|until| noted.at <= until))
     }
 }
 
 impl Recording {
     /// Adds the header's data to the input, and becomes part of it.
-    pub(super) fn describe(self, input: &mut Input, file: Symbol) {
+    pub(super) fn describe(self, input: &mut ReadInput, file: Symbol) {
         let header = &self.header;
         input.captured.at = header.listed_at.map(|at| at.to_string()).unwrap_or_default();
         input.captured.server_version.clone_from(&header.server_version);
@@ -230,7 +247,7 @@ impl Recording {
         input.captured.missing.clone_from(&header.missing);
         input.captured.feature_gates.clone_from(&header.feature_gates);
         if let (Some(config), None) = (&header.scheduler_config, &input.scheduler_config) {
-            let origin = Origin { file, document: 1, line: 1 };
+            let origin = ObjectOrigin { file, document: 1, line: 1 };
             input.scheduler_config = Some(SchedulerConfigText { text: config.to_string(), origin });
         }
         input.recording = Some(self);
@@ -239,19 +256,19 @@ impl Recording {
     /// Removes the changes of objects that the filter excludes.
     pub(super) fn keep(&mut self, filter: &Filter) {
         for change in &mut self.changes {
-            if let What::Put(object) = &mut change.what {
+            if let ObjectChange::Put(object) = &mut change.what {
                 admission::identify(object);
             }
         }
         self.changes.retain(|change| match &change.what {
-            What::Put(object) => filter.takes(object),
+            ObjectChange::Put(object) => filter.takes(object),
             // Deleting an object that was never added has no effect.
-            What::Delete(_) => true,
+            ObjectChange::Delete(_) => true,
         });
     }
 }
 
-impl Input {
+impl ReadInput {
     /// Turns a recording into the cluster as it was at `until` (`None`: at its end): the changes up
     /// to then are applied to the objects, as if they had been listed at that time. Adds warnings
     /// for the user. Other inputs are unchanged.
@@ -261,10 +278,10 @@ impl Input {
         let file = self.objects.first().map(|loaded| loaded.origin.file).unwrap_or_default();
         std::mem::take(&mut self.objects).into_iter().for_each(|loaded| folding.put(loaded));
         for change in recording.until(until) {
-            let origin = Origin { file, document: 1, line: change.line };
+            let origin = ObjectOrigin { file, document: 1, line: change.line };
             match &change.what {
-                What::Put(object) => folding.put(Loaded { object: object.clone(), origin }),
-                What::Delete(key) => folding.delete(key),
+                ObjectChange::Put(object) => folding.put(Loaded { object: object.clone(), origin }),
+                ObjectChange::Delete(key) => folding.delete(key),
             }
         }
         self.objects = folding.slots.into_iter().flatten().collect();

@@ -7,12 +7,14 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Header, Note, Noted, Recorded, Recording, SCHEMA, What};
+use super::{
+    ObjectChange, RecordedChange, RecordedNote, Recording, RecordingHeader, SCHEMA, TimedNote,
+};
 use crate::error::SourceError;
-use crate::item::{Content, Expected, Item};
-use crate::piece::{Piece, Place};
+use crate::item::{Expected, ItemText, SourceItem};
+use crate::piece::{Piece, TextPosition};
 use crate::reader::{Reader, line_ends, too_large};
-use crate::{Limits, Progress, add, files};
+use crate::{MemoryLimits, Progress, add, files};
 use kubestep_api::decode::{Decoded, Text, decode};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ObjectKey, Time};
@@ -21,7 +23,7 @@ use kubestep_api::{Kind, Object, ObjectKey, Time};
 const BEGIN: &str = "{\"schema\":\"kubestep/recording/";
 
 /// The parts of a recording.
-pub(crate) struct Read {
+pub(crate) struct ReadRecording {
     /// The objects of the lists with their lines.
     pub objects: Vec<(u32, Object)>,
     pub recording: Recording,
@@ -64,20 +66,20 @@ struct RawNotice {
 }
 
 /// A decoded line.
-enum Parsed {
-    Header(Box<Header>),
+enum ParsedLine {
+    Header(Box<RecordingHeader>),
     Object(Object),
     Listed,
     Put(Time, Object),
     Delete(Time, ObjectKey),
-    Note(Time, Note),
+    Note(Time, RecordedNote),
     Expect(String),
     End(Option<Time>),
     /// For other programs, or for a later version.
     Other,
 }
 
-type Problem = Box<SourceError>;
+type LineError = Box<SourceError>;
 
 /// Whether a text with this beginning is a recording. Leading whitespace is not skipped.
 pub(crate) fn looks_like(text: &str) -> bool {
@@ -93,10 +95,10 @@ pub(crate) fn needed() -> usize {
 pub(crate) fn read(
     mut reader: Reader<'_>,
     mut text: String,
-    limits: Limits,
-) -> Result<Read, Problem> {
+    limits: MemoryLimits,
+) -> Result<ReadRecording, LineError> {
     reader.may_be_cut();
-    let mut building = Building::new(&reader.name);
+    let mut building = RecordingBuilder::new(&reader.name);
     let mut more = true;
     while more {
         while more && text.len() < limits.whole {
@@ -128,7 +130,7 @@ pub(crate) fn read(
 ///
 /// # Errors
 /// The file cannot be read, or its second line is not JSON.
-pub fn expectations(path: &Path) -> Result<Option<Option<String>>, Problem> {
+pub fn expectations(path: &Path) -> Result<Option<Option<String>>, LineError> {
     let progress = Progress::default();
     let mut reader = files::open(path, &progress)?;
     reader.may_be_cut();
@@ -143,19 +145,19 @@ pub fn expectations(path: &Path) -> Result<Option<Option<String>>, Problem> {
         more = reader.read_more(&mut text)?;
     }
     let Some(second) = text.lines().nth(1) else { return Ok(Some(None)) };
-    let start = Place { line: 2, column: 0 };
+    let start = TextPosition { line: 2, column: 0 };
     match parse(&Piece { name: &reader.name, text: second, start })? {
-        Parsed::Expect(expect) => Ok(Some(Some(expect))),
+        ParsedLine::Expect(expect) => Ok(Some(Some(expect))),
         _ => Ok(Some(None)),
     }
 }
 
 /// A recording that is being read.
-struct Building {
+struct RecordingBuilder {
     file: String,
     /// Number of lines so far.
     lines: u32,
-    read: Read,
+    read: ReadRecording,
     header: bool,
     listed: bool,
     ended: bool,
@@ -163,16 +165,24 @@ struct Building {
     last: String,
 }
 
-impl Building {
-    fn new(file: &str) -> Building {
+impl RecordingBuilder {
+    fn new(file: &str) -> RecordingBuilder {
         let recording = Recording::default();
-        let read = Read { objects: Vec::new(), recording, warnings: Vec::new() };
+        let read = ReadRecording { objects: Vec::new(), recording, warnings: Vec::new() };
         let (header, listed, ended) = (false, false, false);
-        Building { file: file.into(), lines: 0, read, header, listed, ended, last: String::new() }
+        RecordingBuilder {
+            file: file.into(),
+            lines: 0,
+            read,
+            header,
+            listed,
+            ended,
+            last: String::new(),
+        }
     }
 
     /// Decodes complete lines. Returns how many there were.
-    fn take(&mut self, text: &str) -> Result<usize, Problem> {
+    fn take(&mut self, text: &str) -> Result<usize, LineError> {
         if text.is_empty() {
             return Ok(0);
         }
@@ -181,10 +191,11 @@ impl Building {
         let lines: Vec<(&str, u32)> =
             numbered.filter(|(line, _)| !line.trim().is_empty()).collect();
         let parse = |(text, line): &(&str, u32)| {
-            let start = Place { line: *line, column: 0 };
+            let start = TextPosition { line: *line, column: 0 };
             (*line, parse(&Piece { name: file, text, start }))
         };
-        let parsed: Vec<(u32, Result<Parsed, Problem>)> = lines.par_iter().map(parse).collect();
+        let parsed: Vec<(u32, Result<ParsedLine, LineError>)> =
+            lines.par_iter().map(parse).collect();
         for (line, parsed) in parsed {
             self.lines = line;
             self.add(parsed?)?;
@@ -193,11 +204,11 @@ impl Building {
         Ok(lines.len())
     }
 
-    fn add(&mut self, parsed: Parsed) -> Result<(), Problem> {
+    fn add(&mut self, parsed: ParsedLine) -> Result<(), LineError> {
         let line = self.lines;
         let recording = &mut self.read.recording;
         match parsed {
-            Parsed::Header(header) => {
+            ParsedLine::Header(header) => {
                 if self.header {
                     return Err(self.wrong("contains a second recording", "name one of them"));
                 }
@@ -206,42 +217,42 @@ impl Building {
                 recording.header = *header;
                 self.header = true;
             }
-            Parsed::Object(object) => {
+            ParsedLine::Object(object) => {
                 self.last = object.key().to_string();
                 self.read.objects.push((line, object));
             }
-            Parsed::Listed => self.listed = true,
-            Parsed::Put(at, object) => {
+            ParsedLine::Listed => self.listed = true,
+            ParsedLine::Put(at, object) => {
                 self.last = format!("{} at {at}", object.key());
-                self.change(at, What::Put(object));
+                self.change(at, ObjectChange::Put(object));
             }
-            Parsed::Delete(at, key) => {
+            ParsedLine::Delete(at, key) => {
                 self.last = format!("{key}, deleted at {at}");
-                self.change(at, What::Delete(key));
+                self.change(at, ObjectChange::Delete(key));
             }
-            Parsed::Note(at, note) => recording.notes.push(Noted { at, line, note }),
-            Parsed::Expect(text) => recording.expect = Some(text),
-            Parsed::End(at) => {
+            ParsedLine::Note(at, note) => recording.notes.push(TimedNote { at, line, note }),
+            ParsedLine::Expect(text) => recording.expect = Some(text),
+            ParsedLine::End(at) => {
                 recording.ended_at = recording.ended_at.max(at.unwrap_or_default());
                 self.ended = true;
             }
-            Parsed::Other => {}
+            ParsedLine::Other => {}
         }
         Ok(())
     }
 
-    fn change(&mut self, at: Time, what: What) {
+    fn change(&mut self, at: Time, what: ObjectChange) {
         let recording = &mut self.read.recording;
         recording.ended_at = recording.ended_at.max(at);
-        recording.changes.push(Recorded { at, line: self.lines, what });
+        recording.changes.push(RecordedChange { at, line: self.lines, what });
     }
 
-    fn wrong(&self, message: &str, help: &str) -> Problem {
+    fn wrong(&self, message: &str, help: &str) -> LineError {
         let error = SourceError::of_file(&self.file, message.into(), help);
         Box::new(SourceError { line: self.lines as usize, ..*error })
     }
 
-    fn finish(mut self) -> Result<Read, Problem> {
+    fn finish(mut self) -> Result<ReadRecording, LineError> {
         if !self.header {
             let message = "is truncated in its first line: nothing can be read";
             return Err(SourceError::of_file(&self.file, message.into(), "record it again"));
@@ -266,12 +277,12 @@ impl Building {
     }
 }
 
-fn parse(line: &Piece<'_>) -> Result<Parsed, Problem> {
+fn parse(line: &Piece<'_>) -> Result<ParsedLine, LineError> {
     let text = line.text;
     let raw: Raw<'_> = serde_json::from_str(text).map_err(|e| line.syntax_error(1, 0, &e))?;
     let parsed = match raw.record {
         "header" => {
-            let header: Header =
+            let header: RecordingHeader =
                 serde_json::from_str(text).map_err(|e| line.syntax_error(1, 0, &e))?;
             if header.schema != SCHEMA {
                 let message =
@@ -279,17 +290,17 @@ fn parse(line: &Piece<'_>) -> Result<Parsed, Problem> {
                 let help = "use the version of kubestep that wrote it, or a newer one";
                 return Err(SourceError::of_file(line.name, message, help));
             }
-            Some(Parsed::Header(Box::new(header)))
+            Some(ParsedLine::Header(Box::new(header)))
         }
-        "object" => object(line, &raw)?.map(Parsed::Object),
-        "put" => raw.at.zip(object(line, &raw)?).map(|(at, object)| Parsed::Put(at, object)),
-        "delete" => raw.at.zip(key(&raw)).map(|(at, key)| Parsed::Delete(at, key)),
-        "event" => raw.at.zip(event(text)).map(|(at, note)| Parsed::Note(at, note)),
-        "notice" => raw.at.zip(notice(text)).map(|(at, note)| Parsed::Note(at, note)),
-        "listed" => Some(Parsed::Listed),
-        "expect" => raw.expect.map(|expect| Parsed::Expect(expect.get().to_owned())),
-        "end" => Some(Parsed::End(raw.at)),
-        _ => Some(Parsed::Other),
+        "object" => object(line, &raw)?.map(ParsedLine::Object),
+        "put" => raw.at.zip(object(line, &raw)?).map(|(at, object)| ParsedLine::Put(at, object)),
+        "delete" => raw.at.zip(key(&raw)).map(|(at, key)| ParsedLine::Delete(at, key)),
+        "event" => raw.at.zip(event(text)).map(|(at, note)| ParsedLine::Note(at, note)),
+        "notice" => raw.at.zip(notice(text)).map(|(at, note)| ParsedLine::Note(at, note)),
+        "listed" => Some(ParsedLine::Listed),
+        "expect" => raw.expect.map(|expect| ParsedLine::Expect(expect.get().to_owned())),
+        "end" => Some(ParsedLine::End(raw.at)),
+        _ => Some(ParsedLine::Other),
     };
     parsed.ok_or_else(|| {
         let message = format!("a {} record has no object or no time", raw.record);
@@ -298,14 +309,14 @@ fn parse(line: &Piece<'_>) -> Result<Parsed, Problem> {
     })
 }
 
-fn event(text: &str) -> Option<Note> {
+fn event(text: &str) -> Option<RecordedNote> {
     let RawEvent { pod, uid, reporter, reason, message } = serde_json::from_str(text).ok()?;
-    Some(Note::Event { pod, uid, reporter, reason, message })
+    Some(RecordedNote::Event { pod, uid, reporter, reason, message })
 }
 
-fn notice(text: &str) -> Option<Note> {
+fn notice(text: &str) -> Option<RecordedNote> {
     let RawNotice { serious, text } = serde_json::from_str(text).ok()?;
-    Some(Note::Notice { serious, text })
+    Some(RecordedNote::Notice { serious, text })
 }
 
 fn key(raw: &Raw<'_>) -> Option<ObjectKey> {
@@ -314,7 +325,7 @@ fn key(raw: &Raw<'_>) -> Option<ObjectKey> {
         .filter(|key| !key.name.is_empty())
 }
 
-fn object(line: &Piece<'_>, raw: &Raw<'_>) -> Result<Option<Object>, Problem> {
+fn object(line: &Piece<'_>, raw: &Raw<'_>) -> Result<Option<Object>, LineError> {
     let kind = raw.kind.and_then(|kind| Kind::of("", kind));
     let (Some(kind), Some(text)) = (kind, raw.object) else { return Ok(None) };
     let text = text.get();
@@ -323,10 +334,10 @@ fn object(line: &Piece<'_>, raw: &Raw<'_>) -> Result<Option<Object>, Problem> {
         Ok(Decoded::Unread(_)) => Ok(None),
         Err(error) => {
             let column = text.as_ptr() as usize - line.text.as_ptr() as usize;
-            let item = Item {
+            let item = SourceItem {
                 document: 1,
                 line: line.start.line,
-                content: Content::Json { text, column },
+                content: ItemText::Json { text, column },
                 expected: Expected::Kind(kind),
             };
             Err(line.error(&item, error))

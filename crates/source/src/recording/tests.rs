@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::{Filter, Input};
+use crate::{Filter, ReadInput};
 use kubestep_api::{Kind, Time};
 
 const HEADER: &str = r#"{"schema":"kubestep/recording/v1","record":"header","kubestep":"0","serverVersion":"v1.36.2","context":"lab","listedAt":"2026-01-01T00:00:00Z","namespaces":[],"missing":[],"featureGates":"GangScheduling=true"}"#;
@@ -25,12 +25,12 @@ fn text() -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-fn read(bytes: &[u8]) -> Result<Input, String> {
+fn read(bytes: &[u8]) -> Result<ReadInput, String> {
     let read = crate::read_text("r.jsonl", bytes.to_vec(), &Filter::default());
     read.map_err(|error| error.to_string())
 }
 
-fn names(input: &Input) -> Vec<String> {
+fn names(input: &ReadInput) -> Vec<String> {
     input.objects.iter().map(|loaded| loaded.object.key().to_string()).collect()
 }
 
@@ -72,8 +72,10 @@ fn it_is_wound_to_any_time() {
         assert_eq!(names(&input).join(", "), expected, "{until}");
     }
     let recording = read(text().as_bytes()).unwrap().recording.unwrap();
-    assert!(recording.moment("soon").unwrap_err().contains("nor a span since the lists"));
-    let before = recording.moment("2025-01-01T00:00:00Z").unwrap_err();
+    assert!(
+        recording.moment("soon").unwrap_err().to_string().contains("nor a span since the lists")
+    );
+    let before = recording.moment("2025-01-01T00:00:00Z").unwrap_err().to_string();
     assert!(before.contains("is before the recording begins"), "{before}");
     assert_eq!(recording.moment("1m30s"), Ok(Time(recording.listed_at.0 + 90_000_000)));
 }
@@ -176,7 +178,7 @@ fn a_filter_concerns_what_changed_later_too() {
     let kept = read.recording.unwrap().changes;
     assert!(!kept.iter().any(|change| matches!(
         &change.what,
-        super::What::Put(object) if object.kind() == Kind::Pod
+        super::ObjectChange::Put(object) if object.kind() == Kind::Pod
     )));
     assert_eq!(kept.len(), 2);
 }

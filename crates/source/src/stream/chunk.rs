@@ -4,8 +4,8 @@ use serde_json::value::RawValue;
 
 use super::feed::blanks;
 use crate::error::SourceError;
-use crate::item::{Content, Expected, Item, Outcome};
-use crate::piece::{Piece, Place};
+use crate::item::{DecodedItem, Expected, ItemText, SourceItem};
+use crate::piece::{Piece, TextPosition};
 use kubestep_api::Kind;
 use kubestep_api::decode::{DecodeError, decode_leading, leading_kind};
 use kubestep_api::intern::Symbol;
@@ -28,7 +28,7 @@ pub(super) enum Sequence {
 pub(super) struct Chunk {
     pub file: Symbol,
     pub text: String,
-    pub place: Place,
+    pub place: TextPosition,
     pub sequence: Sequence,
     /// Whether unknown fields are reported.
     pub is_checked: bool,
@@ -39,29 +39,29 @@ pub(super) struct Chunk {
 }
 
 /// The result of decoding a chunk.
-pub(super) struct Done {
+pub(super) struct DecodedChunk {
     pub found: Vec<Decoded>,
     /// Number of bytes that were decoded.
     pub used: usize,
-    pub end: End,
+    pub end: ChunkEnd,
 }
 
 /// A decoded object of a chunk.
 pub(super) struct Decoded {
     /// The document: from 1 within the chunk, or 0 in a list.
     pub document: u32,
-    pub place: Place,
-    pub content: Found,
+    pub place: TextPosition,
+    pub content: ChunkItem,
 }
 
-pub(super) enum Found {
-    Outcome(Outcome),
+pub(super) enum ChunkItem {
+    Outcome(DecodedItem),
     /// The text of an object that does not contain its kind.
     Unnamed(String),
 }
 
 /// Where decoding of a chunk ended.
-pub(super) enum End {
+pub(super) enum ChunkEnd {
     /// At the end of the chunk, where the next object has to start.
     Full,
     /// Before the `]` of the list.
@@ -75,15 +75,15 @@ pub(super) enum End {
 }
 
 /// The next object of a chunk.
-enum Next {
-    Object(Found, usize),
-    End(End),
+enum NextObject {
+    Object(ChunkItem, usize),
+    End(ChunkEnd),
 }
 
 /// The state of decoding a chunk.
 struct Cursor {
     at: usize,
-    place: Place,
+    place: TextPosition,
     document: u32,
     /// Whether an item has to follow, because of a comma before it.
     expects_item: bool,
@@ -91,7 +91,7 @@ struct Cursor {
 
 impl Chunk {
     /// Decodes the objects.
-    pub fn decode(&self) -> Done {
+    pub fn decode(&self) -> DecodedChunk {
         let document = u32::from(self.sequence == Sequence::Documents);
         let expects_item = !self.is_first;
         let mut cursor = Cursor { at: 0, place: self.place, document, expects_item };
@@ -109,7 +109,7 @@ impl Chunk {
                 Err(end) => break end,
             }
         };
-        Done { found, used: cursor.at, end }
+        DecodedChunk { found, used: cursor.at, end }
     }
 
     fn pass(&self, cursor: &mut Cursor, length: usize) {
@@ -118,32 +118,32 @@ impl Chunk {
     }
 
     /// The object at the cursor, and the length of its text with the comma.
-    fn object(&self, cursor: &Cursor) -> Result<(Decoded, usize), End> {
+    fn object(&self, cursor: &Cursor) -> Result<(Decoded, usize), ChunkEnd> {
         let in_list = self.sequence != Sequence::Documents;
         match self.text.as_bytes().get(cursor.at) {
             None if in_list && self.is_last => {
                 let start = if cursor.expects_item { "[0," } else { "[" };
                 return Err(self.wrong_list(start, cursor.at, cursor.document));
             }
-            None => return Err(End::Full),
+            None => return Err(ChunkEnd::Full),
             Some(b']') if in_list && cursor.expects_item => {
                 return Err(self.wrong_list("[0,", cursor.at, cursor.document));
             }
-            Some(b']') if in_list => return Err(End::Closed),
+            Some(b']') if in_list => return Err(ChunkEnd::Closed),
             Some(_) => {}
         }
         match self.next(cursor.at, cursor.place, cursor.document) {
-            Next::Object(content, length) => {
+            NextObject::Object(content, length) => {
                 let comma = self.comma(cursor.at + length, cursor.document)?;
                 let (document, place) = (cursor.document, cursor.place);
                 Ok((Decoded { document, place, content }, length + comma))
             }
-            Next::End(end) => Err(end),
+            NextObject::End(end) => Err(end),
         }
     }
 
     /// Bytes up to and including the comma after an item; 0 if the list or the document ends.
-    fn comma(&self, at: usize, document: u32) -> Result<usize, End> {
+    fn comma(&self, at: usize, document: u32) -> Result<usize, ChunkEnd> {
         if self.sequence == Sequence::Documents {
             return Ok(0);
         }
@@ -151,21 +151,21 @@ impl Chunk {
         match self.text.as_bytes().get(at + blank) {
             Some(b',') => Ok(blank + 1),
             Some(b']') => Ok(0),
-            None if !self.is_last => Err(End::Short),
+            None if !self.is_last => Err(ChunkEnd::Short),
             _ => Err(self.wrong_list("[0", at, document)),
         }
     }
 
     /// The parser's error for a list with this beginning that continues with the text from `at`.
-    fn wrong_list(&self, start: &str, at: usize, document: u32) -> End {
+    fn wrong_list(&self, start: &str, at: usize, document: u32) -> ChunkEnd {
         let text = format!("{start}{}", &self.text[at..]);
         let parsed = serde_json::from_str::<serde::de::IgnoredAny>(&text);
-        let Err(error) = parsed else { return End::Closed };
+        let Err(error) = parsed else { return ChunkEnd::Closed };
         let mut placed = self.piece().syntax_error(document, at, &error);
         if error.line() <= 1 {
             placed.column = placed.column.saturating_sub(start.len()).max(1);
         }
-        End::Wrong(placed)
+        ChunkEnd::Wrong(placed)
     }
 
     fn piece(&self) -> Piece<'_> {
@@ -173,15 +173,15 @@ impl Chunk {
     }
 
     /// Parses the object at a position.
-    fn next(&self, at: usize, place: Place, document: u32) -> Next {
+    fn next(&self, at: usize, place: TextPosition, document: u32) -> NextObject {
         let rest = &self.text[at..];
         let Some(expected) = self.expected(rest) else {
             let is_cut = rest.len() < HEADER && !self.is_last;
-            return Next::End(if is_cut { End::Short } else { End::Other });
+            return NextObject::End(if is_cut { ChunkEnd::Short } else { ChunkEnd::Other });
         };
         let item = |text| {
-            let content = Content::Json { text, column: place.column };
-            Item { document, line: place.line, content, expected }
+            let content = ItemText::Json { text, column: place.column };
+            SourceItem { document, line: place.line, content, expected }
         };
         let kind = match expected {
             Expected::Kind(kind) | Expected::KindIn(kind, _) => Some(kind),
@@ -191,15 +191,19 @@ impl Chunk {
             && let Some((decoded, length)) = decode_leading(rest, kind)
         {
             let outcome = item(&rest[..length]).outcome(decoded, self.is_checked);
-            return Next::Object(Found::Outcome(outcome), length);
+            return NextObject::Object(ChunkItem::Outcome(outcome), length);
         }
         match leading_value::<&RawValue>(rest) {
             Ok((text, length)) => match self.closely(&item(text.get()), text.get()) {
-                Ok(found) => Next::Object(found, length),
-                Err(error) => Next::End(End::Wrong(self.piece().error(&item(text.get()), error))),
+                Ok(found) => NextObject::Object(found, length),
+                Err(error) => {
+                    NextObject::End(ChunkEnd::Wrong(self.piece().error(&item(text.get()), error)))
+                }
             },
-            Err(error) if error.is_eof() && !self.is_last => Next::End(End::Short),
-            Err(error) => Next::End(End::Wrong(self.piece().syntax_error(document, at, &error))),
+            Err(error) if error.is_eof() && !self.is_last => NextObject::End(ChunkEnd::Short),
+            Err(error) => {
+                NextObject::End(ChunkEnd::Wrong(self.piece().syntax_error(document, at, &error)))
+            }
         }
     }
 
@@ -212,15 +216,15 @@ impl Chunk {
     }
 
     /// Decodes an object that has an unusual form or is invalid.
-    fn closely(&self, item: &Item<'_>, text: &str) -> Result<Found, DecodeError> {
+    fn closely(&self, item: &SourceItem<'_>, text: &str) -> Result<ChunkItem, DecodeError> {
         if text == "null" {
-            return Ok(Found::Outcome(Outcome::Nothing));
+            return Ok(ChunkItem::Outcome(DecodedItem::Nothing));
         }
         match item.decode(self.is_checked) {
             Err(error) if self.sequence == Sequence::Items(None) && error.path == "kind" => {
-                Ok(Found::Unnamed(text.to_string()))
+                Ok(ChunkItem::Unnamed(text.to_string()))
             }
-            decoded => decoded.map(Found::Outcome),
+            decoded => decoded.map(ChunkItem::Outcome),
         }
     }
 }

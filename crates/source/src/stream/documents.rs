@@ -3,21 +3,21 @@
 
 use rayon::prelude::*;
 
-use super::Found;
+use super::FoundObject;
 use super::chunk::{self, Decoded, Sequence, is_single};
-use super::feed::Feed;
+use super::feed::TextFeed;
 use super::relay;
 use crate::error::SourceError;
-use crate::item::{Content, Envelope, Expected, Item, Outcome, is_list};
-use crate::json::{Counter, Parts, first_document};
-use crate::piece::{Piece, Place};
+use crate::item::{DecodedItem, Envelope, Expected, ItemText, SourceItem, is_list};
+use crate::json::{Counter, ObjectTexts, first_document};
+use crate::piece::{Piece, TextPosition};
 use crate::{add, decode};
 use kubestep_api::Kind;
 
 type Result<T> = std::result::Result<T, Box<SourceError>>;
 
 /// Reads all documents of the file.
-pub(super) fn read(feed: Feed<'_>) -> Result<Vec<Found>> {
+pub(super) fn read(feed: TextFeed<'_>) -> Result<Vec<FoundObject>> {
     let mut reading = Documents { feed, number: 0, found: Vec::new() };
     while let Some(first) = reading.feed.next()? {
         // Reads enough to decode the first fields of a document.
@@ -35,15 +35,15 @@ pub(super) fn read(feed: Feed<'_>) -> Result<Vec<Found>> {
 }
 
 struct Documents<'p> {
-    feed: Feed<'p>,
+    feed: TextFeed<'p>,
     /// Number of documents so far.
     number: u32,
-    found: Vec<Found>,
+    found: Vec<FoundObject>,
 }
 
 /// The fields of a document read so far.
 #[derive(Default)]
-struct Fields {
+struct DocumentFields {
     api_version: Option<String>,
     kind: Option<String>,
     items: Option<Vec<Decoded>>,
@@ -101,7 +101,7 @@ impl Documents<'_> {
 
     /// Reads a document that is an object: `{…}`.
     fn object(&mut self) -> Result<()> {
-        let mut fields = Fields::default();
+        let mut fields = DocumentFields::default();
         let start = self.feed.piece().start;
         self.feed.take(1);
         let mut before = "{";
@@ -123,7 +123,7 @@ impl Documents<'_> {
     }
 
     /// Reads a field's name and value.
-    fn field(&mut self, fields: &mut Fields) -> Result<()> {
+    fn field(&mut self, fields: &mut DocumentFields) -> Result<()> {
         let name: String = self.value()?;
         match self.feed.next()? {
             Some(b':') => self.feed.take(1),
@@ -138,7 +138,7 @@ impl Documents<'_> {
                 fields.items = Some(self.items(fields.expected())?);
             }
             (_, Some(expected)) if expected.is_single() => {
-                let content = chunk::Found::Unnamed(self.feed.value(self.number)?);
+                let content = chunk::ChunkItem::Unnamed(self.feed.value(self.number)?);
                 let decoded = Decoded { document: self.number, place, content };
                 fields.exported.push((expected, vec![decoded]));
             }
@@ -160,7 +160,7 @@ impl Documents<'_> {
         Ok(serde_json::from_str(&text).unwrap_or_default())
     }
 
-    fn finish(&mut self, fields: Fields, start: Place) -> Result<()> {
+    fn finish(&mut self, fields: DocumentFields, start: TextPosition) -> Result<()> {
         let kind = fields.kind.clone().unwrap_or_default();
         let api_version = fields.api_version.clone().unwrap_or_default();
         let is_export = !fields.exported.is_empty();
@@ -172,10 +172,10 @@ impl Documents<'_> {
             }
             Envelope::Single if !kind.is_empty() && Kind::of(&api_version, &kind).is_none() => {
                 let outcome = match is_list(&kind) {
-                    true => Outcome::Nothing,
-                    false => Outcome::Unread(kind.as_str().into()),
+                    true => DecodedItem::Nothing,
+                    false => DecodedItem::Unread(kind.as_str().into()),
                 };
-                self.found.push(Found { document: self.number, line: start.line, outcome });
+                self.found.push(FoundObject { document: self.number, line: start.line, outcome });
                 Ok(())
             }
             Envelope::Single => Err(self.too_large(&kind, start)),
@@ -187,7 +187,7 @@ impl Documents<'_> {
         let name = self.feed.name();
         let is_checked = self.feed.is_checked;
         let settle = |one| settle(name, one, expected, is_checked);
-        let found: Vec<Result<Found>> = decoded.into_par_iter().map(settle).collect();
+        let found: Vec<Result<FoundObject>> = decoded.into_par_iter().map(settle).collect();
         for found in found {
             self.found.push(found?);
         }
@@ -210,7 +210,7 @@ impl Documents<'_> {
         }
     }
 
-    fn too_large(&self, kind: &str, start: Place) -> Box<SourceError> {
+    fn too_large(&self, kind: &str, start: TextPosition) -> Box<SourceError> {
         Box::new(SourceError {
             file: self.feed.name().into(),
             document: self.number,
@@ -223,7 +223,7 @@ impl Documents<'_> {
     }
 }
 
-impl Fields {
+impl DocumentFields {
     /// Whether a list in a field `items` is the document's, as far as it is read.
     fn may_be_list(&self) -> bool {
         let kind = self.kind.as_deref().unwrap_or_default();
@@ -243,28 +243,38 @@ impl Fields {
 }
 
 /// Decodes the parts of the document at the start of the window.
-fn decode_parts(feed: &Feed<'_>, document: u32, parts: Parts<'_>) -> Result<Vec<Found>> {
+fn decode_parts(
+    feed: &TextFeed<'_>,
+    document: u32,
+    parts: ObjectTexts<'_>,
+) -> Result<Vec<FoundObject>> {
     let piece = feed.piece();
     let mut counter = Counter::new(piece);
-    let items: Vec<Item<'_>> =
+    let items: Vec<SourceItem<'_>> =
         parts.into_iter().map(|(text, expected)| counter.item(text, document, expected)).collect();
     add(&feed.progress().found, items.len());
     let checked = if feed.is_checked { usize::MAX } else { 0 };
     let outcomes = decode(&piece, &items, checked, feed.progress())?;
-    let found = |(item, outcome): (&Item<'_>, _)| Found { document, line: item.line, outcome };
+    let found =
+        |(item, outcome): (&SourceItem<'_>, _)| FoundObject { document, line: item.line, outcome };
     Ok(items.iter().zip(outcomes).map(found).collect())
 }
 
-fn settle(file: &str, decoded: Decoded, expected: Expected, is_checked: bool) -> Result<Found> {
+fn settle(
+    file: &str,
+    decoded: Decoded,
+    expected: Expected,
+    is_checked: bool,
+) -> Result<FoundObject> {
     let Decoded { document, place, content } = decoded;
     let outcome = match content {
-        chunk::Found::Outcome(outcome) => outcome,
-        chunk::Found::Unnamed(text) => {
-            let content = Content::Json { text: &text, column: place.column };
-            let item = Item { document, line: place.line, content, expected };
+        chunk::ChunkItem::Outcome(outcome) => outcome,
+        chunk::ChunkItem::Unnamed(text) => {
+            let content = ItemText::Json { text: &text, column: place.column };
+            let item = SourceItem { document, line: place.line, content, expected };
             let piece = Piece { name: file, text: &text, start: place };
             item.decode(is_checked).map_err(|error| piece.error(&item, error))?
         }
     };
-    Ok(Found { document, line: place.line, outcome })
+    Ok(FoundObject { document, line: place.line, outcome })
 }

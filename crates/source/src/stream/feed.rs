@@ -3,25 +3,25 @@
 use serde_json::value::RawValue;
 
 use crate::error::SourceError;
-use crate::piece::{Piece, Place};
+use crate::piece::{Piece, TextPosition};
 use crate::reader::Reader;
-use crate::{Limits, Progress};
+use crate::{MemoryLimits, Progress};
 use kubestep_api::object::leading_value;
 
 /// Longest marker, in bytes.
 const MARKER: usize = 256;
 
 /// Text that was read and not consumed yet.
-pub(super) struct Feed<'p> {
+pub(super) struct TextFeed<'p> {
     reader: Reader<'p>,
-    pub limits: Limits,
+    pub limits: MemoryLimits,
     /// Whether unknown fields are reported.
     pub is_checked: bool,
     text: String,
     /// Bytes of `text` that were consumed.
     at: usize,
     /// The position in the file after them.
-    place: Place,
+    place: TextPosition,
     ended: bool,
 }
 
@@ -31,19 +31,32 @@ pub(super) struct Feed<'p> {
 pub(super) struct Marker(String);
 
 /// A piece of text that was split off.
-pub(super) struct Cut {
+pub(super) struct TextPiece {
     pub text: String,
-    pub place: Place,
+    pub place: TextPosition,
     /// Whether it is the last one.
     pub is_last: bool,
     /// Whether it may end within an object.
     pub is_loose: bool,
 }
 
-impl<'p> Feed<'p> {
+impl<'p> TextFeed<'p> {
     /// A window on the file that begins with `text`.
-    pub fn new(reader: Reader<'p>, text: String, limits: Limits, is_checked: bool) -> Feed<'p> {
-        Feed { reader, limits, is_checked, text, at: 0, place: Place::START, ended: false }
+    pub fn new(
+        reader: Reader<'p>,
+        text: String,
+        limits: MemoryLimits,
+        is_checked: bool,
+    ) -> TextFeed<'p> {
+        TextFeed {
+            reader,
+            limits,
+            is_checked,
+            text,
+            at: 0,
+            place: TextPosition::START,
+            ended: false,
+        }
     }
 
     /// The file's name.
@@ -127,7 +140,7 @@ impl<'p> Feed<'p> {
         marker: &Marker,
         before: char,
         size: usize,
-    ) -> Result<Option<Cut>, Box<SourceError>> {
+    ) -> Result<Option<TextPiece>, Box<SourceError>> {
         loop {
             let window = floor_char(self.rest(), 2 * size);
             let begins = marker.last_in(&self.rest()[..window], before);
@@ -147,15 +160,19 @@ impl<'p> Feed<'p> {
         }
     }
 
-    fn cut_off(&mut self, length: usize, is_loose: bool) -> Cut {
+    fn cut_off(&mut self, length: usize, is_loose: bool) -> TextPiece {
         let (text, place) = (self.rest()[..length].to_string(), self.place);
         self.take(length);
-        Cut { text, place, is_last: self.ended && self.rest().is_empty(), is_loose }
+        TextPiece { text, place, is_last: self.ended && self.rest().is_empty(), is_loose }
     }
 
     /// Puts back texts that were split off, which have to be consecutive up to the window; the
     /// first starts at `place`.
-    pub fn put_back<'a>(&mut self, place: Place, texts: impl Iterator<Item = &'a str>) {
+    pub(crate) fn put_back<'a>(
+        &mut self,
+        place: TextPosition,
+        texts: impl Iterator<Item = &'a str>,
+    ) {
         let mut text: String = texts.collect();
         text.push_str(self.rest());
         (self.text, self.at, self.place) = (text, 0, place);

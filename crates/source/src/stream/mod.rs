@@ -13,27 +13,27 @@ mod relay;
 #[cfg(test)]
 mod tests;
 
-use super::Limits;
+use super::MemoryLimits;
 use super::error::SourceError;
-use super::item::Outcome;
+use super::item::DecodedItem;
 use super::reader::Reader;
-use feed::Feed;
+use feed::TextFeed;
 
 /// A decoded object.
-pub(super) struct Found {
+pub(super) struct FoundObject {
     /// The document within the file, from 1.
     pub document: u32,
     /// The line in which it starts, from 1.
     pub line: u32,
-    pub outcome: Outcome,
+    pub outcome: DecodedItem,
 }
 
 /// Reads the file that begins with `text`. With `is_checked`, unknown fields are reported.
 pub(super) fn read(
     reader: Reader<'_>,
     text: String,
-    limits: Limits,
+    limits: MemoryLimits,
     is_checked: bool,
-) -> Result<Vec<Found>, Box<SourceError>> {
-    documents::read(Feed::new(reader, text, limits, is_checked))
+) -> Result<Vec<FoundObject>, Box<SourceError>> {
+    documents::read(TextFeed::new(reader, text, limits, is_checked))
 }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use super::chunk::{Chunk, Decoded, Done, End, Sequence};
-use super::feed::Feed;
+use super::chunk::{Chunk, ChunkEnd, Decoded, DecodedChunk, Sequence};
+use super::feed::TextFeed;
 use crate::add;
 use crate::error::SourceError;
 use crate::reader::too_large;
@@ -14,7 +14,7 @@ use kubestep_api::intern::Symbol;
 
 /// Consecutive objects that are being decoded.
 pub(super) struct Relay<'f, 'p> {
-    feed: &'f mut Feed<'p>,
+    feed: &'f mut TextFeed<'p>,
     file: Symbol,
     sequence: Sequence,
     /// Whether no chunk was split off yet.
@@ -27,7 +27,7 @@ pub(super) struct Relay<'f, 'p> {
 /// A chunk that is being decoded.
 struct Flight {
     chunk: Arc<Chunk>,
-    done: Receiver<Done>,
+    done: Receiver<DecodedChunk>,
 }
 
 impl Flight {
@@ -42,7 +42,7 @@ impl Flight {
         flight
     }
 
-    fn wait(&self) -> Done {
+    fn wait(&self) -> DecodedChunk {
         // The sender is dropped only if decoding panicked, which ends the program.
         self.done.recv().unwrap_or_else(|_| self.chunk.decode())
     }
@@ -51,7 +51,7 @@ impl Flight {
 /// Decodes consecutive objects, up to the list's `]`, or up to a document that has to be parsed as
 /// a whole. `documents` is the number of documents before, and is increased.
 pub(super) fn decode(
-    feed: &mut Feed<'_>,
+    feed: &mut TextFeed<'_>,
     sequence: Sequence,
     documents: &mut u32,
 ) -> Result<Vec<Decoded>, Box<SourceError>> {
@@ -94,7 +94,7 @@ impl Relay<'_, '_> {
             let done = flight.wait();
             self.feed.progress().check()?;
             let end = self.take_in(done.found, done.end)?;
-            if !matches!(end, End::Full) {
+            if !matches!(end, ChunkEnd::Full) {
                 let used = flight.chunk.text.split_at(done.used);
                 let place = flight.chunk.place.after(used.0);
                 let later = flights.iter().map(|flight: &Flight| flight.chunk.text.as_str());
@@ -105,14 +105,18 @@ impl Relay<'_, '_> {
                 // Nothing of the chunk could be decoded, so it has to be larger.
                 let larger = used.1.len().max(size) * 2;
                 let size = if done.used == 0 { larger } else { self.feed.limits.chunk };
-                return Ok(matches!(end, End::Short).then_some(size));
+                return Ok(matches!(end, ChunkEnd::Short).then_some(size));
             }
         }
     }
 
     /// Collects the objects of a chunk; errors of earlier chunks were handled before.
-    fn take_in(&mut self, found: Vec<Decoded>, end: End) -> Result<End, Box<SourceError>> {
-        if let End::Wrong(mut error) = end {
+    fn take_in(
+        &mut self,
+        found: Vec<Decoded>,
+        end: ChunkEnd,
+    ) -> Result<ChunkEnd, Box<SourceError>> {
+        if let ChunkEnd::Wrong(mut error) = end {
             error.document += self.documents;
             return Err(error);
         }

@@ -5,7 +5,7 @@ use std::io::Read;
 use proptest::prelude::*;
 
 use crate::reader::Reader;
-use crate::{Filter, Input, LIMITS, Limits, Progress, Reading, SourceError};
+use crate::{Filter, LIMITS, MemoryLimits, Progress, ReadInput, Reading, SourceError};
 
 /// Returns a few bytes per read.
 struct Slow<'a> {
@@ -22,7 +22,7 @@ impl Read for Slow<'_> {
     }
 }
 
-fn read(text: &str, limits: Limits, step: usize) -> Result<Input, Box<SourceError>> {
+fn read(text: &str, limits: MemoryLimits, step: usize) -> Result<ReadInput, Box<SourceError>> {
     // Else the fields of large JSON are not checked.
     let filter = Filter { strict: true, ..Filter::default() };
     let progress = Progress::default();
@@ -33,9 +33,9 @@ fn read(text: &str, limits: Limits, step: usize) -> Result<Input, Box<SourceErro
 }
 
 /// Reads the text as a whole and in small chunks.
-fn both_ways(text: &str, chunk: usize, step: usize) -> [Result<Input, Box<SourceError>>; 2] {
+fn both_ways(text: &str, chunk: usize, step: usize) -> [Result<ReadInput, Box<SourceError>>; 2] {
     let whole = read(text, LIMITS, usize::MAX);
-    [whole, read(text, Limits { whole: 600, chunk, ..LIMITS }, step)]
+    [whole, read(text, MemoryLimits { whole: 600, chunk, ..LIMITS }, step)]
 }
 
 /// The error without its snippet, which may be cut in a chunk.
@@ -149,7 +149,7 @@ fn errors_name_line_object_and_field_wherever_the_chunk_begins() {
 fn what_is_no_list_and_too_large_is_refused() {
     let text =
         format!(r#"{{"items": [{}], "kind": "Pod", "apiVersion": "v1"}}"#, pods(3).join(","));
-    let error = read(&text, Limits { whole: 100, chunk: 100, ..LIMITS }, 100).unwrap_err();
+    let error = read(&text, MemoryLimits { whole: 100, chunk: 100, ..LIMITS }, 100).unwrap_err();
     assert_eq!(error.message, "is larger than any object of a cluster, and not a list");
 }
 
@@ -158,7 +158,7 @@ fn one_object_that_is_too_large_is_refused() {
     let large = pod("large").replace("\"c\"", &format!("\"{}\"", "c".repeat(9_000)));
     let items = [pods(3), vec![large]].concat().join(",");
     let list = format!(r#"{{"kind": "List", "apiVersion": "v1", "items": [{items}]}}"#);
-    let limits = |object| Limits { whole: 600, chunk: 300, object };
+    let limits = |object| MemoryLimits { whole: 600, chunk: 300, object };
     let error = read(&list, limits(1_000), 100).unwrap_err();
     assert!(error.message.starts_with("has an object of more than"), "{error}");
     assert!(read(&list, limits(40_000), 100).is_ok());

@@ -1,6 +1,6 @@
 //! Stories of pods held, allowed and rejected manually.
 
-use crate::tui::testing::{Live, session};
+use crate::tui::testing::{LiveInterface, session};
 
 /// One node with room for one of three pods.
 const CLUSTER: &str = "
@@ -28,8 +28,8 @@ spec:
   containers: [{name: c, ports: [{containerPort: 80, hostPort: 80}]}]
 ";
 
-fn story() -> Live {
-    Live::new(session(CLUSTER), (100, 30))
+fn story() -> LiveInterface {
+    LiveInterface::new(session(CLUSTER), (100, 30))
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::tui::testing::{Live, session};
+use crate::tui::testing::{LiveInterface, session};
 
 const TITLE: &str = "What differs from original in what-if-1";
 
 #[test]
 fn a_comparison_is_shown_again_until_something_is_done() {
-    let mut live = Live::wide("fragmented").keys("c:what-if cordon node node-1<Enter>cD");
+    let mut live = LiveInterface::wide("fragmented").keys("c:what-if cordon node node-1<Enter>cD");
     assert!(live.text().contains(TITLE), "{}", live.text());
     let first = live.text();
     let mut live = live.keys("<Esc>D");
@@ -20,7 +20,7 @@ fn a_comparison_is_shown_again_until_something_is_done() {
 }
 
 /// A branch that is far ahead of the original.
-fn far_ahead() -> Live {
+fn far_ahead() -> LiveInterface {
     let mut yaml = String::from(
         "{apiVersion: v1, kind: Node, metadata: {name: a}, status: {allocatable: {pods: '9999'}}}\n",
     );
@@ -33,7 +33,7 @@ fn far_ahead() -> Live {
         .unwrap();
     }
     let keys = ":what-if label node a x=y<Enter>c";
-    let mut live = Live::new(session(&yaml), (120, 30)).keys(keys);
+    let mut live = LiveInterface::new(session(&yaml), (120, 30)).keys(keys);
     live.interface.driver.freshness.patience = Duration::ZERO;
     live
 }
@@ -70,9 +70,9 @@ fn it_does_not_open_over_what_is_read() {
 }
 
 /// The story at its beginning, wide enough for whole sentences.
-fn upgrade() -> Live {
+fn upgrade() -> LiveInterface {
     let story = kubestep_source::fixtures::find("upgrade").unwrap();
-    Live::new(session(story.cluster), (120, 90))
+    LiveInterface::new(session(story.cluster), (120, 90))
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Scheduling for real, as a person does it, on a cluster in memory.
 
-use crate::tui::testing::Live;
+use crate::tui::testing::LiveInterface;
 use crate::tui::view::ViewId;
 use kubestep_api::Object;
 use kubestep_framework::testing::pod;
@@ -31,21 +31,21 @@ spec:
     format!("{NODE}{}", pods.collect::<String>())
 }
 
-fn start(pods: &[&str]) -> (Live, StandIn) {
-    Live::real(&cluster(pods))
+fn start(pods: &[&str]) -> (LiveInterface, StandIn) {
+    LiveInterface::real(&cluster(pods))
 }
 
-fn chip(live: &mut Live) -> String {
+fn chip(live: &mut LiveInterface) -> String {
     live.lines()[0].clone()
 }
 
 #[track_caller]
-fn assert_chip(live: &mut Live, expected: &str) {
+fn assert_chip(live: &mut LiveInterface, expected: &str) {
     let line = chip(live);
     assert!(line.ends_with(expected), "{line}");
 }
 
-fn status(live: &mut Live) -> String {
+fn status(live: &mut LiveInterface) -> String {
     live.lines()[28].clone()
 }
 
@@ -304,7 +304,7 @@ fn frozen_is_frozen_and_time_is_the_clusters() {
     assert!(status(&mut live).contains("still to come"), "{}", status(&mut live));
     assert!(server.writes().is_empty());
     drop(live);
-    let (mut live, _) = Live::real_with(&cluster(&["a"]), true);
+    let (mut live, _) = LiveInterface::real_with(&cluster(&["a"]), true);
     assert_chip(&mut live, "LIVE SCHEDULING (dry run): paused");
 }
 

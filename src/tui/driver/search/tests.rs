@@ -1,10 +1,10 @@
 //! Stories of looking for a change and doing it.
 
-use crate::tui::testing::Live;
+use crate::tui::testing::LiveInterface;
 
 #[test]
 fn what_was_found_is_done_in_a_branch_and_compared() {
-    let mut live = Live::wide("fragmented").keys("c2X");
+    let mut live = LiveInterface::wide("fragmented").keys("c2X");
     let text = live.text();
     assert!(text.contains("What would make default/report fit?"), "{text}");
     assert!(text.contains("1. resize pod default/report cpu=1.5"), "{text}");
@@ -19,7 +19,7 @@ fn what_was_found_is_done_in_a_branch_and_compared() {
 
 #[test]
 fn a_change_is_done_where_it_was_asked_for() {
-    let live = Live::wide("fragmented").keys("c2X");
+    let live = LiveInterface::wide("fragmented").keys("c2X");
     // In between one looks elsewhere; the answer is at hand when one is back.
     let mut live = live.keys("<Esc>C1G<Enter>c2X");
     assert!(!live.interface.driver.is_searching());
@@ -32,7 +32,7 @@ fn a_change_is_done_where_it_was_asked_for() {
 
 #[test]
 fn a_search_is_stopped_and_keys_are_answered_meanwhile() {
-    let mut live = Live::wide("fragmented").keys_at_once("c2X");
+    let mut live = LiveInterface::wide("fragmented").keys_at_once("c2X");
     if live.interface.driver.is_searching() {
         live = live.keys_at_once("1");
         assert!(live.text().contains("recorded cycles"), "{}", live.text());
@@ -48,7 +48,7 @@ fn a_search_is_stopped_and_keys_are_answered_meanwhile() {
 
 #[test]
 fn nodes_that_could_be_created_are_tried_and_proposed() {
-    let mut live = Live::wide("node-pools").keys("c2:new-nodes<Enter>");
+    let mut live = LiveInterface::wide("node-pools").keys("c2:new-nodes<Enter>");
     let text = live.text();
     assert!(text.contains("Which new node would take default/checkout?"), "{text}");
     assert!(text.contains("NodePool spare: m.large"), "{text}");

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::tui::testing::Live;
+use crate::tui::testing::LiveInterface;
 
-fn status(live: &mut Live) -> String {
+fn status(live: &mut LiveInterface) -> String {
     live.lines()[22].trim().to_owned()
 }
 
 #[test]
 fn the_menu_offers_what_fits_and_does_it_in_a_branch() {
     // Every node is cordoned.
-    let mut live = Live::demo("cordoned").keys("c5m");
+    let mut live = LiveInterface::demo("cordoned").keys("c5m");
     assert!(live.text().contains("What if: Node"), "{}", live.text());
     assert!(live.text().contains("uncordon node"), "{}", live.text());
     live = live.keys("<Enter>");
@@ -44,7 +44,7 @@ fn the_menu_offers_what_fits_and_does_it_in_a_branch() {
 
 #[test]
 fn commands_edits_and_objects_complete_while_one_types() {
-    let mut live = Live::demo("cordoned").keys(":uncor");
+    let mut live = LiveInterface::demo("cordoned").keys(":uncor");
     let text = live.text();
     assert!(text.contains("uncordon node NAME: make it schedulable again"), "{text}");
     assert_eq!(live.lines()[22], ":uncordon", "the rest in ghost text");
@@ -66,7 +66,7 @@ fn commands_edits_and_objects_complete_while_one_types() {
 
 #[test]
 fn edits_in_words_are_done_or_explained() {
-    let mut live = Live::demo("cordoned").keys(":what-if cordn node a<Enter>");
+    let mut live = LiveInterface::demo("cordoned").keys(":what-if cordn node a<Enter>");
     assert_eq!(status(&mut live), "error: \"cordn\" is not an edit, did you mean \"cordon\"?");
     assert!(!live.lines()[1].contains("[what-if"), "{}", live.lines()[1]);
     let mut live = live.keys("Eadd 2 nodes like nowhere<Enter>");
@@ -83,15 +83,15 @@ fn edits_in_words_are_done_or_explained() {
 
 #[test]
 fn an_offer_that_lacks_something_asks_for_it() {
-    let mut live = Live::demo("cordoned").keys("5m/taint node<Enter>");
+    let mut live = LiveInterface::demo("cordoned").keys("5m/taint node<Enter>");
     assert!(status(&mut live).contains("what-if edit: taint node"), "{}", live.text());
     let mut live = live.keys("x=y:NoSchedule<Enter>");
     assert!(status(&mut live).contains("x=y:NoSchedule; in branch what-if-1"), "{}", live.text());
 }
 
 /// The scores of the first cycle in which several nodes were scored.
-fn scored() -> Live {
-    let mut live = Live::demo("tour").keys("c4");
+fn scored() -> LiveInterface {
+    let mut live = LiveInterface::demo("tour").keys("c4");
     for number in 1..9 {
         live = live.keys(&format!(":cycle {number}<Enter>"));
         if !live.lines()[2].contains("0/0") {
@@ -129,7 +129,7 @@ fn the_decisive_plugin_is_weighed_without_a_column_and_enter_keeps_the_weight() 
 
 #[test]
 fn the_menu_says_what_each_change_does() {
-    let mut live = Live::wide("tour").keys("n1m");
+    let mut live = LiveInterface::wide("tour").keys("n1m");
     let text = live.text();
     assert!(text.contains("make a plugin return an error"), "{text}");
     assert!(text.contains("default/payment [always]"), "{text}");
@@ -138,7 +138,7 @@ fn the_menu_says_what_each_change_does() {
 
 #[test]
 fn decisions_about_the_cycles_pod_are_offered_on_its_nodes() {
-    let mut live = Live::demo("tainted").keys("c3m");
+    let mut live = LiveInterface::demo("tainted").keys("c3m");
     let text = live.text();
     assert!(text.contains("force node") && text.contains("veto node"), "{text}");
     let mut live = live.keys("/force<Enter>");
@@ -147,7 +147,7 @@ fn decisions_about_the_cycles_pod_are_offered_on_its_nodes() {
 
 #[test]
 fn windows_look_as_they_should() {
-    let mut live = Live::demo("cordoned").keys("c5m");
+    let mut live = LiveInterface::demo("cordoned").keys("c5m");
     crate::tui::testing::golden(&live.draw(), "what-if-menu");
     let mut live = live.keys("<Enter>cD");
     crate::tui::testing::golden(&live.draw(), "what-if-differences");
@@ -176,11 +176,11 @@ const CHANGES: &[(&str, &str)] = &[
 
 #[test]
 fn every_kind_of_change_is_done_undone_and_compared_and_leaves_the_original() {
-    let mut untouched = Live::wide("tour").keys("c1");
+    let mut untouched = LiveInterface::wide("tour").keys("c1");
     for (typed, said) in CHANGES {
-        let status = |live: &mut Live| live.lines()[28].trim().to_owned();
+        let status = |live: &mut LiveInterface| live.lines()[28].trim().to_owned();
         // After two cycles there is something to change, and something left to come.
-        let mut live = Live::wide("tour").keys(&format!("nn:what-if {typed}<Enter>"));
+        let mut live = LiveInterface::wide("tour").keys(&format!("nn:what-if {typed}<Enter>"));
         assert!(status(&mut live).contains(said), "{typed}: {}", status(&mut live));
         assert!(live.lines()[1].contains("[what-if-1]"), "{typed}: {}", live.lines()[1]);
         let mut live = live.keys("cD");
@@ -196,7 +196,7 @@ fn every_kind_of_change_is_done_undone_and_compared_and_leaves_the_original() {
 
 #[test]
 fn a_long_redo_goes_on_slice_by_slice_and_can_be_stopped() {
-    let mut live = Live::demo("cordoned").keys("c5m<Enter>c+c");
+    let mut live = LiveInterface::demo("cordoned").keys("c5m<Enter>c+c");
     let all = live.interface.driver.steps_done();
     live.interface.driver.freshness.patience = Duration::ZERO;
     let live = live.keys("u").keys_in_a_hurry("U");
@@ -218,14 +218,14 @@ fn another_configuration_is_loaded_from_its_file() {
                 percentageOfNodesToScore: 37\n";
     std::fs::write(&path, text).unwrap();
     let name = path.display();
-    let mut live = Live::wide("tour").keys(&format!(":what-if config @{name}<Enter>"));
+    let mut live = LiveInterface::wide("tour").keys(&format!(":what-if config @{name}<Enter>"));
     assert!(live.text().contains("config; in branch what-if-1"), "{}", live.text());
     let mut live = live.keys("gc/percentage<Enter>");
     assert!(live.text().contains("37"), "{}", live.text());
     let mut live = live.keys("u");
     assert!(!live.text().contains("37"), "{}", live.text());
     std::fs::remove_file(&path).unwrap();
-    let mut live = Live::wide("tour").keys(&format!(":what-if config @{name}<Enter>"));
+    let mut live = LiveInterface::wide("tour").keys(&format!(":what-if config @{name}<Enter>"));
     assert!(live.text().contains("there is no such file"), "{}", live.text());
     let mut live = live.keys(":what-if config packed.yaml<Enter>");
     assert!(live.text().contains("to load a file write config @packed.yaml"), "{}", live.text());
@@ -233,7 +233,7 @@ fn another_configuration_is_loaded_from_its_file() {
 
 #[test]
 fn the_menu_of_the_configuration_switches_what_is_selected() {
-    let mut live = Live::wide("tour").keys("gc/TaintToleration<Enter>m");
+    let mut live = LiveInterface::wide("tour").keys("gc/TaintToleration<Enter>m");
     let offered = "disable TaintToleration at Filter in default-scheduler";
     assert!(live.text().contains(offered), "{}", live.text());
     assert!(!live.text().contains("pod default/"), "{}", live.text());

@@ -1,6 +1,6 @@
 //! "Why?" as a person asks it, for every built-in cluster.
 
-use crate::tui::testing::Live;
+use crate::tui::testing::LiveInterface;
 
 /// Each story's pod by its row in the queues or the pods, and words of its true cause.
 const ASKED: &[(&str, &str, &str)] = &[
@@ -20,7 +20,7 @@ const ASKED: &[(&str, &str, &str)] = &[
 fn one_key_tells_the_true_cause() {
     for (story, pod, cause) in ASKED {
         let name = pod.trim_start_matches("default/");
-        let mut live = Live::demo(story).keys(&format!("c6/{name}<Enter>W"));
+        let mut live = LiveInterface::demo(story).keys(&format!("c6/{name}<Enter>W"));
         let text = live.text();
         assert!(text.contains(&format!("Why {pod}?")), "{story}: {text}");
         // The window scrolls: what is below is seen in time.
@@ -33,22 +33,22 @@ fn one_key_tells_the_true_cause() {
 
 #[test]
 fn another_key_tells_what_would_help() {
-    let mut live = Live::demo("fragmented").keys("c2X");
+    let mut live = LiveInterface::demo("fragmented").keys("c2X");
     assert!(live.text().contains("What would make default/report fit?"), "{}", live.text());
     assert!(live.text().contains("resize pod default/report cpu=1.5"), "{}", live.text());
-    let mut live = Live::demo("tour").keys("nX");
+    let mut live = LiveInterface::demo("tour").keys("nX");
     assert!(live.text().contains("No change is needed"), "{}", live.text());
 }
 
 #[test]
 fn without_a_pod_it_says_where_to_find_one() {
-    let mut live = Live::demo("cordoned").keys("5W");
+    let mut live = LiveInterface::demo("cordoned").keys("5W");
     assert!(live.text().contains("choose a pod first"), "{}", live.text());
 }
 
 #[test]
 fn enter_on_a_cell_names_its_cause_and_on_a_score_its_formula() {
-    let mut live = Live::demo("tour").keys("n3<Enter>");
+    let mut live = LiveInterface::demo("tour").keys("n3<Enter>");
     let text = live.text();
     assert!(text.contains("default/payment on a-0 in cycle 1"), "{text}");
     assert!(text.contains("Insufficient cpu: needs 3, 2.5 free"), "{text}");
@@ -65,7 +65,7 @@ fn enter_on_a_cell_names_its_cause_and_on_a_score_its_formula() {
 
 #[test]
 fn evictions_that_were_made_are_told_as_made() {
-    let mut live = Live::wide("tour").keys("nW");
+    let mut live = LiveInterface::wide("tour").keys("nW");
     assert!(live.text().contains("Preemption: it preempted on b-0"), "{}", live.text());
     assert!(live.keys("G").text().contains("In backoff for 1.9s more"));
 }

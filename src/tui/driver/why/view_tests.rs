@@ -1,11 +1,11 @@
 //! Stories of answers that fold.
 
-use crate::tui::testing::{Live, session, session_with};
+use crate::tui::testing::{LiveInterface, session, session_with};
 use crate::tui::view::ViewId;
 
 #[test]
 fn why_is_a_view_that_folds_and_leads_to_the_matrix_and_back() {
-    let mut live = Live::demo("fragmented").keys("c2gw");
+    let mut live = LiveInterface::demo("fragmented").keys("c2gw");
     assert_eq!(live.interface.app.view(), ViewId::Why);
     live.golden("why-fragmented-80x24");
     assert!(live.text().contains("Why default/report?"), "{}", live.text());
@@ -28,7 +28,7 @@ fn why_is_a_view_that_folds_and_leads_to_the_matrix_and_back() {
 
 #[test]
 fn preemption_tells_candidates_criteria_and_who_is_none() {
-    let mut live = Live::wide("preemption-budget").keys("c:cycle 1<Enter>8<Enter>");
+    let mut live = LiveInterface::wide("preemption-budget").keys("c:cycle 1<Enter>8<Enter>");
     assert_eq!(live.interface.app.view(), ViewId::Why, "{}", live.text());
     let text = live.text();
     assert!(text.contains("Why default/payment?"), "{text}");
@@ -61,7 +61,7 @@ spec: {schedulingGroup: {podGroupName: train}, containers: [{name: c}]}
 
 #[test]
 fn a_group_says_how_short_it_is_of_its_quorum() {
-    let mut live = Live::new(session(GROUP), (120, 24)).keys("cgp");
+    let mut live = LiveInterface::new(session(GROUP), (120, 24)).keys("cgp");
     assert_eq!(live.interface.app.view(), ViewId::Groups);
     let text = live.text();
     assert!(text.contains("ml/train: 2 of the 3 pods it needs exist, 1 missing"), "{text}");
@@ -105,7 +105,7 @@ fn members(names: &[&str]) -> String {
 fn a_group_tells_the_placements_that_were_tried() {
     let gates = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true";
     let cluster = format!("{RACKS}{}", members(&["w-0", "w-1", "w-2"]));
-    let mut live = Live::new(session_with(&cluster, gates), (100, 30)).keys("cgp");
+    let mut live = LiveInterface::new(session_with(&cluster, gates), (100, 30)).keys("cgp");
     live.golden("groups-placements-100x30");
     let text = live.text();
     assert!(text.contains("2 candidate placements"), "{text}");
@@ -117,7 +117,7 @@ fn a_group_tells_the_placements_that_were_tried() {
     // One more than any rack has room for: nobody starts, and each placement says why.
     let cluster = cluster.replace("minCount: 3", "minCount: 5");
     let cluster = format!("{cluster}{}", members(&["w-3", "w-4"]));
-    let mut live = Live::new(session_with(&cluster, gates), (100, 30)).keys("ngp");
+    let mut live = LiveInterface::new(session_with(&cluster, gates), (100, 30)).keys("ngp");
     let text = live.text();
     assert!(text.contains("0 of the 5 pods it needs have a node"), "{text}");
     assert!(text.contains("✗ r1: 2 pods") && text.contains("✗ r2: 4 pods"), "{text}");
@@ -141,7 +141,7 @@ spec: {priority: 50, schedulingPolicy: {gang: {minCount: 2}}}
         )
     };
     let cluster = format!("{group}{}{}{}", full("n1"), full("n2"), members(&["w-0", "w-1"]));
-    let mut live = Live::new(session_with(&cluster, gates), (100, 30)).keys("ngp");
+    let mut live = LiveInterface::new(session_with(&cluster, gates), (100, 30)).keys("ngp");
     let text = live.text();
     assert!(text.contains("preempted") && text.contains("ml/on-n1"), "{text}");
     assert!(text.contains("ml/on-n2"), "{text}");

@@ -17,7 +17,7 @@ const NAME_LINES: usize = 3;
 
 /// What the header says of a column: how many nodes it rejects, or that it was skipped.
 #[derive(Clone, Copy, Default)]
-pub struct Note {
+pub struct ColumnNote {
     /// How many nodes it rejects.
     rejected: usize,
     /// Whether the plugin had nothing to check.
@@ -72,21 +72,23 @@ fn words_of(plugin: &str) -> Vec<String> {
 
 /// Of the verdict, then of each plugin and extender, how many nodes are rejected; one pass over the
 /// compact columns.
-pub fn notes(cycle: &CycleRecord) -> Vec<Note> {
+pub fn notes(cycle: &CycleRecord) -> Vec<ColumnNote> {
     let filter = &cycle.filter;
     let count = |column: &Verdicts<VerdictId>| column.iter().filter(|id| id.is_status()).count();
-    let verdicts =
-        Note { rejected: count(&filter.verdicts) + filter.extender.len(), ..Note::default() };
+    let verdicts = ColumnNote {
+        rejected: count(&filter.verdicts) + filter.extender.len(),
+        ..ColumnNote::default()
+    };
     let nominated = by_nominated(cycle);
     let plugins = filter.plugins.iter().zip(nominated).map(|(plugin, nominated)| {
         let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
         let rejected = count(&plugin.verdicts) + nominated;
         let unknown = plugin.verdicts.iter().any(|id| id == VerdictId::UNKNOWN);
-        Note { rejected, skipped: rejected == 0 && skipped(), unknown }
+        ColumnNote { rejected, skipped: rejected == 0 && skipped(), unknown }
     });
     let extenders = filter.extenders.iter().map(|name| {
         let own = |(_, status): &&(NodeId, Status)| status.plugin() == *name;
-        Note { rejected: filter.extender.iter().filter(own).count(), ..Note::default() }
+        ColumnNote { rejected: filter.extender.iter().filter(own).count(), ..ColumnNote::default() }
     });
     std::iter::once(verdicts).chain(plugins).chain(extenders).collect()
 }
@@ -107,7 +109,7 @@ fn by_nominated(cycle: &CycleRecord) -> Vec<usize> {
     rejected
 }
 
-impl Note {
+impl ColumnNote {
     /// How many nodes a column rejects, in words or in a narrow column.
     pub fn text(self, words: bool) -> String {
         match (self.rejected, words) {

@@ -13,20 +13,20 @@ use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use self::header::{Note, WORDS, headers, notes};
+use self::header::{ColumnNote, WORDS, headers, notes};
 use super::cycle::filter_summary;
 use super::shared::NAMES;
-use super::{OnEnter, Shape, View, shared, verdict};
-use crate::report::verdict_groups::{Group, groups_of};
+use super::{OnEnter, View, ViewShape, shared, verdict};
+use crate::report::verdict_groups::{VerdictGroup, groups_of};
 use crate::tui::command::Command;
 use crate::tui::glyph::{FOLDS, VerdictSign};
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
-use crate::tui::text::Cut;
+use crate::tui::text::Truncation;
 use crate::tui::theme::Scope;
-use crate::tui::widget::bar::Parts;
-use crate::tui::widget::grid::{CellOut, GridColumn, GridSource};
+use crate::tui::widget::bar::StyledParts;
+use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
@@ -49,28 +49,28 @@ const NAMED: usize = 12;
 pub struct FilterView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
-    shape: Shape,
+    shape: ViewShape,
     /// By place of the plugin or extender: what the header says of all nodes.
-    notes: Vec<Note>,
-    front: Option<Front>,
+    notes: Vec<ColumnNote>,
+    front: Option<FilterFront>,
     /// The places of the plugins and extenders on show; skipped plugins are folded.
     shown: Vec<usize>,
     /// Of each of them, its name as the header has it, and its width.
     headers: Vec<(String, u16)>,
     /// Nodes of which the same was said, and the rows, where they are grouped.
-    groups: Vec<Group>,
-    rows: Vec<Row>,
+    groups: Vec<VerdictGroup>,
+    rows: Vec<FilterRow>,
 }
 
 /// A line: a group by its number, or a node.
 #[derive(Clone, Copy)]
-enum Row {
+enum FilterRow {
     Group(usize),
     Node(NodeId),
 }
 
 /// How far the debugger has walked through Filter: plugin by plugin, over the evaluated nodes of each.
-struct Front {
+struct FilterFront {
     /// The plugin's place.
     plugin: usize,
     /// By slot, when the node is looked at; empty while no node is.
@@ -79,13 +79,13 @@ struct Front {
     turn: usize,
 }
 
-impl Front {
-    fn new(cycle: &CycleRecord, frame: Frame) -> Option<Front> {
+impl FilterFront {
+    fn new(cycle: &CycleRecord, frame: Frame) -> Option<FilterFront> {
         let at_filter = frame.point == Some(ExtensionPoint::Filter);
         let mut plugins = cycle.filter.plugins.iter();
         let plugin = plugins.position(|p| at_filter && Some(p.plugin) == frame.plugin)?;
         let Some(node) = frame.node else {
-            return Some(Front { plugin, turns: Vec::new(), turn: 0 });
+            return Some(FilterFront { plugin, turns: Vec::new(), turn: 0 });
         };
         let mut turns = vec![0; cycle.nodes.names.len()];
         for (turn, evaluated) in cycle.filter.evaluated.iter().enumerate() {
@@ -94,7 +94,7 @@ impl Front {
             }
         }
         let turn = turns.get(node.index()).copied().unwrap_or_default();
-        Some(Front { plugin, turns, turn })
+        Some(FilterFront { plugin, turns, turn })
     }
 
     /// Whether who steps has not come to this cell yet.
@@ -106,10 +106,11 @@ impl Front {
 
 impl<'a> FilterView<'a> {
     /// The matrix of the cycle at the debugger's position, in `room` terminal columns.
-    pub fn new(model: &'a Model, room: u16, shape: Shape) -> FilterView<'a> {
+    pub fn new(model: &'a Model, room: u16, shape: ViewShape) -> FilterView<'a> {
         let cycle = model.cycle();
         let notes = cycle.map(|c| notes(c)).unwrap_or_default();
-        let front = cycle.zip(model.stepped_frame()).and_then(|(c, frame)| Front::new(c, frame));
+        let front =
+            cycle.zip(model.stepped_frame()).and_then(|(c, frame)| FilterFront::new(c, frame));
         let stands_on = front.as_ref().map(|front| front.plugin);
         let is_shown = |at: &usize| {
             shape.unfolded
@@ -126,9 +127,9 @@ impl<'a> FilterView<'a> {
         let groups = groups.map(|c| groups_of(c, &shown)).unwrap_or_default();
         let mut rows = Vec::new();
         for (at, group) in groups.iter().enumerate() {
-            rows.push(Row::Group(at));
+            rows.push(FilterRow::Group(at));
             if shape.is_open(group.key) {
-                rows.extend(group.nodes.iter().map(|node| Row::Node(*node)));
+                rows.extend(group.nodes.iter().map(|node| FilterRow::Node(*node)));
             }
         }
         FilterView { model, cycle, shape, notes, front, shown, headers, groups, rows }
@@ -137,17 +138,17 @@ impl<'a> FilterView<'a> {
     /// The node of a row; of a group, one that stands for all.
     fn node(&self, row: usize) -> Option<NodeId> {
         match self.rows.get(row) {
-            Some(Row::Node(node)) => Some(*node),
-            Some(Row::Group(group)) => self.groups.get(*group)?.nodes.first().copied(),
+            Some(FilterRow::Node(node)) => Some(*node),
+            Some(FilterRow::Group(group)) => self.groups.get(*group)?.nodes.first().copied(),
             None if self.groups.is_empty() => self.cycle?.nodes.order.get(row).copied(),
             None => None,
         }
     }
 
-    fn group(&self, row: usize) -> Option<&Group> {
+    fn group(&self, row: usize) -> Option<&VerdictGroup> {
         match self.rows.get(row)? {
-            Row::Group(group) => self.groups.get(*group),
-            Row::Node(_) => None,
+            FilterRow::Group(group) => self.groups.get(*group),
+            FilterRow::Node(_) => None,
         }
     }
 
@@ -156,10 +157,11 @@ impl<'a> FilterView<'a> {
         if self.groups.is_empty() {
             return self.cycle?.nodes.order.iter().position(|other| *other == node);
         }
-        let exact = self.rows.iter().position(|row| matches!(row, Row::Node(n) if *n == node));
+        let exact =
+            self.rows.iter().position(|row| matches!(row, FilterRow::Node(n) if *n == node));
         let group = self.groups.iter().position(|group| group.nodes.contains(&node))?;
         let folded =
-            || self.rows.iter().position(|row| matches!(row, Row::Group(g) if *g == group));
+            || self.rows.iter().position(|row| matches!(row, FilterRow::Group(g) if *g == group));
         exact.or_else(folded)
     }
 
@@ -214,13 +216,13 @@ impl<'a> FilterView<'a> {
         }
     }
 
-    fn group_lines(&self, group: &Group, row: usize) -> Vec<DetailLine> {
+    fn group_lines(&self, group: &VerdictGroup, row: usize) -> Vec<DetailLine> {
         let Some(cycle) = self.cycle else { return Vec::new() };
         let mut lines = vec![DetailLine::heading(format!(
             "{} with the same verdicts",
             count(group.nodes.len(), "node")
         ))];
-        lines.extend(self.id(row, 1).map(|id| official(cycle, id)));
+        lines.extend(self.id(row, 1).map(|id| final_verdict(cycle, id)));
         lines.extend(group.nodes.first().into_iter().flat_map(|node| all_failures(cycle, *node)));
         let names: Vec<String> = group
             .nodes
@@ -306,9 +308,10 @@ impl GridSource for FilterView<'_> {
             (_, Some((name, width))) => {
                 let place = self.place_of(column).map_or(0, |place| place + 1);
                 let note = note(place, self.has_words(column));
-                GridColumn { cut: Cut::Middle, ..GridColumn::text(name, *width) }.with_note(note)
+                GridColumn { cut: Truncation::Middle, ..GridColumn::text(name, *width) }
+                    .with_note(note)
             }
-            _ => GridColumn::prose("reason", 16).from_tier(Tier::Standard),
+            _ => GridColumn::prose("reason", 16).from_tier(WidthTier::Standard),
         }
     }
 
@@ -317,7 +320,7 @@ impl GridSource for FilterView<'_> {
         lines.max().unwrap_or(1) as u16 + 1
     }
 
-    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn searched(&self, row: usize, column: usize, out: &mut CellWriter) {
         match column {
             0 => {
                 let name = self.node_of(row, 0);
@@ -328,7 +331,7 @@ impl GridSource for FilterView<'_> {
         }
     }
 
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let (Some(cycle), Some(node)) = (self.cycle, self.node(row)) else { return };
         let place = self.place_of(column);
         let verdict = || self.verdict(row, column);
@@ -433,7 +436,7 @@ impl View for FilterView<'_> {
         }
         if let Some(plugin) = self.plugin(column) {
             let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
-            lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));
+            lines.push(plugin_verdict(cycle, &format!("{} on {name}", plugin.plugin), id));
             let nominated = match plugin.verdicts.get(node) == Some(id) {
                 true => "",
                 false => " (with the room reserved for nominated pods)",
@@ -448,7 +451,7 @@ impl View for FilterView<'_> {
         }
         match (cycle.filter.by_extender(node), self.id(row, 1)) {
             (Some(status), _) => lines.push(rejected_by_extender(status)),
-            (None, Some(id)) => lines.push(official(cycle, id)),
+            (None, Some(id)) => lines.push(final_verdict(cycle, id)),
             (None, None) => {}
         }
         let failures = all_failures(cycle, node);
@@ -472,7 +475,7 @@ impl View for FilterView<'_> {
         (verdict.glyph(), verdict.scope())
     }
 
-    fn map_legend(&self, _map: usize) -> Parts {
+    fn map_legend(&self, _map: usize) -> StyledParts {
         use VerdictSign::{NotEvaluated, Success, Unresolvable, Unschedulable};
         let mut parts = vec![("verdict: ".to_owned(), Scope::TextDim)];
         for (verdict, words) in [
@@ -514,7 +517,7 @@ impl View for FilterView<'_> {
     }
 }
 
-fn said(cycle: &CycleRecord, who: &str, id: VerdictId) -> DetailLine {
+fn plugin_verdict(cycle: &CycleRecord, who: &str, id: VerdictId) -> DetailLine {
     answered(who, verdict::of_id(cycle, id))
 }
 
@@ -536,7 +539,7 @@ fn legend() -> DetailLine {
 }
 
 /// The scheduler's own verdict with the plugin that gave it.
-fn official(cycle: &CycleRecord, id: VerdictId) -> DetailLine {
+fn final_verdict(cycle: &CycleRecord, id: VerdictId) -> DetailLine {
     let by = cycle.verdicts.get(id).map(|s| format!(" by {}", s.plugin())).unwrap_or_default();
     let verdict = verdict::of_id(cycle, id);
     let explained = report::verdict::explain(cycle, id);

@@ -2,7 +2,7 @@
 
 use super::state::Hidden;
 use super::{GridColumn, GridSource, Width};
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 use crate::tui::text::Align;
 
 /// Blank columns between two grid columns.
@@ -42,7 +42,7 @@ pub struct ShownColumns {
 
 impl ShownColumns {
     /// Those of a source.
-    pub fn of(source: &dyn GridSource, tier: Tier) -> ShownColumns {
+    pub fn of(source: &dyn GridSource, tier: WidthTier) -> ShownColumns {
         let columns: Vec<(usize, GridColumn)> = (0..source.columns())
             .map(|i| (i, source.column(i)))
             .filter(|(i, column)| *i == 0 || column.from <= tier)

@@ -5,10 +5,10 @@ use ratatui::layout::{Position, Rect};
 
 use super::columns::{self, ColumnLayout, PlacedColumn, ShownColumns};
 use super::state::Geometry;
-use super::{CellOut, GridSource, GridState};
+use super::{CellWriter, GridSource, GridState};
 use crate::tui::glyph::{ASCENDING, BREAKPOINT, CURSOR, DESCENDING, MARKED, MORE_LEFT, MORE_RIGHT};
 use crate::tui::sanitize;
-use crate::tui::text::{Align, Cut, fit, width};
+use crate::tui::text::{Align, Truncation, fit, width};
 use crate::tui::theme::Scope;
 use crate::tui::widget::Paint;
 
@@ -40,7 +40,7 @@ pub fn draw(
     let lines = Rect { y: area.y + headers, height: area.height - headers, ..area };
     let top = state.scroll_to_selection(usize::from(lines.height));
     remember(state, Rect { height: headers, ..area }, lines, top, &placement);
-    let mut out = CellOut::default();
+    let mut out = CellWriter::default();
     for (y, line) in (lines.top()..lines.bottom()).zip(top..) {
         let Some(row) = state.row_at(line) else { break };
         let row_area = Rect { y, height: 1, ..lines };
@@ -84,7 +84,7 @@ fn draw_header(
         for (y, title) in (area.y..area.y + titles).zip(&lines[above..]) {
             let mark = if y == area.y { mark } else { "" };
             let room = usize::from(placed.width).saturating_sub(width(mark));
-            let title = format!("{}{mark}", fit(title, room, Cut::Middle));
+            let title = format!("{}{mark}", fit(title, room, Truncation::Middle));
             put_aligned(buffer, area, y, placed, &title, scope, paint);
         }
         if !note.is_empty() && area.height > 1 {
@@ -107,7 +107,7 @@ fn draw_row(
     row: usize,
     paint: &Paint,
     columns: &[PlacedColumn],
-    out: &mut CellOut,
+    out: &mut CellWriter,
 ) {
     if source.is_current(row) {
         paint.put(buffer, area, area.x, area.y, CURSOR, Scope::Cursor);
@@ -125,7 +125,13 @@ fn draw_row(
 }
 
 /// A drawing: its parts from the left, as far as they fit.
-fn put_parts(buffer: &mut Buffer, area: Rect, placed: &PlacedColumn, out: &CellOut, paint: &Paint) {
+fn put_parts(
+    buffer: &mut Buffer,
+    area: Rect,
+    placed: &PlacedColumn,
+    out: &CellWriter,
+    paint: &Paint,
+) {
     let x = area.x + MARK + placed.x;
     let cell = Rect { x, width: placed.width, ..area }.intersection(area);
     out.styled().fold(x, |x, (text, scope)| paint.put(buffer, cell, x, area.y, text, scope));

@@ -14,11 +14,11 @@ use kubestep_api::Labels;
 use std::fmt;
 
 pub use draw::draw;
-pub use state::{GridState, Hidden, Hit, Sort};
+pub use state::{GridHit, GridState, Hidden, Sort};
 
 use crate::tui::glyph::VerdictSign;
-use crate::tui::layout::Tier;
-use crate::tui::text::{Align, Cut};
+use crate::tui::layout::WidthTier;
+use crate::tui::text::{Align, Truncation};
 use crate::tui::theme::Scope;
 
 /// Rows and columns of a grid, described and not built.
@@ -30,7 +30,7 @@ pub trait GridSource: Sync {
     /// How a column looks.
     fn column(&self, column: usize) -> GridColumn;
     /// Writes one cell.
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut);
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter);
 
     /// Lines of the header: the titles, and one more where columns have notes.
     fn header_lines(&self) -> u16 {
@@ -38,7 +38,7 @@ pub trait GridSource: Sync {
     }
 
     /// Writes what a filter looks for in a cell, where that is more than what it shows.
-    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn searched(&self, row: usize, column: usize, out: &mut CellWriter) {
         self.cell(row, column, out);
     }
 
@@ -100,7 +100,7 @@ impl SortKey {
     fn of(source: &dyn GridSource, row: usize, column: usize) -> SortKey {
         source.amount(row, column).map_or_else(
             || {
-                let mut out = CellOut::default();
+                let mut out = CellWriter::default();
                 source.cell(row, column, &mut out);
                 SortKey::of_text(&out.text)
             },
@@ -154,9 +154,9 @@ pub struct GridColumn {
     /// The side its text sticks to.
     pub align: Align,
     /// Where its text is cut. Right-aligned text is a number and never cut.
-    pub cut: Cut,
+    pub cut: Truncation,
     /// The narrowest class of terminal that shows it.
-    pub from: Tier,
+    pub from: WidthTier,
 }
 
 /// Width of a column in terminal columns.
@@ -180,7 +180,7 @@ impl GridColumn {
         GridColumn {
             title: title.to_owned(),
             width: Width::Between(least, most.max(least)),
-            cut: Cut::Middle,
+            cut: Truncation::Middle,
             ..GridColumn::default()
         }
     }
@@ -216,14 +216,14 @@ impl GridColumn {
     }
 
     /// The same, shown from this class of terminal on.
-    pub fn from_tier(self, from: Tier) -> GridColumn {
+    pub fn from_tier(self, from: WidthTier) -> GridColumn {
         GridColumn { from, ..self }
     }
 }
 
 /// Receives a cell's text and style; reused from cell to cell.
 #[derive(Debug, Default)]
-pub struct CellOut {
+pub struct CellWriter {
     /// The text; sanitised when it is drawn.
     pub text: String,
     /// Its style.
@@ -232,7 +232,7 @@ pub struct CellOut {
     pub parts: Vec<(usize, Scope)>,
 }
 
-impl CellOut {
+impl CellWriter {
     /// Empties it for the next cell.
     pub fn clear(&mut self) {
         self.text.clear();
@@ -274,7 +274,7 @@ impl CellOut {
     }
 }
 
-impl fmt::Write for CellOut {
+impl fmt::Write for CellWriter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.text.push_str(text);
         Ok(())

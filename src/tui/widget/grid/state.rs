@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use ratatui::layout::Rect;
 use rayon::prelude::*;
 
-use super::{CellOut, GridSource, SortKey};
+use super::{CellWriter, GridSource, SortKey};
 use crate::tui::filter::{Filterable, RowFilter};
-use crate::tui::layout::Tier;
+use crate::tui::layout::WidthTier;
 
 /// Order of rows by a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Hidden {
 
 /// What is under a place on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hit {
+pub enum GridHit {
     /// A line of the grid, and a column if there is one.
     Line(usize, Option<usize>),
     /// A column's header.
@@ -77,33 +77,33 @@ pub struct GridState {
     /// Source rows in the order shown.
     order: Vec<u32>,
     total: usize,
-    stamp: Option<Stamp>,
+    stamp: Option<OrderKey>,
     pub(super) geometry: Geometry,
 }
 
 /// What the order was computed from.
 #[derive(Clone, Debug, PartialEq)]
-struct Stamp {
+struct OrderKey {
     revision: u64,
     filter: RowFilter,
     sort: Option<Sort>,
     failures_only: bool,
 }
 
-impl Stamp {
+impl OrderKey {
     /// Whether only the filter is another, and leaves nothing that the one before did not.
-    fn narrows(&self, before: &Stamp) -> bool {
-        let same = Stamp { filter: before.filter.clone(), ..self.clone() } == *before;
+    fn narrows(&self, before: &OrderKey) -> bool {
+        let same = OrderKey { filter: before.filter.clone(), ..self.clone() } == *before;
         same && self.filter.narrows(&before.filter)
     }
 }
 
-struct Row<'a>(&'a dyn GridSource, usize);
+struct SearchedRow<'a>(&'a dyn GridSource, usize);
 
-impl Filterable for Row<'_> {
+impl Filterable for SearchedRow<'_> {
     fn text(&self, all: &mut String) {
         // The cells are written one behind the other.
-        let mut out = CellOut { text: std::mem::take(all), ..CellOut::default() };
+        let mut out = CellWriter { text: std::mem::take(all), ..CellWriter::default() };
         for column in 0..self.0.columns() {
             self.0.searched(self.1, column, &mut out);
             out.text.push(' ');
@@ -136,7 +136,7 @@ impl GridState {
     /// Recomputes which rows are shown in which order, unless nothing changed; `revision` changes with the
     /// data. The selection stays on its row, or near where it was.
     pub fn refresh(&mut self, source: &dyn GridSource, revision: u64) {
-        let stamp = Stamp {
+        let stamp = OrderKey {
             revision,
             filter: self.filter.clone(),
             sort: self.sort,
@@ -178,7 +178,7 @@ impl GridState {
     /// Those of `rows` that the filter leaves.
     fn kept(&self, source: &dyn GridSource, rows: impl ParallelIterator<Item = u32>) -> Vec<u32> {
         let keeps = |room: &mut String, row: u32| {
-            self.filter.keeps(&Row(source, row as usize), room).then_some(row)
+            self.filter.keeps(&SearchedRow(source, row as usize), room).then_some(row)
         };
         rows.map_init(String::new, keeps).flatten_iter().collect()
     }
@@ -270,7 +270,7 @@ impl GridState {
 
     /// Chooses the column `by` columns to the right, or to the left when negative, of those that
     /// a terminal of that class shows.
-    pub fn choose_column(&mut self, source: &dyn GridSource, by: isize, tier: Tier) {
+    pub fn choose_column(&mut self, source: &dyn GridSource, by: isize, tier: WidthTier) {
         let shown = (0..source.columns()).filter(|at| *at == 0 || source.column(*at).from <= tier);
         let shown: Vec<usize> = shown.collect();
         let at = shown.partition_point(|column| *column < self.column).saturating_add_signed(by);
@@ -303,16 +303,16 @@ impl GridState {
     }
 
     /// What the last frame drew at a place.
-    pub fn hit(&self, x: u16, y: u16) -> Option<Hit> {
+    pub fn hit(&self, x: u16, y: u16) -> Option<GridHit> {
         let shown = &self.geometry;
         let under = |(left, width, _): &&(u16, u16, usize)| (*left..left + width).contains(&x);
         let column = shown.columns.iter().find(under).map(|(_, _, index)| *index);
         if shown.header.contains((x, y).into()) {
-            return column.map(Hit::Header);
+            return column.map(GridHit::Header);
         }
         let inside = shown.lines.contains((x, y).into());
         let line = shown.top + usize::from(y.saturating_sub(shown.lines.y));
-        (inside && line < self.order.len()).then_some(Hit::Line(line, column))
+        (inside && line < self.order.len()).then_some(GridHit::Line(line, column))
     }
 
     /// Lines below those that the last frame drew.

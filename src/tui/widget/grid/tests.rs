@@ -40,7 +40,7 @@ impl GridSource for Nodes {
             i => GridColumn::text(&format!("column{i}"), 10),
         }
     }
-    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+    fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let name = self.names[row];
         match column {
@@ -71,7 +71,7 @@ fn draw_at(
     height: u16,
 ) -> (Vec<String>, Option<Position>) {
     let theme = theme();
-    let tier = Tier::of(width);
+    let tier = WidthTier::of(width);
     let paint = Paint { theme: &theme, charset: Charset::Unicode, tier };
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
@@ -127,7 +127,7 @@ fn draws_header_mark_and_rows() {
 fn the_first_column_stays_while_the_others_scroll() {
     let source = nodes(2, 9);
     let mut state = refreshed(&source);
-    state.choose_column(&source, 7, Tier::Wide);
+    state.choose_column(&source, 7, WidthTier::Wide);
     let (lines, _) = draw_at(&source, &mut state, 36, 3);
     assert_eq!(lines[0], "  node        ◂column6    column7  ▸");
     assert!(lines[1].starts_with("  node-0"));
@@ -170,7 +170,7 @@ fn the_selection_follows_its_row_when_the_data_moves() {
 fn sorting_cycles_up_down_and_off() {
     let source = nodes(12, 2);
     let mut state = refreshed(&source);
-    state.choose_column(&source, 1, Tier::Wide);
+    state.choose_column(&source, 1, WidthTier::Wide);
     let first = |state: &mut GridState| {
         state.cycle_sort();
         state.refresh(&source, 1);

@@ -302,7 +302,7 @@ fn an_edit_is_an_input_of_a_session_and_goes_with_its_state() {
     session.run_until_idle(5, |_| false);
     let node = session.record().unwrap().node;
     assert_eq!(node.map(|node| node.as_str()), Some("b"));
-    let word = session.timeline().steps().get(1).unwrap().input.as_ref().unwrap().words();
+    let word = session.timeline().steps().get(1).unwrap().input.as_ref().unwrap().describe();
     assert_eq!(word, "cordon node a");
     session.previous_cycle();
     session.previous_cycle();

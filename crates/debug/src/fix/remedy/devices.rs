@@ -3,13 +3,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Need, Remedies, delete};
+use super::{Obstacle, Remedies, delete};
 use crate::edit::{Edit, PodEdit};
 use crate::why::cause::{DeviceCause, Devices, Holder, UnmetConstraint};
 use kubestep_api::{Kind, ObjectKey, Quantity, QuantityFormat, ResourceClaim};
 use kubestep_framework::pod::NamespacedName;
 
-pub(super) fn unavailable(need: &Need<'_>, cause: &DeviceCause) -> Remedies {
+pub(super) fn unavailable(need: &Obstacle<'_>, cause: &DeviceCause) -> Remedies {
     match cause {
         DeviceCause::TooFew { request } => {
             let own = in_claim(need, request).into_iter().flatten().map(|edit| vec![edit]);
@@ -49,14 +49,14 @@ fn freed(requests: &[&Devices]) -> Option<Vec<Edit>> {
 }
 
 /// The claim without the constraint that its devices cannot meet.
-fn without(need: &Need<'_>, unmet: &UnmetConstraint) -> Option<Edit> {
+fn without(need: &Obstacle<'_>, unmet: &UnmetConstraint) -> Option<Edit> {
     let (key, _) = claim(need, &unmet.claim)?;
     let path = format!("spec.devices.constraints[{}]", unmet.index);
     Some(Edit::Set { object: object(key), path, value: None })
 }
 
 /// Requests only as many of an extended resource as there are devices.
-fn fewer_of_resource(need: &Need<'_>, request: &Devices) -> Option<Vec<Edit>> {
+fn fewer_of_resource(need: &Obstacle<'_>, request: &Devices) -> Option<Vec<Edit>> {
     let resource = request.resource.filter(|_| request.suitable > 0)?;
     let amount = i64::try_from(request.suitable).ok()?;
     let amount = Quantity::new(amount, QuantityFormat::DecimalSi);
@@ -74,7 +74,7 @@ fn let_go(holder: &Holder) -> Vec<Edit> {
 }
 
 /// Relaxes the request itself.
-fn in_claim(need: &Need<'_>, request: &Devices) -> Option<Vec<Edit>> {
+fn in_claim(need: &Obstacle<'_>, request: &Devices) -> Option<Vec<Edit>> {
     let (key, claim) = claim(need, &request.claim)?;
     let (path, wanted) = place(claim, &request.request)?;
     let set = |field: &str, value: Option<Value>| Edit::Set {
@@ -127,7 +127,7 @@ fn place(claim: &ResourceClaim, request: &str) -> Option<(String, Value)> {
 
 /// A claim without a controller: an edit of one that a controller created is lost when the
 /// controller creates the next.
-fn claim<'a>(need: &Need<'a>, name: &str) -> Option<(NamespacedName, &'a ResourceClaim)> {
+fn claim<'a>(need: &Obstacle<'a>, name: &str) -> Option<(NamespacedName, &'a ResourceClaim)> {
     let (namespace, name) = name.split_once('/')?;
     let key = NamespacedName::new(namespace.into(), name.into());
     let claim = need.world.api().objects().resource_claims.get(&key)?;

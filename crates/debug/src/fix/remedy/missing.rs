@@ -6,7 +6,7 @@ use serde_json::json;
 use super::volumes::{of_class, other_classes};
 use super::{Remedies, set};
 use crate::edit::Edit;
-use crate::why::references::{self, Field, Reference};
+use crate::why::references::{self, Reference, ReferenceField};
 use kubestep_api::{Kind, ObjectKey};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
@@ -23,11 +23,11 @@ fn renamed(world: &World, pod: NamespacedName, reference: &Reference) -> Remedie
     let objects = world.api().objects();
     let near = reference.near(objects);
     match &reference.field {
-        Field::OfPod(path) => {
+        ReferenceField::OfPod(path) => {
             let edit = |near: &str| vec![set(pod, path.clone(), Some(json!(near)))];
             near.map(edit).into_iter().collect()
         }
-        Field::OfClaim(claim, path) => {
+        ReferenceField::OfClaim(claim, path) => {
             let kind = Kind::ResourceClaim;
             let object = ObjectKey { kind, namespace: claim.namespace, name: claim.name };
             let edit = |near: &str| {
@@ -36,11 +36,11 @@ fn renamed(world: &World, pod: NamespacedName, reference: &Reference) -> Remedie
             };
             near.map(edit).into_iter().collect()
         }
-        Field::ClassOf(claim) => match near {
+        ReferenceField::ClassOf(claim) => match near {
             Some(near) => vec![vec![of_class(*claim, near)]],
             None => other_classes(world, *claim).collect(),
         },
-        Field::Generated => Remedies::new(),
+        ReferenceField::Generated => Remedies::new(),
     }
 }
 

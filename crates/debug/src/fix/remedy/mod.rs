@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::edit::{Edit, PodEdit, owner};
-use crate::why::cause::{Cause, Detail};
+use crate::why::cause::{Cause, CauseDetail};
 use kubestep_api::{Kind, ObjectKey, Pod};
 use kubestep_cluster::World;
 use kubestep_framework::node::NodeInfo;
@@ -31,7 +31,7 @@ pub(super) use volumes::unchangeable;
 pub(super) type Remedies = Vec<Vec<Edit>>;
 
 /// A cause to be removed.
-pub(super) struct Need<'a> {
+pub(super) struct Obstacle<'a> {
     pub world: &'a World,
     pub key: NamespacedName,
     pub pod: &'a Arc<Pod>,
@@ -41,7 +41,7 @@ pub(super) struct Need<'a> {
     pub cause: &'a Cause,
 }
 
-impl Need<'_> {
+impl Obstacle<'_> {
     fn pod(&self, edit: PodEdit) -> Edit {
         Edit::Pod(self.key, edit)
     }
@@ -53,7 +53,7 @@ impl Need<'_> {
 }
 
 /// The ways to remove a cause, smaller ones first; without edits that a cluster would undo.
-pub(super) fn of(need: &Need<'_>) -> Remedies {
+pub(super) fn of(need: &Obstacle<'_>) -> Remedies {
     let lasts = |edit: &Edit| match edit {
         Edit::Delete(key) => leaves_for_good(need.world, *key),
         _ => true,
@@ -72,20 +72,20 @@ fn leaves_for_good(world: &World, key: ObjectKey) -> bool {
     pod.is_none_or(|pod| !owner::is_of_node(pod) && !pod.is_terminating())
 }
 
-fn suggested(need: &Need<'_>) -> Remedies {
+fn suggested(need: &Obstacle<'_>) -> Remedies {
     match &need.cause.detail {
-        Detail::Cordoned(_) => node::cordoned(need),
-        Detail::Taint(taint) => node::taint(need, taint),
-        Detail::Affinity(mismatch) => affinity::mismatch(need, mismatch),
-        Detail::PortTaken(taken) => pods::port_taken(need, taken),
-        Detail::NoPodNear(near) => pods::no_pod_near(need, near),
-        Detail::PodInTheWay(way) => pods::in_the_way(need, way),
-        Detail::Spread(spread) => spread::uneven(need, spread),
-        Detail::Shortage(shortage) => resources::shortage(need, shortage),
-        Detail::Volume(cause) => volumes::claim(need, cause),
-        Detail::VolumeTaken(taken) => volumes::taken(taken),
-        Detail::VolumeLimit(limit) => volumes::over_limit(need, limit),
-        Detail::Devices(cause) => devices::unavailable(need, cause),
+        CauseDetail::Cordoned(_) => node::cordoned(need),
+        CauseDetail::Taint(taint) => node::taint(need, taint),
+        CauseDetail::Affinity(mismatch) => affinity::mismatch(need, mismatch),
+        CauseDetail::PortTaken(taken) => pods::port_taken(need, taken),
+        CauseDetail::NoPodNear(near) => pods::no_pod_near(need, near),
+        CauseDetail::PodInTheWay(way) => pods::in_the_way(need, way),
+        CauseDetail::Spread(spread) => spread::uneven(need, spread),
+        CauseDetail::Shortage(shortage) => resources::shortage(need, shortage),
+        CauseDetail::Volume(cause) => volumes::claim(need, cause),
+        CauseDetail::VolumeTaken(taken) => volumes::taken(taken),
+        CauseDetail::VolumeLimit(limit) => volumes::over_limit(need, limit),
+        CauseDetail::Devices(cause) => devices::unavailable(need, cause),
         _ => Vec::new(),
     }
 }

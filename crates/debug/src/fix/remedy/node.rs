@@ -3,14 +3,14 @@
 //! Labels for a node's identity and topology are set by the kubelet and the cloud controller, which
 //! would overwrite an edit. Upstream: `updateDefaultLabels` in `pkg/kubelet/kubelet_node_status.go`.
 
-use super::{Need, Remedies};
+use super::{Obstacle, Remedies};
 use crate::edit::{Edit, NodeEdit, PodEdit};
 use crate::why::cause::{UntoleratedTaint, is_kept_by_controller};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{TaintEffect, Toleration, TolerationOperator};
 
 /// Tolerates a taint, or removes it from the node.
-pub(super) fn taint(need: &Need<'_>, taint: &UntoleratedTaint) -> Remedies {
+pub(super) fn taint(need: &Obstacle<'_>, taint: &UntoleratedTaint) -> Remedies {
     let untaint = NodeEdit::Untaint(taint.key, Some(taint.effect));
     let untaint = vec![Edit::Node(need.node.name, untaint)];
     if is_kept_by_controller(taint.key) {
@@ -24,12 +24,12 @@ pub(super) fn taint(need: &Need<'_>, taint: &UntoleratedTaint) -> Remedies {
 }
 
 /// No toleration: a cordoned node is usually about to be drained.
-pub(super) fn cordoned(need: &Need<'_>) -> Remedies {
+pub(super) fn cordoned(need: &Obstacle<'_>) -> Remedies {
     vec![vec![Edit::Node(need.node.name, NodeEdit::Uncordon)]]
 }
 
 fn tolerate(
-    need: &Need<'_>,
+    need: &Obstacle<'_>,
     key: Symbol,
     operator: TolerationOperator,
     value: Symbol,
@@ -58,14 +58,14 @@ const OF_CLOUD: [&str; 6] = [
 ];
 
 /// Sets a label of the node. `None` if it would be overwritten, or would be wrong for the node.
-pub(super) fn set_label(need: &Need<'_>, key: Symbol, value: Symbol) -> Option<Edit> {
+pub(super) fn set_label(need: &Obstacle<'_>, key: Symbol, value: Symbol) -> Option<Edit> {
     let is_free = !OF_KUBELET.contains(&key.as_str())
         && (!OF_CLOUD.contains(&key.as_str()) || need.node.label(key).is_none());
     is_free.then_some(Edit::Node(need.node.name, NodeEdit::Label(key, value)))
 }
 
 /// Removes a label of the node. `None` if the kubelet or a controller would add it again.
-pub(super) fn remove_label(need: &Need<'_>, key: Symbol) -> Option<Edit> {
+pub(super) fn remove_label(need: &Obstacle<'_>, key: Symbol) -> Option<Edit> {
     let is_fixed = OF_KUBELET.contains(&key.as_str()) || OF_CLOUD.contains(&key.as_str());
     (!is_fixed).then_some(Edit::Node(need.node.name, NodeEdit::Unlabel(key)))
 }

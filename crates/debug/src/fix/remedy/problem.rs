@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Remedies, missing, set};
 use crate::edit::{Edit, PodEdit};
 use crate::trace::History;
-use crate::why::group::Tried;
+use crate::why::group::GroupSimulation;
 use crate::why::{self, NodeWhy, ProblemKind, Why};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ObjectKey, Pod};
@@ -72,12 +72,12 @@ fn ungate(key: NamespacedName, pod: &Pod) -> Remedies {
 /// Lowers the size of the group to its number of pods, or to those that find a node; or adds a
 /// node.
 fn group(world: &World, pod: &Pod) -> Remedies {
-    let tried = Tried::in_vain(world, pod);
+    let tried = GroupSimulation::in_vain(world, pod);
     let there = || world.scheduler().pod_group(group_of(pod)?).map(PodGroupState::all);
     let count = tried.as_ref().map_or_else(there, |tried| Some(tried.found));
     let smaller = count.filter(|count| *count > 0).and_then(|count| smaller_group(pod, count));
     let mut remedies: Remedies = smaller.into_iter().map(|edit| vec![edit]).collect();
-    if let Some(Tried { needed, found, node: Some(like), .. }) = tried {
+    if let Some(GroupSimulation { needed, found, node: Some(like), .. }) = tried {
         let missing = u32::try_from(needed.saturating_sub(found)).unwrap_or(u32::MAX);
         remedies.push(vec![Edit::AddNodes { count: missing.max(1), like }]);
     }

@@ -1,6 +1,6 @@
 //! Insufficient resources: request less, evict pods, or make the node larger.
 
-use super::{Need, Remedies, delete};
+use super::{Obstacle, Remedies, delete};
 use crate::edit;
 use crate::edit::{Edit, NodeEdit, PodEdit, owner};
 use crate::why::cause::Shortage;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Amounts of memory are proposed in whole mebibytes.
 const MEBI: i64 = 1 << 20;
 
-pub(super) fn shortage(need: &Need<'_>, shortage: &Shortage) -> Remedies {
+pub(super) fn shortage(need: &Obstacle<'_>, shortage: &Shortage) -> Remedies {
     let mut remedies: Remedies = Vec::new();
     remedies.extend(ask_for_less(need, shortage));
     if shortage.needed <= shortage.allocatable {
@@ -26,7 +26,7 @@ pub(super) fn shortage(need: &Need<'_>, shortage: &Shortage) -> Remedies {
 }
 
 /// Lowers the requests that determine what the pod needs to what is free.
-fn ask_for_less(need: &Need<'_>, shortage: &Shortage) -> Option<Vec<Edit>> {
+fn ask_for_less(need: &Obstacle<'_>, shortage: &Shortage) -> Option<Vec<Edit>> {
     let resource = shortage.resource;
     if resource == "pods" || !need.pod.status.node_allocatable_resource_claim_statuses.is_empty() {
         return None;
@@ -59,7 +59,7 @@ fn running(pod: &Pod, resource: Symbol) -> i64 {
     pod.spec.containers.iter().chain(sidecars).map(|one| edit::asks(one, resource)).sum()
 }
 
-fn larger_node(need: &Need<'_>, shortage: &Shortage) -> Edit {
+fn larger_node(need: &Obstacle<'_>, shortage: &Shortage) -> Edit {
     let resource = shortage.resource;
     let amount = round(resource, shortage.allocatable + shortage.short_by, true);
     Edit::Node(need.node.name, NodeEdit::Resize(resource, quantity(resource, amount)))
@@ -67,7 +67,7 @@ fn larger_node(need: &Need<'_>, shortage: &Shortage) -> Edit {
 
 /// The lowest-priority pod that frees enough by itself; at equal priority the one that requests the
 /// least.
-fn evict_one(need: &Need<'_>, shortage: &Shortage) -> Option<Arc<PodInfo>> {
+fn evict_one(need: &Obstacle<'_>, shortage: &Shortage) -> Option<Arc<PodInfo>> {
     let holders = holders(need).into_iter();
     let enough = holders.filter(|pod| held(pod, shortage) >= shortage.short_by);
     enough.min_by_key(|pod| (pod.priority(), held(pod, shortage)))
@@ -117,7 +117,7 @@ pub(in crate::fix) fn evict(
 
 /// The pods whose resources would be freed: those on the node, and nominated pods whose reservation
 /// counts.
-pub(in crate::fix) fn holders(need: &Need<'_>) -> Vec<Arc<PodInfo>> {
+pub(in crate::fix) fn holders(need: &Obstacle<'_>) -> Vec<Arc<PodInfo>> {
     let own = need.pod.spec.priority.unwrap_or(0);
     let nominated = need.nominated.iter();
     let counts = nominated.filter(|pod| pod.priority() >= own && pod.key() != need.key);
@@ -125,7 +125,7 @@ pub(in crate::fix) fn holders(need: &Need<'_>) -> Vec<Arc<PodInfo>> {
 }
 
 /// The pods that would leave the node if they were deleted, except those of the pod's own group.
-pub(super) fn evictable<'a>(need: &Need<'a>) -> impl Iterator<Item = &'a Arc<PodInfo>> {
+pub(super) fn evictable<'a>(need: &Obstacle<'a>) -> impl Iterator<Item = &'a Arc<PodInfo>> {
     let group = group_of(need.pod);
     let leaves = move |pod: &&Arc<PodInfo>| {
         let is_needed = group.is_some() && group_of(&pod.pod) == group;

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Need, Remedies, node};
+use super::{Obstacle, Remedies, node};
 use crate::edit::{Edit, PodEdit};
 use crate::why::cause::SpreadCause;
 use kubestep_api::{LabelSelector, TopologySpreadConstraint, UnsatisfiableConstraintAction};
 
-pub(super) fn uneven(need: &Need<'_>, cause: &SpreadCause) -> Remedies {
+pub(super) fn uneven(need: &Obstacle<'_>, cause: &SpreadCause) -> Remedies {
     let hard = need.pod.spec.topology_spread_constraints.iter().position(|constraint| {
         constraint.topology_key == cause.topology_key
             && constraint.when_unsatisfiable == UnsatisfiableConstraintAction::DoNotSchedule
@@ -34,7 +34,7 @@ pub(super) fn uneven(need: &Need<'_>, cause: &SpreadCause) -> Remedies {
 }
 
 /// The profile's default constraints apply only to pods without constraints of their own.
-fn own_constraint(need: &Need<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
+fn own_constraint(need: &Obstacle<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
     let constraint = TopologySpreadConstraint {
         max_skew: 1,
         topology_key: cause.topology_key,
@@ -46,7 +46,7 @@ fn own_constraint(need: &Need<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
 }
 
 /// Gives a node without the topology key the domain of another node.
-fn label(need: &Need<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
+fn label(need: &Obstacle<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
     let key = cause.topology_key;
     let value = need.world.scheduler().cache().nodes().find_map(|node| node.label(key))?;
     node::set_label(need, key, value).map(|edit| vec![edit])

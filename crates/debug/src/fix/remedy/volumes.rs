@@ -9,10 +9,10 @@
 use std::sync::Arc;
 
 use super::resources::evictable;
-use super::{Need, Remedies, affinity, delete};
+use super::{Obstacle, Remedies, affinity, delete};
 use crate::edit::Edit;
 use crate::why::cause::{
-    Detail, OtherZone, Unmet, VolumeCause, VolumeLimit, VolumeProblem, VolumeTaken,
+    CauseDetail, OtherZone, UnmetExpression, VolumeCause, VolumeLimit, VolumeProblem, VolumeTaken,
 };
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{NodeMatcher, Selector};
@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 const WAYS: usize = 4;
 
 /// The remedies for a claim that cannot use a volume on the node.
-pub(super) fn claim(need: &Need<'_>, cause: &VolumeCause) -> Remedies {
+pub(super) fn claim(need: &Obstacle<'_>, cause: &VolumeCause) -> Remedies {
     let (world, key) = (need.world, cause.claim);
     let objects = world.api().objects();
     let Some(claim) = objects.persistent_volume_claims.get(&key) else { return Remedies::new() };
@@ -68,7 +68,7 @@ pub(super) fn claim(need: &Need<'_>, cause: &VolumeCause) -> Remedies {
 /// The changes of the claim for it to get a free volume of its class that the node can access: the
 /// fewest changes first, then the largest volume.
 fn suiting(
-    need: &Need<'_>,
+    need: &Obstacle<'_>,
     key: NamespacedName,
     claim: &PersistentVolumeClaim,
     class: Symbol,
@@ -114,7 +114,7 @@ fn larger(
     Some(vec![Edit::Set { object, path, value: Some(json!(wanted.to_string())) }])
 }
 
-fn reaches(need: &Need<'_>, volume: &PersistentVolume) -> bool {
+fn reaches(need: &Obstacle<'_>, volume: &PersistentVolume) -> bool {
     let required = volume.spec.node_affinity.as_ref().and_then(|nodes| nodes.required.as_ref());
     let Some(node) = &need.node.node else { return false };
     let matches = |required: &NodeSelector| {
@@ -147,7 +147,11 @@ fn to_suit(
 }
 
 /// Gives the node the labels that the volume's node affinity requires, if a person may set them.
-fn within_reach(need: &Need<'_>, volume: Symbol, unmet: &[Unmet]) -> Option<Vec<Edit>> {
+fn within_reach(
+    need: &Obstacle<'_>,
+    volume: Symbol,
+    unmet: &[UnmetExpression],
+) -> Option<Vec<Edit>> {
     let objects = need.world.api().objects();
     let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, volume))?;
     let required = volume.spec.node_affinity.as_ref()?.required.as_ref()?;
@@ -190,16 +194,16 @@ fn set(claim: NamespacedName, path: String, value: Option<Value>) -> Edit {
 }
 
 /// The causes that no edit of the volume or the claim removes, and why.
-pub(in crate::fix) fn unchangeable(detail: &Detail) -> Option<String> {
+pub(in crate::fix) fn unchangeable(detail: &CauseDetail) -> Option<String> {
     match detail {
-        Detail::OtherZone(OtherZone { volume, label, zones, .. }) => {
+        CauseDetail::OtherZone(OtherZone { volume, label, zones, .. }) => {
             let zones: Vec<&str> = zones.iter().map(|zone| zone.as_str()).collect();
             let zones = zones.join("|");
             Some(format!(
                 "the zone of volume {volume} is immutable: only a node in {label}={zones} can attach it"
             ))
         }
-        Detail::Volume(VolumeCause {
+        CauseDetail::Volume(VolumeCause {
             problem: VolumeProblem::OutOfReach { volume, unmet },
             ..
         }) => {
@@ -221,7 +225,7 @@ pub(super) fn taken(taken: &VolumeTaken) -> Remedies {
 }
 
 /// Deletes the lowest-priority pod that has enough volumes of the driver on the node.
-pub(super) fn over_limit(need: &Need<'_>, limit: &VolumeLimit) -> Remedies {
+pub(super) fn over_limit(need: &Obstacle<'_>, limit: &VolumeLimit) -> Remedies {
     let Some(count) = limit.count else { return Remedies::new() };
     let objects = need.world.api().objects();
     let short = usize::try_from(count.attached + count.new - count.limit).unwrap_or(usize::MAX);

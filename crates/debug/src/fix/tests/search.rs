@@ -57,7 +57,7 @@ fn pods_ahead_in_the_queue_are_named() {
     let start = world(&queue_of(19));
     let mut now = start.clone();
     now.run(100);
-    let fixes = fixes(&now, &start, key("web"), Limits::default(), &mut |_, _| true);
+    let fixes = fixes(&now, &start, key("web"), SearchLimits::default(), &mut |_, _| true);
     let add = fixes.found.iter().find(|fix| edits(fix) == "add 1 node like a").unwrap();
     assert!(add.contended);
     // The same as `kubestep run --edit`.
@@ -116,7 +116,7 @@ fn proposed_for_gang(start: World) -> Vec<String> {
     let mut now = start.clone();
     now.run(100);
     let pod = key("train-9");
-    let fixes = fixes(&now, &start, pod, Limits::default(), &mut |_, _| true);
+    let fixes = fixes(&now, &start, pod, SearchLimits::default(), &mut |_, _| true);
     assert!(fixes.found.iter().all(|fix| !fix.contended), "{fixes:?}");
     fixes.found.iter().map(edits).collect()
 }
@@ -144,7 +144,7 @@ fn a_smaller_gang_is_no_fix_where_chance_decides_who_is_left_out() {
         let start = gang(2, "");
         let mut now = start.clone();
         now.run(100);
-        let fixes = fixes(&now, &start, key(pod), Limits::default(), &mut |_, _| true);
+        let fixes = fixes(&now, &start, key(pod), SearchLimits::default(), &mut |_, _| true);
         let proposed: Vec<String> = fixes.found.iter().map(edits).collect();
         assert!(!proposed.iter().any(|edits| edits.contains("minCount")), "{proposed:?}");
     }

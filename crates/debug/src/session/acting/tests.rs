@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::edit::Edit;
 use crate::fork::Branches;
-use crate::session::Ran;
+use crate::session::StepOutcome;
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
 use kubestep_framework::host::ExtenderCall;
@@ -25,7 +25,7 @@ fn session_with(config: Option<&str>) -> Session {
         (kubestep_scheduler_plugins::add_to(kubestep_plugins::registry()), FeatureGates::default());
     let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
-    world.write_elsewhere();
+    world.mirror_remote();
     world.accept(node("n1").into());
     world.accept(pod("a").into());
     world.accept(pod("b").into());
@@ -33,21 +33,21 @@ fn session_with(config: Option<&str>) -> Session {
 }
 
 fn words(sent: &[Outgoing]) -> Vec<String> {
-    sent.iter().map(|open| open.request.words()).collect()
+    sent.iter().map(|open| open.request.describe()).collect()
 }
 
 #[test]
 fn stepping_runs_no_cycle_and_what_a_cycle_wrote_leaves_once() {
     let mut session = session();
-    assert_eq!(session.step_into(), Ran::AtEnd);
-    assert_eq!(session.next_cycle(), Ran::AtEnd);
-    assert_eq!(session.run_cycle(), Ran::NewCycle);
+    assert_eq!(session.step_into(), StepOutcome::AtEnd);
+    assert_eq!(session.next_cycle(), StepOutcome::AtEnd);
+    assert_eq!(session.run_cycle(), StepOutcome::NewCycle);
     assert_eq!(session.unsent_words(), "bind default/a to n1");
     assert_eq!(words(&session.send()), ["bind default/a to n1"]);
     assert!(session.is_at_newest() && session.unsent().is_empty());
     assert!(session.send().is_empty());
     let last = session.timeline().steps().last().unwrap().input.clone().unwrap();
-    assert_eq!(last.words(), "sent: bind default/a to n1");
+    assert_eq!(last.describe(), "sent: bind default/a to n1");
 }
 
 #[test]
@@ -57,20 +57,20 @@ fn no_copy_sends_anything_wherever_it_began() {
     let mut copy = session.clone();
     assert!(!copy.acts() && copy.send().is_empty());
     let mut fork = session.fork();
-    assert!(fork.world().api().is_here());
+    assert!(fork.world().api().is_local());
     let bound = |session: &Session| {
         let pod = session.world().api().objects().pod(key("a")).unwrap();
         pod.spec.node_name.to_string()
     };
     assert_eq!(bound(&fork), "n1", "what was held back counts as done there");
-    assert_eq!(fork.run_cycle(), Ran::NewCycle);
+    assert_eq!(fork.run_cycle(), StepOutcome::NewCycle);
     assert!(fork.send().is_empty() && fork.unsent().is_empty());
     assert_eq!(bound(&session), "");
     session.send();
     // The past is replayed on copies: the state before the cycle has nothing to send.
     session.go_to_stop(0);
     assert!(session.unsent().is_empty());
-    assert!(session.world_here().api().outbox().is_empty());
+    assert!(session.world_at_position().api().outbox().is_empty());
 }
 
 #[test]
@@ -95,16 +95,16 @@ fn extenders_bind_for_the_one_session_alone() {
     // A copy does not call it either; a branch is a cluster of its own and calls the extender
     // function of copies.
     session.clone().run_cycle();
-    session.world_here().clone().step();
+    session.world_at_position().clone().step();
     assert!(calls.lock().unwrap().is_empty());
     session.fork().run_cycle();
     assert_eq!(*calls.lock().unwrap(), ["copies bind"]);
     session.run_cycle();
-    let sent = session.send().into_iter().map(|outgoing| outgoing.request.words());
+    let sent = session.send().into_iter().map(|outgoing| outgoing.request.describe());
     assert_eq!(sent.filter(|words| words.contains("through extender 0")).count(), 2);
     // A replay does not call it.
     session.go_to_stop(1);
-    session.world_here();
+    session.world_at_position();
     assert_eq!(calls.lock().unwrap().len(), 1);
 }
 

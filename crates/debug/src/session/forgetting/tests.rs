@@ -27,7 +27,7 @@ enum Said {
 }
 
 impl Change for Said {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         format!("{self:?}")
     }
 
@@ -219,9 +219,9 @@ fn who_stands_in_the_past_stands_at_its_beginning_once_it_is_forgotten() {
     assert_eq!(few.stop_index(), stops.start());
     assert_eq!(Some(few.now()), few.forgotten_before());
     assert!(!few.go_to_cycle(3) && few.record().is_none() && few.latest_record().is_none());
-    assert_eq!(few.back_into(), super::super::Ran::AtStart);
-    assert_eq!(few.previous_cycle(), super::super::Ran::AtStart);
-    assert_eq!(few.next_cycle(), super::super::Ran::Moved);
+    assert_eq!(few.back_into(), super::super::StepOutcome::AtStart);
+    assert_eq!(few.previous_cycle(), super::super::StepOutcome::AtStart);
+    assert_eq!(few.next_cycle(), super::super::StepOutcome::Moved);
     let first = few.record().unwrap().cycle;
     assert!(few.history().has_forgotten(first - 1) && few.whole_record(first).unwrap().is_whole());
 }

@@ -3,7 +3,7 @@
 use crate::frames::Position;
 use crate::session::tests::{seen, story};
 use crate::trace::Entry;
-use crate::{Depth, Ran, Session};
+use crate::{Depth, Session, StepOutcome};
 use kubestep_cluster::World;
 use kubestep_config::ExtensionPoint::{Bind, Filter, PostFilter, Reserve};
 use kubestep_framework::record::QueueName;
@@ -21,7 +21,7 @@ fn step_to(session: &mut Session, is_it: impl Fn(&Position) -> bool) {
         if is_it(&session.position()) {
             return;
         }
-        assert_ne!(session.step_into(), Ran::Idle);
+        assert_ne!(session.step_into(), StepOutcome::Idle);
     }
     panic!("no such frame");
 }
@@ -29,12 +29,16 @@ fn step_to(session: &mut Session, is_it: impl Fn(&Position) -> bool) {
 #[test]
 fn the_first_step_stands_at_the_pop_and_a_cycle_stepped_over_is_over() {
     let (mut into, mut over) = (story("tour"), story("tour"));
-    assert_eq!((into.step_into(), over.step_over()), (Ran::NewCycle, Ran::NewCycle));
+    assert_eq!(
+        (into.step_into(), over.step_over()),
+        (StepOutcome::NewCycle, StepOutcome::NewCycle)
+    );
     let popped = into.history().get(into.position().entry.unwrap()).unwrap().clone();
     assert!(matches!(&popped, Entry::Move(moved) if moved.to == QueueName::InFlight));
     assert_eq!(over.position(), Position::START);
     let pod = popped.pod();
-    let place = |session: &mut Session| session.world_here().scheduler().queue().place_of(pod);
+    let place =
+        |session: &mut Session| session.world_at_position().scheduler().queue().place_of(pod);
     assert_eq!((place(&mut into), place(&mut over)), (QueueName::InFlight, QueueName::Backoff));
 }
 
@@ -43,7 +47,7 @@ fn preemption_is_seen_at_post_filter_and_its_victim_gone_only_after_the_cycle() 
     let mut session = story("tour");
     session.step_into();
     let nominated = |session: &mut Session| {
-        session.world_here().scheduler().queue().nominated_pods().iter().count()
+        session.world_at_position().scheduler().queue().nominated_pods().iter().count()
     };
     step_to(&mut session, |frame| frame.point == Some(Filter) && frame.node.is_some());
     let record = session.record().unwrap().clone();
@@ -51,16 +55,16 @@ fn preemption_is_seen_at_post_filter_and_its_victim_gone_only_after_the_cycle() 
         let preemption = record.preemption.as_ref().unwrap();
         (preemption.node.to_string(), preemption.victims.len())
     };
-    let before = pods_on(session.world_here(), &node);
+    let before = pods_on(session.world_at_position(), &node);
     assert_eq!((nominated(&mut session), session.newest_known_cycle()), (0, 0));
     step_to(&mut session, |frame| frame.point == Some(PostFilter) && frame.plugin.is_some());
-    let under_way = session.world_here().scheduler().preemptions().count();
-    assert_eq!((under_way, pods_on(session.world_here(), &node)), (1, before));
+    let under_way = session.world_at_position().scheduler().preemptions().count();
+    assert_eq!((under_way, pods_on(session.world_at_position(), &node)), (1, before));
     session.step_out();
     session.step_out();
     assert_eq!(session.position(), Position::START);
     assert_eq!((nominated(&mut session), session.newest_known_cycle()), (1, 1));
-    assert_eq!(pods_on(session.world_here(), &node), before - victims);
+    assert_eq!(pods_on(session.world_at_position(), &node), before - victims);
 }
 
 #[test]
@@ -74,7 +78,7 @@ fn a_bound_pod_is_in_the_queue_then_assumed_then_bound() {
         session.go_to_cycle(number);
         session.enter();
         step_to(&mut session, |frame| frame.point == Some(point));
-        let world = session.world_here();
+        let world = session.world_at_position();
         let object = world.api().objects().pod(pod).unwrap().spec.node_name;
         (pods_on(world, &node), object == node)
     };
@@ -97,11 +101,11 @@ fn every_state_within_is_one_on_the_way_and_the_last_is_the_end() {
         session.run_until_idle(2, |_| false);
         let end = seen(session.world());
         session.go_to_stop(0);
-        let mut before = seen(session.world_here());
+        let mut before = seen(session.world_at_position());
         let mut states = 0;
         while !(session.is_at_newest() && is_last(&session)) {
-            assert_eq!(session.step_into(), Ran::Moved);
-            let now = seen(session.world_here());
+            assert_eq!(session.step_into(), StepOutcome::Moved);
+            let now = seen(session.world_at_position());
             states += usize::from(now != before);
             before = now;
             let last = session.timeline().last_stop_of(session.step()) == session.stop_index();

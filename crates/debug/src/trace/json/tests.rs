@@ -169,12 +169,12 @@ fn states_are_sorted_and_leave_out_what_is_empty() {
         gated,
         attempts,
     };
-    let whole = State {
+    let whole = PodStates {
         active: vec![pod("b", false, 1), pod("a", false, 0)],
         unschedulable: vec![pod("c", true, 0)],
         placed: [(key("run"), Symbol::new("node-1"))].into(),
         deleted: vec![key("z"), key("y")],
-        ..State::default()
+        ..PodStates::default()
     };
     let expected = json!({
         "active": [{"pod": "shop/a"}, {"pod": "shop/b", "attempts": 1}],

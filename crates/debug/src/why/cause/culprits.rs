@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde::Serialize;
 
-use super::Case;
+use super::RejectedCase;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::class::PodClass;
@@ -20,26 +20,26 @@ const NAMED: usize = 3;
 /// A pod that causes the rejection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Culprit {
-    /// The pod.
+pub struct BlockingPod {
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
-    /// Its node.
+    /// Name of its node.
     pub node: Symbol,
 }
 
 /// The pods that cause the rejection.
 #[derive(Clone, Default, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Culprits {
+pub struct BlockingPods {
     /// Their number.
     pub count: usize,
     /// The first few.
-    pub first: Vec<Culprit>,
+    pub first: Vec<BlockingPod>,
 }
 
-impl Culprits {
+impl BlockingPods {
     /// The first one and how many more.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         let Some(first) = self.first.first() else { return "a pod".to_owned() };
         let more = match self.count {
             0 | 1 => String::new(),
@@ -53,7 +53,7 @@ impl Culprits {
 /// Culprits by the index of their domain.
 pub(super) struct ByDomain {
     column: Arc<TopologyColumn>,
-    domains: HashMap<usize, Culprits>,
+    domains: HashMap<usize, BlockingPods>,
 }
 
 impl ByDomain {
@@ -79,7 +79,7 @@ impl ByDomain {
 
     /// The pods in the node's domain, and the pods nominated to the node, which `case` counts in
     /// addition to the snapshot.
-    pub fn at(&self, case: &Case<'_>, matches: impl Fn(&PodClass) -> bool) -> Culprits {
+    pub fn at(&self, case: &RejectedCase<'_>, matches: impl Fn(&PodClass) -> bool) -> BlockingPods {
         let domain = self.column.domain(case.plain.id);
         let mut culprits =
             domain.and_then(|domain| self.domains.get(&domain)).cloned().unwrap_or_default();
@@ -90,14 +90,14 @@ impl ByDomain {
             |pod: &&Arc<PodInfo>| !case.plain.pods.iter().any(|there| there.uid() == pod.uid());
         for pod in case.node.pods.iter().filter(is_new).filter(|pod| matches(&pod.class)) {
             culprits.count += 1;
-            culprits.first.push(Culprit { pod: pod.key(), node: case.plain.name });
+            culprits.first.push(BlockingPod { pod: pod.key(), node: case.plain.name });
         }
         culprits
     }
 }
 
-fn name_some(known: &mut Culprits, node: &NodeInfo, class: &Arc<PodClass>) {
+fn name_some(known: &mut BlockingPods, node: &NodeInfo, class: &Arc<PodClass>) {
     let free = NAMED.saturating_sub(known.first.len());
     let of_class = node.pods.iter().filter(|pod| Arc::ptr_eq(&pod.class, class)).take(free);
-    known.first.extend(of_class.map(|pod| Culprit { pod: pod.key(), node: node.name }));
+    known.first.extend(of_class.map(|pod| BlockingPod { pod: pod.key(), node: node.name }));
 }

@@ -3,8 +3,8 @@
 use hashbrown::HashMap;
 use serde::Serialize;
 
-use super::node_terms::{ParsedTerms, Unmet};
-use super::{Case, Cause, Outlook, Words};
+use super::node_terms::{ParsedTerms, UnmetExpression};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_api::{ContainerExtendedResourceRequest, Node, NodeSelector};
@@ -22,21 +22,21 @@ use kubestep_plugins::dynamic_resources::{
 pub enum DeviceCause {
     /// The claim's devices are not accessible from the node.
     OutOfReach {
-        /// The claim.
+        /// Namespace and name of the claim.
         claim: NamespacedName,
         /// The unmet expressions of the allocation's node selector.
-        unmet: Vec<Unmet>,
+        unmet: Vec<UnmetExpression>,
     },
     /// A device of the claim failed.
     Failed {
-        /// The claim.
+        /// Namespace and name of the claim.
         claim: NamespacedName,
         /// The driver's message.
         saying: String,
     },
     /// The claim's devices were not ready in time.
     TimedOut {
-        /// The claim.
+        /// Namespace and name of the claim.
         claim: NamespacedName,
     },
     /// Too few devices match a request.
@@ -63,13 +63,13 @@ pub enum DeviceCause {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnmetConstraint {
-    /// The claim.
+    /// Name of the claim.
     pub claim: String,
     /// Its index in the claim.
     pub index: usize,
     /// The requests that it applies to; all if empty.
     pub requests: Vec<Symbol>,
-    /// The attribute.
+    /// Name of the attribute.
     pub attribute: Symbol,
     /// Whether its values must be distinct; otherwise they must be equal.
     pub distinct: bool,
@@ -109,7 +109,7 @@ impl UnmetConstraint {
         format!("claim {claim}: the devices of {over} must {must} in {attribute}")
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let value = |one: &AttributeValue| {
             let devices: Vec<&str> = one.devices.iter().take(NAMED).map(|d| d.as_str()).collect();
             let more = match one.devices.len() - devices.len() {
@@ -131,9 +131,9 @@ impl UnmetConstraint {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Devices {
-    /// The claim.
+    /// Name of the claim.
     pub claim: String,
-    /// The request.
+    /// Name of the request.
     pub request: String,
     /// The extended resource that the request stands for; its claim then exists only in memory.
     pub resource: Option<Symbol>,
@@ -168,7 +168,7 @@ const NAMED: usize = 3;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Holder {
-    /// The claim.
+    /// Namespace and name of the claim.
     pub claim: NamespacedName,
     /// The pods of its namespace that reserved it.
     pub pods: Vec<Symbol>,
@@ -177,7 +177,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let Holder { claim, pods, devices } = self;
         let devices: Vec<&str> = devices.iter().map(|device| device.as_str()).collect();
         let devices = devices.join(", ");
@@ -195,7 +195,7 @@ impl Holder {
 struct Holders(HashMap<DeviceId, Holder>);
 
 impl Holders {
-    fn of(case: &Case<'_>) -> Holders {
+    fn of(case: &RejectedCase<'_>) -> Holders {
         let mut holders = HashMap::new();
         for (key, claim) in case.probe.cx().objects.resource_claims.iter() {
             let Some(allocation) = &claim.status.allocation else { continue };
@@ -226,7 +226,7 @@ impl Holders {
 
 impl Devices {
     fn new(
-        case: &Case<'_>,
+        case: &RejectedCase<'_>,
         found: &dra::Devices,
         mappings: &[ContainerExtendedResourceRequest],
     ) -> Devices {
@@ -289,12 +289,12 @@ impl Devices {
         format!("{}: {}", self.head(), self.main_obstacle())
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         if self.devices == 0 && self.unusable_pools == 0 {
             return self.gist();
         }
         let mut parts = vec![format!("{} of {} suitable", self.suitable, self.devices)];
-        parts.extend(self.taken_by.iter().take(NAMED).map(Holder::words));
+        parts.extend(self.taken_by.iter().take(NAMED).map(Holder::text));
         let listed: usize = self.taken_by.iter().take(NAMED).map(|h| h.devices.len()).sum();
         let counts = [
             (self.taken - listed, "held by other claims"),
@@ -312,7 +312,7 @@ impl Devices {
     }
 }
 
-impl Words for DeviceCause {
+impl CauseText for DeviceCause {
     fn gist(&self) -> String {
         match self {
             DeviceCause::OutOfReach { claim, .. } => {
@@ -335,15 +335,15 @@ impl Words for DeviceCause {
         }
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         match self {
             DeviceCause::OutOfReach { unmet, .. } if !unmet.is_empty() => {
-                let unmet: Vec<String> = unmet.iter().map(Unmet::words).collect();
+                let unmet: Vec<String> = unmet.iter().map(UnmetExpression::text).collect();
                 format!("{}: they are for {}", self.gist(), unmet.join("; "))
             }
-            DeviceCause::TooFew { request } => request.words(),
+            DeviceCause::TooFew { request } => request.text(),
             DeviceCause::NotTogether { constraints, .. } if !constraints.is_empty() => {
-                let all = constraints.iter().map(UnmetConstraint::words);
+                let all = constraints.iter().map(UnmetConstraint::text);
                 all.collect::<Vec<_>>().join("; ")
             }
             DeviceCause::NotTogether { requests, .. } => {
@@ -356,7 +356,7 @@ impl Words for DeviceCause {
                     requests.iter().flat_map(|request| &request.taken_by).collect();
                 holders.sort_by_key(|holder| holder.claim);
                 holders.dedup_by_key(|holder| holder.claim);
-                parts.extend(holders.into_iter().take(NAMED).map(Holder::words));
+                parts.extend(holders.into_iter().take(NAMED).map(Holder::text));
                 format!("not enough devices for all requests: {}", parts.join("; "))
             }
             _ => self.gist(),
@@ -364,14 +364,14 @@ impl Words for DeviceCause {
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let Some(node) = &case.node.node else { return Vec::new() };
     let args = case.probe.args().read::<DynamicResourcesArgs>();
     let found = reasons(&case.probe.cx(), case.state, case.node, &args).into_iter();
     found.flat_map(|reason| causes(case, node, reason)).collect()
 }
 
-fn causes(case: &Case<'_>, node: &Node, reason: Reason) -> Vec<Cause> {
+fn causes(case: &RejectedCase<'_>, node: &Node, reason: Reason) -> Vec<Cause> {
     let said =
         |saying: String| vec![Cause::new(DeviceCause::Said { saying }, 1.0, Outlook::Manual)];
     match reason {
@@ -386,7 +386,7 @@ fn causes(case: &Case<'_>, node: &Node, reason: Reason) -> Vec<Cause> {
     }
 }
 
-fn unavailable(case: &Case<'_>, unavailable: Unavailable) -> Cause {
+fn unavailable(case: &RejectedCase<'_>, unavailable: Unavailable) -> Cause {
     let Unavailable { claim: object, why, .. } = unavailable;
     let claim = NamespacedName::new(object.metadata.namespace, object.metadata.name);
     let (cause, outlook) = match why {
@@ -402,7 +402,7 @@ fn unavailable(case: &Case<'_>, unavailable: Unavailable) -> Cause {
     Cause::new(cause, 1.0, outlook)
 }
 
-fn not_allocated(case: &Case<'_>, wanted: &Wanted, shortage: Shortage) -> Vec<Cause> {
+fn not_allocated(case: &RejectedCase<'_>, wanted: &Wanted, shortage: Shortage) -> Vec<Cause> {
     let devices = |one: &dra::Devices| Devices::new(case, one, &wanted.mappings);
     let short: Vec<&dra::Devices> = shortage.short().collect();
     if short.is_empty() && !shortage.requests.is_empty() {
@@ -425,12 +425,16 @@ fn not_allocated(case: &Case<'_>, wanted: &Wanted, shortage: Shortage) -> Vec<Ca
 }
 
 /// Terms that were parsed once, by claim.
-struct Parsed(ParsedTerms);
+struct ClaimTerms(ParsedTerms);
 
-fn unmet(case: &Case<'_>, claim: NamespacedName, selector: &NodeSelector) -> Vec<Unmet> {
+fn unmet(
+    case: &RejectedCase<'_>,
+    claim: NamespacedName,
+    selector: &NodeSelector,
+) -> Vec<UnmetExpression> {
     let Some(node) = &case.node.node else { return Vec::new() };
     let (snapshot, memo) = (case.probe.snapshot(), case.memo);
     let name = Symbol::new(&format!("devices {claim}"));
-    let parsed = memo.get(name, || Parsed(ParsedTerms::new(selector, true, snapshot, memo)));
+    let parsed = memo.get(name, || ClaimTerms(ParsedTerms::new(selector, true, snapshot, memo)));
     parsed.0.unmet(node, node.metadata.name)
 }

@@ -1,8 +1,8 @@
 //! InterPodAffinity: the term, and the pod that conflicts with it, also if the term is the other
 //! pod's.
 
-use super::culprits::{ByDomain, Culprits};
-use super::{Case, Cause, Outlook, Words};
+use super::culprits::{BlockingPods, ByDomain};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::LabelSelectorOperator;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
@@ -21,7 +21,7 @@ const NAMED: usize = 5;
 /// A term of pod affinity or anti-affinity.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Term {
+pub struct AffinityTermText {
     /// The label selector, in kubectl's notation.
     pub selector: String,
     /// The namespaces it applies to.
@@ -30,9 +30,9 @@ pub struct Term {
     pub topology_key: Symbol,
 }
 
-impl Term {
-    fn of(term: &AffinityTerm) -> Term {
-        Term {
+impl AffinityTermText {
+    fn of(term: &AffinityTerm) -> AffinityTermText {
+        AffinityTermText {
             selector: match term.selector.is_everything() {
                 true => "any labels".to_owned(),
                 false => term.selector.to_string(),
@@ -56,7 +56,7 @@ impl Term {
 #[serde(rename_all = "camelCase")]
 pub struct NoPodNear {
     /// The term.
-    pub term: Term,
+    pub term: AffinityTermText,
     /// The node's domain; `None` if the node lacks the topology key.
     pub domain: Option<Symbol>,
     /// Domains with matching pods, and their numbers; the first few.
@@ -71,7 +71,7 @@ pub struct NoPodNear {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelTypo {
-    /// The label.
+    /// Key of the label.
     pub key: Symbol,
     /// The value that pods have.
     pub near: Symbol,
@@ -79,7 +79,7 @@ pub struct LabelTypo {
     pub field: String,
 }
 
-impl Words for NoPodNear {
+impl CauseText for NoPodNear {
     fn gist(&self) -> String {
         let (pods, key) = (self.term.pods(), self.term.topology_key);
         if self.domain.is_none() {
@@ -100,7 +100,7 @@ impl Words for NoPodNear {
         }
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let elsewhere: Vec<String> =
             self.elsewhere.iter().map(|(domain, count)| format!("{domain} ({count})")).collect();
         match (&self.domain, elsewhere.is_empty()) {
@@ -118,7 +118,7 @@ impl Words for NoPodNear {
 /// The owner of an anti-affinity term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Whose {
+pub enum TermOwner {
     /// The pending pod.
     Own,
     /// Pods on nodes.
@@ -128,34 +128,34 @@ pub enum Whose {
 /// Anti-affinity of the pod itself, or of the pods that block it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PodInTheWay {
+pub struct BlockingAntiAffinity {
     /// The owner of the term.
-    pub whose: Whose,
+    pub whose: TermOwner,
     /// The term.
-    pub term: Term,
+    pub term: AffinityTermText,
     /// The node's domain.
     pub domain: Symbol,
     /// The pods that block it.
-    pub pods: Culprits,
+    pub pods: BlockingPods,
 }
 
-impl Words for PodInTheWay {
+impl CauseText for BlockingAntiAffinity {
     fn gist(&self) -> String {
         let (pods, key) = (self.term.pods(), self.term.topology_key);
         match self.whose {
-            Whose::Own => format!("its anti-affinity to {pods} in the same {key}"),
-            Whose::Theirs => format!("anti-affinity of a pod in the same {key} to {pods}"),
+            TermOwner::Own => format!("its anti-affinity to {pods} in the same {key}"),
+            TermOwner::Theirs => format!("anti-affinity of a pod in the same {key} to {pods}"),
         }
     }
 
-    fn words(&self) -> String {
-        let (pods, key, domain) = (self.pods.words(), self.term.topology_key, self.domain);
+    fn text(&self) -> String {
+        let (pods, key, domain) = (self.pods.text(), self.term.topology_key, self.domain);
         match self.whose {
-            Whose::Own => format!(
+            TermOwner::Own => format!(
                 "its anti-affinity to {} in {key}={domain}: there is {pods}",
                 self.term.pods()
             ),
-            Whose::Theirs => format!(
+            TermOwner::Theirs => format!(
                 "anti-affinity of {pods} to {} in {key}={domain}, which this pod matches",
                 self.term.pods()
             ),
@@ -163,7 +163,7 @@ impl Words for PodInTheWay {
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let Some(state) = case.state.read::<FilterState>() else { return Vec::new() };
     let causes = |reason| match reason {
         Reason::Affinity => not_near(case, state),
@@ -173,7 +173,7 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     state.reasons(case.node.id).flat_map(causes).collect()
 }
 
-fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
+fn not_near(case: &RejectedCase<'_>, state: &FilterState) -> Vec<Cause> {
     let (terms, _) = state.own_terms();
     let cause = |(at, _)| {
         let term = &terms[at];
@@ -187,22 +187,23 @@ fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
         // A missing node label can only be fixed on the node; a missing pod may still come.
         let outlook = if domain.is_none() { Outlook::Mismatch } else { Outlook::Cluster };
         let alone = elsewhere.is_empty() && other_namespace.is_none();
-        let typo =
-            || case.memo.get(Symbol::new(&format!("typo {at}")), || Typo::of(case, at, term));
+        let typo = || {
+            case.memo.get(Symbol::new(&format!("typo {at}")), || NearbyLabel::of(case, at, term))
+        };
         let typo = alone.then(typo).and_then(|typo| typo.0.clone());
-        let term = Term::of(term);
+        let term = AffinityTermText::of(term);
         let cause = NoPodNear { term, domain, elsewhere, other_namespace, typo };
         Cause::new(cause, 1.0, outlook)
     };
     state.unmet_terms(case.node.id).map(cause).collect()
 }
 
-struct Typo(Option<LabelTypo>);
+struct NearbyLabel(Option<LabelTypo>);
 
-impl Typo {
+impl NearbyLabel {
     /// The first value of the required term `at`, as written in the pod, that no pod in the term's
     /// namespaces has while some have a similar one.
-    fn of(case: &Case<'_>, at: usize, term: &AffinityTerm) -> Typo {
+    fn of(case: &RejectedCase<'_>, at: usize, term: &AffinityTerm) -> NearbyLabel {
         let typo = |(field, key, value): (String, Symbol, Symbol)| {
             let classes = case.probe.snapshot().pods().classes().map(|pods| &pods.class);
             let meant = classes.filter(|class| {
@@ -215,12 +216,12 @@ impl Typo {
             let near = (!values.contains(&value)).then(near).flatten()?;
             Some(LabelTypo { key, near: near.into(), field })
         };
-        Typo(written_values(case, at).into_iter().find_map(typo))
+        NearbyLabel(written_values(case, at).into_iter().find_map(typo))
     }
 }
 
 /// The labels that a required term selects, each with the path of its field.
-fn written_values(case: &Case<'_>, at: usize) -> Vec<(String, Symbol, Symbol)> {
+fn written_values(case: &RejectedCase<'_>, at: usize) -> Vec<(String, Symbol, Symbol)> {
     let affinity = case.probe.pod().pod.spec.affinity.as_deref();
     let terms = affinity.and_then(|affinity| affinity.pod_affinity.as_ref());
     let terms = terms.map(|terms| &terms.required_during_scheduling_ignored_during_execution);
@@ -244,31 +245,31 @@ fn written_values(case: &Case<'_>, at: usize) -> Vec<(String, Symbol, Symbol)> {
 struct OtherNamespace(Option<Symbol>);
 
 /// A namespace outside the term's that has pods with the labels.
-fn other_namespace(case: &Case<'_>, term: &AffinityTerm) -> Option<Symbol> {
+fn other_namespace(case: &RejectedCase<'_>, term: &AffinityTerm) -> Option<Symbol> {
     let classes = case.probe.snapshot().pods().classes().map(|pods| &pods.class);
     let meant = classes.filter(|class| term.selector.matches(&class.labels));
     let others = meant.map(|class| class.namespace).filter(|name| !term.namespaces.contains(name));
     others.min()
 }
 
-fn own(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
+fn own(case: &RejectedCase<'_>, state: &FilterState) -> Vec<Cause> {
     let (_, terms) = state.own_terms();
     let cause = |(at, term): (usize, &AffinityTerm)| {
         let meant = |class: &PodClass| selects(term, class.namespace, &class.labels);
         let name = Symbol::new(&format!("own {at}"));
-        in_the_way(case, Whose::Own, name, term, meant)
+        in_the_way(case, TermOwner::Own, name, term, meant)
     };
     terms.iter().enumerate().filter_map(cause).collect()
 }
 
-fn theirs(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
+fn theirs(case: &RejectedCase<'_>, state: &FilterState) -> Vec<Cause> {
     let judged_alone = std::ptr::eq(case.node, case.plain);
     let classes = || case.probe.snapshot().pods().with_required_anti_affinity();
     let placed =
         case.memo.one(|| TheirTerms(meant_by(case, state, classes().map(|pods| &*pods.class))));
     let cause = |(at, term): (usize, &AffinityTerm)| {
         let has = |class: &PodClass| class.terms.required_anti_affinity.contains(term);
-        in_the_way(case, Whose::Theirs, Symbol::new(&format!("theirs {at}")), term, has)
+        in_the_way(case, TermOwner::Theirs, Symbol::new(&format!("theirs {at}")), term, has)
     };
     if judged_alone {
         return placed.0.iter().enumerate().filter_map(cause).collect();
@@ -284,7 +285,7 @@ struct TheirTerms(Vec<AffinityTerm>);
 
 /// The distinct required anti-affinity terms of these classes that match the pod.
 fn meant_by<'a>(
-    case: &Case<'_>,
+    case: &RejectedCase<'_>,
     state: &FilterState,
     classes: impl Iterator<Item = &'a PodClass>,
 ) -> Vec<AffinityTerm> {
@@ -303,8 +304,8 @@ fn meant_by<'a>(
 }
 
 fn in_the_way(
-    case: &Case<'_>,
-    whose: Whose,
+    case: &RejectedCase<'_>,
+    whose: TermOwner,
     name: Symbol,
     term: &AffinityTerm,
     meant: impl Fn(&PodClass) -> bool,
@@ -322,6 +323,6 @@ fn in_the_way(
         return None;
     }
     let missing = pods.count as f64;
-    let cause = PodInTheWay { whose, term: Term::of(term), domain, pods };
+    let cause = BlockingAntiAffinity { whose, term: AffinityTermText::of(term), domain, pods };
     Some(Cause::new(cause, missing, Outlook::Cluster))
 }

@@ -26,9 +26,11 @@ mod volume_zone;
 
 use serde::Serialize;
 
-pub use culprits::{Culprit, Culprits};
+pub use culprits::{BlockingPod, BlockingPods};
 pub use dynamic_resources::{AttributeValue, DeviceCause, Devices, Holder, UnmetConstraint};
-pub use inter_pod_affinity::{LabelTypo, NoPodNear, PodInTheWay, Term, Whose};
+pub use inter_pod_affinity::{
+    AffinityTermText, BlockingAntiAffinity, LabelTypo, NoPodNear, TermOwner,
+};
 pub use node_affinity::{AffinityMismatch, AffinityOf};
 pub use node_condition::NodeCondition;
 pub use node_declared_features::UndeclaredFeatures;
@@ -36,18 +38,18 @@ pub use node_name::OtherNode;
 pub use node_ports::PortTaken;
 pub use node_resources_fit::Shortage;
 pub(crate) use node_terms::notation;
-pub use node_terms::{Hint, Unmet};
+pub use node_terms::{Hint, UnmetExpression};
 pub use node_unschedulable::Cordoned;
 pub use node_volume_limits::{VolumeCount, VolumeLimit};
 pub use pod_topology_spread::{Skew, SpreadCause};
-pub use taint_toleration::{Tried, UntoleratedTaint};
+pub use taint_toleration::{UnmatchedToleration, UntoleratedTaint};
 pub use volume_binding::{RejectedVolume, VolumeCause, VolumeProblem};
 pub use volume_restrictions::VolumeTaken;
 pub use volume_zone::OtherZone;
 
 pub(crate) use memo::Memo;
 pub(crate) use node_condition::is_kept_by_controller;
-pub(crate) use node_resources_fit::Placed;
+pub(crate) use node_resources_fit::PlacedPods;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
@@ -75,7 +77,7 @@ pub enum Outlook {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cause {
     /// The kind of cause, with its data.
-    pub detail: Detail,
+    pub detail: CauseDetail,
     /// How much is missing: from near 0 for a small amount to 1 for a whole requirement.
     pub missing: f64,
     /// What can remove it.
@@ -83,55 +85,55 @@ pub struct Cause {
 }
 
 impl Cause {
-    fn new(detail: impl Into<Detail>, missing: f64, outlook: Outlook) -> Cause {
+    fn new(detail: impl Into<CauseDetail>, missing: f64, outlook: Outlook) -> Cause {
         Cause { detail: detail.into(), missing, outlook }
     }
 
     /// A short text, the same for all nodes that are rejected for the same reason.
     pub fn gist(&self) -> String {
-        self.detail.words().gist()
+        self.detail.texts().gist()
     }
 
     /// The full text, with the details of the node.
-    pub fn words(&self) -> String {
-        self.detail.words().words()
+    pub fn text(&self) -> String {
+        self.detail.texts().text()
     }
 
     /// Whether it only quotes the plugin's message, because the plugin has no explainer.
     pub fn is_quoted(&self) -> bool {
-        matches!(self.detail, Detail::Said(_))
+        matches!(self.detail, CauseDetail::Said(_))
     }
 }
 
 /// The texts of a kind of cause.
-trait Words {
+trait CauseText {
     /// The short text, without what differs between nodes.
     fn gist(&self) -> String;
     /// The full text.
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         self.gist()
     }
 }
 
-/// Declares [`Detail`] and the conversions into it.
+/// Declares [`CauseDetail`] and the conversions into it.
 macro_rules! details {
     ($($(#[$doc:meta])* $kind:ident($type:ty),)*) => {
         /// The kinds of causes.
         #[derive(Clone, PartialEq, Debug, Serialize)]
         #[serde(tag = "kind", rename_all = "camelCase")]
-        pub enum Detail {
+        pub enum CauseDetail {
             $($(#[$doc])* $kind($type),)*
         }
 
-        impl Detail {
-            fn words(&self) -> &dyn Words {
-                match self { $(Detail::$kind(cause) => cause,)* }
+        impl CauseDetail {
+            fn texts(&self) -> &dyn CauseText {
+                match self { $(CauseDetail::$kind(cause) => cause,)* }
             }
         }
 
-        $(impl From<$type> for Detail {
-            fn from(cause: $type) -> Detail {
-                Detail::$kind(cause)
+        $(impl From<$type> for CauseDetail {
+            fn from(cause: $type) -> CauseDetail {
+                CauseDetail::$kind(cause)
             }
         })*
     };
@@ -155,7 +157,7 @@ details! {
     /// No pod that the pod's affinity requires is in the node's domain.
     NoPodNear(NoPodNear),
     /// A pod in the node's domain conflicts with an anti-affinity term, of either pod.
-    PodInTheWay(PodInTheWay),
+    PodInTheWay(BlockingAntiAffinity),
     /// The skew would exceed `maxSkew`.
     Spread(SpreadCause),
     /// Insufficient resources.
@@ -171,22 +173,22 @@ details! {
     /// Unavailable devices.
     Devices(DeviceCause),
     /// No filter rejects the node, but PreFilter excluded it.
-    LeftOut(LeftOut),
+    LeftOut(OutsidePreFilter),
     /// An explanation by the plugin itself.
     Plugin(PluginCause),
     /// A quoted message.
-    Said(Said),
+    Said(PluginMessage),
 }
 
 /// PreFilter restricted the search to other nodes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LeftOut {
+pub struct OutsidePreFilter {
     /// The number of nodes it kept.
     pub left: usize,
 }
 
-impl Words for LeftOut {
+impl CauseText for OutsidePreFilter {
     fn gist(&self) -> String {
         format!("PreFilter restricted the search to {}", count(self.left, "other node"))
     }
@@ -202,12 +204,12 @@ pub struct PluginCause {
     words: String,
 }
 
-impl Words for PluginCause {
+impl CauseText for PluginCause {
     fn gist(&self) -> String {
         self.gist.clone()
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         self.words.clone()
     }
 }
@@ -221,12 +223,12 @@ impl From<Explanation> for Cause {
 /// The message of a plugin without an explainer, or of an error.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Said {
+pub struct PluginMessage {
     /// Its reasons.
     pub reasons: Vec<Symbol>,
 }
 
-impl Words for Said {
+impl CauseText for PluginMessage {
     fn gist(&self) -> String {
         let reasons: Vec<&str> = self.reasons.iter().map(|reason| reason.as_str()).collect();
         reasons.join(", ")
@@ -237,21 +239,21 @@ impl Words for Said {
 impl Serialize for Cause {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Written<'a> {
+        struct SerializedCause<'a> {
             text: String,
             outlook: Outlook,
             missing: f64,
             #[serde(flatten)]
-            detail: &'a Detail,
+            detail: &'a CauseDetail,
         }
         let Cause { detail, missing, outlook } = self;
-        Written { text: self.words(), outlook: *outlook, missing: *missing, detail }
+        SerializedCause { text: self.text(), outlook: *outlook, missing: *missing, detail }
             .serialize(serializer)
     }
 }
 
 /// A rejection to be explained.
-pub(crate) struct Case<'a> {
+pub(crate) struct RejectedCase<'a> {
     /// The plugins and their state.
     pub probe: &'a Probe,
     /// The cache of the explainers.
@@ -268,10 +270,10 @@ pub(crate) struct Case<'a> {
 }
 
 /// Returns the causes of a plugin's rejection; empty if unknown.
-type Explainer = fn(&Case<'_>) -> Vec<Cause>;
+type ExplainFn = fn(&RejectedCase<'_>) -> Vec<Cause>;
 
 /// The explainer of each plugin.
-const EXPLAINERS: &[(&str, Explainer)] = &[
+const EXPLAINERS: &[(&str, ExplainFn)] = &[
     ("NodeUnschedulable", node_unschedulable::explain),
     ("TaintToleration", taint_toleration::explain),
     ("NodeAffinity", node_affinity::explain),
@@ -294,14 +296,14 @@ pub fn is_explained(plugin: Symbol) -> bool {
 }
 
 /// The causes of a rejection; at least one.
-pub(crate) fn of(plugin: Symbol, status: &Status, case: &Case<'_>) -> Vec<Cause> {
+pub(crate) fn of(plugin: Symbol, status: &Status, case: &RejectedCase<'_>) -> Vec<Cause> {
     let explainer = EXPLAINERS.iter().find(|(name, _)| plugin == *name);
     let causes = match explainer {
         _ if status.is_error() => Vec::new(),
         Some((_, explain)) => explain(case),
         None => by_plugin(plugin, case.probe, |it, cx| it.explain(cx, case.state, case.node)),
     };
-    if causes.is_empty() { vec![said(status)] } else { causes }
+    if causes.is_empty() { vec![plugin_message(status)] } else { causes }
 }
 
 /// The causes of a rejection by PreFilter; at least one.
@@ -311,7 +313,7 @@ pub(crate) fn of_pre_filter(plugin: Symbol, status: &Status, probe: &Probe) -> V
         true => Vec::new(),
         false => by_plugin(plugin, probe, explain),
     };
-    if causes.is_empty() { vec![said(status)] } else { causes }
+    if causes.is_empty() { vec![plugin_message(status)] } else { causes }
 }
 
 /// What the plugin itself says.
@@ -328,10 +330,10 @@ fn by_plugin(
 
 /// The cause for a node that PreFilter excluded.
 pub(crate) fn left_out(left: usize) -> Cause {
-    Cause::new(LeftOut { left }, 1.0, Outlook::Mismatch)
+    Cause::new(OutsidePreFilter { left }, 1.0, Outlook::Mismatch)
 }
 
 /// The cause that quotes a status.
-pub(crate) fn said(status: &Status) -> Cause {
-    Cause::new(Said { reasons: status.reasons().to_vec() }, 1.0, Outlook::Manual)
+pub(crate) fn plugin_message(status: &Status) -> Cause {
+    Cause::new(PluginMessage { reasons: status.reasons().to_vec() }, 1.0, Outlook::Manual)
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::node_terms::{NodeTerms, Unmet};
-use super::{Case, Cause, Outlook, Words};
+use super::node_terms::{NodeTerms, UnmetExpression};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::selector::{Selector, UnmetPart};
 use kubestep_api::{Node, NodeSelector};
 use kubestep_plugins::node_affinity::{Mismatch, NodeAffinityArgs, Requirements, required_terms};
@@ -18,7 +18,7 @@ pub struct AffinityMismatch {
     pub of: AffinityOf,
     /// The unmet expressions of the term that the node misses least. Empty if there is no term, in
     /// which case no node matches.
-    pub unmet: Vec<Unmet>,
+    pub unmet: Vec<UnmetExpression>,
     /// The index of that term, from 0; `None` if there is only one.
     pub term: Option<usize>,
     /// The number of terms; one must match.
@@ -48,7 +48,7 @@ impl AffinityOf {
 }
 
 impl AffinityMismatch {
-    fn with(&self, each: impl Fn(&Unmet) -> String) -> String {
+    fn with(&self, each: impl Fn(&UnmetExpression) -> String) -> String {
         let of = self.of.as_str();
         if self.unmet.is_empty() {
             return format!("{of} has no term that could match");
@@ -62,13 +62,13 @@ impl AffinityMismatch {
     }
 }
 
-impl Words for AffinityMismatch {
+impl CauseText for AffinityMismatch {
     fn gist(&self) -> String {
-        self.with(Unmet::gist)
+        self.with(UnmetExpression::gist)
     }
 
-    fn words(&self) -> String {
-        self.with(Unmet::words)
+    fn text(&self) -> String {
+        self.with(UnmetExpression::text)
     }
 }
 
@@ -81,7 +81,7 @@ struct Required {
 }
 
 impl Required {
-    fn of(case: &Case<'_>) -> Required {
+    fn of(case: &RejectedCase<'_>) -> Required {
         let (snapshot, memo) = (case.probe.snapshot(), case.memo);
         let pod = &case.probe.pod().pod;
         let args = case.probe.args().read::<NodeAffinityArgs>();
@@ -120,7 +120,7 @@ impl Required {
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let Some(node) = &case.node.node else { return Vec::new() };
     let required = case.memo.one(|| Required::of(case));
     let cause = |mismatch| {

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{Cause, Outlook, Words};
+use super::{Cause, CauseText, Outlook};
 use kubestep_api::intern::Symbol;
 use kubestep_api::meta::find_condition;
 use kubestep_api::{Node, Taint, Time};
@@ -79,12 +79,12 @@ pub(crate) fn is_kept_by_controller(key: Symbol) -> bool {
     key == super::node_unschedulable::TAINT || CONDITIONS.iter().any(|(taint, ..)| key == *taint)
 }
 
-impl Words for NodeCondition {
+impl CauseText for NodeCondition {
     fn gist(&self) -> String {
         format!("{} ({}={})", self.meaning, self.condition, self.status)
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let reason = match self.reason.as_str() {
             "" => String::new(),
             reason => format!(", {reason}"),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Case, Cause, Outlook, Words};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
 use kubestep_plugins::node_declared_features::undeclared;
 
@@ -14,14 +14,14 @@ pub struct UndeclaredFeatures {
     pub features: Vec<Symbol>,
 }
 
-impl Words for UndeclaredFeatures {
+impl CauseText for UndeclaredFeatures {
     fn gist(&self) -> String {
         let features: Vec<&str> = self.features.iter().map(|name| name.as_str()).collect();
         format!("the node's kubelet does not declare {}", features.join(", "))
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let features = undeclared(&case.probe.pod().pod.spec, case.node);
     if features.is_empty() {
         return Vec::new();

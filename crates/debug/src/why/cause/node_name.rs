@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Case, Cause, Outlook, Words};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
 
 /// The pod names another node.
@@ -15,14 +15,14 @@ pub struct OtherNode {
     pub exists: bool,
 }
 
-impl Words for OtherNode {
+impl CauseText for OtherNode {
     fn gist(&self) -> String {
         let exists = if self.exists { "" } else { ", which does not exist" };
         format!("spec.nodeName is {}{exists}", self.wanted)
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let wanted = case.probe.pod().pod.spec.node_name;
     let exists = case.probe.snapshot().by_name(wanted).is_some();
     vec![Cause::new(OtherNode { wanted, exists }, 1.0, Outlook::Mismatch)]

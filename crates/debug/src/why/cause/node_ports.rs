@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Case, Cause, Outlook, Words};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::ports::HostPort;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
@@ -26,12 +26,12 @@ pub struct PortTaken {
     pub holder: Option<NamespacedName>,
 }
 
-impl Words for PortTaken {
+impl CauseText for PortTaken {
     fn gist(&self) -> String {
         format!("host port {}/{} is in use", self.port, self.protocol)
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let on = match (self.address == self.taken_on, self.taken_on.as_str()) {
             (true, _) => String::new(),
             (false, "0.0.0.0") => " on all addresses".to_owned(),
@@ -46,7 +46,7 @@ impl Words for PortTaken {
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let node = case.node;
     let cause = |(wanted, used): (&HostPort, &HostPort)| {
         let holds = |pod: &&Arc<PodInfo>| pod.host_ports.contains(used);

@@ -3,7 +3,7 @@
 use hashbrown::HashSet;
 use serde::Serialize;
 
-use super::{Case, Cause, Outlook, Words};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_api::{Container, Pod, Quantity, QuantityFormat};
@@ -49,7 +49,7 @@ pub struct Shortage {
 
 /// The pods that were placed since the cluster was loaded.
 #[derive(Default)]
-pub(crate) struct Placed(pub HashSet<NamespacedName>);
+pub(crate) struct PlacedPods(pub HashSet<NamespacedName>);
 
 /// Amounts are serialized as Kubernetes quantities.
 impl Serialize for Shortage {
@@ -149,7 +149,7 @@ impl Shortage {
     }
 }
 
-impl Words for Shortage {
+impl CauseText for Shortage {
     fn gist(&self) -> String {
         match (self.resource.as_str(), self.needed > self.allocatable) {
             ("pods", _) => "Too many pods".to_owned(),
@@ -158,7 +158,7 @@ impl Words for Shortage {
         }
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let needs = format!("needs {}{}", self.show(self.needed), self.who_asks());
         match (self.resource.as_str(), self.needed > self.allocatable) {
             ("pods", _) => format!("{}: {}", self.gist(), self.what_is_free()),
@@ -178,12 +178,12 @@ impl Words for Shortage {
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let lacking = shortfalls(case.state, case.node).into_iter();
     lacking.map(|lacking| cause(case, lacking)).collect()
 }
 
-fn cause(case: &Case<'_>, lacking: Shortfall) -> Cause {
+fn cause(case: &RejectedCase<'_>, lacking: Shortfall) -> Cause {
     let Shortfall { resource, allocatable, requested, needed } = lacking;
     let pod = &case.probe.pod().pod;
     let before = match resource.as_str() {
@@ -218,8 +218,8 @@ fn cause(case: &Case<'_>, lacking: Shortfall) -> Cause {
 }
 
 /// The pods on the node that were pending when the cluster was loaded, with their requests.
-fn placed_first(case: &Case<'_>, resource: Symbol) -> Vec<(NamespacedName, i64)> {
-    let placed = case.memo.one(Placed::default);
+fn placed_first(case: &RejectedCase<'_>, resource: Symbol) -> Vec<(NamespacedName, i64)> {
+    let placed = case.memo.one(PlacedPods::default);
     let amount = |pod: &PodInfo| match resource.as_str() {
         "pods" => 1,
         _ => pod.resource.resource.amount(resource),
@@ -229,7 +229,7 @@ fn placed_first(case: &Case<'_>, resource: Symbol) -> Vec<(NamespacedName, i64)>
 }
 
 /// The nominated pods that count on the node.
-fn reserved_for(case: &Case<'_>) -> Vec<NamespacedName> {
+fn reserved_for(case: &RejectedCase<'_>) -> Vec<NamespacedName> {
     let there = |pod: &PodInfo| case.plain.pods.iter().any(|other| other.uid() == pod.uid());
     match std::ptr::eq(case.node, case.plain) {
         true => Vec::new(),

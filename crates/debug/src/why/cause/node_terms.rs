@@ -21,7 +21,7 @@ const LISTED: usize = 5;
 /// An expression that a node does not meet.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Unmet {
+pub struct UnmetExpression {
     /// The expression, in kubectl's notation.
     pub expression: Symbol,
     /// The label, or the field `metadata.name`.
@@ -55,7 +55,7 @@ pub enum Hint {
     WholeNumbersOnly,
 }
 
-impl Unmet {
+impl UnmetExpression {
     /// The short text, the same for all nodes that miss the expression.
     pub fn gist(&self) -> String {
         let hint = match &self.hint {
@@ -75,7 +75,7 @@ impl Unmet {
     }
 
     /// The full text, with the node's value.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         let has = match self.has {
             Some(value) => format!("the node has {}={value}", self.key),
             None => format!("the node has no {}", self.key),
@@ -86,7 +86,7 @@ impl Unmet {
 
 /// The text of an expression, the same for all nodes.
 #[derive(Debug)]
-struct Expression {
+struct TermExpression {
     written: Symbol,
     key: Symbol,
     is_field: bool,
@@ -98,8 +98,8 @@ struct Expression {
 /// The texts of a term's parts.
 #[derive(Debug, Default)]
 struct TermTexts {
-    expressions: Vec<Expression>,
-    fields: Vec<Expression>,
+    expressions: Vec<TermExpression>,
+    fields: Vec<TermExpression>,
 }
 
 /// The texts of a node selector's expressions. Which of them a node does not meet is decided by the
@@ -121,13 +121,13 @@ impl NodeTerms {
                 .match_expressions
                 .iter()
                 .map(|written| {
-                    Expression::new(written, false, hint(written, typos, snapshot, memo))
+                    TermExpression::new(written, false, hint(written, typos, snapshot, memo))
                 })
                 .collect(),
             fields: term
                 .match_fields
                 .iter()
-                .map(|written| Expression::new(written, true, hint_of_name(written, snapshot)))
+                .map(|written| TermExpression::new(written, true, hint_of_name(written, snapshot)))
                 .collect(),
         };
         NodeTerms(selector.node_selector_terms.iter().map(term).collect())
@@ -162,7 +162,7 @@ impl NodeTerms {
         &self,
         node: &Node,
         terms: impl Iterator<Item = (usize, impl Iterator<Item = UnmetPart>)>,
-    ) -> (usize, Vec<Unmet>) {
+    ) -> (usize, Vec<UnmetExpression>) {
         let terms = terms.map(|(at, parts)| (at, parts.collect::<Vec<_>>()));
         let Some((at, parts)) = terms.min_by_key(|(_, parts)| parts.len()) else {
             return (0, Vec::new());
@@ -171,7 +171,7 @@ impl NodeTerms {
         (at, parts.into_iter().filter_map(unmet).collect())
     }
 
-    fn expression(&self, term: usize, part: UnmetPart) -> Option<&Expression> {
+    fn expression(&self, term: usize, part: UnmetPart) -> Option<&TermExpression> {
         let term = self.0.get(term)?;
         match part {
             UnmetPart::Expression(at) => term.expressions.get(at),
@@ -202,14 +202,18 @@ impl ParsedTerms {
 
     /// The parts that the node misses in the term that it misses least. Volumes do not select by
     /// `name`: for them it is empty.
-    pub fn unmet(&self, node: &Node, name: Symbol) -> Vec<Unmet> {
+    pub fn unmet(&self, node: &Node, name: Symbol) -> Vec<UnmetExpression> {
         self.terms.nearest(node, self.matcher.unmet(&node.metadata.labels, name)).1
     }
 }
 
-impl Expression {
-    fn new(written: &NodeSelectorRequirement, is_field: bool, hint: Option<Hint>) -> Expression {
-        Expression {
+impl TermExpression {
+    fn new(
+        written: &NodeSelectorRequirement,
+        is_field: bool,
+        hint: Option<Hint>,
+    ) -> TermExpression {
+        TermExpression {
             written: notation(written).into(),
             key: written.key,
             is_field,
@@ -219,7 +223,7 @@ impl Expression {
     }
 
     /// The expression, which the node does not meet, with the node's value.
-    fn unmet(&self, node: &Node) -> Unmet {
+    fn unmet(&self, node: &Node) -> UnmetExpression {
         let labels = &node.metadata.labels;
         let has = match self.is_field {
             true => Some(node.metadata.name),
@@ -230,7 +234,7 @@ impl Expression {
             Some(value) if self.is_comparison && !is_number(value) => Some(Hint::WholeNumbersOnly),
             _ => self.hint.clone(),
         };
-        Unmet { expression: self.written, key: self.key, has, hint }
+        UnmetExpression { expression: self.written, key: self.key, has, hint }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Case, Cause, Outlook, Words};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::{Node, TaintEffect, Time};
 
 /// The taint that the node controller adds to cordoned nodes (`v1.TaintNodeUnschedulable`).
@@ -16,18 +16,18 @@ pub struct Cordoned {
     pub since: Option<Time>,
 }
 
-impl Words for Cordoned {
+impl CauseText for Cordoned {
     fn gist(&self) -> String {
         "cordoned".to_owned()
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let since = self.since.map(|since| format!(" since {since}")).unwrap_or_default();
         format!("cordoned{since} (spec.unschedulable)")
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     case.node.node.iter().filter_map(|node| cordoned(node)).collect()
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::volume_binding::{VolumeCause, VolumeProblem};
-use super::{Case, Cause, Outlook, Words};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
 use kubestep_plugins::node_volume_limits::{OverLimit, Reason, reason};
 use kubestep_plugins::volumes;
@@ -12,7 +12,7 @@ use kubestep_plugins::volumes;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeLimit {
-    /// The driver.
+    /// Name of the driver.
     pub driver: Symbol,
     /// The arithmetic; `None` if the driver is not on the node.
     pub count: Option<VolumeCount>,
@@ -30,7 +30,7 @@ pub struct VolumeCount {
     pub new: i64,
 }
 
-impl Words for VolumeLimit {
+impl CauseText for VolumeLimit {
     fn gist(&self) -> String {
         match self.count {
             Some(_) => format!("volume limit of {} reached", self.driver),
@@ -38,7 +38,7 @@ impl Words for VolumeLimit {
         }
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let Some(VolumeCount { limit, attached, new }) = self.count else { return self.gist() };
         format!(
             "volumes of {}: {limit} at most − {attached} attached = {} free, {new} needed",
@@ -49,7 +49,7 @@ impl Words for VolumeLimit {
 }
 
 /// Missing claims cannot be counted.
-fn missing_claims(case: &Case<'_>) -> Vec<Cause> {
+fn missing_claims(case: &RejectedCase<'_>) -> Vec<Cause> {
     let known = &case.probe.cx().objects.persistent_volume_claims;
     let claims = volumes::claims(&case.probe.pod().pod).map(|claim| claim.key);
     let missing = claims.filter(|claim| !known.contains_key(claim));
@@ -57,7 +57,7 @@ fn missing_claims(case: &Case<'_>) -> Vec<Cause> {
     missing.map(|claim| Cause::new(cause(claim), 1.0, Outlook::Manual)).collect()
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let over = match reason(&case.probe.cx(), case.state, case.node) {
         Err(_) => return missing_claims(case),
         Ok(None) => return Vec::new(),

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{Case, Cause, Outlook, Words};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_plugins::pod_topology_spread::{FilterState, Reason};
@@ -42,7 +42,7 @@ pub struct Skew {
     pub max_skew: i64,
 }
 
-impl Words for SpreadCause {
+impl CauseText for SpreadCause {
     fn gist(&self) -> String {
         let (key, constraint) = (self.topology_key, self.constraint_words());
         match self.skew {
@@ -51,7 +51,7 @@ impl Words for SpreadCause {
         }
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let Some(skew) = self.skew else { return self.gist() };
         let Skew { domain, count, own, least, max_skew, .. } = skew;
         let least_of = match skew.too_few_domains {
@@ -80,13 +80,13 @@ pub(in crate::why) fn are_of_profile(pod: &Pod) -> bool {
     pod.spec.topology_spread_constraints.is_empty()
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let Some(state) = case.state.read::<FilterState>() else { return Vec::new() };
     let reasons = state.reasons(case.node.id);
     reasons.filter_map(|(at, reason)| cause(case, state, at, reason)).collect()
 }
 
-fn cause(case: &Case<'_>, state: &FilterState, at: usize, reason: Reason) -> Option<Cause> {
+fn cause(case: &RejectedCase<'_>, state: &FilterState, at: usize, reason: Reason) -> Option<Cause> {
     let constraint = state.constraints().list.get(at)?;
     let (topology_key, max_skew) = (constraint.key, constraint.max_skew);
     let of_profile = are_of_profile(&case.probe.pod().pod);

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::{
-    Case, Cause, NodeCondition, Outlook, Words, is_kept_by_controller, node_unschedulable,
+    Cause, CauseText, NodeCondition, Outlook, RejectedCase, is_kept_by_controller,
+    node_unschedulable,
 };
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Taint, TaintEffect, Toleration, TolerationOperator};
@@ -20,7 +21,7 @@ pub struct UntoleratedTaint {
     /// `NoSchedule` or `NoExecute`.
     pub effect: TaintEffect,
     /// The pod's tolerations for this key or for all keys.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<UnmatchedToleration>,
     /// Of a startup taint: who removes it, and when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed_by: Option<String>,
@@ -29,7 +30,7 @@ pub struct UntoleratedTaint {
 /// A toleration that does not match the taint.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tried {
+pub struct UnmatchedToleration {
     /// The toleration, in the notation of taints.
     pub toleration: String,
     /// Why it does not match.
@@ -43,12 +44,12 @@ impl UntoleratedTaint {
     }
 }
 
-impl Words for UntoleratedTaint {
+impl CauseText for UntoleratedTaint {
     fn gist(&self) -> String {
         format!("taint {} is not tolerated", self.taint())
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let tried = self.tried.iter().map(|tried| {
             format!("; the toleration {} does not cover it: {}", tried.toleration, tried.because)
         });
@@ -64,7 +65,7 @@ fn written(key: Symbol, value: Symbol, effect: TaintEffect) -> String {
     format!("{key}{equals}{value}{colon}{effect}")
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let (Some(node), pod) = (&case.node.node, case.probe.pod()) else { return Vec::new() };
     let mut causes: Vec<Cause> = Vec::new();
     for taint in blocking_taints(node, pod, case.probe.cx().features) {
@@ -83,10 +84,10 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     causes
 }
 
-fn untolerated(case: &Case<'_>, taint: &Taint) -> Cause {
+fn untolerated(case: &RejectedCase<'_>, taint: &Taint) -> Cause {
     let tolerations = &case.probe.pod().pod.spec.tolerations;
     let near = |toleration: &&Toleration| toleration.key.is_empty() || toleration.key == taint.key;
-    let tried: Vec<Tried> =
+    let tried: Vec<UnmatchedToleration> =
         tolerations.iter().filter(near).map(|toleration| tried(toleration, taint)).collect();
     let missing = if tried.is_empty() { 1.0 } else { 0.75 };
     let Taint { key, value, effect, .. } = *taint;
@@ -112,7 +113,7 @@ fn removed_by(key: Symbol) -> Option<String> {
     }
 }
 
-fn tried(toleration: &Toleration, taint: &Taint) -> Tried {
+fn tried(toleration: &Toleration, taint: &Taint) -> UnmatchedToleration {
     let Toleration { key, operator, value, effect, .. } = *toleration;
     let because = if !effect.is_unset() && effect != taint.effect {
         format!("it is for {effect}")
@@ -128,5 +129,5 @@ fn tried(toleration: &Toleration, taint: &Taint) -> Tried {
         }
     };
     let key = if key.is_empty() { Symbol::new("*") } else { key };
-    Tried { toleration: written(key, value, effect), because }
+    UnmatchedToleration { toleration: written(key, value, effect), because }
 }

@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use super::node_terms::{ParsedTerms, Unmet};
-use super::{Case, Cause, Outlook, Words};
+use super::node_terms::{ParsedTerms, UnmetExpression};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
@@ -22,7 +22,7 @@ const LISTED: usize = 3;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeCause {
-    /// The claim.
+    /// Namespace and name of the claim.
     pub claim: NamespacedName,
     /// What is wrong.
     pub problem: VolumeProblem,
@@ -36,15 +36,15 @@ pub enum VolumeProblem {
     ClaimGone,
     /// The claim is bound to a volume that does not exist.
     VolumeGone {
-        /// The volume.
+        /// Name of the volume.
         volume: Symbol,
     },
     /// The claim's volume is not accessible from the node.
     OutOfReach {
-        /// The volume.
+        /// Name of the volume.
         volume: Symbol,
         /// The unmet expressions of its node affinity.
-        unmet: Vec<Unmet>,
+        unmet: Vec<UnmetExpression>,
     },
     /// The volume is being provisioned for another node.
     MadeElsewhere {
@@ -62,14 +62,14 @@ pub enum VolumeProblem {
     },
     /// The allowed topologies of the class exclude the node.
     TopologyNotAllowed {
-        /// The class.
+        /// Name of the class.
         class: Symbol,
         /// The unmet expressions of its allowed topologies.
-        unmet: Vec<Unmet>,
+        unmet: Vec<UnmetExpression>,
     },
     /// Too little storage capacity is accessible from the node.
     NoSpace {
-        /// The class.
+        /// Name of the class.
         class: Symbol,
         /// The request of the claim, as a quantity.
         wanted: String,
@@ -82,15 +82,15 @@ pub enum VolumeProblem {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RejectedVolume {
-    /// The volume.
+    /// Name of the volume.
     pub volume: Symbol,
     /// Why.
     pub because: String,
 }
 
 impl VolumeCause {
-    fn with(&self, unmet: impl Fn(&Unmet) -> String) -> String {
-        let list = |all: &[Unmet]| all.iter().map(&unmet).collect::<Vec<_>>().join("; ");
+    fn with(&self, unmet: impl Fn(&UnmetExpression) -> String) -> String {
+        let list = |all: &[UnmetExpression]| all.iter().map(&unmet).collect::<Vec<_>>().join("; ");
         let claim = self.claim;
         match &self.problem {
             VolumeProblem::ClaimGone => format!("claim {claim} does not exist"),
@@ -123,13 +123,13 @@ impl VolumeCause {
     }
 }
 
-impl Words for VolumeCause {
+impl CauseText for VolumeCause {
     fn gist(&self) -> String {
-        self.with(Unmet::gist)
+        self.with(UnmetExpression::gist)
     }
 
-    fn words(&self) -> String {
-        let text = self.with(Unmet::words);
+    fn text(&self) -> String {
+        let text = self.with(UnmetExpression::text);
         match &self.problem {
             VolumeProblem::NoVolume { rejected, volumes, .. } if !rejected.is_empty() => {
                 let why = rejected.iter().map(|r| format!("{} {}", r.volume, r.because));
@@ -148,13 +148,13 @@ impl Words for VolumeCause {
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let Some(node) = &case.node.node else { return Vec::new() };
     let found = rejections(&case.probe.cx(), case.state, node).into_iter();
     found.filter_map(|rejection| cause(case, node, &rejection)).collect()
 }
 
-fn cause(case: &Case<'_>, node: &Node, rejection: &Rejection) -> Option<Cause> {
+fn cause(case: &RejectedCase<'_>, node: &Node, rejection: &Rejection) -> Option<Cause> {
     let (cx, claim) = (case.probe.cx(), rejection.claim);
     let class = |name| cx.objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     let (problem, outlook) = match rejection.reason {
@@ -181,7 +181,7 @@ fn cause(case: &Case<'_>, node: &Node, rejection: &Rejection) -> Option<Cause> {
     Some(Cause::new(VolumeCause { claim, problem }, 1.0, outlook))
 }
 
-fn no_volume(case: &Case<'_>, rejection: &Rejection, class: Symbol) -> VolumeProblem {
+fn no_volume(case: &RejectedCase<'_>, rejection: &Rejection, class: Symbol) -> VolumeProblem {
     let cx = case.probe.cx();
     let reject = |(name, unfit): &(Symbol, Unfit)| {
         let volume = cx.shared.volumes.volume(cx.objects, *name);
@@ -207,20 +207,20 @@ fn because(unfit: Unfit, volume: Option<&PersistentVolume>) -> String {
 }
 
 /// Terms that were parsed once, by the name of a volume or class.
-struct Parsed(ParsedTerms);
+struct VolumeTerms(ParsedTerms);
 
 /// The expressions of a volume's node affinity that the node does not meet.
-fn affinity(case: &Case<'_>, volume: &PersistentVolume) -> Vec<Unmet> {
+fn affinity(case: &RejectedCase<'_>, volume: &PersistentVolume) -> Vec<UnmetExpression> {
     let required = volume.spec.node_affinity.as_ref().and_then(|on| on.required.as_ref());
     let (Some(required), Some(node)) = (required, &case.node.node) else { return Vec::new() };
     let (snapshot, memo) = (case.probe.snapshot(), case.memo);
     let name = Symbol::new(&format!("volume {}", volume.metadata.name));
-    let parsed = memo.get(name, || Parsed(ParsedTerms::new(required, false, snapshot, memo)));
+    let parsed = memo.get(name, || VolumeTerms(ParsedTerms::new(required, false, snapshot, memo)));
     parsed.0.unmet(node, Symbol::EMPTY)
 }
 
 /// The expressions of a class's allowed topologies that the node does not meet.
-fn topology(case: &Case<'_>, class: &StorageClass) -> Vec<Unmet> {
+fn topology(case: &RejectedCase<'_>, class: &StorageClass) -> Vec<UnmetExpression> {
     let Some(node) = &case.node.node else { return Vec::new() };
     let (snapshot, memo) = (case.probe.snapshot(), case.memo);
     let term = |term: &TopologySelectorTerm| NodeSelectorTerm {
@@ -238,6 +238,7 @@ fn topology(case: &Case<'_>, class: &StorageClass) -> Vec<Unmet> {
     let allowed = class.allowed_topologies.iter();
     let selector = || NodeSelector { node_selector_terms: allowed.map(term).collect() };
     let name = Symbol::new(&format!("class {}", class.metadata.name));
-    let parsed = memo.get(name, || Parsed(ParsedTerms::new(&selector(), false, snapshot, memo)));
+    let parsed =
+        memo.get(name, || VolumeTerms(ParsedTerms::new(&selector(), false, snapshot, memo)));
     parsed.0.unmet(node, Symbol::EMPTY)
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Case, Cause, Outlook, Words};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::volume_restrictions::{Reason, reasons};
 
@@ -16,7 +16,7 @@ pub struct VolumeTaken {
     pub by: NamespacedName,
 }
 
-impl Words for VolumeTaken {
+impl CauseText for VolumeTaken {
     fn gist(&self) -> String {
         match self.claim {
             Some(claim) => {
@@ -26,7 +26,7 @@ impl Words for VolumeTaken {
         }
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         match self.claim {
             Some(_) => self.gist(),
             None => format!("pod {} on the node uses the same disk", self.by),
@@ -34,7 +34,7 @@ impl Words for VolumeTaken {
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let found = reasons(&case.probe.cx(), case.state, case.node).into_iter();
     let cause = |reason| match reason {
         Reason::Disk { holder } => VolumeTaken { claim: None, by: holder },

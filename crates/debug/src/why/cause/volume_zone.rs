@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Case, Cause, Outlook, Words};
+use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::volume_zone::{Topology, conflicts};
@@ -11,9 +11,9 @@ use kubestep_plugins::volume_zone::{Topology, conflicts};
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OtherZone {
-    /// The claim.
+    /// Namespace and name of the claim.
     pub claim: NamespacedName,
-    /// Its volume.
+    /// Name of its volume.
     pub volume: Symbol,
     /// The volume's zone or region label.
     pub label: Symbol,
@@ -23,14 +23,14 @@ pub struct OtherZone {
     pub has: Option<Symbol>,
 }
 
-impl Words for OtherZone {
+impl CauseText for OtherZone {
     fn gist(&self) -> String {
         let zones: Vec<&str> = self.zones.iter().map(|zone| zone.as_str()).collect();
         let (claim, volume) = (self.claim, self.volume);
         format!("claim {claim} has volume {volume}, which is in {}={}", self.label, zones.join("|"))
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         match self.has {
             Some(has) => format!("{}; the node is in {has}", self.gist()),
             None => format!("{}; the node has no such label", self.gist()),
@@ -38,7 +38,7 @@ impl Words for OtherZone {
     }
 }
 
-pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let Some(node) = &case.node.node else { return Vec::new() };
     let labels = &node.metadata.labels;
     let cause = |topology: Topology| {

@@ -44,7 +44,7 @@ pub struct Placement {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScorePlugin {
-    /// The plugin.
+    /// Name of the plugin.
     pub plugin: Symbol,
     /// Its weight.
     pub weight: i64,
@@ -57,7 +57,7 @@ pub struct ScorePlugin {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ranked {
-    /// The node.
+    /// Name of the node.
     pub node: Symbol,
     /// Its place, from 1; nodes with the same total share one.
     pub rank: usize,
@@ -85,12 +85,12 @@ pub struct Points {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Formula {
-    /// The node.
+    /// Name of the node.
     pub node: Symbol,
-    /// The plugin.
+    /// Name of the plugin.
     pub plugin: Symbol,
     /// The inputs, each with its name.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<ScoreFactor>,
     /// How the raw score is made from them.
     pub formula: &'static str,
     /// How all raw scores are brought to 0…100.
@@ -100,75 +100,75 @@ pub struct Formula {
 /// An input of a score.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Input {
+pub struct ScoreFactor {
     /// What it is.
     pub name: String,
     /// Its value, as people write it.
     pub value: String,
 }
 
-impl Input {
-    fn new(name: impl ToString, value: impl ToString) -> Input {
-        Input { name: name.to_string(), value: value.to_string() }
+impl ScoreFactor {
+    fn new(name: impl ToString, value: impl ToString) -> ScoreFactor {
+        ScoreFactor { name: name.to_string(), value: value.to_string() }
     }
 }
 
 /// A score to be explained.
-struct Case<'a> {
+struct ScoredCase<'a> {
     probe: &'a Probe,
     scored: &'a Scored,
     node: &'a NodeInfo,
 }
 
 /// Who explains the scores of a plugin.
-struct Explainer {
+struct ScoreExplainer {
     plugin: &'static str,
-    inputs: fn(&Case<'_>) -> Vec<Input>,
-    formula: fn(&Case<'_>) -> &'static str,
+    inputs: fn(&ScoredCase<'_>) -> Vec<ScoreFactor>,
+    formula: fn(&ScoredCase<'_>) -> &'static str,
     normalization: &'static str,
 }
 
 const AS_IT_IS: &str = "as it is";
 const TO_HIGHEST: &str = "100 × raw ÷ the highest raw of all nodes";
 
-const EXPLAINERS: &[Explainer] = &[
-    Explainer {
+const EXPLAINERS: &[ScoreExplainer] = &[
+    ScoreExplainer {
         plugin: "TaintToleration",
         inputs: inputs::taint_toleration,
         formula: |_| "the number of PreferNoSchedule taints that are not tolerated",
         normalization: "100 − 100 × raw ÷ the highest raw of all nodes",
     },
-    Explainer {
+    ScoreExplainer {
         plugin: "NodeAffinity",
         inputs: inputs::node_affinity,
         formula: |_| "the sum of the weights of the preferences that the node meets",
         normalization: TO_HIGHEST,
     },
-    Explainer {
+    ScoreExplainer {
         plugin: "NodeResourcesFit",
         inputs: inputs::node_resources_fit,
         formula: inputs::fit_formula,
         normalization: AS_IT_IS,
     },
-    Explainer {
+    ScoreExplainer {
         plugin: "NodeResourcesBalancedAllocation",
         inputs: inputs::node_resources_balanced_allocation,
         formula: |_| "50 + (50 + balance with the pod − balance without it) ÷ 2",
         normalization: AS_IT_IS,
     },
-    Explainer {
+    ScoreExplainer {
         plugin: "PodTopologySpread",
         inputs: inputs::pod_topology_spread,
         formula: |_| "for each constraint pods × weight + (maxSkew − 1), added up and rounded",
         normalization: "100 × (highest + lowest − raw) ÷ highest: fewer pods score higher",
     },
-    Explainer {
+    ScoreExplainer {
         plugin: "InterPodAffinity",
         inputs: inputs::inter_pod_affinity,
         formula: |_| "the sum of the weights that pods give to the node's domains",
         normalization: "100 × (raw − lowest) ÷ (highest − lowest); 0 if all are equal",
     },
-    Explainer {
+    ScoreExplainer {
         plugin: "ImageLocality",
         inputs: inputs::image_locality,
         formula: |_| {
@@ -177,7 +177,7 @@ const EXPLAINERS: &[Explainer] = &[
         },
         normalization: AS_IT_IS,
     },
-    Explainer {
+    ScoreExplainer {
         plugin: "DynamicResources",
         inputs: inputs::dynamic_resources,
         formula: |_| "8 for each request that gets its first alternative, 7 for the second, …",
@@ -254,7 +254,7 @@ fn by_extenders(record: &CycleRecord, formulas: &[Formula]) -> Vec<Formula> {
             Formula {
                 node,
                 plugin: extender.extender,
-                inputs: vec![Input::new("score", score)],
+                inputs: vec![ScoreFactor::new("score", score)],
                 formula: "the score that the extender returned, 0…10",
                 normalization: "10 × score",
             }
@@ -317,7 +317,7 @@ fn formulas(
 
 fn of_node(probe: &Probe, scored: &Scored, name: Symbol) -> Vec<Formula> {
     let Some(node) = probe.snapshot().by_name(name) else { return Vec::new() };
-    let case = Case { probe, scored, node };
+    let case = ScoredCase { probe, scored, node };
     let formula = |column: &ScoreColumn| {
         let known = EXPLAINERS.iter().find(|explainer| column.plugin == explainer.plugin)?;
         Some(Formula {

@@ -10,19 +10,19 @@ use std::ops::Range;
 
 /// A list whose oldest items can be dropped while the others keep their indices.
 #[derive(Clone, Debug)]
-pub struct Kept<T> {
+pub struct OffsetList<T> {
     /// The index of the oldest item that is kept.
     first: usize,
     items: VecDeque<T>,
 }
 
-impl<T> Default for Kept<T> {
-    fn default() -> Kept<T> {
-        Kept { first: 0, items: VecDeque::new() }
+impl<T> Default for OffsetList<T> {
+    fn default() -> OffsetList<T> {
+        OffsetList { first: 0, items: VecDeque::new() }
     }
 }
 
-impl<T> Kept<T> {
+impl<T> OffsetList<T> {
     /// The index of the oldest item that is kept; equals the number of dropped items.
     pub fn start(&self) -> usize {
         self.first
@@ -43,7 +43,7 @@ impl<T> Kept<T> {
         self.items.get(at.checked_sub(self.first)?)
     }
 
-    /// Like [`Kept::get`], mutable.
+    /// Like [`OffsetList::get`], mutable.
     pub fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         self.items.get_mut(at.checked_sub(self.first)?)
     }
@@ -80,7 +80,7 @@ impl<T> Kept<T> {
         self.range(at..usize::MAX)
     }
 
-    /// Like [`Kept::iter`], mutable.
+    /// Like [`OffsetList::iter`], mutable.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
         self.items.iter_mut()
     }
@@ -120,8 +120,8 @@ impl<T> Kept<T> {
 mod tests {
     use super::*;
 
-    fn list(from: usize, to: usize) -> Kept<usize> {
-        let mut list = Kept::default();
+    fn list(from: usize, to: usize) -> OffsetList<usize> {
+        let mut list = OffsetList::default();
         (0..to).for_each(|item| assert_eq!(list.push(item), item));
         assert_eq!(list.forget(from).collect::<Vec<_>>(), (0..from).collect::<Vec<_>>());
         list

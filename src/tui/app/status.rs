@@ -3,27 +3,27 @@
 use ratatui::layout::Rect;
 
 use super::{App, Effect};
-use crate::tui::layout::{self, Tier};
+use crate::tui::layout::{self, WidthTier};
 use crate::tui::model::Model;
 use crate::tui::view::{View, ViewContext, ViewId};
 use crate::tui::widget::status_line::Severity;
 
 impl App {
     /// Says something on the status line, and keeps it for the messages view.
-    pub fn say(&mut self, severity: Severity, text: impl Into<String>) {
+    pub fn notify(&mut self, severity: Severity, text: impl Into<String>) {
         let text = text.into();
         self.status = Some((severity, text.clone()));
         self.messages.add(severity, text);
     }
 
     /// Says on the status line what is of no use later: that this is the last row, for example.
-    pub fn tell(&mut self, text: impl Into<String>) {
+    pub fn hint(&mut self, text: impl Into<String>) {
         self.status = Some((Severity::Info, text.into()));
     }
 
     /// Says why something cannot be done.
-    pub fn fail(&mut self, problem: String) -> Effect {
-        self.say(Severity::Error, problem);
+    pub fn fail(&mut self, problem: impl ToString) -> Effect {
+        self.notify(Severity::Error, problem.to_string());
         Effect::None
     }
 
@@ -42,7 +42,7 @@ impl App {
         let screen = Rect::new(0, 0, self.size.0, self.size.1);
         match self.wide {
             true => u16::MAX,
-            false => layout::panes(screen, Tier::of(self.size.0)).0.width,
+            false => layout::panes(screen, WidthTier::of(self.size.0)).0.width,
         }
     }
 

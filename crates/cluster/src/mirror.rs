@@ -1,8 +1,8 @@
 //! A simulated cluster that follows another one: its changes are applied with the versions and
 //! times of the other one.
 
-use crate::World;
-use crate::remote::{Answer, Question};
+use crate::remote::{RequestKey, RequestResult};
+use crate::{World, WorldError};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, Time, defaults};
 use kubestep_config::ResolvedProfile;
@@ -18,17 +18,17 @@ impl World {
     /// From now on the scheduler's writes go to a remote API server, which this cluster mirrors:
     /// [`ApiServer::take_outbox`](crate::ApiServer::take_outbox) returns them, and
     /// [`World::answer`] delivers their results.
-    pub fn write_elsewhere(&mut self) {
+    pub fn mirror_remote(&mut self) {
         self.api_mut().be_remote();
     }
 
     /// Delivers the answer to a remote write, and continues what waited for it.
-    pub fn answer(&mut self, ticket: u64, answer: Answer) {
+    pub fn answer(&mut self, ticket: u64, answer: RequestResult) {
         match self.api.answered(ticket, answer) {
-            Some(Question::Bind(uid)) => {
+            Some(RequestKey::Bind(uid)) => {
                 self.scheduler.answered(Some(uid), self.now, &mut self.api);
             }
-            Some(Question::Evict(_)) => self.evictions_due = true,
+            Some(RequestKey::Evict(_)) => self.evictions_due = true,
             Some(_) => self.scheduler.answered(None, self.now, &mut self.api),
             None => {}
         }
@@ -71,7 +71,7 @@ impl World {
     ///
     /// # Errors
     /// A plugin cannot be built again.
-    pub fn serve(&mut self, name: Symbol) -> Result<(), String> {
+    pub fn serve(&mut self, name: Symbol) -> Result<(), WorldError> {
         let mut config = (**self.config()).clone();
         let Some(first) = config.profiles.first().cloned() else { return Ok(()) };
         if config.profile(&name).is_some() {

@@ -3,7 +3,7 @@
 
 use std::task::Poll;
 
-use crate::remote::{Answer, PodRef, Request, Written};
+use crate::remote::{PodRef, Request, RequestResult, WriteOutcome};
 use crate::{ApiServer, World};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::extender::binding_in;
@@ -12,23 +12,23 @@ use kubestep_framework::host::Host;
 impl World {
     /// Applies the scheduler's writes to this copy from now on. Earlier writes without an answer
     /// are treated as successful, in their order. No effect if the API server is local already.
-    pub fn write_here(&mut self) {
+    pub fn detach(&mut self) {
         let Some(remote) = &mut self.api.remote else { return };
         for object in remote.take_newer() {
             self.accept(object);
         }
         while let Some(open) = self.api.remote.as_mut().and_then(|remote| remote.next_open()) {
-            let answer = self.api.do_here(open.request);
+            let answer = self.api.apply_locally(open.request);
             self.answer(open.ticket, answer);
         }
-        self.api.be_here();
+        self.api.be_local();
         self.settle();
     }
 }
 
 impl ApiServer {
     /// Applies a remote request locally.
-    fn do_here(&mut self, request: Request) -> Answer {
+    fn apply_locally(&mut self, request: Request) -> RequestResult {
         let remote = self.remote.take();
         let answer = self.make(request);
         self.remote = remote;
@@ -39,12 +39,12 @@ impl ApiServer {
     fn bind_if_open(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
         match self.objects.pod(pod.key) {
             Some(known) if known.spec.node_name == node => Ok(()),
-            _ => self.bind_here(pod, node),
+            _ => self.bind_locally(pod, node),
         }
     }
 
-    fn make(&mut self, request: Request) -> Answer {
-        let done = |()| Written::Done;
+    fn make(&mut self, request: Request) -> RequestResult {
+        let done = |()| WriteOutcome::Done;
         match request {
             Request::Bind { pod, node } => self.bind_if_open(pod, node).map(done),
             // No extender is called any more.
@@ -55,7 +55,7 @@ impl ApiServer {
             Request::PodStatus { pod, patch } => self.patch_pod_status(pod.key, patch).map(done),
             Request::Evict { pod, condition } => {
                 let there = at_once(self.evict(pod.key, pod.uid, condition))?;
-                Ok(if there { Written::Done } else { Written::Gone })
+                Ok(if there { WriteOutcome::Done } else { WriteOutcome::Gone })
             }
             Request::ExtendedResourceClaim { pod, status } => {
                 at_once(self.set_extended_resource_claim(pod.key, status)).map(done)
@@ -63,18 +63,18 @@ impl ApiServer {
             Request::NodeResourceClaims { pod, statuses } => {
                 self.set_node_resource_claims(pod.key, statuses).map(done)
             }
-            Request::Update { after, .. } => self.update_here(after).map(Written::Object),
+            Request::Update { after, .. } => self.update_locally(after).map(WriteOutcome::Object),
             Request::Create(object) => {
-                at_once(Host::create(self, Symbol::EMPTY, object)).map(Written::Object)
+                at_once(Host::create(self, Symbol::EMPTY, object)).map(WriteOutcome::Object)
             }
-            Request::ReleaseClaim { key, user, .. } => self.release_here(key, user).map(done),
+            Request::ReleaseClaim { key, user, .. } => self.release_locally(key, user).map(done),
             Request::DeleteClaim { claim, finalizer } => {
                 self.delete_claim(&claim, finalizer).map(done)
             }
             Request::GroupCondition { key, condition, .. } => {
                 self.set_group_condition(key, condition).map(done)
             }
-            Request::Event { .. } => Ok(Written::Done),
+            Request::Event { .. } => Ok(WriteOutcome::Done),
         }
     }
 }
@@ -100,7 +100,7 @@ mod tests {
         let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
-        world.write_elsewhere();
+        world.mirror_remote();
         world.accept(node("n1").into());
         world.accept(pod("a").into());
         assert_eq!(world.step().unwrap().outcome, Outcome::Waiting);
@@ -115,7 +115,7 @@ mod tests {
     fn what_was_on_its_way_is_done_here_and_nothing_leaves_any_more() {
         let mut original = decided();
         let mut copy = original.clone();
-        copy.write_here();
+        copy.detach();
         assert_eq!(node_of(&copy), "n1");
         assert!(copy.scheduler().waiting().is_empty());
         copy.create(pod("b").into());
@@ -134,7 +134,7 @@ mod tests {
         bound.spec.node_name = "n1".into();
         bound.metadata.uid = world.api().objects().pod(key("a")).unwrap().metadata.uid;
         world.accept(bound.into());
-        world.write_here();
+        world.detach();
         assert_eq!(
             world.scheduler_mut().take_finished().pop().unwrap().outcome,
             Outcome::Scheduled
