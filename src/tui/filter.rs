@@ -143,7 +143,7 @@ fn parse_selector(text: &str) -> Result<Selector, FilterError> {
     if text.trim().is_empty() {
         return Err(FilterError::Selector("nothing follows -l".into()));
     }
-    Selector::parse(text).map_err(FilterError::Selector)
+    Selector::parse(text).map_err(|err| FilterError::Selector(err.to_string()))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ fn decode<T: Custom>(fields: &Map<String, Value>) -> serde_json::Result<AnyValue
 /// A type into which the objects of a custom kind are decoded: their fields without `apiVersion`,
 /// `kind` and `metadata`.
 pub trait Custom: DeserializeOwned + Any + Send + Sync {
-    /// The kind.
+    /// The kind that objects of this type are of.
     const KIND: CustomKind;
 }
 

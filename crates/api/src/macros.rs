@@ -82,7 +82,9 @@ macro_rules! open_enum {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
-                crate::macros::text(deserializer, |text| Ok($name::from(text)))
+                crate::macros::text(deserializer, |text| {
+                    Ok::<_, std::convert::Infallible>($name::from(text))
+                })
             }
         }
     };
@@ -138,15 +140,20 @@ macro_rules! closed_enum {
 pub(crate) use {api_structs, closed_enum, open_enum};
 
 /// Decodes a string and passes it to `convert`, whose error becomes the decoder's.
-pub fn text<'de, D, T>(
+pub fn text<'de, D, T, R>(
     deserializer: D,
-    convert: impl FnOnce(&str) -> Result<T, String>,
+    convert: impl FnOnce(&str) -> Result<T, R>,
 ) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
+    R: std::fmt::Display,
 {
-    struct Visitor<F>(F);
-    impl<T, F: FnOnce(&str) -> Result<T, String>> serde::de::Visitor<'_> for Visitor<F> {
+    struct TextVisitor<F>(F);
+    impl<T, R, F> serde::de::Visitor<'_> for TextVisitor<F>
+    where
+        R: std::fmt::Display,
+        F: FnOnce(&str) -> Result<T, R>,
+    {
         type Value = T;
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("a string")
@@ -155,5 +162,5 @@ where
             (self.0)(text).map_err(E::custom)
         }
     }
-    deserializer.deserialize_any(Visitor(convert))
+    deserializer.deserialize_any(TextVisitor(convert))
 }

@@ -19,7 +19,7 @@ macro_rules! object {
         }
 
         impl Object {
-            /// The kind.
+            /// The kind, by which listers and watches are separate.
             pub fn kind(&self) -> Kind {
                 match self {
                     $(Object::$kind(_) => Kind::$kind,)*
@@ -133,11 +133,11 @@ impl Object {
 /// The key of an object: kind, namespace ("" for cluster-scoped kinds) and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
-    /// The kind.
+    /// The kind, without its version.
     pub kind: Kind,
     /// The namespace, "" for cluster-scoped kinds.
     pub namespace: Symbol,
-    /// The name.
+    /// The name within the namespace.
     pub name: Symbol,
 }
 

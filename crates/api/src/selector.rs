@@ -12,13 +12,20 @@ mod validate;
 
 use std::fmt;
 
-pub use node::{NodeMatcher, PreferredTerms, RequiredNodeAffinity, SelectorErrors, UnmetPart};
+pub use node::{NodeMatcher, PreferredTerms, RequiredNodeAffinity, UnmetPart};
+pub use parse::ParseSelectorError;
 pub use requirement::{Operator, Requirement};
 pub use toleration::{find_untolerated_taint, tolerates};
 pub use validate::{is_dns_subdomain, is_label_text};
 
 use crate::intern::Symbol;
 use crate::{LabelSelector, LabelSelectorOperator, Labels};
+
+/// Why a selector is invalid: what the API server would reject. Prints like upstream's aggregate, a
+/// single error unchanged and several different ones as a list.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", join_errors(.0))]
+pub struct SelectorErrors(pub Vec<String>);
 
 /// A compiled label selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,9 +40,11 @@ pub enum Selector {
 }
 
 impl Selector {
-    /// Compiles a selector as written. Absent selects nothing, empty selects everything. The error
-    /// names what the API server would reject.
-    pub fn new(written: Option<&LabelSelector>) -> Result<Selector, String> {
+    /// Compiles a selector as written. Absent selects nothing, empty selects everything.
+    ///
+    /// # Errors
+    /// A key, value or operator is invalid.
+    pub fn new(written: Option<&LabelSelector>) -> Result<Selector, SelectorErrors> {
         let Some(written) = written else { return Ok(Selector::Nothing) };
         let labels = written
             .match_labels
@@ -54,10 +63,7 @@ impl Selector {
             Requirement::new(expression.key, operator, expression.values.clone(), "")
         });
         let requirements: Result<Vec<_>, _> = labels.chain(expressions).collect();
-        match requirements {
-            Ok(requirements) => Ok(Selector::from_requirements(requirements)),
-            Err(errors) => Err(join_errors(&errors)),
-        }
+        requirements.map(Selector::from_requirements).map_err(SelectorErrors)
     }
 
     /// Requires all labels of a set with their values (`labels.SelectorFromSet`). An empty or
@@ -72,7 +78,10 @@ impl Selector {
     }
 
     /// Parses kubectl's notation: `app=web,tier in (front,back),!canary`.
-    pub fn parse(text: &str) -> Result<Selector, String> {
+    ///
+    /// # Errors
+    /// A requirement is not in that notation, or the API server would reject it.
+    pub fn parse(text: &str) -> Result<Selector, ParseSelectorError> {
         parse::parse(text)
     }
 

@@ -1,22 +1,64 @@
 //! Points in time as in the API (RFC 3339), stored as microseconds.
 
 use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Microseconds since 1970-01-01T00:00:00Z.
+use crate::Duration;
+
+/// A point in time: microseconds since 1970-01-01T00:00:00Z. Arithmetic saturates; what a
+/// [`Duration`] has beyond microseconds is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub i64);
 
-impl Time {
-    /// A second, in microseconds.
-    pub const SECOND: i64 = 1_000_000;
+/// A text is not a time in RFC 3339.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0:?} is not a time, expected one like 2026-01-31T12:00:00Z")]
+pub struct ParseTimeError(pub String);
 
+impl Time {
     /// Parses an RFC 3339 text; fractions finer than microseconds are truncated.
-    pub fn parse(text: &str) -> Result<Time, String> {
+    ///
+    /// # Errors
+    /// The text is no such time.
+    pub fn parse(text: &str) -> Result<Time, ParseTimeError> {
         text.parse::<jiff::Timestamp>()
             .map(|time| Time(time.as_microsecond()))
-            .map_err(|_| format!("{text:?} is not a time, expected one like 2026-01-31T12:00:00Z"))
+            .map_err(|_| ParseTimeError(text.to_owned()))
+    }
+
+    /// The last whole second that is not later.
+    pub fn truncated_to_seconds(self) -> Time {
+        Time(self.0 - self.0.rem_euclid(Duration::SECOND.as_micros()))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+    fn add(self, span: Duration) -> Time {
+        Time(self.0.saturating_add(span.as_micros()))
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, span: Duration) {
+        *self = *self + span;
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Time;
+    fn sub(self, span: Duration) -> Time {
+        Time(self.0.saturating_sub(span.as_micros()))
+    }
+}
+
+/// The span since an earlier time; negative if that is later.
+impl Sub for Time {
+    type Output = Duration;
+    fn sub(self, earlier: Time) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 }
 
@@ -26,7 +68,10 @@ impl fmt::Display for Time {
         let Ok(time) = jiff::Timestamp::from_microsecond(self.0) else {
             return write!(f, "{}µs", self.0);
         };
-        if self.0 % Time::SECOND == 0 { write!(f, "{time:.0}") } else { write!(f, "{time:.6}") }
+        match *self == self.truncated_to_seconds() {
+            true => write!(f, "{time:.0}"),
+            false => write!(f, "{time:.6}"),
+        }
     }
 }
 
@@ -62,11 +107,24 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_a_time() {
+    fn differences_of_times_are_durations() {
+        let (start, span) = (Time(5_500_000), Duration::from_secs(3));
+        assert_eq!(start + span, Time(8_500_000));
+        assert_eq!(start - span, Time(2_500_000));
+        assert_eq!(start - (start + span), -span);
+        assert_eq!(start + Duration { nanos: 1_999 }, Time(5_500_001));
         assert_eq!(
-            Time::parse("yesterday"),
-            Err(r#""yesterday" is not a time, expected one like 2026-01-31T12:00:00Z"#.into())
+            [start, Time(-1)].map(Time::truncated_to_seconds),
+            [5_000_000, -1_000_000].map(Time)
         );
+        assert_eq!(Time(i64::MAX) + span, Time(i64::MAX));
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_time() {
+        let refusal = Time::parse("yesterday").map_err(|err| err.to_string());
+        let text = r#""yesterday" is not a time, expected one like 2026-01-31T12:00:00Z"#;
+        assert_eq!(refusal, Err(text.to_owned()));
         assert!(serde_json::from_str::<Time>("12").is_err());
     }
 }

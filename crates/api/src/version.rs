@@ -69,7 +69,7 @@ impl Serialize for ResourceVersion {
 
 impl<'de> Deserialize<'de> for ResourceVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ResourceVersion, D::Error> {
-        text(deserializer, |version| Ok(version.into()))
+        text(deserializer, |version| Ok::<_, std::convert::Infallible>(version.into()))
     }
 }
 

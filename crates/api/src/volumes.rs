@@ -55,7 +55,7 @@ impl fmt::Display for VolumeName {
 
 impl<'de> Deserialize<'de> for VolumeName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<VolumeName, D::Error> {
-        text(deserializer, |name| Ok(VolumeName::from(name)))
+        text(deserializer, |name| Ok::<_, std::convert::Infallible>(VolumeName::from(name)))
     }
 }
 

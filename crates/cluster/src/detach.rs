@@ -7,7 +7,7 @@ use crate::remote::{PodRef, Request, RequestResult, WriteOutcome};
 use crate::{ApiServer, World};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::extender::binding_in;
-use kubestep_framework::host::Host;
+use kubestep_framework::host::{Host, HostError};
 
 impl World {
     /// Applies the scheduler's writes to this copy from now on. Earlier writes without an answer
@@ -52,7 +52,7 @@ impl ApiServer {
                 Some((_, _, node)) => self.bind_if_open(pod, node).map(done),
                 None => Err("the call to the extender names no node".into()),
             },
-            Request::PodStatus { pod, patch } => self.patch_pod_status(pod.key, patch).map(done),
+            Request::PodStatus { pod, patch } => answered(self.patch_pod_status(pod.key, patch)),
             Request::Evict { pod, condition } => {
                 let there = at_once(self.evict(pod.key, pod.uid, condition))?;
                 Ok(if there { WriteOutcome::Done } else { WriteOutcome::Gone })
@@ -61,7 +61,7 @@ impl ApiServer {
                 at_once(self.set_extended_resource_claim(pod.key, status)).map(done)
             }
             Request::NodeResourceClaims { pod, statuses } => {
-                self.set_node_resource_claims(pod.key, statuses).map(done)
+                answered(self.set_node_resource_claims(pod.key, statuses))
             }
             Request::Update { after, .. } => self.update_locally(after).map(WriteOutcome::Object),
             Request::Create(object) => {
@@ -69,20 +69,25 @@ impl ApiServer {
             }
             Request::ReleaseClaim { key, user, .. } => self.release_locally(key, user).map(done),
             Request::DeleteClaim { claim, finalizer } => {
-                self.delete_claim(&claim, finalizer).map(done)
+                answered(self.delete_claim(&claim, finalizer))
             }
             Request::GroupCondition { key, condition, .. } => {
-                self.set_group_condition(key, condition).map(done)
+                answered(self.set_group_condition(key, condition))
             }
             Request::Event { .. } => Ok(WriteOutcome::Done),
         }
     }
 }
 
+/// The answer to a write that gives no object.
+fn answered(written: Result<(), HostError>) -> RequestResult {
+    written.map(|()| WriteOutcome::Done).map_err(|error| error.to_string())
+}
+
 /// The answer of the local API server, which is never pending.
-fn at_once<T>(answer: Poll<Result<T, String>>) -> Result<T, String> {
+fn at_once<T>(answer: Poll<Result<T, HostError>>) -> Result<T, String> {
     match answer {
-        Poll::Ready(answer) => answer,
+        Poll::Ready(answer) => answer.map_err(|error| error.to_string()),
         Poll::Pending => Err("it was not answered".into()),
     }
 }

@@ -14,7 +14,7 @@ use kubestep_api::{
     PodPhase, ResourceClaim,
 };
 use kubestep_framework::extender;
-use kubestep_framework::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
+use kubestep_framework::host::{ApiEvent, ExtenderCall, Host, HostError, PodStatusPatch};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Scheduler;
 use kubestep_scheduler::host::{Milestone, SchedulerHost};
@@ -122,12 +122,17 @@ impl SchedulerHost for ApiServer {
 }
 
 impl Host for ApiServer {
-    fn bind(&mut self, key: NamespacedName, uid: Symbol, node: Symbol) -> Poll<Result<(), String>> {
+    fn bind(
+        &mut self,
+        key: NamespacedName,
+        uid: Symbol,
+        node: Symbol,
+    ) -> Poll<Result<(), HostError>> {
         self.faults.bind(key)?;
         let pod = PodRef { key, uid };
         match self.ask(RequestKey::Bind(uid), Request::Bind { pod, node }) {
-            Some(answer) => answer.map_ok(drop),
-            None => Poll::Ready(self.bind_locally(pod, node)),
+            Some(answer) => answer.map_ok(drop).map_err(HostError::from),
+            None => Poll::Ready(Ok(self.bind_locally(pod, node)?)),
         }
     }
 
@@ -135,14 +140,14 @@ impl Host for ApiServer {
         &mut self,
         key: NamespacedName,
         patch: PodStatusPatch,
-    ) -> Result<(), String> {
+    ) -> Result<(), HostError> {
         if self.remote.is_some() {
             let pod = self.pod_ref(key)?;
             self.sent(|| Request::PodStatus { pod, patch });
             return Ok(());
         }
         let now = self.now;
-        self.change_pod(key, |pod| {
+        Ok(self.change_pod(key, |pod| {
             if let Some(node) = patch.nominated_node {
                 pod.status.nominated_node_name = node;
             }
@@ -160,7 +165,7 @@ impl Host for ApiServer {
                     conditions.push(condition);
                 }
             }
-        })
+        })?)
     }
 
     fn evict(
@@ -168,11 +173,11 @@ impl Host for ApiServer {
         key: NamespacedName,
         uid: Symbol,
         condition: Option<Condition>,
-    ) -> Poll<Result<bool, String>> {
+    ) -> Poll<Result<bool, HostError>> {
         let pod = PodRef { key, uid };
         let request = Request::Evict { pod, condition: condition.clone() };
         if let Some(answer) = self.ask(RequestKey::Evict(uid), request) {
-            return answer.map_ok(|written| written != WriteOutcome::Gone);
+            return answer.map_ok(|written| written != WriteOutcome::Gone).map_err(HostError::from);
         }
         if condition.is_some() && self.objects.pod(key).is_some() {
             self.patch_pod_status(key, PodStatusPatch { condition, nominated_node: None })?;
@@ -188,7 +193,7 @@ impl Host for ApiServer {
         }
     }
 
-    fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, UpdateError>> {
+    fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, HostError>> {
         if self.remote.is_some() {
             let request = self.update_of(&object)?;
             let answer = self.ask(RequestKey::Update(pod, object.key()), request);
@@ -201,41 +206,42 @@ impl Host for ApiServer {
         self.remote.as_ref().is_some_and(|remote| remote.is_updating(object_key(kind, key)))
     }
 
-    fn send(&mut self, object: Object) -> Result<(), String> {
+    fn send(&mut self, object: Object) -> Result<(), HostError> {
         if self.remote.is_some() {
             let request = self.update_of(&object)?;
             self.sent(|| request);
             return Ok(());
         }
-        self.update_locally(object).map(drop)
+        self.update_locally(object)?;
+        Ok(())
     }
 
-    fn create(&mut self, pod: Symbol, mut object: Object) -> Poll<Result<Object, String>> {
+    fn create(&mut self, pod: Symbol, mut object: Object) -> Poll<Result<Object, HostError>> {
         if self.remote.is_some() {
             let question = RequestKey::Create(pod, object.kind());
             let answer = self.ask(question, Request::Create(object.clone()));
-            return object_of(answer, object).map_err(|error| error.to_string());
+            return object_of(answer, object);
         }
         self.name(&mut object);
         let (kind, key) = (object.kind(), NamespacedName::of(&object));
         if self.get(kind, key).is_some() {
             let text = format!("{} {:?} already exists", kind.plural(), key.name.as_str());
-            return Poll::Ready(Err(text));
+            return Poll::Ready(Err(text.into()));
         }
         self.put(object);
-        Poll::Ready(Host::get(self, kind, key).ok_or_else(|| not_found(key)))
+        Poll::Ready(Ok(Host::get(self, kind, key).ok_or_else(|| not_found(key))?))
     }
 
-    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), String> {
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), HostError> {
         let metadata = &claim.metadata;
         let (key, uid) = (NamespacedName::new(metadata.namespace, metadata.name), metadata.uid);
         if self.sent(|| Request::ReleaseClaim { key, uid, user }) {
             return Ok(());
         }
-        self.release_locally(key, user)
+        Ok(self.release_locally(key, user)?)
     }
 
-    fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), String> {
+    fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), HostError> {
         if self.sent(|| Request::DeleteClaim { claim: Arc::new(claim.clone()), finalizer }) {
             return Ok(());
         }
@@ -251,9 +257,9 @@ impl Host for ApiServer {
         &mut self,
         key: NamespacedName,
         condition: Condition,
-    ) -> Result<(), String> {
+    ) -> Result<(), HostError> {
         let Some(Object::PodGroup(group)) = ApiServer::get(self, Kind::PodGroup, key) else {
-            return Err(missing(Kind::PodGroup, key));
+            return Err(missing(Kind::PodGroup, key).into());
         };
         let uid = group.metadata.uid;
         if self.sent(|| Request::GroupCondition { key, uid, condition: condition.clone() }) {
@@ -262,28 +268,30 @@ impl Host for ApiServer {
         let mut group = Arc::unwrap_or_clone(group);
         group.status.conditions.retain(|other| other.type_ != condition.type_);
         group.status.conditions.push(condition);
-        self.update_locally(group.into()).map(drop)
+        self.update_locally(group.into())?;
+        Ok(())
     }
 
     fn set_extended_resource_claim(
         &mut self,
         key: NamespacedName,
         status: PodExtendedResourceClaimStatus,
-    ) -> Poll<Result<(), String>> {
+    ) -> Poll<Result<(), HostError>> {
         let pod = self.pod_ref(key)?;
         let request = Request::ExtendedResourceClaim { pod, status: status.clone() };
         if let Some(answer) = self.ask(RequestKey::Claim(pod.uid), request) {
-            return answer.map_ok(drop);
+            return answer.map_ok(drop).map_err(HostError::from);
         }
         let status = Some(status.into());
-        Poll::Ready(self.change_pod(key, |pod| pod.status.extended_resource_claim_status = status))
+        self.change_pod(key, |pod| pod.status.extended_resource_claim_status = status)?;
+        Poll::Ready(Ok(()))
     }
 
     fn set_node_resource_claims(
         &mut self,
         key: NamespacedName,
         statuses: Vec<NodeAllocatableResourceClaimStatus>,
-    ) -> Result<(), String> {
+    ) -> Result<(), HostError> {
         let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         if pod.status.node_allocatable_resource_claim_statuses == statuses {
             return Ok(()); // an empty patch gives no new version
@@ -293,7 +301,8 @@ impl Host for ApiServer {
         if self.sent(request) {
             return Ok(());
         }
-        self.change_pod(key, |pod| pod.status.node_allocatable_resource_claim_statuses = statuses)
+        self.change_pod(key, |pod| pod.status.node_allocatable_resource_claim_statuses = statuses)?;
+        Ok(())
     }
 
     fn event(&mut self, event: ApiEvent) {
@@ -306,10 +315,11 @@ impl Host for ApiServer {
     }
 
     /// When an extender binds a pod, the binding goes through this API server.
-    fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String> {
+    fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, HostError> {
         self.faults.extender(call.extender)?;
         let Some(extenders) = self.extenders().cloned() else {
-            return Err(format!("extender {} cannot be reached from a snapshot", call.extender));
+            let text = format!("extender {} cannot be reached from a snapshot", call.extender);
+            return Err(text.into());
         };
         let answer = extenders(&call, &self.objects)?;
         if let Some((key, uid, node)) = extender::binding_in(&call)
@@ -323,13 +333,17 @@ impl Host for ApiServer {
     }
 
     /// With a remote API server the extender is called in the background, because it may be slow.
-    fn bind_by_extender(&mut self, call: ExtenderCall) -> Poll<Result<serde_json::Value, String>> {
+    fn bind_by_extender(
+        &mut self,
+        call: ExtenderCall,
+    ) -> Poll<Result<serde_json::Value, HostError>> {
         let binding = extender::binding_in(&call).filter(|_| self.remote.is_some());
         let Some((key, uid, _)) = binding else { return Poll::Ready(self.call_extender(call)) };
         self.faults.extender(call.extender)?;
         let request = Request::ExtenderBind { pod: PodRef { key, uid }, call };
         let asked = self.ask(RequestKey::Bind(uid), request);
-        asked.unwrap_or(Poll::Pending).map_ok(|_| serde_json::Value::Null)
+        let answer = asked.unwrap_or(Poll::Pending).map_ok(|_| serde_json::Value::Null);
+        answer.map_err(HostError::from)
     }
 
     fn others_may_act(&self) -> bool {
@@ -341,12 +355,12 @@ impl Host for ApiServer {
 fn object_of(
     answer: Option<Poll<Result<WriteOutcome, String>>>,
     sent: Object,
-) -> Poll<Result<Object, UpdateError>> {
+) -> Poll<Result<Object, HostError>> {
     let Some(answer) = answer else { return Poll::Pending };
     Poll::Ready(match ready!(answer)? {
         WriteOutcome::Object(object) => Ok(object),
         WriteOutcome::Done => Ok(sent),
         WriteOutcome::Gone => Err(format!("{} not found", sent.key()).into()),
-        WriteOutcome::Conflict { problem, .. } => Err(UpdateError::Conflict(problem)),
+        WriteOutcome::Conflict { problem, .. } => Err(HostError::Conflict(problem)),
     })
 }

@@ -87,7 +87,10 @@ fn without(plugin: &str) -> Registry {
     let descriptors = all.descriptors().into_iter().filter(|known| known.name != plugin);
     let entry = |known: PluginDescriptor| {
         let all = all.clone();
-        Entry::new(known, move |args, gates| all.build(known.name.into(), args, gates))
+        Entry::new(known, move |args, gates| {
+            let built = all.build(known.name.into(), args, gates);
+            built.map_err(|error| error.to_string().into())
+        })
     };
     Registry::of(descriptors.map(entry)).unwrap()
 }

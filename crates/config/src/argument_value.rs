@@ -9,11 +9,11 @@ use kubestep_api::{
     NodeSelectorTerm, PreferredSchedulingTerm,
 };
 
-use super::duration::Duration;
 use super::encode::{Map, list};
 use super::node::Node;
 use super::path::FieldPath;
 use super::reader::Reader;
+use kubestep_api::Duration;
 
 /// A type that a field of a plugin's arguments can have.
 pub trait ArgumentValue: Sized {

@@ -6,7 +6,6 @@
 
 use kubestep_api::intern::Symbol;
 
-use super::duration::Duration;
 use super::expand::{Points, expand, weigh};
 use super::features::FeatureGates;
 use super::opaque;
@@ -16,6 +15,7 @@ use super::problem::Problem;
 use super::profile::{ProfileArgs, ResolvedProfile};
 use super::types::{Extender, KubeSchedulerConfiguration, KubeSchedulerProfile};
 use super::validation::Findings;
+use kubestep_api::Duration;
 
 /// The time limit of extenders whose `httpTimeout` is not set.
 const DEFAULT_EXTENDER_TIMEOUT: Duration = Duration::from_secs(5);

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use kubestep_api::intern::Symbol;
 
 use super::decode::Context;
-use super::duration::Duration;
 use super::features::FeatureGates;
 use super::merge::{default_plugin_sets, merge};
 use super::points::{PointSet, find_plugin};
@@ -17,6 +16,7 @@ use super::types::{
     ClientConnectionConfiguration, DEFAULT_SCHEDULER_NAME, KubeSchedulerConfiguration,
     KubeSchedulerProfile, LeaderElectionConfiguration, PluginConfig,
 };
+use kubestep_api::Duration;
 
 /// Worker threads.
 const PARALLELISM: i32 = 16;

@@ -21,7 +21,6 @@ mod decode;
 mod decode_args;
 mod defaults;
 pub mod describe;
-pub mod duration;
 pub mod encode;
 mod expand;
 pub mod features;

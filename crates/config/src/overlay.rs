@@ -13,7 +13,7 @@ use kubestep_api::intern::Symbol;
 /// A change of one plugin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Overlay {
-    /// The plugin.
+    /// The plugin, by name.
     pub plugin: Symbol,
     /// The change.
     pub switch: Switch,

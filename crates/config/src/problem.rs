@@ -15,7 +15,7 @@ const MOST_SHOWN: usize = 30;
 /// A location in a text, both numbers from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Location {
-    /// The line.
+    /// The line, from 1.
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
@@ -27,14 +27,14 @@ impl fmt::Display for Location {
     }
 }
 
-/// One problem.
+/// A problem of a document, and where it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
     /// The field; the root for a problem of the whole document.
     pub path: FieldPath,
     /// Its location in the text, if known.
     pub location: Option<Location>,
-    /// What is wrong.
+    /// What is wrong, in upstream's words.
     pub message: String,
     /// How to fix it.
     pub help: Option<String>,
@@ -94,7 +94,7 @@ pub enum Stage {
 /// Why a configuration was rejected: all problems of the first step that found any.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConfigError {
-    /// The step.
+    /// The step that found the problem.
     pub stage: Stage,
     /// Its problems, at least one.
     pub problems: Vec<Problem>,

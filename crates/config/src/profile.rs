@@ -42,7 +42,7 @@ impl ResolvedProfile {
 /// A plugin at an extension point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ResolvedPlugin {
-    /// The plugin's name.
+    /// The name of the plugin.
     pub name: Symbol,
     /// Its effective weight; 0 at points without weights.
     pub weight: i32,

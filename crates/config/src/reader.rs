@@ -7,11 +7,11 @@
 use kubestep_api::intern::Symbol;
 
 use super::argument_value::ArgumentValue;
-use super::duration::Duration;
 use super::node::Node;
 use super::path::FieldPath;
 use super::problem::Problem;
 use super::suggest::closest;
+use kubestep_api::Duration;
 
 /// Collects problems while a tree is read.
 pub struct Reader {

@@ -35,14 +35,14 @@ pub enum About {
     Warning,
 }
 
-/// One row.
+/// A row: one value of a configuration, and whether it is the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its kind.
+    /// What the value belongs to.
     pub about: About,
     /// The name of the setting.
     pub name: String,
-    /// Its value.
+    /// The value, as text.
     pub value: String,
     /// Whether the value differs from the default; `None` for rows without a default.
     pub changed: Option<bool>,

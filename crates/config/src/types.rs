@@ -8,8 +8,8 @@
 use kubestep_api::intern::Symbol;
 
 use super::args::PluginArgs;
-use super::duration::Duration;
 use super::points::{ExtensionPoint, PointSet};
+use kubestep_api::Duration;
 
 /// The only served API version.
 pub const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
@@ -20,7 +20,7 @@ pub const KIND: &str = "KubeSchedulerConfiguration";
 /// The name of the default profile.
 pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 
-/// The whole document.
+/// The document, with defaults filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KubeSchedulerConfiguration {
     /// The extension points that the version has.
@@ -83,14 +83,14 @@ pub struct ClientConnectionConfiguration {
     pub burst: i32,
 }
 
-/// One profile.
+/// A profile: the plugins that schedule the pods of one scheduler name.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct KubeSchedulerProfile {
     /// The `schedulerName` of the pods that it schedules.
     pub scheduler_name: Symbol,
     /// Overrides the configuration's percentage for this profile.
     pub percentage_of_nodes_to_score: Option<i32>,
-    /// The plugin sets.
+    /// The plugins to enable and disable at each point.
     pub plugins: Plugins,
     /// The arguments of plugins.
     pub plugin_config: Vec<PluginConfig>,
@@ -140,7 +140,7 @@ pub struct PluginSet {
 /// A plugin in a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Plugin {
-    /// The plugin's name.
+    /// The name of the plugin.
     pub name: Symbol,
     /// Its weight; 0 if none is set.
     pub weight: i32,
@@ -149,13 +149,13 @@ pub struct Plugin {
 /// The arguments of one plugin.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PluginConfig {
-    /// The plugin's name.
+    /// The name of the plugin.
     pub name: Symbol,
     /// Its arguments; `None` only for a plugin whose argument kind is unknown.
     pub args: Option<PluginArgs>,
 }
 
-/// An HTTP extender.
+/// An HTTP extender, with the verbs that it implements.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Extender {
     /// The URL that the verbs are appended to.

@@ -159,10 +159,7 @@ fn until(world: &World, pod: NamespacedName) -> Option<kubestep_api::Time> {
     let settings = queue.settings();
     match queue.place_of(pod) {
         QueueName::Backoff => queued.backoff_expiration.map(|end| settings.backoff_release(end)),
-        QueueName::Unschedulable => {
-            let limit = settings.max_unschedulable_duration.saturating_add(1);
-            Some(kubestep_api::Time(queued.timestamp.0.saturating_add(limit)))
-        }
+        QueueName::Unschedulable => Some(settings.flush_time(queued.timestamp)),
         _ => None,
     }
 }

@@ -106,10 +106,7 @@ fn queue_timers(queue: &SchedulingQueue) -> Vec<(Time, TimerKind, NamespacedName
         all.extend(release.map(|due| (due, TimerKind::Backoff, pod.key())));
     }
     for pod in queue.unschedulable() {
-        // A pod is flushed after strictly more than this duration.
-        let limit = settings.max_unschedulable_duration.saturating_add(1);
-        let due = Time(pod.timestamp.0.saturating_add(limit));
-        all.push((due, TimerKind::Flush, pod.key()));
+        all.push((settings.flush_time(pod.timestamp), TimerKind::Flush, pod.key()));
     }
     all
 }

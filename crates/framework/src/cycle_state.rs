@@ -11,6 +11,7 @@ use crate::effects::{StateUpdate, WaitingRejection};
 use crate::pod::NamespacedName;
 use crate::record::intervention::FAULT;
 use crate::status::Status;
+use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 
@@ -55,8 +56,8 @@ pub struct CycleState {
     pub activate_at_once: Vec<NamespacedName>,
     /// Injected faults: plugins that fail, and at which extension points.
     pub faults: Vec<(ExtensionPoint, Symbol)>,
-    /// In how many microseconds PreBind polls again; `None` for the default interval.
-    pub look_again: Option<i64>,
+    /// When PreBind polls again; `None` for the default interval.
+    pub poll_again_in: Option<Duration>,
     /// Whether PreBindPreFlight ran, which allows plugins to run PreBind in parallel.
     pub pre_flight_done: bool,
     /// Number of ignorable extenders that failed to bind the pod.
@@ -75,9 +76,9 @@ impl CycleState {
         self.faults.contains(&(point, plugin)).then(|| Status::error(FAULT))
     }
 
-    /// Makes PreBind poll again within that many microseconds.
-    pub fn look_again_within(&mut self, micros: i64) {
-        self.look_again = Some(self.look_again.map_or(micros, |other| other.min(micros)));
+    /// Makes PreBind poll again within that time.
+    pub fn poll_again_within(&mut self, span: Duration) {
+        self.poll_again_in = Some(self.poll_again_in.map_or(span, |other| other.min(span)));
     }
 
     /// Stores `value`, replacing an earlier one of the same type.

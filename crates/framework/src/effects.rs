@@ -32,11 +32,11 @@ impl fmt::Debug for StateUpdate {
 /// The rejection of a pod that waits at Permit. It has no effect if the pod does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitingRejection {
-    /// The pod's UID.
+    /// The UID of the pod.
     pub uid: Symbol,
     /// The plugin that rejects it.
     pub plugin: Symbol,
-    /// Why.
+    /// The reason, for the pod's status.
     pub text: &'static str,
 }
 

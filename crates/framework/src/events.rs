@@ -3,8 +3,13 @@
 //! Upstream: `pkg/scheduler/framework/events.go` and
 //! `staging/src/k8s.io/kube-scheduler/framework/types.go`.
 
+use std::fmt;
 use std::ops::BitOr;
+use std::sync::Arc;
 
+use crate::error::PluginError;
+use crate::plugin::QueueContext;
+use crate::pod::PodInfo;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{CustomKind, Object};
 
@@ -144,7 +149,7 @@ impl EventResource {
 pub struct ClusterEvent {
     /// The kind of object that changed.
     pub resource: EventResource,
-    /// How it changed.
+    /// How it changed; several actions in a registration.
     pub action: Action,
     /// A label of its own (`UnschedulableTimeout`, `ForceActivate`); empty for the default label.
     pub custom_label: &'static str,
@@ -229,10 +234,20 @@ impl Hint {
 /// updates.
 #[derive(Clone, Default, Debug)]
 pub struct EventObjects {
-    /// Before the change.
+    /// The object before the change; `None` if it was added.
     pub old: Option<Object>,
-    /// After the change.
+    /// The object after the change; `None` if it was deleted.
     pub new: Option<Object>,
+}
+
+/// An event carries an object of another kind than it is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("expected {expected}, but got {found}")]
+pub struct WrongKind {
+    /// The kind that the event is about.
+    pub expected: &'static str,
+    /// The kind of the object.
+    pub found: &'static str,
 }
 
 /// Accessors of both objects as one kind, for hint functions: `(old, new)`.
@@ -240,18 +255,22 @@ macro_rules! typed_accessors {
     ($($method:ident => $variant:ident as $type:ty),* $(,)?) => {
         impl EventObjects {$(
             #[doc = concat!("Old and new object, which must be of kind `", stringify!($variant), "`.")]
-            pub fn $method(&self) -> Result<(Option<&$type>, Option<&$type>), String> {
-                let typed = |object: &'_ Option<Object>| match object {
-                    None | Some(Object::$variant(_)) => Ok(()),
-                    Some(other) => Err(format!(
-                        "expected {}, but got {}", stringify!($variant), other.kind().as_str()
-                    )),
-                };
-                typed(&self.new)?;
-                typed(&self.old)?;
-                let old = match &self.old { Some(Object::$variant(old)) => Some(&**old), _ => None };
-                let new = match &self.new { Some(Object::$variant(new)) => Some(&**new), _ => None };
-                Ok((old, new))
+            ///
+            /// # Errors
+            /// They are of another kind.
+            pub fn $method(&self) -> Result<(Option<&$type>, Option<&$type>), WrongKind> {
+                fn typed(object: &Option<Object>) -> Result<Option<&$type>, WrongKind> {
+                    match object {
+                        None => Ok(None),
+                        Some(Object::$variant(typed)) => Ok(Some(typed)),
+                        Some(other) => Err(WrongKind {
+                            expected: stringify!($variant),
+                            found: other.kind().as_str(),
+                        }),
+                    }
+                }
+                let new = typed(&self.new)?;
+                Ok((typed(&self.old)?, new))
             }
         )*}
     };
@@ -277,31 +296,60 @@ impl EventObjects {
     ///
     /// # Errors
     /// The objects are not pods.
-    pub fn updated_pod(&self, uid: Symbol) -> Result<Option<&kubestep_api::Pod>, String> {
+    pub fn updated_pod(&self, uid: Symbol) -> Result<Option<&kubestep_api::Pod>, WrongKind> {
         let (_, new) = self.pods()?;
         Ok(new.filter(|new| new.metadata.uid == uid))
     }
 }
 
-/// A registration: an event, and whether the plugin's hint function decides about it or every such
-/// event requeues the pod.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The answer of a queueing hint. An error counts as [`Hint::Queue`].
+pub type HintResult = Result<Hint, PluginError>;
+
+/// A queueing hint: whether an event could make a pod schedulable that the plugin rejected. It gets
+/// the pod and the objects of the event.
+pub type HintFn = dyn Fn(&QueueContext<'_>, &PodInfo, &EventObjects) -> HintResult + Send + Sync;
+
+/// A class of events that could make a pod schedulable which the plugin rejected, and the hint that
+/// judges each of them. Upstream: `ClusterEventWithHint`.
+///
+/// ```
+/// use kubestep_framework::events::{Action, EventResource, Hint, Registration};
+///
+/// // A new node helps if it is not cordoned.
+/// let registration = Registration::hinted(EventResource::Node, Action::ADD, |_, _, objects| {
+///     let (_, added) = objects.nodes()?;
+///     Ok(Hint::queue_if(added.is_some_and(|node| !node.spec.unschedulable)))
+/// });
+/// assert_eq!(registration.event.label(), "NodeAdd");
+/// ```
+#[derive(Clone)]
 pub struct Registration {
     /// The class of events.
     pub event: ClusterEvent,
-    /// `true`: `Plugin::hint` decides. `false`: the event always requeues the pod.
-    pub hinted: bool,
+    /// `None`: every such event requeues the pod.
+    pub hint: Option<Arc<HintFn>>,
 }
 
 impl Registration {
-    /// A registration for events that the plugin's hint function judges.
-    pub const fn hinted(resource: EventResource, action: Action) -> Registration {
-        Registration { event: ClusterEvent::new(resource, action), hinted: true }
+    /// A registration for events that `hint` judges.
+    pub fn hinted<F>(resource: EventResource, action: Action, hint: F) -> Registration
+    where
+        F: Fn(&QueueContext<'_>, &PodInfo, &EventObjects) -> HintResult + Send + Sync + 'static,
+    {
+        let event = ClusterEvent::new(resource, action);
+        Registration { event, hint: Some(Arc::new(hint)) }
     }
 
     /// A registration for events that always requeue the pod.
-    pub const fn always(resource: EventResource, action: Action) -> Registration {
-        Registration { event: ClusterEvent::new(resource, action), hinted: false }
+    pub fn always(resource: EventResource, action: Action) -> Registration {
+        Registration { event: ClusterEvent::new(resource, action), hint: None }
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hinted = self.hint.is_some();
+        f.debug_struct("Registration").field("event", &self.event).field("hinted", &hinted).finish()
     }
 }
 

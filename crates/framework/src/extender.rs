@@ -10,7 +10,7 @@ use std::task::{Poll, ready};
 
 use serde_json::{Map, Value, json};
 
-use crate::host::{ExtenderCall, Host};
+use crate::host::{ExtenderCall, Host, HostError};
 use crate::node::{NodeId, NodeInfo};
 use crate::pod::NamespacedName;
 use crate::snapshot::Snapshot;
@@ -29,6 +29,23 @@ pub struct Filtered {
     pub nodes: Vec<Arc<NodeInfo>>,
     /// The nodes that were rejected, with their statuses.
     pub refused: Vec<(Symbol, Status)>,
+}
+
+/// Why a call of an extender failed, in upstream's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ExtenderError {
+    /// There is no answer.
+    #[error(transparent)]
+    Call(#[from] HostError),
+    /// The request cannot be written, or the answer cannot be decoded.
+    #[error("{0}")]
+    Invalid(String),
+    /// The answer is an error of the extender.
+    #[error("{0}")]
+    Answered(String),
+    /// The answer names a node or a pod that does not exist, or no victims.
+    #[error("{0}")]
+    Mismatch(String),
 }
 
 /// What an extender is called: by its URL, beside the names of plugins.
@@ -58,7 +75,7 @@ pub fn filter(
     pod: &Pod,
     nodes: &[Arc<NodeInfo>],
     host: &mut dyn Host,
-) -> Result<Filtered, String> {
+) -> Result<Filtered, ExtenderError> {
     if extender.filter_verb.is_empty() {
         return Ok(Filtered { nodes: nodes.to_vec(), refused: Vec::new() });
     }
@@ -67,7 +84,7 @@ pub fn filter(
     let answer = host.call_extender(ExtenderCall { extender: index, verb, body })?;
     decode::FILTER_RESULT.check(&answer)?;
     if let Some(text) = error_text(&answer) {
-        return Err(text);
+        return Err(ExtenderError::Answered(text));
     }
     let nodes = match (names_field(&answer), field(&answer, "Nodes")) {
         (Some(names), _) if extender.node_cache_capable => by_name(extender, &names, nodes)?,
@@ -87,7 +104,7 @@ pub fn prioritize(
     pod: &Pod,
     nodes: &[Arc<NodeInfo>],
     host: &mut dyn Host,
-) -> Result<Vec<(Symbol, i64)>, String> {
+) -> Result<Vec<(Symbol, i64)>, ExtenderError> {
     if extender.prioritize_verb.is_empty() {
         return Ok(nodes.iter().map(|node| (node.name, 0)).collect());
     }
@@ -115,7 +132,7 @@ pub fn bind(
     pod: &Pod,
     node: Symbol,
     host: &mut dyn Host,
-) -> Poll<Result<(), String>> {
+) -> Poll<Result<(), ExtenderError>> {
     let metadata = &pod.metadata;
     let body = json!({
         "PodName": metadata.name, "PodNamespace": metadata.namespace,
@@ -124,7 +141,7 @@ pub fn bind(
     let verb = Symbol::new(&extender.bind_verb);
     let answer = ready!(host.bind_by_extender(ExtenderCall { extender: index, verb, body }))?;
     decode::BINDING_RESULT.check(&answer)?;
-    Poll::Ready(error_text(&answer).map_or(Ok(()), Err))
+    Poll::Ready(error_text(&answer).map_or(Ok(()), |text| Err(ExtenderError::Answered(text))))
 }
 
 /// The pod, its UID and the node of a bind call (`ExtenderBindingArgs`); `None` for any other call.
@@ -173,25 +190,26 @@ fn by_name(
     extender: &Extender,
     names: &[Symbol],
     nodes: &[Arc<NodeInfo>],
-) -> Result<Vec<Arc<NodeInfo>>, String> {
+) -> Result<Vec<Arc<NodeInfo>>, ExtenderError> {
     let find = |name: &Symbol| {
         nodes.iter().find(|node| node.name == *name).cloned().ok_or_else(|| {
             let url = &extender.url_prefix;
-            format!(
+            ExtenderError::Mismatch(format!(
                 "extender {url:?} claims a filtered node {:?} which is not found in the input node list",
                 name.as_str()
-            )
+            ))
         })
     };
     names.iter().map(find).collect()
 }
 
 /// Complete nodes are decoded into new node infos without pods, as upstream.
-fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo>>, String> {
+fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo>>, ExtenderError> {
     let items = field(list, "items").and_then(Value::as_array).cloned().unwrap_or_default();
     let mut nodes = Vec::new();
     for item in items {
-        let node: Node = serde_json::from_value(item).map_err(|err| err.to_string())?;
+        let node: Node =
+            serde_json::from_value(item).map_err(|err| ExtenderError::Invalid(err.to_string()))?;
         let slot = asked.iter().find(|info| info.name == node.metadata.name).map(|info| info.id);
         let mut info = NodeInfo::new(slot.unwrap_or(UNKNOWN_NODE), node.metadata.name);
         info.set_node(Arc::new(node));

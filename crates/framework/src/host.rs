@@ -6,7 +6,7 @@
 //! same request, made again, returns that answer. Writes whose answer upstream ignores return no
 //! answer here either.
 
-use std::fmt;
+use std::fmt::Display;
 use std::task::Poll;
 
 use crate::pod::NamespacedName;
@@ -30,7 +30,7 @@ pub struct PodStatusPatch {
 pub struct ApiEvent {
     /// The pod that the event is about.
     pub regarding: NamespacedName,
-    /// Its UID.
+    /// The UID of that pod.
     pub uid: Symbol,
     /// The pod group that caused the event. Upstream also sets preempting pods, but through a
     /// wrapper type without a kind, so that the reference is dropped.
@@ -43,7 +43,7 @@ pub struct ApiEvent {
     pub reason: &'static str,
     /// For example `Scheduling`.
     pub action: &'static str,
-    /// The text.
+    /// The text of the event, for people.
     pub note: String,
 }
 
@@ -54,49 +54,57 @@ pub struct ExtenderCall {
     pub extender: usize,
     /// `filter`, `prioritize`, `bind` or `preempt` — the configured verb.
     pub verb: Symbol,
-    /// The request body.
+    /// The body of the request, as JSON.
     pub body: serde_json::Value,
 }
 
-/// Why an object was not updated.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum UpdateError {
-    /// It was changed since the version on which the update is based.
+/// Why a request failed, in the words of the API server or the extender, which statuses show.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum HostError {
+    /// The object was changed since the version on which the update is based.
+    #[error("{0}")]
     Conflict(String),
-    /// Any other error.
+    /// The request failed for another reason; sending it again may not help.
+    #[error("{0}")]
     Failed(String),
 }
 
-impl UpdateError {
+impl HostError {
     /// Whether the same change may succeed on the newest version.
     pub fn is_conflict(&self) -> bool {
-        matches!(self, UpdateError::Conflict(_))
+        matches!(self, HostError::Conflict(_))
+    }
+
+    /// The same error, introduced by what was being done.
+    pub fn context(self, what: impl Display) -> HostError {
+        match self {
+            HostError::Conflict(text) => HostError::Conflict(format!("{what}: {text}")),
+            HostError::Failed(text) => HostError::Failed(format!("{what}: {text}")),
+        }
     }
 }
 
-impl From<String> for UpdateError {
-    fn from(text: String) -> UpdateError {
-        UpdateError::Failed(text)
+impl From<String> for HostError {
+    fn from(text: String) -> HostError {
+        HostError::Failed(text)
     }
 }
 
-impl fmt::Display for UpdateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (UpdateError::Conflict(text) | UpdateError::Failed(text)) = self;
-        f.write_str(text)
-    }
-}
-
-/// The engine's interface to the outside. Errors are texts, as they appear in statuses.
+/// The engine's interface to the outside.
 pub trait Host {
     /// Binds a pod to a node.
-    fn bind(&mut self, pod: NamespacedName, uid: Symbol, node: Symbol) -> Poll<Result<(), String>>;
+    fn bind(
+        &mut self,
+        pod: NamespacedName,
+        uid: Symbol,
+        node: Symbol,
+    ) -> Poll<Result<(), HostError>>;
     /// Changes a pod's status.
     fn patch_pod_status(
         &mut self,
         pod: NamespacedName,
         patch: PodStatusPatch,
-    ) -> Result<(), String>;
+    ) -> Result<(), HostError>;
     /// Sets the condition, if there is one, and deletes the pod. `Ok(false)`: it was already
     /// deleted.
     fn evict(
@@ -104,49 +112,52 @@ pub trait Host {
         pod: NamespacedName,
         uid: Symbol,
         condition: Option<Condition>,
-    ) -> Poll<Result<bool, String>>;
+    ) -> Poll<Result<bool, HostError>>;
     /// The current object on the server, which may be newer than the scheduler's.
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object>;
     /// Updates an object (volume, claim, …) for the pod with that UID and returns the server's
     /// version. Several pods may update one object at the same time.
-    fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, UpdateError>>;
+    fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, HostError>>;
     /// Whether an update of the object was sent and has no answer yet: another one would be based
     /// on an outdated version.
     fn is_being_updated(&self, _kind: Kind, _key: NamespacedName) -> bool {
         false
     }
     /// Updates an object without waiting for the answer. The error is one that is known at once.
-    fn send(&mut self, object: Object) -> Result<(), String>;
+    fn send(&mut self, object: Object) -> Result<(), HostError>;
     /// Creates an object for the pod with that UID and returns the server's version.
-    fn create(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, String>>;
+    fn create(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, HostError>>;
     /// Removes the user with that UID from `reservedFor` of a claim, as one PATCH.
-    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), String>;
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), HostError>;
     /// Removes a finalizer from a claim, and deletes it.
-    fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), String>;
+    fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), HostError>;
     /// Sets a condition of a pod group, as one PATCH.
     fn set_group_condition(
         &mut self,
         group: NamespacedName,
         condition: Condition,
-    ) -> Result<(), String>;
+    ) -> Result<(), HostError>;
     /// Writes into a pod's status which claim its extended resources use, as one PATCH.
     fn set_extended_resource_claim(
         &mut self,
         pod: NamespacedName,
         status: PodExtendedResourceClaimStatus,
-    ) -> Poll<Result<(), String>>;
+    ) -> Poll<Result<(), HostError>>;
     /// Writes into a pod's status which node resources its claims use, as one PATCH.
     fn set_node_resource_claims(
         &mut self,
         pod: NamespacedName,
         statuses: Vec<NodeAllocatableResourceClaimStatus>,
-    ) -> Result<(), String>;
+    ) -> Result<(), HostError>;
     /// Writes an API event.
     fn event(&mut self, event: ApiEvent);
     /// Calls an extender and returns the response body.
-    fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String>;
+    fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, HostError>;
     /// Calls an extender to bind a pod and returns the response body.
-    fn bind_by_extender(&mut self, call: ExtenderCall) -> Poll<Result<serde_json::Value, String>> {
+    fn bind_by_extender(
+        &mut self,
+        call: ExtenderCall,
+    ) -> Poll<Result<serde_json::Value, HostError>> {
         Poll::Ready(self.call_extender(call))
     }
     /// Whether controllers outside the engine are running, so that changes may still arrive from

@@ -1,41 +1,22 @@
-//! The scheduling framework of kubestep: what a scheduler plugin is, what it can see, and how the
-//! plugins of a profile run. A plugin of your own needs this crate, [`kubestep_api`] for the
-//! Kubernetes objects and [`kubestep_config`] for its descriptor and arguments. The framework
-//! itself contains no plugin: the in-tree ones are in the package `kubestep-plugins`, and the
-//! scheduling queue, the cache and the cycle are in `kubestep-scheduler`, which builds on this
-//! crate as the plugins do.
+//! The scheduling framework of kubestep: what a scheduler plugin is, what it sees, and how the
+//! plugins of a profile run. It contains no plugin: the in-tree ones are in `kubestep-plugins`, and
+//! `kubestep-scheduler` has the queue, the cache and the cycle.
 //!
-//! Everything in this crate is pure, synchronous and deterministic. There is no clock, no
-//! randomness and no I/O: the time is an argument, and everything outside is behind a
-//! [`host::Host`]. All state can be cloned, and a clone behaves exactly as the original would;
-//! time-travel debugging is built on that.
+//! Everything here is pure, synchronous and deterministic. There is no clock, no randomness and no
+//! I/O: the time is an argument, and everything outside is behind a [`host::Host`]. All state can be
+//! cloned, and a clone behaves as the original would; time travel is built on that.
 //!
-//! # A plugin
+//! This page is a way through the package, in the order in which a plugin meets it.
 //!
-//! Start at [`plugin`]: the trait [`Plugin`](plugin::Plugin) has a method for each extension point,
-//! each with a default, and each point has a context with what can be seen there. A plugin returns
-//! a [`status`]. What it computed in PreFilter it stores in the [`cycle_state`] until the cycle
-//! ends; what outlives a cycle is in [`shared`], where it can store a type of its own. With
-//! [`events`] it declares which changes of the cluster may make a rejected pod schedulable, and its
-//! queueing hint judges one such change; by handling events ([`plugin::Plugin::handle_event`]) it keeps
-//! its state up to date. PreFilter and PostFilter request changes of the state as [`effects`]. Objects
-//! of custom resources come to it typed, if its package declares their kinds ([`api::custom`]); the
-//! package `kubestep-scheduler-plugins` does all of this. A [`registry`] names plugins and builds them;
-//! [`kubestep_config::args`] shows how arguments are declared. Both packages are here again as
-//! [`api`] and [`config`], so that a package of plugins depends on this one alone.
+//! # 1. A plugin
 //!
-//! # A plugin of your own
+//! [`Plugin`](plugin::Plugin) has a method for each extension point, each with a default, so a
+//! plugin implements only its own. [`prelude`] brings what most plugins need.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
-//! use kubestep_api::intern::Symbol;
-//! use kubestep_config::{ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs};
-//! use kubestep_framework::cycle_state::CycleState;
-//! use kubestep_framework::node::NodeInfo;
-//! use kubestep_framework::plugin::{CycleContext, Plugin};
-//! use kubestep_framework::registry::{Entry, Registry};
-//! use kubestep_framework::status::Status;
+//! use kubestep_framework::prelude::*;
 //!
 //! /// Rejects nodes whose names do not start with the pod's namespace.
 //! struct OwnNodes;
@@ -49,7 +30,7 @@
 //!         let namespace = cx.pod.pod.metadata.namespace;
 //!         match node.name.starts_with(namespace.as_str()) {
 //!             true => Status::SUCCESS,
-//!             false => Status::unresolvable("node is another team's").by(self.name()),
+//!             false => Status::unresolvable("node is another team's"),
 //!         }
 //!     }
 //! }
@@ -60,37 +41,62 @@
 //! let descriptor = PluginDescriptor::new("OwnNodes", &[ExtensionPoint::Filter]);
 //! registry.register(Entry::new(descriptor, |_, _| Ok(Arc::new(OwnNodes))))?;
 //! // A profile that enables the plugin builds it in this way.
-//! let (args, gates) = (ProfileArgs::default(), FeatureGates::default());
-//! let plugin = registry.build("OwnNodes".into(), &args, &gates)?;
+//! let plugin = registry.build("OwnNodes".into(), &ProfileArgs::default(), &FeatureGates::default())?;
 //! assert_eq!(plugin.name(), "OwnNodes");
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A configuration enables it by name, as upstream. `own_plugin`, an example of `kubestep-cluster`,
-//! runs a plugin with arguments, state, a queueing hint and scores in a simulated cluster.
+//! The [`registry`] names plugins and builds them; the descriptor says at which points a plugin
+//! runs, and [`kubestep_config::args`] shows how its arguments are declared. A configuration enables
+//! it by name, as upstream. `own_plugin`, an example of `kubestep-cluster`, is a whole plugin with
+//! arguments, state, a queueing hint and scores; the package `kubestep-scheduler-plugins` has more.
 //!
-//! # The cluster as a plugin sees it
+//! # 2. What it sees
 //!
-//! A [`snapshot`] holds the nodes as of the start of a cycle: each [`node`] with its pods and the
-//! sums of their [`resource`]s, each [`pod`] with its parsed fields. All other objects (claims,
-//! volumes, budgets, …) are in [`objects`], the listers. [`pod_groups`] and [`dra`] hold what the
-//! scheduler tracks about pod groups and resource claims beyond the objects.
+//! Each point has a context: [`CycleContext`](plugin::CycleContext) in a scheduling cycle,
+//! [`BindContext`](plugin::BindContext) from Reserve on, [`QueueContext`](plugin::QueueContext) in
+//! the queue, [`GroupContext`](plugin::GroupContext) for pod groups. In it is the [`snapshot`] of the
+//! nodes as of the start of the cycle: each [`node`] with its pods and the sums of their
+//! [`resource`]s, each [`pod`] with its parsed fields. All other objects (claims, volumes, budgets,
+//! …) are in [`objects`], those of custom resources typed ([`api::custom`]). [`pod_groups`] and
+//! [`dra`] hold what the scheduler tracks about pod groups and resource claims beyond the objects.
 //!
-//! # Running a profile
+//! # 3. What it keeps
+//!
+//! What PreFilter computes goes into the [`cycle_state`] until the cycle ends. What outlives a cycle
+//! is in [`shared`], where a plugin can store a type of its own; with
+//! [`Plugin::handle_event`](plugin::Plugin::handle_event) it keeps that up to date. PreFilter and
+//! PostFilter request changes of state as [`effects`]. [`Plugin::filter_key`](plugin::Plugin::filter_key)
+//! and [`Plugin::score_basis`](plugin::Plugin::score_basis) allow the scheduler to share answers
+//! among pods and cycles.
+//!
+//! # 4. What it answers
+//!
+//! A [`status`]: a code, reasons, and the plugin. Functions of a plugin that can fail return a
+//! [`PluginError`](error::PluginError), which becomes an error status. Requests to the outside go to
+//! the [`host`]; in a simulation it answers at once, with a real cluster later.
+//!
+//! # 5. When a rejected pod is tried again
+//!
+//! With [`events`] a plugin registers which changes of the cluster could make a pod schedulable that
+//! it rejected, each with a queueing hint that judges one such change.
+//!
+//! # 6. How a profile runs
 //!
 //! [`runtime`] has the [`Framework`](runtime::Framework): the plugins of one profile by extension
-//! point and the rules for running them. Its results go into a [`record`], which describes
-//! completely what one cycle did; a [`stopwatch`] measures its plugins. [`extender`] is the
-//! protocol of HTTP extenders. [`preemption`] is the search for victims that the plugin
-//! DefaultPreemption starts and the eviction that follows.
+//! point, and the rules for running them. [`extender`] is the protocol of HTTP extenders.
+//! [`preemption`] is the search for victims that the plugin DefaultPreemption starts, and the
+//! eviction that follows. [`opaque`] has the plugins that only a configuration knows. Where
+//! upstream's choice is random, [`tie_break`] defines the choice made here; where it depends on Go's
+//! sort, [`go_sort`] sorts in the same way.
 //!
-//! # Order
+//! # 7. What is left of it
 //!
-//! Where upstream's choice is random, [`tie_break`] defines the choice made here. Where it depends
-//! on Go's sort, [`go_sort`] sorts in the same way.
+//! A [`record`] describes completely what one cycle did; views, breakpoints and explanations read
+//! nothing else. A [`stopwatch`] measures the plugins.
 //!
-//! # Tests of plugins
+//! # 8. Tests
 //!
 //! With the feature `testing`, the module `testing` builds nodes, pods and small clusters.
 
@@ -102,6 +108,7 @@ pub use kubestep_config as config;
 pub mod cycle_state;
 pub mod dra;
 pub mod effects;
+pub mod error;
 pub mod events;
 pub mod extender;
 pub mod go_sort;
@@ -113,6 +120,7 @@ pub mod plugin;
 pub mod pod;
 pub mod pod_groups;
 pub mod preemption;
+pub mod prelude;
 pub mod record;
 pub mod registry;
 pub mod resource;

@@ -3,6 +3,7 @@
 //! They never run, so they never change a decision. [`crate::record::certainty`] says which
 //! decisions they could have changed in a scheduler that has them.
 
+use crate::plugin::ScoreBasis;
 use crate::registry::Registry;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, PointSet, ResolvedProfile};
@@ -10,7 +11,7 @@ use kubestep_config::{ExtensionPoint, PointSet, ResolvedProfile};
 /// An opaque plugin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpaquePlugin {
-    /// The plugin.
+    /// The plugin, by name.
     pub name: Symbol,
     /// The extension points at which the profile runs it.
     pub points: PointSet,
@@ -23,18 +24,6 @@ impl OpaquePlugin {
     pub fn at(&self, points: &[ExtensionPoint]) -> Vec<ExtensionPoint> {
         points.iter().copied().filter(|point| self.points.contains(*point)).collect()
     }
-}
-
-/// What the score of a plugin for a node depends on, besides the pod and the node.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum ScoreBasis {
-    /// On nothing else.
-    NodeAlone,
-    /// On the raw scores of the other feasible nodes, by normalizing.
-    Normalized,
-    /// Also the raw score may depend on which other nodes are feasible.
-    #[default]
-    FeasibleNodes,
 }
 
 /// The opaque plugins of a profile, and what their effect depends on.

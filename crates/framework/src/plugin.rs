@@ -20,11 +20,10 @@ use std::sync::Arc;
 
 use crate::cycle_state::CycleState;
 use crate::effects::Effects;
-use crate::events::{ClusterEvent, EventObjects, Hint, Registration};
+use crate::events::{EventObjects, Registration};
 use crate::host::Host;
 use crate::node::{NodeId, NodeInfo};
 use crate::objects::Objects;
-use crate::opaque::ScoreBasis;
 use crate::pod::nominated::NominatedPods;
 use crate::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::pod_groups::placement::{Placement, Proposal};
@@ -35,7 +34,7 @@ use crate::snapshot::Snapshot;
 use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{NodeAllocatableResourceClaimStatus, Time};
+use kubestep_api::{Duration, NodeAllocatableResourceClaimStatus, Time};
 use kubestep_config::FeatureGates;
 use kubestep_config::types::Extender;
 
@@ -48,13 +47,13 @@ pub struct CycleContext<'a> {
     pub snapshot: &'a Snapshot,
     /// All objects except nodes.
     pub objects: &'a Objects,
-    /// The feature gates.
+    /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: &'a FeatureGates,
     /// Pods nominated to nodes.
     pub nominated: &'a NominatedPods,
     /// What plugins store between cycles.
     pub shared: &'a Shared,
-    /// The time.
+    /// The current time; virtual in a simulation.
     pub now: Time,
     /// What plugins use where upstream's use a random number; 0 unless a seed is set.
     pub chance: u64,
@@ -76,19 +75,19 @@ impl<'a> CycleContext<'a> {
 pub struct BindContext<'a> {
     /// The pod, with its node set.
     pub pod: &'a Arc<PodInfo>,
-    /// The chosen node.
+    /// The chosen node, by name.
     pub node: Symbol,
     /// The cluster at the start of the cycle that chose the node.
     pub snapshot: &'a Snapshot,
     /// All objects except nodes.
     pub objects: &'a Objects,
-    /// The feature gates.
+    /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: &'a FeatureGates,
     /// What plugins store between cycles.
     pub shared: &'a mut Shared,
     /// The interface to the outside.
     pub host: &'a mut dyn Host,
-    /// The time.
+    /// The current time; virtual in a simulation.
     pub now: Time,
 }
 
@@ -98,28 +97,28 @@ pub struct BindContext<'a> {
 pub struct QueueContext<'a> {
     /// All objects except nodes.
     pub objects: &'a Objects,
-    /// The feature gates.
+    /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: &'a FeatureGates,
     /// What plugins store between cycles.
     pub shared: &'a Shared,
-    /// The time.
+    /// The current time; virtual in a simulation.
     pub now: Time,
 }
 
 /// What a plugin sees when it generates or scores placements.
 #[derive(Clone, Copy)]
 pub struct GroupContext<'a> {
-    /// The pod group.
+    /// The pod group, by namespace and name.
     pub group: NamespacedName,
     /// The cluster at the start of the cycle.
     pub snapshot: &'a Snapshot,
     /// All objects except nodes.
     pub objects: &'a Objects,
-    /// The feature gates.
+    /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: &'a FeatureGates,
     /// What plugins store between cycles, including the pods of each group.
     pub shared: &'a Shared,
-    /// The time.
+    /// The current time; virtual in a simulation.
     pub now: Time,
 }
 
@@ -159,7 +158,7 @@ pub trait Handle {
 
 /// What PostFilter sees in addition to the cycle's context.
 pub struct PostFilterContext<'a> {
-    /// The cycle.
+    /// What the plugin sees at all points of the cycle.
     pub cycle: CycleContext<'a>,
     /// The profile, to run filters on changed nodes.
     pub framework: &'a dyn Handle,
@@ -190,7 +189,7 @@ impl From<Status> for PreFilterAnswer {
 pub struct Preemption {
     /// The plugin that decided.
     pub plugin: Symbol,
-    /// The node.
+    /// The node, by name.
     pub node: Symbol,
     /// The victims, in the order decided.
     pub victims: Vec<Arc<PodInfo>>,
@@ -201,7 +200,7 @@ pub struct Preemption {
     pub is_asynchronous: bool,
 }
 
-/// PostFilter's answer.
+/// PostFilter's answer: a status, and what else was found on the way to it.
 #[derive(Clone, Default, Debug)]
 pub struct PostFilterAnswer {
     /// Success if the pod may fit once the decision is carried out.
@@ -223,7 +222,7 @@ pub struct PostFilterAnswer {
 pub struct Explanation {
     /// A short text, the same for all nodes that are rejected for the same reason.
     pub gist: String,
-    /// The full text.
+    /// The text in full, with the amounts or names of this node.
     pub words: String,
     /// How much is missing: from near 0 for a small amount to 1 for a whole requirement.
     pub missing: f64,
@@ -246,63 +245,64 @@ pub trait QueueOrder: Send + Sync {
 pub struct HandlerContext<'a> {
     /// All objects except nodes.
     pub objects: &'a Objects,
-    /// The feature gates.
+    /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: &'a FeatureGates,
     /// What plugins store between cycles.
     pub shared: &'a mut Shared,
     /// The scheduler names of the profiles that have the plugin.
     pub profiles: &'a [Symbol],
-    /// The time.
+    /// The current time; virtual in a simulation.
     pub now: Time,
 }
 
 /// Permit's answer: Success, Wait with a timeout, or a failure.
 #[derive(Clone, Default, Debug)]
 pub struct PermitAnswer {
-    /// The status.
+    /// Success, Wait, or why the pod is rejected.
     pub status: Status,
-    /// With Wait: the maximum wait, in microseconds.
-    pub timeout: i64,
+    /// With Wait: the maximum wait.
+    pub timeout: Duration,
 }
 
 impl From<Status> for PermitAnswer {
     fn from(status: Status) -> PermitAnswer {
-        PermitAnswer { status, timeout: 0 }
+        PermitAnswer { status, timeout: Duration::ZERO }
     }
 }
 
-/// What the normalized score of a node depends on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Normalizing {
-    /// It is the raw score.
-    Nothing,
-    /// The raw score of the node and the highest one of all.
-    Highest,
-    /// More than that.
-    All,
+/// What the normalized score of a node depends on, besides the pod and the node. The less it is,
+/// the more is kept: with a [`Plugin::score_key`], the scores of [`ScoreBasis::NodeAlone`] and
+/// [`ScoreBasis::HighestScore`] are computed again only for nodes that changed. A plugin that
+/// claims less than the truth gives stale scores.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ScoreBasis {
+    /// On nothing else: the plugin does not normalize.
+    NodeAlone,
+    /// On the highest raw score of all feasible nodes.
+    HighestScore,
+    /// On all raw scores of the feasible nodes.
+    AllScores,
+    /// Also the raw score may depend on which other nodes are feasible.
+    #[default]
+    FeasibleNodes,
 }
 
-/// A scheduler plugin.
+impl ScoreBasis {
+    /// Whether the score of a node that did not change can be kept.
+    pub fn is_kept(self) -> bool {
+        matches!(self, ScoreBasis::NodeAlone | ScoreBasis::HighestScore)
+    }
+}
+
+/// A scheduler plugin: what it does at each extension point. Every method has a default.
 pub trait Plugin: Send + Sync {
     /// The name, as configurations spell it.
     fn name(&self) -> Symbol;
 
-    /// The events that could make a pod schedulable that this plugin rejected. `None`: the plugin
-    /// registers none, so every event counts.
+    /// The events that could make a pod schedulable that this plugin rejected, each with the hint
+    /// that judges it. `None`: every event counts. Called once, when a profile is built.
     fn events(&self) -> Option<Vec<Registration>> {
         None
-    }
-
-    /// Whether an event could make `pod` schedulable. Called for events registered with
-    /// [`Registration::hinted`]. An error counts as [`Hint::Queue`].
-    fn hint(
-        &self,
-        _cx: &QueueContext<'_>,
-        _pod: &PodInfo,
-        _event: &ClusterEvent,
-        _objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        Ok(Hint::Queue)
     }
 
     /// Whether `node` with its pods could take `pod`, as far as this plugin can tell without a
@@ -354,14 +354,62 @@ pub trait Plugin: Send + Sync {
         None
     }
 
-    /// The fields of `pod` that [`Plugin::filter`] looks at, if its answer about a node depends
-    /// only on them and on the node with its pods. All pods with the same text share such answers,
-    /// and the plugin runs again only for nodes that changed. `None`: it depends on more.
+    /// Everything in `pod` that [`Plugin::filter`] looks at, as a text, if its answer about a node
+    /// depends on nothing else but the node with its pods.
+    ///
+    /// Pods with the same text share the answers, and the plugin runs again only for nodes that
+    /// changed. So a field that Filter reads and the text omits gives a pod the answer for another
+    /// one, and an answer that depends on other nodes, other objects or the time becomes stale.
+    /// Such plugins return `None`, as by default: then Filter runs for each pod on each node.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use kubestep_framework::prelude::*;
+    ///
+    /// /// Keeps pods of a team apart, unless their priority is high.
+    /// struct OnePerTeam;
+    ///
+    /// fn team(pod: &PodInfo) -> Option<Symbol> {
+    ///     pod.pod.metadata.labels.get_str("team").copied()
+    /// }
+    ///
+    /// impl Plugin for OnePerTeam {
+    ///     fn name(&self) -> Symbol {
+    ///         "OnePerTeam".into()
+    ///     }
+    ///
+    ///     fn filter(&self, cx: &CycleContext<'_>, _: &CycleState, node: &NodeInfo) -> Status {
+    ///         let own = team(cx.pod);
+    ///         match cx.pod.priority() < 1000 && node.pods.iter().any(|pod| team(pod) == own) {
+    ///             true => Status::unschedulable("node(s) had a pod of the team"),
+    ///             false => Status::SUCCESS,
+    ///         }
+    ///     }
+    ///
+    ///     // Filter reads the label and whether the priority is high: both are in the key. Without
+    ///     // the second, a pod of high priority would get the rejections of the others.
+    ///     fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+    ///         Some(format!("{:?} {}", team(pod), pod.priority() < 1000))
+    ///     }
+    /// }
+    ///
+    /// let key = |team: &str, priority| {
+    ///     let mut pod = Pod::default();
+    ///     pod.metadata.labels.insert("team".into(), team.into());
+    ///     pod.spec.priority = Some(priority);
+    ///     OnePerTeam.filter_key(&PodInfo::new(Arc::new(pod)))
+    /// };
+    /// assert_eq!(key("web", 1), key("web", 2), "they share their answers");
+    /// assert_ne!(key("web", 1), key("web", 2000));
+    /// assert_ne!(key("web", 1), key("db", 1));
+    /// ```
     fn filter_key(&self, _pod: &PodInfo) -> Option<String> {
         None
     }
 
-    /// The same for [`Plugin::score`] before normalizing.
+    /// The same for [`Plugin::score`] before normalizing. [`Plugin::score_basis`] says whether also
+    /// the normalized scores can be shared.
     fn score_key(&self, _pod: &PodInfo) -> Option<String> {
         None
     }
@@ -465,7 +513,7 @@ pub trait Plugin: Send + Sync {
         None
     }
 
-    /// What the score of a node depends on, besides the pod and the node.
+    /// What the normalized score of a node depends on, besides the pod and the node.
     fn score_basis(&self) -> ScoreBasis {
         ScoreBasis::default()
     }
@@ -479,12 +527,6 @@ pub trait Plugin: Send + Sync {
         _scores: &mut [i64],
     ) -> Status {
         Status::SUCCESS
-    }
-
-    /// What [`Plugin::normalize`] looks at. If that is little, the normalized scores of pods with the
-    /// same [`Plugin::score_key`] are kept, and computed again only for nodes that changed.
-    fn normalizing(&self) -> Normalizing {
-        Normalizing::All
     }
 
     /// Reserve: reserves what the pod needs on the chosen node.

@@ -5,28 +5,23 @@
 
 use std::sync::Arc;
 
+use crate::error::PluginError;
 use crate::plugin::Plugin;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 
-/// Why there is no such plugin.
+/// Why a plugin cannot be registered or built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum PluginError {
+pub enum RegistryError {
     /// Another plugin of that name is registered.
     #[error("a plugin named {0} already exists")]
     NameTaken(&'static str),
     /// No plugin of that name is registered.
     #[error("plugin {0:?} is not registered")]
     NotRegistered(Symbol),
-    /// The plugin rejects its arguments; the reason, in upstream's words.
-    #[error("{0}")]
-    Rejected(String),
-}
-
-impl From<String> for PluginError {
-    fn from(reason: String) -> PluginError {
-        PluginError::Rejected(reason)
-    }
+    /// The plugin rejects its arguments.
+    #[error(transparent)]
+    Rejected(#[from] PluginError),
 }
 
 /// What a factory returns.
@@ -63,11 +58,11 @@ impl Registry {
     /// Adds a plugin.
     ///
     /// # Errors
-    /// [`PluginError::NameTaken`].
-    pub fn register(&mut self, entry: Entry) -> Result<(), PluginError> {
+    /// [`RegistryError::NameTaken`].
+    pub fn register(&mut self, entry: Entry) -> Result<(), RegistryError> {
         let name = entry.descriptor.name;
         if self.entries.iter().any(|other| other.descriptor.name == name) {
-            return Err(PluginError::NameTaken(name));
+            return Err(RegistryError::NameTaken(name));
         }
         self.entries.push(entry);
         Ok(())
@@ -76,8 +71,8 @@ impl Registry {
     /// A registry of these plugins.
     ///
     /// # Errors
-    /// [`PluginError::NameTaken`].
-    pub fn of(entries: impl IntoIterator<Item = Entry>) -> Result<Registry, PluginError> {
+    /// [`RegistryError::NameTaken`].
+    pub fn of(entries: impl IntoIterator<Item = Entry>) -> Result<Registry, RegistryError> {
         let mut registry = Registry::default();
         entries.into_iter().try_for_each(|entry| registry.register(entry))?;
         Ok(registry)
@@ -91,10 +86,15 @@ impl Registry {
     /// Builds a plugin.
     ///
     /// # Errors
-    /// [`PluginError::NotRegistered`], or [`PluginError::Rejected`] by the factory.
-    pub fn build(&self, name: Symbol, args: &ProfileArgs, features: &FeatureGates) -> Built {
+    /// [`RegistryError::NotRegistered`], or [`RegistryError::Rejected`] by the factory.
+    pub fn build(
+        &self,
+        name: Symbol,
+        args: &ProfileArgs,
+        features: &FeatureGates,
+    ) -> Result<Arc<dyn Plugin>, RegistryError> {
         let entry = self.entries.iter().find(|entry| name == entry.descriptor.name);
-        let entry = entry.ok_or(PluginError::NotRegistered(name))?;
-        (entry.factory)(args, features)
+        let entry = entry.ok_or(RegistryError::NotRegistered(name))?;
+        Ok((entry.factory)(args, features)?)
     }
 }

@@ -19,13 +19,13 @@ pub trait Clock: Send + Sync {
 /// The time that a plugin took at an extension point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent {
-    /// The point.
+    /// The extension point.
     pub point: ExtensionPoint,
-    /// The plugin.
+    /// The plugin, by name.
     pub plugin: Symbol,
-    /// Number of runs.
+    /// How often it ran.
     pub turns: u64,
-    /// Total nanoseconds.
+    /// The time that all runs took, in nanoseconds.
     pub nanos: u64,
     /// Number of nodes evaluated, if a run is over nodes.
     pub nodes: u64,
@@ -44,19 +44,19 @@ impl Spent {
 pub enum Work {
     /// Batching looked up a node hint.
     NodeHint {
-        /// The profile.
+        /// The profile, by its scheduler name.
         profile: Symbol,
         /// Whether there was one.
         hinted: bool,
     },
     /// The result of a cycle was stored for batching.
     StoredResults {
-        /// The profile.
+        /// The profile, by its scheduler name.
         profile: Symbol,
     },
     /// A queueing hint judged an event.
     QueueingHint {
-        /// The plugin.
+        /// The plugin, by name.
         plugin: Symbol,
         /// The event.
         event: ClusterEvent,
@@ -67,30 +67,30 @@ pub enum Work {
     GroupAlgorithm,
     /// A cycle of a pod group.
     GroupAttempt {
-        /// The profile.
+        /// The profile, by its scheduler name.
         profile: Symbol,
         /// `scheduled`, `unschedulable`, `waiting_on_preemption` or `error`.
         result: &'static str,
     },
     /// The result of an attempt to use batching; takes no time.
     BatchAttempt {
-        /// The profile.
+        /// The profile, by its scheduler name.
         profile: Symbol,
         /// `no_hint`, `hint_used` or `hint_not_used`.
         result: &'static str,
     },
     /// The stored results could not be used; takes no time.
     BatchFlush {
-        /// The profile.
+        /// The profile, by its scheduler name.
         profile: Symbol,
         /// The reason.
         reason: &'static str,
     },
     /// A pod has waited for the binding conditions of a driver's devices.
     BindingConditions {
-        /// The profile.
+        /// The profile, by its scheduler name.
         profile: Symbol,
-        /// The driver.
+        /// The DRA driver, by name.
         driver: Symbol,
         /// `success`, `failure` or `timeout`.
         status: &'static str,

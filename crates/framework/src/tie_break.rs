@@ -96,18 +96,29 @@ fn scatter(seed: u64, cycle: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-impl FromStr for TieBreak {
-    type Err = String;
+/// Why a text is no [`TieBreak`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ParseTieBreakError {
+    /// It has none of the forms.
+    #[error("expected upstream, first or seed:N")]
+    Form,
+    /// What follows `seed:` is no seed.
+    #[error("{0:?} is not a whole number from 0 to {max}", max = u64::MAX)]
+    Seed(String),
+}
 
-    fn from_str(text: &str) -> Result<TieBreak, String> {
+impl FromStr for TieBreak {
+    type Err = ParseTieBreakError;
+
+    fn from_str(text: &str) -> Result<TieBreak, ParseTieBreakError> {
         match (text, text.strip_prefix("seed:")) {
             ("upstream", _) => Ok(TieBreak::Upstream),
             ("first", _) => Ok(TieBreak::First),
             (_, Some(seed)) => match seed.parse() {
                 Ok(seed) => Ok(TieBreak::Seed(seed)),
-                Err(_) => Err(format!("{seed:?} is not a whole number from 0 to {}", u64::MAX)),
+                Err(_) => Err(ParseTieBreakError::Seed(seed.to_owned())),
             },
-            _ => Err("expected upstream, first or seed:N".into()),
+            _ => Err(ParseTieBreakError::Form),
         }
     }
 }
@@ -172,7 +183,7 @@ mod tests {
         for text in ["upstream", "first", "seed:0", "seed:18446744073709551615"] {
             assert_eq!(text.parse::<TieBreak>().unwrap().to_string(), text);
         }
-        let error = |text: &str| text.parse::<TieBreak>().unwrap_err();
+        let error = |text: &str| text.parse::<TieBreak>().unwrap_err().to_string();
         assert_eq!(error("seed"), "expected upstream, first or seed:N");
         assert_eq!(error("seed:-1"), "\"-1\" is not a whole number from 0 to 18446744073709551615");
     }

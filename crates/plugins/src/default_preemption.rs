@@ -15,9 +15,7 @@ use kubestep_config::{
     PluginChange, PluginDescriptor, PointSet, ProfileArgs, arguments,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
-};
+use kubestep_framework::events::{Action, EventObjects, EventResource, Hint, Registration};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{Plugin, PostFilterAnswer, PostFilterContext, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
@@ -77,7 +75,7 @@ impl Arguments for DefaultPreemptionArgs {
     }
 }
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let asynchronous = features.enabled(Feature::SchedulerAsyncPreemption);
     let registers = asynchronous && features.has(Switch::PreemptionRegistersPodDelete);
@@ -97,21 +95,12 @@ impl Plugin for DefaultPreemption {
         NAME.into()
     }
 
-    /// Pod deletions must reconsider gated preemptors, although the hint itself always skips.
+    /// Pod deletions must reconsider gated preemptors. The hint itself always skips: only the
+    /// plugins that rejected the pod can say whether the deletion helps.
     fn events(&self) -> Option<Vec<Registration>> {
-        let deleted = Registration::hinted(EventResource::Pod, Action::DELETE);
+        let skip = |_: &QueueContext<'_>, _: &PodInfo, _: &EventObjects| Ok(Hint::Skip);
+        let deleted = Registration::hinted(EventResource::Pod, Action::DELETE, skip);
         Some(if self.registers { vec![deleted] } else { Vec::new() })
-    }
-
-    /// Only the plugins that rejected the pod can say whether the deletion helps.
-    fn hint(
-        &self,
-        _cx: &QueueContext<'_>,
-        _pod: &PodInfo,
-        _event: &ClusterEvent,
-        _objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        Ok(Hint::Skip)
     }
 
     fn preemption(&self) -> Option<&dyn PreemptionRules> {
@@ -410,13 +399,14 @@ mod tests {
     fn deletions_are_heard_of_but_never_enough() {
         let gates = FeatureGates::default();
         let plugin = build(&ProfileArgs::default(), &gates).unwrap();
-        let deleted = Registration::hinted(EventResource::Pod, Action::DELETE);
-        assert_eq!(plugin.events(), Some(vec![deleted]));
-        let (cluster, objects) = (full(&[1]), EventObjects::default());
-        let Cluster { objects: listed, features, shared, now, .. } = &cluster;
-        let cx = QueueContext { objects: listed, features, shared, now: *now };
-        assert_eq!(plugin.hint(&cx, &info(preemptor()), &deleted.event, &objects), Ok(Hint::Skip));
+        let labels = |plugin: &Arc<dyn Plugin>| -> Vec<String> {
+            let events = plugin.events().unwrap();
+            events.iter().map(|registration| registration.event.label()).collect()
+        };
+        assert_eq!(labels(&plugin), ["PodDelete"]);
+        let deleted = Some(pod("other").on("n1").into());
+        assert_eq!(full(&[1]).hint(&plugin, &info(preemptor()), deleted, None), Hint::Skip);
         let gates = gates.with(Feature::SchedulerAsyncPreemption, false);
-        assert_eq!(build(&ProfileArgs::default(), &gates).unwrap().events(), Some(Vec::new()));
+        assert!(labels(&build(&ProfileArgs::default(), &gates).unwrap()).is_empty());
     }
 }

@@ -6,16 +6,15 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Pod, PodGroup};
+use kubestep_api::{Duration, Pod, PodGroup};
 use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
     ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
-};
+use kubestep_framework::error::PluginError;
+use kubestep_framework::events::{Action, EventResource, Hint, Registration};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{BindContext, PermitAnswer, Plugin, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
@@ -23,8 +22,8 @@ use kubestep_framework::pod_groups::group_of;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::{Code, Status};
 
-/// How long a pod waits at Permit for the rest of its gang, in microseconds.
-const TIMEOUT: i64 = 5 * 60 * 1_000_000;
+/// How long a pod waits at Permit for the rest of its gang.
+const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
@@ -39,7 +38,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     ..PluginDescriptor::new("GangScheduling", &[ExtensionPoint::PreEnqueue, ExtensionPoint::Permit])
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(GangScheduling))
 }
@@ -53,25 +52,13 @@ impl Plugin for GangScheduling {
 
     fn events(&self) -> Option<Vec<Registration>> {
         Some(vec![
-            Registration::hinted(EventResource::Pod, Action::ADD),
-            Registration::hinted(EventResource::PodGroup, Action::ADD),
+            Registration::hinted(EventResource::Pod, Action::ADD, |_, pod, objects| {
+                Ok(is_of_group(pod, objects.pods()?.1.and_then(group_of)))
+            }),
+            Registration::hinted(EventResource::PodGroup, Action::ADD, |_, pod, objects| {
+                Ok(is_of_group(pod, objects.pod_groups()?.1.map(key)))
+            }),
         ])
-    }
-
-    /// Requeues the pods of the group that the event is about.
-    fn hint(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        let own = group_of(&pod.pod);
-        let meant = match event.resource {
-            EventResource::PodGroup => objects.pod_groups()?.1.map(key),
-            _ => objects.pods()?.1.and_then(group_of),
-        };
-        Ok(Hint::queue_if(own.is_some() && own == meant))
     }
 
     /// A pod of a gang stays out of the queue until its group and `minCount` of its pods exist.
@@ -101,6 +88,12 @@ impl Plugin for GangScheduling {
             Ok(Some((group, needed))) => self.permit_in_gang(cx, state, group, needed),
         }
     }
+}
+
+/// Requeues the pods of the group that the event is about.
+fn is_of_group(pod: &PodInfo, group: Option<NamespacedName>) -> Hint {
+    let own = group_of(&pod.pod);
+    Hint::queue_if(own.is_some() && own == group)
 }
 
 impl GangScheduling {
@@ -137,13 +130,14 @@ fn min_count(group: &PodGroup) -> Option<usize> {
 }
 
 /// The pod's gang and its `minCount`; `None` if the pod is in none.
-fn quorum(objects: &Objects, pod: &Pod) -> Result<Option<(NamespacedName, usize)>, String> {
+fn quorum(objects: &Objects, pod: &Pod) -> Result<Option<(NamespacedName, usize)>, PluginError> {
     let Some(group) = group_of(pod) else { return Ok(None) };
     let Some(object) = objects.pod_groups.get(&group) else {
         let name = group.name;
         return Err(format!(
             "failed to get podGroup {group}: podgroup.scheduling.k8s.io {name:?} not found"
-        ));
+        )
+        .into());
     };
     Ok(min_count(object).map(|needed| (group, needed)))
 }
@@ -213,7 +207,7 @@ mod tests {
             (GangScheduling.permit(&mut cx, &mut state), state)
         };
         let (answer, state) = permit(&mut cluster);
-        assert_eq!((answer.status.code(), answer.timeout), (Code::Wait, 300_000_000));
+        assert_eq!((answer.status.code(), answer.timeout), (Code::Wait, TIMEOUT));
         assert_eq!(state.activate_at_once, [key("b"), key("c")]);
         cluster.shared.pod_groups.assume(&member("b"));
         let (answer, state) = permit(&mut cluster);
@@ -225,19 +219,10 @@ mod tests {
     #[test]
     fn only_its_own_group_helps_a_pod() {
         let cluster = Cluster::default();
-        let cx = QueueContext {
-            objects: &cluster.objects,
-            features: &cluster.features,
-            shared: &cluster.shared,
-            now: Time(0),
-        };
-        let hint = |resource, new: kubestep_api::Object| {
-            let objects = EventObjects { old: None, new: Some(new) };
-            let event = ClusterEvent::new(resource, Action::ADD);
-            GangScheduling.hint(&cx, &info(member("a")), &event, &objects)
-        };
-        assert_eq!(hint(EventResource::PodGroup, gang(1)), Ok(Hint::Queue));
-        assert_eq!(hint(EventResource::UnschedulablePod, member("b").into()), Ok(Hint::Queue));
-        assert_eq!(hint(EventResource::UnschedulablePod, pod("b").into()), Ok(Hint::Skip));
+        let plugin: Arc<dyn Plugin> = Arc::new(GangScheduling);
+        let hint = |new| cluster.hint(&plugin, &info(member("a")), None, Some(new));
+        assert_eq!(hint(gang(1)), Hint::Queue);
+        assert_eq!(hint(member("b").into()), Hint::Queue);
+        assert_eq!(hint(pod("b").into()), Hint::Skip);
     }
 }

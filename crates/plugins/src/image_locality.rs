@@ -13,8 +13,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{ImageState, NodeInfo};
-use kubestep_framework::opaque::ScoreBasis;
-use kubestep_framework::plugin::{CycleContext, Normalizing, Plugin, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext, ScoreBasis};
 use kubestep_framework::pod::{PodInfo, normalized_image_name};
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
@@ -39,7 +38,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     ..PluginDescriptor::new("ImageLocality", &[ExtensionPoint::Score])
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(ImageLocality { name: Symbol::new("ImageLocality") }))
 }
@@ -94,10 +93,6 @@ impl Plugin for ImageLocality {
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
         Some(format!("{:?} {}", pod.images, containers(&pod.pod)))
-    }
-
-    fn normalizing(&self) -> Normalizing {
-        Normalizing::Nothing
     }
 
     fn score(

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use kubestep_api::LabelSelector;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
+use kubestep_api::{Duration, LabelSelector};
 use kubestep_config::validation::Findings;
 use kubestep_config::{
     ArgsType, Arguments, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor, ProfileArgs,
@@ -56,12 +56,12 @@ impl Arguments for ManualPermitArgs {
     }
 }
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     let args: ManualPermitArgs = args.of();
     Ok(Arc::new(ManualPermit {
         selector: Selector::new(Some(&args.selector))?,
-        timeout: args.timeout_seconds.saturating_mul(1_000_000),
+        timeout: Duration::from_secs(args.timeout_seconds),
         held: Status::new(Code::Wait, "held for a manual decision"),
     }))
 }
@@ -69,8 +69,8 @@ pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
 struct ManualPermit {
     /// Selects the pods to hold.
     selector: Selector,
-    /// The maximum time to hold a pod, in microseconds.
-    timeout: i64,
+    /// The maximum time to hold a pod.
+    timeout: Duration,
     held: Status,
 }
 
@@ -123,7 +123,7 @@ mod tests {
         let answer = permit(ManualPermitArgs::default(), pod("a"));
         assert!(answer.status.is_wait());
         assert_eq!(answer.status.message(), "held for a manual decision");
-        assert_eq!(answer.timeout, 900_000_000);
+        assert_eq!(answer.timeout, Duration::from_secs(900));
     }
 
     #[test]
@@ -136,7 +136,10 @@ mod tests {
     fn a_selector_leaves_other_pods_alone() {
         let selector = serde_json::from_value(json!({"matchLabels": {"app": "web"}})).unwrap();
         let args = ManualPermitArgs { selector, timeout_seconds: 5 };
-        assert_eq!(permit(args.clone(), pod("a").label("app", "web")).timeout, 5_000_000);
+        assert_eq!(
+            permit(args.clone(), pod("a").label("app", "web")).timeout,
+            Duration::from_secs(5)
+        );
         assert!(permit(args, pod("a")).status.is_success());
     }
 }

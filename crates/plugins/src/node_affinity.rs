@@ -22,14 +22,12 @@ use kubestep_config::{
     ProfileArgs, arguments,
 };
 use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::opaque::ScoreBasis;
-use kubestep_framework::plugin::{
-    CycleContext, Normalizing, Plugin, PreFilterAnswer, QueueContext,
-};
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -100,7 +98,7 @@ pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     }))
 }
 
-fn enforced(args: &NodeAffinityArgs) -> Result<Option<NodeMatcher>, String> {
+fn enforced(args: &NodeAffinityArgs) -> Result<Option<NodeMatcher>, PluginError> {
     let field = "requiredDuringSchedulingIgnoredDuringExecution";
     let Some(required) = args.required() else { return Ok(None) };
     let matcher = NodeMatcher::new(required, "");
@@ -108,15 +106,14 @@ fn enforced(args: &NodeAffinityArgs) -> Result<Option<NodeMatcher>, String> {
     Ok(Some(matcher))
 }
 
-fn added_preferences(added: &api::NodeAffinity) -> Result<Option<PreferredTerms>, String> {
+fn added_preferences(added: &api::NodeAffinity) -> Result<Option<PreferredTerms>, PluginError> {
     let field = "preferredDuringSchedulingIgnoredDuringExecution";
     let terms = &added.preferred_during_scheduling_ignored_during_execution;
     if terms.is_empty() {
         return Ok(None);
     }
-    PreferredTerms::new(terms)
-        .map(Some)
-        .map_err(|errors| format!("parsing addedAffinity.{field}: {errors}"))
+    let terms = PreferredTerms::new(terms);
+    Ok(Some(terms.map_err(|errors| format!("parsing addedAffinity.{field}: {errors}"))?))
 }
 
 struct NodeAffinity {
@@ -233,26 +230,21 @@ fn named_nodes(terms: &[NodeSelectorTerm]) -> Option<BTreeSet<Symbol>> {
     Some(union)
 }
 
-impl NodeAffinity {
-    fn after_node_change(
-        &self,
-        features: &FeatureGates,
-        pod: &PodInfo,
-        old: Option<&Node>,
-        new: &Node,
-    ) -> Result<Hint, String> {
-        if self.enforced.as_ref().is_some_and(|enforced| !enforced.matches_node(new)) {
-            return Ok(Hint::Skip);
-        }
-        let required = RequiredNodeAffinity::of(&pod.pod);
-        let matches = |node: &Node| {
-            let answer = required.matches(&node.metadata.labels, node.metadata.name);
-            answer.map_err(|errors| errors.to_string())
-        };
-        let old = old.filter(|_| features.has(Switch::NodeAffinityHintComparesNode));
-        let opens = matches(new)? && !old.map_or(Ok(false), matches)?;
-        Ok(Hint::queue_if(opens))
+/// A node helps if it matches and did not before.
+fn after_node_change(
+    features: &FeatureGates,
+    enforced: Option<&NodeMatcher>,
+    pod: &PodInfo,
+    objects: &EventObjects,
+) -> HintResult {
+    let (old, Some(new)) = objects.nodes()? else { return Ok(Hint::Skip) };
+    if enforced.is_some_and(|enforced| !enforced.matches_node(new)) {
+        return Ok(Hint::Skip);
     }
+    let required = RequiredNodeAffinity::of(&pod.pod);
+    let matches = |node: &Node| required.matches(&node.metadata.labels, node.metadata.name);
+    let old = old.filter(|_| features.has(Switch::NodeAffinityHintComparesNode));
+    Ok(Hint::queue_if(matches(new)? && !old.map_or(Ok(false), matches)?))
 }
 
 impl Plugin for NodeAffinity {
@@ -265,33 +257,19 @@ impl Plugin for NodeAffinity {
     }
 
     fn score_basis(&self) -> ScoreBasis {
-        ScoreBasis::Normalized
+        ScoreBasis::HighestScore
     }
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
         keys::node_affinity(pod)
     }
 
-    fn normalizing(&self) -> Normalizing {
-        Normalizing::Highest
-    }
-
     fn events(&self) -> Option<Vec<Registration>> {
         let nodes = Action::ADD | Action::UPDATE_NODE_LABEL;
-        Some(vec![Registration::hinted(EventResource::Node, nodes)])
-    }
-
-    fn hint(
-        &self,
-        cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        _event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        match objects.nodes()? {
-            (old, Some(new)) => self.after_node_change(cx.features, pod, old, new),
-            _ => Ok(Hint::Skip),
-        }
+        let enforced = self.enforced.clone();
+        Some(vec![Registration::hinted(EventResource::Node, nodes, move |cx, pod, objects| {
+            after_node_change(cx.features, enforced.as_deref(), pod, objects)
+        })])
     }
 
     fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {

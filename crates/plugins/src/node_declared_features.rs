@@ -16,7 +16,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
@@ -118,7 +118,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     )
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     let name = Symbol::new("NodeDeclaredFeatures");
     Ok(Arc::new(NodeDeclaredFeatures {
@@ -152,29 +152,9 @@ impl Plugin for NodeDeclaredFeatures {
         }
         let nodes = Action::ADD | Action::UPDATE_NODE_DECLARED_FEATURE;
         Some(vec![
-            Registration::hinted(EventResource::Node, nodes),
-            Registration::hinted(EventResource::Pod, Action::UPDATE),
+            Registration::hinted(EventResource::Node, nodes, after_node_change),
+            Registration::hinted(EventResource::Pod, Action::UPDATE, after_own_change),
         ])
-    }
-
-    fn hint(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        let changed = if event.resource == EventResource::Node {
-            let (old, new) = objects.nodes()?;
-            let declared = |node: &'_ kubestep_api::Node| node.status.declared_features.clone();
-            old.is_none() || old.map(declared) != new.map(declared)
-        } else {
-            let (old, _) = objects.pods()?;
-            let needed = |pod: &kubestep_api::Pod| FeatureSet::needed_by(&pod.spec);
-            let updated = objects.updated_pod(pod.uid())?;
-            updated.is_some_and(|new| old.map(needed) != Some(needed(new)))
-        };
-        Ok(Hint::queue_if(changed))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
@@ -210,6 +190,21 @@ impl Plugin for NodeDeclaredFeatures {
         let bits: String = (0..REGISTRY.len()).map(bit).collect();
         signers::fragment("v1.Pod.Spec.RequiredFeatures()", &bits)
     }
+}
+
+/// A node helps if it is new or declares other features than before.
+fn after_node_change(_: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) -> HintResult {
+    let (old, new) = objects.nodes()?;
+    let declared = |node: &'_ kubestep_api::Node| node.status.declared_features.clone();
+    Ok(Hint::queue_if(old.is_none() || old.map(declared) != new.map(declared)))
+}
+
+/// An update of the pod itself helps if it requires other features than before.
+fn after_own_change(_: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
+    let (old, _) = objects.pods()?;
+    let needed = |pod: &kubestep_api::Pod| FeatureSet::needed_by(&pod.spec);
+    let updated = objects.updated_pod(pod.uid())?;
+    Ok(Hint::queue_if(updated.is_some_and(|new| old.map(needed) != Some(needed(new)))))
 }
 
 #[cfg(test)]
@@ -274,18 +269,16 @@ mod tests {
         let features = plugin(build, &ProfileArgs::default());
         let waiting = info_of(needs_users("1"));
         let on_node = |old: Option<&[&str]>, new: &[&str]| {
-            let event = ClusterEvent::new(EventResource::Node, Action::ADD);
             let node = |features: &[&str]| Object::from(decoded::<Node>(node("n", features)));
             let old = old.map(node);
-            Cluster::default().hint(&features, &waiting, event, old, Some(node(new)))
+            Cluster::default().hint(&features, &waiting, old, Some(node(new)))
         };
         assert_eq!(on_node(None, &[]), Hint::Queue);
         assert_eq!(on_node(Some(&[]), &[USERS]), Hint::Queue);
         assert_eq!(on_node(Some(&[USERS]), &[USERS]), Hint::Skip);
         let on_pod = |old: Value, new: Value| {
-            let event = ClusterEvent::new(EventResource::Pod, Action::UPDATE_POD_LABEL);
             let pod = |json| Some(Object::from(decoded::<Pod>(json)));
-            Cluster::default().hint(&features, &waiting, event, pod(old), pod(new))
+            Cluster::default().hint(&features, &waiting, pod(old), pod(new))
         };
         let plain = |uid: &str| json!({"metadata": {"uid": uid}});
         assert_eq!(on_pod(needs_users("1"), plain("1")), Hint::Queue);

@@ -27,7 +27,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     ..PluginDescriptor::new("NodeName", &[ExtensionPoint::Filter])
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     let name = Symbol::new("NodeName");
     let other = Status::unresolvable("node(s) didn't match the requested node name").by(name);

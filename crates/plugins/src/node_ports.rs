@@ -13,7 +13,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
@@ -33,7 +33,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     ..PluginDescriptor::new("NodePorts", &[ExtensionPoint::PreFilter, ExtensionPoint::Filter])
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     let name = Symbol::new("NodePorts");
     let text = "node(s) didn't have free ports for the requested pod ports";
@@ -71,26 +71,9 @@ impl Plugin for NodePorts {
 
     fn events(&self) -> Option<Vec<Registration>> {
         Some(vec![
-            Registration::hinted(EventResource::Pod, Action::DELETE),
+            Registration::hinted(EventResource::Pod, Action::DELETE, after_pod_deletion),
             Registration::always(EventResource::Node, Action::ADD),
         ])
-    }
-
-    fn hint(
-        &self,
-        cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        _event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
-        if !is_placed(deleted, cx.features, Switch::PortsHintCountsNominated) {
-            return Ok(Hint::Skip);
-        }
-        let freed = container_host_ports(deleted, cx.features);
-        let shared =
-            pod.host_ports.iter().any(|port| freed.iter().any(|free| port.conflicts_with(free)));
-        Ok(Hint::queue_if(shared))
     }
 
     fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
@@ -121,6 +104,17 @@ impl Plugin for NodePorts {
     fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
         signers::host_ports(&pod.pod)
     }
+}
+
+/// A deleted pod helps if it used a host port that the pod wants.
+fn after_pod_deletion(cx: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
+    let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
+    if !is_placed(deleted, cx.features, Switch::PortsHintCountsNominated) {
+        return Ok(Hint::Skip);
+    }
+    let freed = container_host_ports(deleted, cx.features);
+    let conflicts = |wanted: &HostPort| freed.iter().any(|free| wanted.conflicts_with(free));
+    Ok(Hint::queue_if(pod.host_ports.iter().any(conflicts)))
 }
 
 #[cfg(test)]
@@ -185,9 +179,8 @@ mod tests {
         let ports = plugin(build, &ProfileArgs::default());
         let waiting = info_of(with_ports("", &["TCP//80"]));
         let hint = |deleted: Value| {
-            let event = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
             let old = Object::from(decoded::<Pod>(deleted));
-            Cluster::default().hint(&ports, &waiting, event, Some(old), None)
+            Cluster::default().hint(&ports, &waiting, Some(old), None)
         };
         assert_eq!(hint(with_ports("n", &["TCP/10.0.0.1/80"])), Hint::Queue);
         assert_eq!(hint(with_ports("n", &["UDP//80"])), Hint::Skip);

@@ -8,13 +8,13 @@ use super::signers;
 use crate::keys;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::tolerates;
-use kubestep_api::{Node, Pod, Taint, TaintEffect};
+use kubestep_api::{Pod, Taint, TaintEffect};
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
@@ -33,7 +33,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     ..PluginDescriptor::new("NodeUnschedulable", &[ExtensionPoint::Filter])
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     let name = Symbol::new("NodeUnschedulable");
     let key = Symbol::new("node.kubernetes.io/unschedulable");
@@ -53,11 +53,15 @@ struct NodeUnschedulable {
     cordoned: Status,
 }
 
-impl NodeUnschedulable {
-    fn is_tolerated_by(&self, pod: &Pod) -> bool {
-        let mut tolerations = pod.spec.tolerations.iter();
-        tolerations.any(|toleration| tolerates(toleration, &self.taint, self.comparisons))
-    }
+fn is_tolerated_by(pod: &Pod, taint: &Taint, comparisons: bool) -> bool {
+    pod.spec.tolerations.iter().any(|toleration| tolerates(toleration, taint, comparisons))
+}
+
+/// A node helps if it was cordoned, or is new, and is not cordoned now.
+fn after_node_change(_: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) -> HintResult {
+    let (old, new) = objects.nodes()?;
+    let was_cordoned = old.is_none_or(|node| node.spec.unschedulable);
+    Ok(Hint::queue_if(was_cordoned && new.is_some_and(|node| !node.spec.unschedulable)))
 }
 
 impl Plugin for NodeUnschedulable {
@@ -71,32 +75,21 @@ impl Plugin for NodeUnschedulable {
 
     fn events(&self) -> Option<Vec<Registration>> {
         let nodes = Action::ADD | Action::UPDATE_NODE_TAINT;
+        let (taint, comparisons) = (self.taint.clone(), self.comparisons);
+        let tolerations = Action::UPDATE_POD_TOLERATION;
         Some(vec![
-            Registration::hinted(EventResource::Node, nodes),
-            Registration::hinted(EventResource::Pod, Action::UPDATE_POD_TOLERATION),
+            Registration::hinted(EventResource::Node, nodes, after_node_change),
+            Registration::hinted(EventResource::Pod, tolerations, move |_, pod, objects| {
+                let updated = objects.updated_pod(pod.uid())?;
+                let tolerates = |pod: &Pod| is_tolerated_by(pod, &taint, comparisons);
+                Ok(Hint::queue_if(updated.is_some_and(tolerates)))
+            }),
         ])
-    }
-
-    fn hint(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        let worth_it = if event.resource == EventResource::Node {
-            let (old, new) = objects.nodes()?;
-            let was_cordoned = old.is_none_or(|node: &Node| node.spec.unschedulable);
-            was_cordoned && new.is_some_and(|node| !node.spec.unschedulable)
-        } else {
-            objects.updated_pod(pod.uid())?.is_some_and(|updated| self.is_tolerated_by(updated))
-        };
-        Ok(Hint::queue_if(worth_it))
     }
 
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
         let cordoned = node.node.as_ref().is_some_and(|node| node.spec.unschedulable);
-        if cordoned && !self.is_tolerated_by(&cx.pod.pod) {
+        if cordoned && !is_tolerated_by(&cx.pod.pod, &self.taint, self.comparisons) {
             return self.cordoned.clone();
         }
         Status::SUCCESS
@@ -112,6 +105,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use kubestep_api::Node;
     use kubestep_api::Object;
     use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
 
@@ -140,9 +134,8 @@ mod tests {
         let cordon = plugin(build, &ProfileArgs::default());
         let waiting = info_of(tolerating("other"));
         let hint = |old: Option<bool>, new: bool| {
-            let event = ClusterEvent::new(EventResource::Node, Action::ADD);
             let node = |cordoned| Object::from(decoded::<Node>(node(cordoned)));
-            cluster.hint(&cordon, &waiting, event, old.map(node), Some(node(new)))
+            cluster.hint(&cordon, &waiting, old.map(node), Some(node(new)))
         };
         assert_eq!(hint(None, false), Hint::Queue);
         assert_eq!(hint(None, true), Hint::Skip);
@@ -151,11 +144,10 @@ mod tests {
         assert_eq!(hint(Some(false), true), Hint::Skip);
         assert_eq!(hint(Some(true), true), Hint::Skip);
         let changed = |key: &str, uid: &str| {
-            let event = ClusterEvent::new(EventResource::Pod, Action::UPDATE_POD_TOLERATION);
             let mut json = tolerating(key);
             json["metadata"]["uid"] = uid.into();
             let new = Object::from(decoded::<Pod>(json));
-            cluster.hint(&cordon, &waiting, event, None, Some(new))
+            cluster.hint(&cordon, &waiting, None, Some(new))
         };
         assert_eq!(changed("node.kubernetes.io/unschedulable", "1"), Hint::Queue);
         assert_eq!(changed("node.kubernetes.io/unschedulable", "2"), Hint::Skip);

@@ -31,7 +31,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     ..PluginDescriptor::new("PodGroupPodsCount", &[ExtensionPoint::PlacementScore])
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(PodGroupPodsCount))
 }

@@ -4,14 +4,11 @@
 
 use std::sync::Arc;
 
-use kubestep_api::Object;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
-use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
-};
+use kubestep_framework::events::{Action, EventResource, Hint, Registration};
 use kubestep_framework::plugin::{Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
@@ -29,7 +26,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     ..PluginDescriptor::new("SchedulingGates", &[ExtensionPoint::PreEnqueue])
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(SchedulingGates))
 }
@@ -43,20 +40,9 @@ impl Plugin for SchedulingGates {
 
     fn events(&self) -> Option<Vec<Registration>> {
         let gates_gone = Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED;
-        Some(vec![Registration::hinted(EventResource::Pod, gates_gone)])
-    }
-
-    fn hint(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        _event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        match &objects.new {
-            Some(Object::Pod(changed)) if changed.metadata.uid == pod.uid() => Ok(Hint::Queue),
-            _ => Ok(Hint::Skip),
-        }
+        Some(vec![Registration::hinted(EventResource::Pod, gates_gone, |_, pod, objects| {
+            Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some()))
+        })])
     }
 
     fn pre_enqueue(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
@@ -74,6 +60,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use kubestep_api::Object;
     use kubestep_api::Time;
     use kubestep_framework::testing::{Cluster, PodBuilder, info, pod};
 
@@ -102,22 +89,12 @@ mod tests {
     #[test]
     fn only_the_loss_of_its_own_gates_helps_a_pod() {
         let cluster = Cluster::default();
-        let cx = QueueContext {
-            objects: &cluster.objects,
-            features: &cluster.features,
-            shared: &cluster.shared,
-            now: Time(0),
-        };
-        let event = ClusterEvent::new(
-            EventResource::UnschedulablePod,
-            Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
-        );
+        let plugin: Arc<dyn Plugin> = Arc::new(SchedulingGates);
+        let object = |pod: &PodInfo| Some(Object::Pod(pod.pod.clone()));
         let hint = |changed: &str| {
-            let new = Some(Object::Pod(gated(changed, &[]).pod.clone()));
-            let objects = EventObjects { old: None, new };
-            SchedulingGates.hint(&cx, &gated("a", &["x"]), &event, &objects)
+            let (old, new) = (object(&gated(changed, &["x"])), object(&gated(changed, &[])));
+            cluster.hint(&plugin, &gated("a", &["x"]), old, new)
         };
-        assert_eq!(hint("a"), Ok(Hint::Queue));
-        assert_eq!(hint("b"), Ok(Hint::Skip));
+        assert_eq!((hint("a"), hint("b")), (Hint::Queue, Hint::Skip));
     }
 }

@@ -17,11 +17,10 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::opaque::ScoreBasis;
-use kubestep_framework::plugin::{CycleContext, Normalizing, Plugin, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -41,7 +40,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     )
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     let name = Symbol::new("TaintToleration");
     Ok(Arc::new(TaintToleration {
@@ -118,13 +117,6 @@ impl TaintToleration {
     fn blocking_taint<'n>(&self, node: &'n Node, pod: &PodInfo) -> Option<&'n Taint> {
         blocking(node, pod, self.comparisons).next()
     }
-
-    fn after_node_change(&self, pod: &PodInfo, objects: &EventObjects) -> Result<Hint, String> {
-        let (old, new) = objects.nodes()?;
-        let blocked = |node: &Node| self.blocking_taint(node, pod).is_some();
-        let opens = old.is_none_or(blocked) && new.is_some_and(|node| !blocked(node));
-        Ok(Hint::queue_if(opens))
-    }
 }
 
 impl Plugin for TaintToleration {
@@ -137,36 +129,26 @@ impl Plugin for TaintToleration {
     }
 
     fn score_basis(&self) -> ScoreBasis {
-        ScoreBasis::Normalized
+        ScoreBasis::HighestScore
     }
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
         keys::tolerations(pod)
     }
 
-    fn normalizing(&self) -> Normalizing {
-        Normalizing::Highest
-    }
-
     fn events(&self) -> Option<Vec<Registration>> {
         let nodes = Action::ADD | Action::UPDATE_NODE_TAINT;
+        let comparisons = self.comparisons;
         Some(vec![
-            Registration::hinted(EventResource::Node, nodes),
-            Registration::hinted(EventResource::Pod, Action::UPDATE_POD_TOLERATION),
+            Registration::hinted(EventResource::Node, nodes, move |_, pod, objects| {
+                after_node_change(pod, objects, comparisons)
+            }),
+            Registration::hinted(
+                EventResource::Pod,
+                Action::UPDATE_POD_TOLERATION,
+                |_, pod, objects| Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some())),
+            ),
         ])
-    }
-
-    fn hint(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        if event.resource == EventResource::Node {
-            return self.after_node_change(pod, objects);
-        }
-        Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some()))
     }
 
     fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
@@ -236,6 +218,13 @@ impl Plugin for TaintToleration {
     fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
         signers::tolerations(&pod.pod)
     }
+}
+
+/// A node helps if its taints excluded the pod, or it is new, and they no longer do.
+fn after_node_change(pod: &PodInfo, objects: &EventObjects, comparisons: bool) -> HintResult {
+    let (old, new) = objects.nodes()?;
+    let blocked = |node: &Node| blocking(node, pod, comparisons).next().is_some();
+    Ok(Hint::queue_if(old.is_none_or(blocked) && new.is_some_and(|node| !blocked(node))))
 }
 
 #[cfg(test)]
@@ -379,9 +368,8 @@ mod tests {
     fn a_node_counts_when_its_taints_become_tolerated() {
         let hint = |old: Option<&[&str]>, new: &[&str]| {
             let node = |taints: &[&str]| Object::from(decoded::<Node>(node(0, taints)));
-            let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_TAINT);
             let pod = tolerating(&["foo Equal bar NoSchedule"]);
-            Cluster::default().hint(&taints(), &pod, event, old.map(node), Some(node(new)))
+            Cluster::default().hint(&taints(), &pod, old.map(node), Some(node(new)))
         };
         let (mine, other) = ("foo=bar:NoSchedule", "other=1:NoExecute");
         assert_eq!(hint(None, &[mine]), Hint::Queue);
@@ -397,9 +385,7 @@ mod tests {
     fn a_pod_counts_if_it_is_the_one_that_waits() {
         let hint = |uid: &str| {
             let changed = Object::from(decoded::<Pod>(json!({"metadata": {"uid": uid}})));
-            let event =
-                ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE_POD_TOLERATION);
-            Cluster::default().hint(&taints(), &tolerating(&[]), event, None, Some(changed))
+            Cluster::default().hint(&taints(), &tolerating(&[]), None, Some(changed))
         };
         assert_eq!((hint("1"), hint("2")), (Hint::Queue, Hint::Skip));
     }

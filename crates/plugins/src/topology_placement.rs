@@ -16,6 +16,7 @@ use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
     ProfileArgs,
 };
+use kubestep_framework::error::PluginError;
 use kubestep_framework::plugin::{GroupContext, Plugin};
 use kubestep_framework::pod_groups::placement::Placement;
 use kubestep_framework::registry::Built;
@@ -35,7 +36,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     ..PluginDescriptor::new("TopologyPlacementGenerator", &[ExtensionPoint::PlacementGenerate])
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(TopologyPlacementGenerator))
 }
@@ -70,7 +71,7 @@ fn topology_key(group: &PodGroup) -> Option<Symbol> {
 }
 
 /// The domain of the group's pods that already have a node; `None` if no pod has one.
-fn required_domain(cx: &GroupContext<'_>, key: Symbol) -> Result<Option<Symbol>, String> {
+fn required_domain(cx: &GroupContext<'_>, key: Symbol) -> Result<Option<Symbol>, PluginError> {
     let mut domain = None;
     for (pod, node) in cx.shared.pod_groups.get(cx.group)?.scheduled_on() {
         let found = domain_of(cx, key, node).map_err(|why| match why {
@@ -88,7 +89,8 @@ fn required_domain(cx: &GroupContext<'_>, key: Symbol) -> Result<Option<Symbol>,
                 return Err(format!(
                     "cannot determine domain for already scheduled pods: more than 1 domain found \
                      for pod group: {other}, {found}"
-                ));
+                )
+                .into());
             }
             _ => domain = Some(found),
         }

@@ -9,7 +9,7 @@
 //!
 //! let registry = Registry::of(kubestep_scheduler_plugins::entries())?;
 //! assert!(registry.descriptors().iter().any(|plugin| plugin.name == "QOSSort"));
-//! # Ok::<(), kubestep_framework::registry::PluginError>(())
+//! # Ok::<(), kubestep_framework::registry::RegistryError>(())
 //! ```
 
 use kubestep_framework::api::custom::{CustomKind, declare};

@@ -71,7 +71,7 @@ impl Arguments for NodeResourcesAllocatableArgs {
     }
 }
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(Allocatable(args.of())))
 }

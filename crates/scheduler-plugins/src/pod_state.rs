@@ -25,7 +25,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     ..PluginDescriptor::new("PodState", &[ExtensionPoint::Score])
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(PodState))
 }

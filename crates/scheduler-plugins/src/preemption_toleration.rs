@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use kubestep_framework::api::intern::Symbol;
-use kubestep_framework::api::{ConditionStatus, PriorityClass, Time, find_condition};
+use kubestep_framework::api::{ConditionStatus, Duration, PriorityClass, find_condition};
 use kubestep_framework::config::validation::Findings;
 use kubestep_framework::config::{
     ArgsType, Arguments, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor, ProfileArgs,
@@ -74,7 +74,7 @@ impl Arguments for PreemptionTolerationArgs {
     }
 }
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(PreemptionToleration(args.of())))
 }
@@ -182,7 +182,7 @@ impl Toleration {
         match scheduled.filter(|_| self.seconds >= 0) {
             Some(condition) => {
                 let since = condition.last_transition_time.unwrap_or_default();
-                since.0.saturating_add(self.seconds.saturating_mul(Time::SECOND)) > cx.now.0
+                since + Duration::from_secs(self.seconds) > cx.now
             }
             None => true,
         }
@@ -194,10 +194,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use kubestep_framework::api::{Condition, Pod};
+    use kubestep_framework::api::{Condition, Pod, Time};
     use kubestep_framework::testing::{Cluster, PodBuilder, info, object, pod};
 
-    const NOW: i64 = 1_000 * Time::SECOND;
+    const NOW: Time = Time(1_000_000_000);
 
     fn class(value: i32, annotations: Value) -> kubestep_framework::api::Object {
         let metadata = json!({"name": "class", "annotations": annotations});
@@ -210,7 +210,7 @@ mod tests {
         pod.status.conditions = vec![Condition {
             type_: "PodScheduled".into(),
             status: ConditionStatus::True,
-            last_transition_time: Some(Time(NOW - scheduled * Time::SECOND)),
+            last_transition_time: Some(NOW - Duration::from_secs(scheduled)),
             ..Condition::default()
         }];
         pod
@@ -218,7 +218,7 @@ mod tests {
 
     fn protected(class: Value, value: i32, scheduled: i64, preemptor: i32) -> bool {
         let mut cluster = Cluster::default().with(self::class(value, class));
-        cluster.now = Time(NOW);
+        cluster.now = NOW;
         let preemptor = info(pod("p").priority(preemptor));
         is_protected(&cluster.cx(&preemptor), &info(victim(value, scheduled))).unwrap()
     }

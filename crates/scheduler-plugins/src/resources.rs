@@ -7,7 +7,7 @@ argument_object! {
     /// A resource and its weight.
     #[derive(Copy, Eq)]
     pub struct ResourceSpec {
-        /// The resource.
+        /// The resource, by name.
         name: Symbol, put "name";
         /// Its weight.
         weight: i64, put_some "weight";

@@ -1,14 +1,18 @@
-//! Event handlers: what a change in the cluster does to listers, cache and queue.
+//! Event handlers: what a change in the cluster does to listers, cache and queue, and to plugins
+//! that handle events themselves, as upstream's plugins add handlers to informers.
 //!
 //! Upstream: `pkg/scheduler/eventhandlers.go`.
 
 use std::sync::Arc;
 
 use crate::Scheduler;
-use crate::cycle::binding::ASSIGNED_POD_DELETE;
 use crate::host::SchedulerHost;
+use crate::profiles::Handler;
 use crate::queue::node_events::node_update_events;
-use crate::queue::pod_events::{ASSIGNED_POD_ADD, pod_update_events};
+use crate::queue::pod_events::{
+    ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, UNSCHEDULED_POD_ADD, UNSCHEDULED_POD_DELETE,
+    UNSCHEDULED_POD_UPDATE, pod_update_events,
+};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, Object, Pod, Time};
 use kubestep_config::Feature;
@@ -16,6 +20,7 @@ use kubestep_config::versions::Switch;
 use kubestep_framework::dra::counts_shares;
 use kubestep_framework::dra::taint_rules::changed_slices;
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
+use kubestep_framework::plugin::HandlerContext;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 
 /// A change in the cluster, as a watch reports it.
@@ -25,9 +30,9 @@ pub enum Change {
     Add(Object),
     /// An object was updated.
     Update {
-        /// The object before.
+        /// The object as it was before the update.
         old: Object,
-        /// The object after.
+        /// The object as the update left it.
         new: Object,
     },
     /// An object was deleted.
@@ -305,6 +310,106 @@ impl Scheduler {
         let cx = self.cluster.queue_context(now);
         self.queue.move_all(&cx, ClusterEvent::new(resource, action), objects, None);
     }
+
+    /// Reports a change to the plugins that handle events.
+    pub(crate) fn run_event_handlers(&mut self, change: &Change, now: Time) {
+        let handlers = self.profiles.handlers.clone();
+        if handlers.is_empty() {
+            return;
+        }
+        if let Some(objects) = watched_change(change) {
+            handlers.iter().for_each(|handler| self.run_event_handler(handler, &objects, now));
+        }
+    }
+
+    /// Reports all objects to the plugins that handle events and are not in `before`, as to
+    /// plugins that start.
+    pub(crate) fn start_event_handlers(&mut self, before: &[Symbol], now: Time) {
+        let handlers = self.profiles.handlers.clone();
+        let objects = self.cluster.objects.clone();
+        let kinds = Kind::all_custom().chain([Kind::Pod]);
+        let all: Vec<Object> = kinds
+            .flat_map(|kind| {
+                let mut keys = objects.keys(kind);
+                keys.sort_unstable();
+                keys.into_iter().filter_map(|key| objects.get(kind, key)).collect::<Vec<_>>()
+            })
+            .collect();
+        for handler in handlers.iter().filter(|handler| !before.contains(&handler.plugin.name())) {
+            for object in &all {
+                let added = EventObjects { old: None, new: Some(object.clone()) };
+                self.run_event_handler(handler, &added, now);
+            }
+        }
+    }
+
+    /// The names of the plugins that handle events.
+    pub(crate) fn event_handlers(&self) -> Vec<Symbol> {
+        let handlers: &Arc<[Handler]> = &self.profiles.handlers;
+        handlers.iter().map(|handler| handler.plugin.name()).collect()
+    }
+
+    fn run_event_handler(&mut self, handler: &Handler, objects: &EventObjects, now: Time) {
+        let cluster = &mut self.cluster;
+        let mut cx = HandlerContext {
+            objects: &cluster.objects,
+            features: &cluster.features,
+            shared: &mut cluster.shared,
+            profiles: &handler.profiles,
+            now,
+        };
+        handler.plugin.handle_event(&mut cx, objects);
+    }
+
+    /// The names under which `scheduler_event_handling_duration_seconds` counts a change from `old`
+    /// to `new`, each once; `None` is an object that does not exist. Empty if the scheduler handles no such event, as for another scheduler's pod.
+    pub fn event_labels(&self, old: Option<&Object>, new: Option<&Object>) -> Vec<String> {
+        let events = match (watched_object(old), watched_object(new)) {
+            (Some(Object::Node(old)), Some(Object::Node(new))) => {
+                node_update_events(old, new, &self.cluster.features)
+            }
+            (Some(Object::Pod(old)), Some(Object::Pod(new))) => self.pod_update_labels(old, new),
+            (None, Some(Object::Pod(pod))) => {
+                self.pod_labels(pod, ASSIGNED_POD_ADD, UNSCHEDULED_POD_ADD)
+            }
+            (Some(Object::Pod(pod)), None) => {
+                self.pod_labels(pod, ASSIGNED_POD_DELETE, UNSCHEDULED_POD_DELETE)
+            }
+            (old, new) => other_labels(old, new).into_iter().collect(),
+        };
+        events.iter().map(ClusterEvent::label).collect()
+    }
+
+    fn pod_labels(
+        &self,
+        pod: &Pod,
+        assigned: ClusterEvent,
+        unassigned: ClusterEvent,
+    ) -> Vec<ClusterEvent> {
+        match (pod.spec.node_name.is_empty(), self.profiles.serve(pod)) {
+            (false, _) => vec![assigned],
+            (true, true) => vec![unassigned],
+            (true, false) => Vec::new(),
+        }
+    }
+
+    fn pod_update_labels(&self, old: &Pod, new: &Pod) -> Vec<ClusterEvent> {
+        let changes = || pod_update_events(old, new, &self.cluster.features);
+        if !old.spec.node_name.is_empty() {
+            let whole = ClusterEvent::new(EventResource::AssignedPod, Action::UPDATE);
+            return std::iter::once(whole).chain(changes()).collect();
+        }
+        let serves = self.profiles.serve(old);
+        if !new.spec.node_name.is_empty() {
+            let dequeued = serves.then_some(UNSCHEDULED_POD_DELETE);
+            return std::iter::once(ASSIGNED_POD_ADD).chain(dequeued).collect();
+        }
+        if !serves || old.metadata.resource_version == new.metadata.resource_version {
+            return Vec::new();
+        }
+        let special = changes().into_iter().filter(|event| *event != UNSCHEDULED_POD_UPDATE);
+        std::iter::once(UNSCHEDULED_POD_UPDATE).chain(special).collect()
+    }
 }
 
 /// The event resource of a kind. `None` for kinds that are only listed.
@@ -324,4 +429,36 @@ pub(crate) fn resource_of(kind: Kind) -> Option<EventResource> {
         Kind::Custom(kind) => EventResource::Custom(kind),
         _ => return None,
     })
+}
+
+/// The change as an informer reports it that does not watch pods that succeeded or failed.
+fn watched_change(change: &Change) -> Option<EventObjects> {
+    let ended = |object: &Object| matches!(object, Object::Pod(pod) if pod.is_terminal());
+    let (old, new) = match change {
+        Change::Add(new) => (None, Some(new)),
+        Change::Update { old, new } => (Some(old), Some(new)),
+        Change::Delete(old) => (Some(old), None),
+    };
+    let known = |object: Option<&Object>| object.filter(|object| !ended(object)).cloned();
+    let objects = EventObjects { old: known(old), new: known(new) };
+    (objects.old.is_some() || objects.new.is_some()).then_some(objects)
+}
+
+/// Terminated pods are not watched.
+fn watched_object(object: Option<&Object>) -> Option<&Object> {
+    object.filter(|object| !matches!(object, Object::Pod(pod) if pod.is_terminal()))
+}
+
+/// The event of any kind but pods, and of nodes that are created or deleted.
+fn other_labels(old: Option<&Object>, new: Option<&Object>) -> Option<ClusterEvent> {
+    let action = match (old, new) {
+        (None, Some(_)) => Action::ADD,
+        (Some(_), Some(_)) => Action::UPDATE,
+        (_, None) => Action::DELETE,
+    };
+    let resource = match new.or(old)? {
+        Object::Node(_) => EventResource::Node,
+        object => resource_of(object.kind())?,
+    };
+    Some(ClusterEvent::new(resource, action))
 }

@@ -18,8 +18,6 @@ mod answers;
 pub mod cache;
 mod cluster_state;
 mod cycle;
-mod event_handlers;
-mod event_labels;
 mod events;
 mod events_without_hints;
 pub mod host;
@@ -33,5 +31,5 @@ pub mod what_if;
 
 pub use cycle::waiting::{Hold, WaitingPod, WaitingStage};
 pub use events::Change;
-pub use profiles::Frameworks;
+pub use profiles::{Frameworks, UnusableProfile};
 pub use scheduler::Scheduler;

@@ -6,12 +6,12 @@ use indexmap::IndexMap;
 
 use crate::queue::QueueSettings;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Pod, Time};
+use kubestep_api::{Duration, Pod};
 use kubestep_config::types::Extender;
 use kubestep_config::{Feature, FeatureGates, ResolvedConfig};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::registry::Registry;
-use kubestep_framework::runtime::Framework;
+use kubestep_framework::runtime::{Framework, ProfileError};
 
 /// The profiles by scheduler name, in the configuration's order.
 pub type Frameworks = IndexMap<Symbol, Arc<Framework>>;
@@ -25,6 +25,16 @@ pub(crate) struct Profiles {
     pub handlers: Arc<[Handler]>,
     /// For profiles that have none of their own; 0 adapts it to the number of nodes.
     pub percentage_of_nodes_to_score: i32,
+}
+
+/// A profile of a configuration cannot run.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("creating profile for scheduler name {scheduler_name}: {source}")]
+pub struct UnusableProfile {
+    /// The profile, by its scheduler name.
+    pub scheduler_name: Symbol,
+    /// The plugin that cannot be built, and why.
+    pub source: ProfileError,
 }
 
 /// A plugin that handles events.
@@ -53,18 +63,18 @@ impl Profiles {
     /// Builds the profiles of a configuration.
     ///
     /// # Errors
-    /// A plugin refuses its arguments, in upstream's words.
+    /// A plugin rejects its arguments.
     pub fn new(
         config: &ResolvedConfig,
         features: &FeatureGates,
         registry: &Registry,
-    ) -> Result<Profiles, String> {
+    ) -> Result<Profiles, UnusableProfile> {
         let extenders: Arc<[Extender]> = config.extenders.as_slice().into();
         let mut frameworks = Frameworks::new();
         for profile in &config.profiles {
             let name = profile.scheduler_name;
             let framework = Framework::new(profile.clone(), registry, features)
-                .map_err(|err| format!("creating profile for scheduler name {name}: {err}"))?;
+                .map_err(|source| UnusableProfile { scheduler_name: name, source })?;
             frameworks.insert(name, Arc::new(framework.with_extenders(extenders.clone())));
         }
         let percentage_of_nodes_to_score = config.percentage_of_nodes_to_score;
@@ -93,8 +103,8 @@ impl Profiles {
 /// What a configuration says about the queue.
 pub(crate) fn queue_settings(config: &ResolvedConfig, features: &FeatureGates) -> QueueSettings {
     QueueSettings {
-        initial_backoff: config.pod_initial_backoff_seconds * Time::SECOND,
-        max_backoff: config.pod_max_backoff_seconds * Time::SECOND,
+        initial_backoff: Duration::from_secs(config.pod_initial_backoff_seconds),
+        max_backoff: Duration::from_secs(config.pod_max_backoff_seconds),
         pop_from_backoff: features.enabled(Feature::SchedulerPopFromBackoffQ),
         has_extenders: !config.extenders.is_empty(),
         generic_workload: features.enabled(Feature::GenericWorkload),

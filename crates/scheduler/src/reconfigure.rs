@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::Scheduler;
-use crate::profiles::{Profiles, queue_settings};
+use crate::profiles::{Profiles, UnusableProfile, queue_settings};
 use kubestep_api::{Kind, Time};
 use kubestep_config::{Feature, FeatureGates, ResolvedConfig};
 use kubestep_framework::dra::counts_shares;
@@ -24,14 +24,14 @@ impl Scheduler {
     /// leave it. Pods that wait at Permit go on waiting under their old profile.
     ///
     /// # Errors
-    /// A plugin refuses its arguments, in upstream's words. Nothing was changed.
+    /// A plugin rejects its arguments. Nothing was changed.
     pub fn reconfigure(
         &mut self,
         config: &ResolvedConfig,
         features: FeatureGates,
         registry: &Registry,
         now: Time,
-    ) -> Result<(), String> {
+    ) -> Result<(), UnusableProfile> {
         let profiles = Profiles::new(config, &features, registry)?;
         let before = self.cluster.features;
         let counts_anew = |gate: &Feature| features.enabled(*gate) != before.enabled(*gate);

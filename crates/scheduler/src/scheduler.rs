@@ -8,7 +8,7 @@ use crate::cluster_state::ClusterState;
 use crate::cycle::schedule_pod::Algorithm;
 use crate::cycle::waiting::{WaitingPod, WaitingPods};
 use crate::host::SchedulerHost;
-use crate::profiles::{Frameworks, Profiles, queue_settings};
+use crate::profiles::{Frameworks, Profiles, UnusableProfile, queue_settings};
 use crate::queue::SchedulingQueue;
 use crate::what_if::Interventions;
 use kubestep_api::intern::Symbol;
@@ -53,12 +53,12 @@ impl Scheduler {
     /// Builds the scheduler that a configuration describes.
     ///
     /// # Errors
-    /// A plugin refuses its arguments, in upstream's words.
+    /// A plugin rejects its arguments.
     pub fn new(
         config: &ResolvedConfig,
         features: FeatureGates,
         registry: &Registry,
-    ) -> Result<Scheduler, String> {
+    ) -> Result<Scheduler, UnusableProfile> {
         let profiles = Profiles::new(config, &features, registry)?;
         let settings = queue_settings(config, &features);
         Ok(Scheduler {
@@ -88,17 +88,17 @@ impl Scheduler {
         self.cluster.shared.timer = Timer::new(stopwatch);
     }
 
-    /// The profiles.
+    /// The profiles, ready to run, by scheduler name.
     pub fn frameworks(&self) -> &Frameworks {
         &self.profiles.frameworks
     }
 
-    /// The feature gates.
+    /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub fn features(&self) -> &FeatureGates {
         &self.cluster.features
     }
 
-    /// The queue.
+    /// The scheduling queue, to read it.
     pub fn queue(&self) -> &SchedulingQueue {
         &self.queue
     }

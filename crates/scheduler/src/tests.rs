@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::cycle::{Cycle, Failure};
 use crate::{Change, Scheduler};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, Pod, Time, find_condition};
+use kubestep_api::{Duration, Object, Pod, Time, find_condition};
 use kubestep_config as config;
 use kubestep_config::ExtensionPoint::{self, *};
 use kubestep_config::FeatureGates;
@@ -488,7 +488,7 @@ fn each_profile_has_its_own_gates_and_the_queue_its_backoff() {
     assert_eq!((bench.place("gated"), bench.place("open")), (QueueName::Gated, QueueName::Active));
     bench.step();
     let settings = bench.scheduler.queue().settings();
-    assert_eq!((settings.initial_backoff, settings.max_backoff), (3_000_000, 5_000_000));
+    assert_eq!([settings.initial_backoff, settings.max_backoff], [3, 5].map(Duration::from_secs));
     // A larger node requeues it into backoff, until three seconds are over.
     let (old, new) = (node("n1").offers("cpu", "0"), node("n1").offers("cpu", "4"));
     let change = Change::Update { old: old.into(), new: new.into() };

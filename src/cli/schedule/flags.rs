@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use kubestep_config::duration::Duration as Written;
+use kubestep_api::Duration as Written;
 use kubestep_config::types::{ClientConnectionConfiguration, LeaderElectionConfiguration};
 use kubestep_live::lease::{LeaseSettings, identity};
 use kubestep_live::write::{WriteOptions, hostname};

@@ -303,8 +303,8 @@ impl Schedule {
             ..InputOptions::default()
         };
         let mut built = open::world(read, &input, (reach, Writes::Remote), |_| Vec::new())?;
-        let longest = self.pod_max_in_unschedulable_pods_duration.as_micros();
-        let longest = i64::try_from(longest).unwrap_or(i64::MAX);
+        let longest = self.pod_max_in_unschedulable_pods_duration.as_nanos();
+        let longest = kubestep_api::Duration { nanos: i64::try_from(longest).unwrap_or(i64::MAX) };
         built.world.scheduler_mut().queue_mut().set_max_unschedulable_duration(longest);
         built.notices.extend(self.upstream.notices());
         let other = |name: String| format!("--feature-gates {name} has no effect");

@@ -41,8 +41,7 @@ pub fn queued(world: &World, said: LastMessages) -> Vec<QueuedPod> {
     let settings = queue.settings();
     let backoff_end =
         |pod: &Queued| pod.backoff_expiration.map(|end| settings.backoff_release(end));
-    let flush =
-        |pod: &Queued| Some(Time(pod.timestamp.0 + settings.max_unschedulable_duration + 1));
+    let flush = |pod: &Queued| Some(settings.flush_time(pod.timestamp));
     type HistoryEnd<'a> = &'a dyn Fn(&Queued) -> Option<Time>;
     let never: HistoryEnd = &|_| None;
     let queues: [(QueueName, Vec<&Queued>, HistoryEnd); 5] = [

@@ -1,18 +1,13 @@
 //! Node selectors: terms with expressions on labels and fields, and a pod's node affinity.
 
 use super::requirement::{Operator, Requirement, as_json};
-use super::{Selector, join_errors};
+use super::{Selector, SelectorErrors};
 use crate::intern::Symbol;
 use crate::{Labels, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement};
 use crate::{NodeSelectorTerm, Pod, PreferredSchedulingTerm};
 
 /// The only field of nodes that selectors can name.
 const METADATA_NAME: &str = "metadata.name";
-
-/// Why a selector is invalid; prints like upstream's aggregate.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", join_errors(.0))]
-pub struct SelectorErrors(pub Vec<String>);
 
 /// A compiled `NodeSelector`: its terms are ORed.
 #[derive(Clone, Debug, Default, PartialEq)]

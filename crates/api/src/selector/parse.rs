@@ -2,15 +2,24 @@
 
 use super::{Operator, Requirement, Selector, join_errors};
 
+/// Why a text is no label selector in kubectl's notation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("label selector {text:?}: {reason}")]
+pub struct ParseSelectorError {
+    /// The text as written.
+    pub text: String,
+    /// The first error in it.
+    pub reason: String,
+}
+
 /// Parses a selector; the empty text selects everything.
-pub(super) fn parse(text: &str) -> Result<Selector, String> {
-    let describe = |reason: String| format!("label selector {text:?}: {reason}");
-    let requirements: Result<Vec<_>, _> = split_at_commas(text).map(requirement).collect();
-    match requirements {
-        _ if text.trim().is_empty() => Ok(Selector::Everything),
-        Ok(requirements) => Ok(Selector::from_requirements(requirements)),
-        Err(reason) => Err(describe(reason)),
+pub(super) fn parse(text: &str) -> Result<Selector, ParseSelectorError> {
+    if text.trim().is_empty() {
+        return Ok(Selector::Everything);
     }
+    let requirements: Result<Vec<_>, _> = split_at_commas(text).map(requirement).collect();
+    let describe = |reason| ParseSelectorError { text: text.to_owned(), reason };
+    requirements.map(Selector::from_requirements).map_err(describe)
 }
 
 /// Splits at commas outside parentheses.

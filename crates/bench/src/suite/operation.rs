@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use kubestep_config::duration::Duration;
+use kubestep_api::Duration;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use kubestep_config::duration::Duration;
+use kubestep_api::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 

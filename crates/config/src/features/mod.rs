@@ -344,15 +344,15 @@ pub enum FeatureGateError {
     /// A value that is not a boolean.
     #[error("feature gate {name} has the value {value:?}: write {name}=true or {name}=false")]
     BadValue {
-        /// The gate.
+        /// The feature gate.
         name: String,
-        /// The given value.
+        /// The value as it was given.
         value: String,
     },
     /// A gate that no version of the scheduler has.
     #[error("{}", unknown_text(name, *closest, *version))]
     Unknown {
-        /// The given name.
+        /// The name as it was given.
         name: String,
         /// The gate with the most similar name.
         closest: Option<Feature>,
@@ -362,7 +362,7 @@ pub enum FeatureGateError {
     /// A gate of other versions.
     #[error("{}", absent_text(*feature, *version))]
     Absent {
-        /// The gate.
+        /// The feature gate.
         feature: Feature,
         /// The version that does not have it.
         version: KubeVersion,
@@ -371,7 +371,7 @@ pub enum FeatureGateError {
     #[error("feature gate {feature} cannot be set to {on}: it is {stage} and locked to {default} in Kubernetes {version}",
         stage = spec.stage, default = spec.default)]
     Locked {
-        /// The gate.
+        /// The feature gate.
         feature: Feature,
         /// The requested value.
         on: bool,

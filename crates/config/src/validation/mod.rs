@@ -20,7 +20,7 @@ use super::types::{Extender, KubeSchedulerConfiguration, LeaderElectionConfigura
 /// The problems found so far, in upstream's words for their kinds.
 #[derive(Default, Debug)]
 pub struct Findings {
-    /// The problems.
+    /// The problems so far, in the order found.
     pub problems: Vec<Problem>,
 }
 

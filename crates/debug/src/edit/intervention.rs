@@ -5,7 +5,6 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ObjectKey};
 use kubestep_cluster::World;
 use kubestep_cluster::faults::BindFault;
-use kubestep_config::duration::Duration;
 use kubestep_config::suggest::closest;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::QueueName;
@@ -44,7 +43,7 @@ fn decide(
 
 fn hold(world: &mut World, rule: &HoldRule) -> Applied {
     world.scheduler_mut().interventions_mut().hold(rule.clone());
-    let time = Duration::from_micros(rule.timeout);
+    let time = rule.timeout;
     let pending = world.api().objects().pods.values();
     let pending = pending.filter(|pod| pod.spec.node_name.is_empty());
     let pods = pending.filter(|pod| rule.pods.matches(&PodInfo::new((*pod).clone()))).count();

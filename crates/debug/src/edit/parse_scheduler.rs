@@ -7,14 +7,14 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, KubeVersion, Overlay, Switch};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::{FAILING_POINTS, Intervention};
-use kubestep_scheduler::what_if::{HoldRule, PodSelection};
+use kubestep_scheduler::what_if::{HoldRule, ParseHoldError, PodSelection};
 
 pub(super) fn parse(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<Edit> {
     match verb {
         "heal" => Ok(Edit::Heal),
-        "hold" => HoldRule::parse(words.rest("the pods")?).map(Edit::Hold),
+        "hold" => held(HoldRule::parse(words.rest("the pods")?)).map(Edit::Hold),
         "release" => match words.rest("") {
-            Ok(pods) => PodSelection::parse(pods).map(|pods| Edit::Release(Some(pods))),
+            Ok(pods) => held(PodSelection::parse(pods)).map(|pods| Edit::Release(Some(pods))),
             Err(_) => Ok(Edit::Release(None)),
         },
         "lose" => NodeSet::parse(words).map(Edit::Lose),
@@ -28,6 +28,10 @@ pub(super) fn parse(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<Edit> 
         "choose" | "force" | "veto" => decide(verb, words),
         _ => policy(verb, words).map(Edit::Policy),
     }
+}
+
+fn held<T>(parsed: Result<T, ParseHoldError>) -> ParseResult<T> {
+    parsed.map_err(|err| err.to_string())
 }
 
 fn policy(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<PolicyEdit> {

@@ -5,7 +5,7 @@ use crate::edit;
 use crate::edit::{Edit, owner};
 use crate::fix::{Fix, size};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Pod};
+use kubestep_api::{Duration, Kind, Pod};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::{PodGroupState, group_of};
@@ -120,7 +120,9 @@ impl EditTrial<'_> {
         fix.node = node.filter(|_| fix.evicted.is_empty()).unwrap_or(fix.node);
         let effective = now.filter(|course| course.node.is_some()).or(judged);
         let flush = self.world.scheduler().queue().settings().max_unschedulable_duration;
-        let is_late = |course: &SimulatedRun| course.node.is_some() && course.micros >= flush;
+        let is_late = |course: &SimulatedRun| {
+            course.node.is_some() && Duration::from_micros(course.micros) >= flush
+        };
         fix.flush_only = effective.is_some_and(is_late);
         if let Some(course) = judged.filter(|_| fix.contended) {
             fix.taken_by = self.taken_by(course);

@@ -88,10 +88,7 @@ pub(super) fn of(world: &World, pod: NamespacedName) -> Option<QueueWhy> {
     let settings = queue.settings();
     let until = match place {
         QueueName::Backoff => queued.backoff_expiration.map(|end| settings.backoff_release(end)),
-        QueueName::Unschedulable => {
-            let limit = settings.max_unschedulable_duration.saturating_add(1);
-            Some(Time(queued.timestamp.0.saturating_add(limit)))
-        }
+        QueueName::Unschedulable => Some(settings.flush_time(queued.timestamp)),
         _ => None,
     };
     let ends_earlier = |other: &&QueuedPod| other.backoff_expiration < queued.backoff_expiration;
@@ -128,7 +125,7 @@ fn wakes(world: &World, queued: &QueuedPod) -> Vec<RequeueingEvent> {
     for plugin in rejectors(queued).into_iter().chain(queued.gating_plugin) {
         for registration in registrations(framework, plugin) {
             let event = event_text(&registration.event);
-            let wake = RequeueingEvent { plugin, event, asked: registration.hinted };
+            let wake = RequeueingEvent { plugin, event, asked: registration.hint.is_some() };
             if !wakes.contains(&wake) {
                 wakes.push(wake);
             }
@@ -140,7 +137,7 @@ fn wakes(world: &World, queued: &QueuedPod) -> Vec<RequeueingEvent> {
 /// A plugin's event registrations; a plugin without any is called for every event.
 fn registrations(framework: &Framework, name: Symbol) -> Vec<Registration> {
     let instance = framework.instances().iter().find(|plugin| plugin.name() == name);
-    let all = || vec![Registration { event: ClusterEvent::UNSCHEDULABLE_TIMEOUT, hinted: false }];
+    let all = || vec![Registration { event: ClusterEvent::UNSCHEDULABLE_TIMEOUT, hint: None }];
     instance.map_or_else(Vec::new, |plugin: &std::sync::Arc<dyn Plugin>| {
         plugin.events().unwrap_or_else(all)
     })

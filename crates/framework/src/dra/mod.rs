@@ -17,7 +17,7 @@ pub use allocated::AllocatedDevices;
 /// A device of the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DeviceId {
-    /// The driver.
+    /// The DRA driver, by name.
     pub driver: Symbol,
     /// The driver's pool.
     pub pool: Symbol,

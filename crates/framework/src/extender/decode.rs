@@ -1,6 +1,7 @@
 //! The types of an extender's answer. Go decodes by type: a value of a wrong type makes the whole
 //! answer an error, with the text of `encoding/json`.
 
+use super::ExtenderError;
 use serde_json::Value;
 
 use Shape::{List, Map, Struct, Text, Whole};
@@ -57,28 +58,28 @@ impl Shape {
     ///
     /// # Errors
     /// A value has a wrong type; the text is that of Go 1.26.
-    pub(crate) fn check(&self, answer: &Value) -> Result<(), String> {
-        self.check_at(answer, &Place { holder: "", path: String::new() })
+    pub(crate) fn check(&self, answer: &Value) -> Result<(), ExtenderError> {
+        self.check_at(answer, &FieldPosition { holder: "", path: String::new() })
     }
 
-    fn check_at(&self, value: &Value, place: &Place) -> Result<(), String> {
+    fn check_at(&self, value: &Value, at: &FieldPosition) -> Result<(), ExtenderError> {
         match (self, value) {
             (_, Value::Null) | (Text, Value::String(_)) => Ok(()),
             (Whole, Value::Number(number)) if number.is_i64() => Ok(()),
             (List(_, items), Value::Array(values)) => {
-                values.iter().try_for_each(|value| items.check_at(value, place))
+                values.iter().try_for_each(|value| items.check_at(value, at))
             }
             (Map(_, items), Value::Object(values)) => {
-                values.values().try_for_each(|value| items.check_at(value, place))
+                values.values().try_for_each(|value| items.check_at(value, at))
             }
             (Struct(name, fields), Value::Object(values)) => {
                 values.iter().try_for_each(|(key, value)| {
                     let field = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
                     let Some((field, shape)) = field else { return Ok(()) };
-                    shape.check_at(value, &place.inside(name, field))
+                    shape.check_at(value, &at.inside(name, field))
                 })
             }
-            _ => Err(place.mismatch(self, value)),
+            _ => Err(ExtenderError::Invalid(at.mismatch(self, value))),
         }
     }
 
@@ -93,17 +94,17 @@ impl Shape {
 }
 
 /// The position of a value in an answer.
-struct Place {
+struct FieldPosition {
     /// The innermost struct.
     holder: &'static str,
     /// The path of fields to the value.
     path: String,
 }
 
-impl Place {
-    fn inside(&self, holder: &'static str, field: &str) -> Place {
+impl FieldPosition {
+    fn inside(&self, holder: &'static str, field: &str) -> FieldPosition {
         let dot = if self.path.is_empty() { "" } else { "." };
-        Place { holder, path: format!("{}{dot}{field}", self.path) }
+        FieldPosition { holder, path: format!("{}{dot}{field}", self.path) }
     }
 
     fn mismatch(&self, shape: &Shape, value: &Value) -> String {
@@ -186,7 +187,8 @@ mod tests {
             ),
         ];
         for (shape, answer, text) in cases {
-            assert_eq!(shape.check(&answer), Err(format!("json: cannot unmarshal {text}")));
+            let refusal = ExtenderError::Invalid(format!("json: cannot unmarshal {text}"));
+            assert_eq!(shape.check(&answer), Err(refusal));
         }
     }
 

@@ -16,7 +16,7 @@ use crate::pod::ports::{HostPort, container_host_ports};
 use crate::pod::requests::PodResource;
 use kubestep_api::WeightedPodAffinityTerm;
 use kubestep_api::intern::Symbol;
-use kubestep_api::selector::{Selector, join_errors};
+use kubestep_api::selector::{Selector, SelectorErrors};
 use kubestep_api::{Labels, Object, ObjectMeta, Pod, PodAffinityTerm, Time};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
@@ -26,7 +26,7 @@ use kubestep_config::versions::Switch;
 pub struct NamespacedName {
     /// The namespace; empty for cluster-scoped objects.
     pub namespace: Symbol,
-    /// The name.
+    /// The name within the namespace.
     pub name: Symbol,
 }
 
@@ -87,7 +87,7 @@ pub struct WeightedTerm {
 }
 
 impl AffinityTerm {
-    fn new(pod: &Pod, term: &PodAffinityTerm) -> Result<AffinityTerm, String> {
+    fn new(pod: &Pod, term: &PodAffinityTerm) -> Result<AffinityTerm, SelectorErrors> {
         let own = term.namespaces.is_empty() && term.namespace_selector.is_none();
         Ok(AffinityTerm {
             namespaces: if own { vec![pod.metadata.namespace] } else { term.namespaces.clone() },
@@ -138,7 +138,7 @@ pub struct PodInfo {
 pub(crate) struct ParsedTerms {
     /// A list with a term that cannot be parsed is empty.
     terms: AffinityTerms,
-    errors: Vec<(TermList, String)>,
+    errors: Vec<(TermList, SelectorErrors)>,
 }
 
 /// A list of affinity terms.
@@ -205,17 +205,17 @@ impl PodInfo {
     }
 
     /// The parse error of one list of its own terms.
-    pub fn error_in(&self, list: TermList) -> Option<&str> {
-        let errors = self.parsed.iter().flat_map(|parsed| &parsed.errors);
-        errors.filter(|(other, _)| *other == list).map(|(_, error)| error.as_str()).next()
+    pub fn error_in(&self, list: TermList) -> Option<&SelectorErrors> {
+        let mut errors = self.parsed.iter().flat_map(|parsed| &parsed.errors);
+        errors.find(|(other, _)| *other == list).map(|(_, error)| error)
     }
 
     /// The parse errors of its own terms, in the text of upstream's `NewPodInfo`.
-    pub fn parse_error(&self) -> Option<String> {
+    pub fn parse_error(&self) -> Option<SelectorErrors> {
         let errors = self.parsed.iter().flat_map(|parsed| &parsed.errors);
         let errors: Vec<String> =
             errors.map(|(list, error)| format!("{}: {error}", list.label())).collect();
-        (!errors.is_empty()).then(|| join_errors(&errors))
+        (!errors.is_empty()).then_some(SelectorErrors(errors))
     }
 
     /// Namespace and name.
@@ -298,7 +298,7 @@ impl ParsedTerms {
     }
 }
 
-fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> Result<WeightedTerm, String> {
+fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> Result<WeightedTerm, SelectorErrors> {
     let weight = i64::from(term.weight);
     Ok(WeightedTerm { term: AffinityTerm::new(pod, &term.pod_affinity_term)?, weight })
 }
@@ -307,8 +307,8 @@ fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> Result<WeightedTerm, S
 fn parse_list<T, U>(
     list: TermList,
     written: &[T],
-    errors: &mut Vec<(TermList, String)>,
-    parse: impl Fn(&T) -> Result<U, String>,
+    errors: &mut Vec<(TermList, SelectorErrors)>,
+    parse: impl Fn(&T) -> Result<U, SelectorErrors>,
 ) -> Vec<U> {
     written.iter().map(parse).collect::<Result<_, _>>().unwrap_or_else(|error| {
         errors.push((list, error));
@@ -439,13 +439,14 @@ mod tests {
         let info = PodInfo::new(Arc::new(pod("p").spec(both)));
         let reason = "\"Is\" is not a valid label selector operator";
         assert_eq!(
-            info.parse_error().unwrap(),
+            info.parse_error().unwrap().to_string(),
             format!(
                 "[requiredAffinityTerms: {reason}, requiredAntiAffinityTerms: {reason}, \
                  preferredAffinityTerms: {reason}, preferredAntiAffinityTerms: {reason}]"
             )
         );
-        assert_eq!(info.error_in(TermList::RequiredAntiAffinity), Some(reason));
+        let own = SelectorErrors(vec![reason.to_owned()]);
+        assert_eq!(info.error_in(TermList::RequiredAntiAffinity), Some(&own));
         assert_eq!(PodInfo::new(Arc::new(pod("p"))).parse_error(), None);
     }
 

@@ -85,6 +85,11 @@ pub fn group_of(pod: &Pod) -> Option<NamespacedName> {
     Some(NamespacedName::new(pod.metadata.namespace, group.pod_group_name.unwrap_or_default()))
 }
 
+/// A pod group has no pods.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("pod group state not found for pod group {0}")]
+pub struct UnknownPodGroup(pub NamespacedName);
+
 /// All groups that have pods. Pods without a group are ignored.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PodGroups {
@@ -95,10 +100,9 @@ impl PodGroups {
     /// The group of that name.
     ///
     /// # Errors
-    /// It has no pods; the text is upstream's.
-    pub fn get(&self, group: NamespacedName) -> Result<&PodGroupState, String> {
-        let missing = || format!("pod group state not found for pod group {group}");
-        self.groups.get(&group).ok_or_else(missing)
+    /// It has no pods.
+    pub fn get(&self, group: NamespacedName) -> Result<&PodGroupState, UnknownPodGroup> {
+        self.groups.get(&group).ok_or(UnknownPodGroup(group))
     }
 
     /// Adds a pod, or replaces its state.
@@ -188,8 +192,8 @@ mod tests {
         let mut groups = PodGroups::default();
         groups.add(&member("a"));
         groups.remove(&member("a"));
-        let missing = "pod group state not found for pod group default/g".to_owned();
-        assert_eq!(groups.get(key("g")), Err(missing));
+        let missing = groups.get(key("g")).unwrap_err().to_string();
+        assert_eq!(missing, "pod group state not found for pod group default/g");
         groups.update(&member("a"));
         assert!(groups.get(key("g")).is_err());
     }

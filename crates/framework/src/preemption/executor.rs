@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
-use crate::host::{ApiEvent, Host, PodStatusPatch};
+use crate::host::{ApiEvent, Host, HostError, PodStatusPatch};
 use crate::objects::Objects;
 use crate::plugin::Preemption;
 use crate::pod::conditions;
@@ -50,7 +50,7 @@ pub struct EvictionContext<'a> {
     pub hooks: &'a mut dyn VictimHooks,
     /// The current nominations.
     pub nominated: &'a NominatedPods,
-    /// The time.
+    /// The current time; virtual in a simulation.
     pub now: Time,
 }
 
@@ -59,7 +59,7 @@ pub struct EvictionContext<'a> {
 pub struct Preemptor {
     /// `pod` or `podgroup`, as in messages.
     kind: &'static str,
-    /// Its UID.
+    /// The UID of that pod.
     pub uid: Symbol,
     scheduler: Symbol,
     priority: i32,
@@ -252,7 +252,7 @@ impl Eviction {
         })
     }
 
-    fn evict(&mut self, cx: &mut EvictionContext<'_>, at: usize) -> Poll<Result<(), String>> {
+    fn evict(&mut self, cx: &mut EvictionContext<'_>, at: usize) -> Poll<Result<(), HostError>> {
         if !self.evicted[at] {
             let (preemptor, victim) = (&self.preemptor, &self.victims[at]);
             ready!(evict(cx, preemptor, &self.preemption, victim, self.behaviour))?;
@@ -277,7 +277,7 @@ pub fn evict_at_once(
     preemptor: &Preemptor,
     preemption: &Preemption,
     behaviour: Behaviour,
-) -> Result<Vec<Arc<PodInfo>>, String> {
+) -> Result<Vec<Arc<PodInfo>>, HostError> {
     let mut unanswered = Vec::new();
     for victim in staying(preemption, behaviour) {
         match evict(cx, preemptor, preemption, victim, behaviour) {
@@ -305,7 +305,7 @@ fn clear_nominations(
     cx: &mut EvictionContext<'_>,
     preemptor: &Preemptor,
     node: Symbol,
-) -> Result<(), String> {
+) -> Result<(), HostError> {
     let mut outcome = Ok(());
     for pod in cx.nominated.for_node(node) {
         let has_nomination = !pod.pod.status.nominated_node_name.is_empty();
@@ -324,7 +324,7 @@ fn evict(
     preemption: &Preemption,
     victim: &PodInfo,
     behaviour: Behaviour,
-) -> Poll<Result<(), String>> {
+) -> Poll<Result<(), HostError>> {
     let Preemptor { kind, uid, .. } = preemptor;
     let mut note = format!("Preempted by {kind} {uid} on node {}", preemption.node);
     let requeues = behaviour.has(Switch::WaitingVictimRequeued);
@@ -363,7 +363,7 @@ fn evict_through_api(
     cx: &mut EvictionContext<'_>,
     preemptor: &Preemptor,
     victim: &PodInfo,
-) -> Poll<Result<bool, String>> {
+) -> Poll<Result<bool, HostError>> {
     let Preemptor { kind, scheduler, .. } = preemptor;
     let condition = Condition {
         type_: DISRUPTION_TARGET.into(),

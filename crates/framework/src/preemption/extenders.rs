@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::extender::decode::PREEMPTION_RESULT;
-use crate::extender::{field, is_interested};
+use crate::extender::{ExtenderError, field, is_interested};
 use crate::host::{ExtenderCall, Host};
 use crate::plugin::{CycleContext, PostFilterContext};
 use crate::pod::PodInfo;
@@ -24,7 +24,7 @@ pub fn restrict(
     cx: &mut PostFilterContext<'_>,
     cycle: &CycleContext<'_>,
     mut candidates: Vec<NodeVictims>,
-) -> Result<Vec<NodeVictims>, String> {
+) -> Result<Vec<NodeVictims>, ExtenderError> {
     let extenders = cx.framework.extenders();
     for (at, extender) in extenders.iter().enumerate() {
         if extender.preempt_verb.is_empty() || !is_interested(extender, &cycle.pod.pod) {
@@ -38,7 +38,7 @@ pub fn restrict(
         if extender.ignorable {
             left.retain(|candidate| !candidate.pods.is_empty());
         } else if let Some(empty) = left.iter().find(|candidate| candidate.pods.is_empty()) {
-            return Err(no_victims(&empty.node).message());
+            return Err(ExtenderError::Mismatch(no_victims(&empty.node).message()));
         }
         candidates = left;
         if candidates.is_empty() {
@@ -54,8 +54,9 @@ fn ask(
     host: &mut dyn Host,
     cycle: &CycleContext<'_>,
     candidates: &[NodeVictims],
-) -> Result<Vec<NodeVictims>, String> {
-    let body = request(extender, &cycle.pod.pod, candidates).map_err(|err| err.to_string())?;
+) -> Result<Vec<NodeVictims>, ExtenderError> {
+    let body = request(extender, &cycle.pod.pod, candidates)
+        .map_err(|err| ExtenderError::Invalid(err.to_string()))?;
     let verb = extender.preempt_verb.as_str().into();
     let answer = host.call_extender(ExtenderCall { extender: at, verb, body })?;
     PREEMPTION_RESULT.check(&answer)?;
@@ -96,19 +97,21 @@ fn resolve(
     cycle: &CycleContext<'_>,
     name: &str,
     victims: &Value,
-) -> Result<NodeVictims, String> {
+) -> Result<NodeVictims, ExtenderError> {
     let node = cycle.snapshot.by_name(name.into());
-    let node = node.ok_or_else(|| format!("nodeinfo not found for node name {name:?}"))?;
+    let node = node.ok_or_else(|| {
+        ExtenderError::Mismatch(format!("nodeinfo not found for node name {name:?}"))
+    })?;
     let find = |meta: &Value| {
         let uid = field(meta, "UID").and_then(Value::as_str).unwrap_or_default();
         let pod = node.pods.iter().find(|pod| pod.uid() == uid).cloned();
         // Upstream prints the whole entry of the answer, which explains the braces.
         pod.ok_or_else(|| {
-            format!(
+            ExtenderError::Mismatch(format!(
                 "extender: {} claims to preempt pod (UID: &{{{uid}}}) on node: {name}, but the \
                  pod is not found on that node",
                 extender.url_prefix
-            )
+            ))
         })
     };
     let pods = field(victims, "Pods").and_then(Value::as_array).into_iter().flatten();
@@ -122,6 +125,7 @@ fn resolve(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::HostError;
     use crate::registry::Registry;
     use crate::status::node_statuses::NodeStatuses;
     use crate::testing::{Asked, Cluster, FakeHost, PodBuilder, framework_of, info, node, pod};
@@ -140,7 +144,7 @@ mod tests {
     /// as `node: victims (violations)`, and the requests.
     fn ask(
         extenders: Vec<Extender>,
-        answers: Vec<Result<Value, String>>,
+        answers: Vec<Result<Value, HostError>>,
     ) -> (Result<Vec<String>, String>, Vec<ExtenderCall>) {
         let victims = [pod("a").on("n1"), pod("b").on("n2"), pod("c").on("n2")];
         let cluster = Cluster::new([node("n1"), node("n2")], victims);
@@ -167,10 +171,11 @@ mod tests {
             Asked::Extender(call) => Some(call),
             _ => None,
         });
-        (left.map(|left| left.into_iter().map(text).collect()), calls.collect())
+        let left = left.map(|left| left.into_iter().map(text).collect());
+        (left.map_err(|err| err.to_string()), calls.collect())
     }
 
-    fn answer(nodes: Value) -> Result<Value, String> {
+    fn answer(nodes: Value) -> Result<Value, HostError> {
         Ok(json!({"NodeNameToMetaVictims": nodes}))
     }
 
@@ -214,7 +219,9 @@ mod tests {
     #[test]
     fn errors_end_the_search_unless_the_extender_is_ignorable() {
         let all = vec!["n1: a (0)".to_owned(), "n2: b (2)".to_owned()];
-        let failing = |ignorable| ask(vec![extender("one", ignorable)], vec![Err("down".into())]).0;
+        let failing = |ignorable| {
+            ask(vec![extender("one", ignorable)], vec![Err(HostError::Failed("down".to_owned()))]).0
+        };
         assert_eq!(failing(false), Err("down".into()));
         assert_eq!(failing(true), Ok(all.clone()));
         let no_victims =

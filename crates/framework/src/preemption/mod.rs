@@ -87,7 +87,7 @@ pub trait PreemptionRules {
 /// A candidate: a node and its victims.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeVictims {
-    /// The node.
+    /// The node, by name.
     pub node: Symbol,
     /// The victims, the most important first; never empty.
     pub pods: Vec<Arc<PodInfo>>,

@@ -7,7 +7,8 @@
 use std::fmt;
 
 use super::{CycleRecord, Outcome, PluginStatus, ScoreColumn, VerdictId};
-use crate::opaque::{OpaquePlugin, OpaquePlugins, ScoreBasis};
+use crate::opaque::{OpaquePlugin, OpaquePlugins};
+use crate::plugin::ScoreBasis;
 use crate::record::scores::MAX_NODE_SCORE;
 use crate::status::Code;
 use kubestep_api::intern::Symbol;
@@ -38,7 +39,7 @@ pub struct Certainty {
 pub enum Doubt {
     /// At PreEnqueue: keep the pod out of the active queue.
     Gate {
-        /// The plugin.
+        /// The plugin, by name.
         plugin: Symbol,
     },
     /// At QueueSort: try other pods first.
@@ -50,11 +51,11 @@ pub enum Doubt {
     },
     /// At PreFilter or Filter: reject the selected node.
     Reject {
-        /// The plugin.
+        /// The plugin, by name.
         plugin: Symbol,
-        /// Where.
+        /// The extension points at which it could.
         points: Vec<ExtensionPoint>,
-        /// The selected node.
+        /// The selected node, by name.
         node: Symbol,
         /// Whether a rejection of other nodes could change the choice, too: scores are compared
         /// with theirs, they tie, or the search would go on.
@@ -67,37 +68,37 @@ pub enum Doubt {
     },
     /// After the selection: reject or hold the pod.
     Hold {
-        /// The plugin.
+        /// The plugin, by name.
         plugin: Symbol,
-        /// Where.
+        /// The extension points at which it could.
         points: Vec<ExtensionPoint>,
     },
     /// At PostFilter: make room for the pod, or keep others from doing that.
     MakeRoom {
-        /// The plugin.
+        /// The plugin, by name.
         plugin: Symbol,
     },
     /// At PreFilter or Filter: reject the node on which the pod preempts others.
     RejectPreemption {
-        /// The plugin.
+        /// The plugin, by name.
         plugin: Symbol,
-        /// Where.
+        /// The extension points at which it could.
         points: Vec<ExtensionPoint>,
-        /// The node.
+        /// The node, by name.
         node: Symbol,
     },
     /// At PreFilter or Filter: avoid the error that ended the cycle.
     AvoidError {
-        /// The plugin.
+        /// The plugin, by name.
         plugin: Symbol,
-        /// Where.
+        /// The extension points at which it could.
         points: Vec<ExtensionPoint>,
     },
     /// What becomes of the other pods of the group, and where the group is placed.
     Group {
-        /// The plugin.
+        /// The plugin, by name.
         plugin: Symbol,
-        /// Where.
+        /// The extension points at which it could.
         points: Vec<ExtensionPoint>,
     },
 }
@@ -105,7 +106,7 @@ pub enum Doubt {
 /// How far the selected node leads over its strongest rival.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lead {
-    /// The selected node.
+    /// The selected node, by name.
     pub node: Symbol,
     /// The opaque plugins that score, with their weights.
     pub scorers: Vec<(Symbol, i64)>,
@@ -248,7 +249,9 @@ impl<'a> Case<'a> {
         let more = || record.filter.verdicts.iter().any(|id| id == VerdictId::ENOUGH_FOUND);
         let compares = |column: &ScoreColumn| match self.opaque.score_basis(column.plugin) {
             ScoreBasis::NodeAlone => false,
-            ScoreBasis::Normalized => column.raw.iter().any(|raw| Some(raw) != column.raw.get(0)),
+            ScoreBasis::HighestScore | ScoreBasis::AllScores => {
+                column.raw.iter().any(|raw| Some(raw) != column.raw.get(0))
+            }
             ScoreBasis::FeasibleNodes => true,
         };
         several

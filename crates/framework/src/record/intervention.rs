@@ -4,9 +4,9 @@
 
 use std::fmt;
 
+use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
-use kubestep_config::duration::Duration;
 
 use crate::record::CycleRecord;
 use crate::status::Status;
@@ -42,8 +42,8 @@ pub enum Intervention {
     Veto(Symbol),
     /// Makes the plugin fail with an error at that point.
     Fail(ExtensionPoint, Symbol),
-    /// Holds the pod at Permit for at most so many microseconds.
-    Hold(i64),
+    /// Holds the pod at Permit for at most that time.
+    Hold(Duration),
 }
 
 impl Intervention {
@@ -95,9 +95,7 @@ impl fmt::Display for Intervention {
             Intervention::Force(node) => write!(f, "node {node} forced manually"),
             Intervention::Veto(node) => write!(f, "node {node} vetoed manually"),
             Intervention::Fail(point, plugin) => write!(f, "{plugin} made to fail at {point}"),
-            Intervention::Hold(micros) => {
-                write!(f, "held manually at Permit, at most {}", Duration::from_micros(*micros))
-            }
+            Intervention::Hold(most) => write!(f, "held manually at Permit, at most {most}"),
         }
     }
 }

@@ -121,7 +121,7 @@ impl NodeNames {
 /// A plugin's answer at an extension point.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PluginStatus {
-    /// The plugin.
+    /// The plugin, by name.
     pub plugin: Symbol,
     /// Its answer.
     pub status: Status,
@@ -141,7 +141,7 @@ impl PluginStatus {
 /// One filter plugin on all nodes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FilterColumn {
-    /// The plugin.
+    /// The plugin, by name.
     pub plugin: Symbol,
     /// By slot: its verdict, run independently and without nominated pods.
     pub verdicts: Column<VerdictId>,
@@ -175,7 +175,7 @@ impl FilterRecord {
 /// One score plugin on all feasible nodes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ScoreColumn {
-    /// The plugin.
+    /// The plugin, by name.
     pub plugin: Symbol,
     /// Its weight.
     pub weight: i64,
@@ -264,7 +264,7 @@ impl ScoreRecord {
 /// A candidate of preemption, with the victims on it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
-    /// The node.
+    /// The node, by name.
     pub node: Symbol,
     /// The victims, in upstream's order.
     pub victims: Vec<NamespacedName>,
@@ -347,7 +347,7 @@ pub struct CycleRecord {
     pub cycle: u64,
     /// The pod.
     pub pod: NamespacedName,
-    /// Its UID.
+    /// The UID of that pod.
     pub uid: Symbol,
     /// The pod as it was popped; `None` in records that tests construct.
     pub info: Option<Arc<PodInfo>>,

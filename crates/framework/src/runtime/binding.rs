@@ -3,31 +3,32 @@
 //! Upstream: `pkg/scheduler/framework/runtime/framework.go`.
 
 use crate::cycle_state::CycleState;
-use crate::plugin::{BindContext, PermitAnswer};
+use crate::plugin::BindContext;
 use crate::record::PluginStatus;
 use crate::runtime::{Framework, wrap};
 use crate::status::{Code, Status};
+use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 
-/// The maximum wait at Permit: 15 minutes, in microseconds.
-pub const MAX_PERMIT_TIMEOUT: i64 = 15 * 60 * 1_000_000;
+/// The maximum wait at Permit: 15 minutes.
+pub const MAX_PERMIT_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// The combined result of all Permit plugins.
 #[derive(Default, Debug)]
 pub struct PermitOutcome {
     /// Success, Wait or the failure.
     pub status: Status,
-    /// The plugins that wait, with their timeouts in microseconds.
-    pub waits: Vec<(Symbol, i64)>,
+    /// The plugins that wait, with their timeouts.
+    pub waits: Vec<(Symbol, Duration)>,
     /// Each plugin's answer.
     pub answers: Vec<PluginStatus>,
 }
 
 impl PermitOutcome {
-    /// Adds a wait of at most `timeout` microseconds to the result, unless a plugin rejected the
+    /// Adds a wait of at most `timeout` to the result, unless a plugin rejected the
     /// pod or failed. `name` takes the place of a plugin's name.
-    pub fn add_wait(&mut self, name: Symbol, reason: &str, timeout: i64) {
+    pub fn add_wait(&mut self, name: Symbol, reason: &str, timeout: Duration) {
         if !self.status.is_success() && !self.status.is_wait() {
             return;
         }
@@ -79,7 +80,7 @@ impl Framework {
         for plugin in self.at(ExtensionPoint::Permit) {
             let name = plugin.name();
             let answer = match state.fault(ExtensionPoint::Permit, name) {
-                Some(status) => PermitAnswer { status, timeout: 0 },
+                Some(status) => status.into(),
                 None => {
                     let timer = cx.shared.timer.clone();
                     timer.time(ExtensionPoint::Permit, name, || plugin.permit(cx, state))

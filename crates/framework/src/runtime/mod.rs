@@ -20,7 +20,7 @@ use crate::host::Host;
 use crate::opaque::{self, OpaquePlugins};
 use crate::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer};
 use crate::record::PluginStatus;
-use crate::registry::Registry;
+use crate::registry::{Registry, RegistryError};
 use crate::status::node_statuses::{NodeStatuses, add_once};
 use crate::status::{Code, Status};
 use kubestep_api::intern::Symbol;
@@ -71,17 +71,27 @@ pub struct PostFilterOutcome {
     pub effects: Effects,
 }
 
+/// Why a profile cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("initializing plugin {plugin:?}: {source}")]
+pub struct ProfileError {
+    /// The plugin that cannot be built.
+    pub plugin: Symbol,
+    /// What is wrong with it.
+    pub source: RegistryError,
+}
+
 impl Framework {
     /// Builds every plugin of `profile` except opaque ones. Where only opaque plugins order the
     /// queue or bind pods, the first plugin of the registry that can does.
     ///
     /// # Errors
-    /// A plugin is not in the registry or rejects its arguments; the text is upstream's.
+    /// A plugin is not in the registry or rejects its arguments.
     pub fn new(
         profile: ResolvedProfile,
         registry: &Registry,
         features: &FeatureGates,
-    ) -> Result<Framework, String> {
+    ) -> Result<Framework, ProfileError> {
         let mut instances = Vec::new();
         let filters = profile.at(ExtensionPoint::Filter);
         let others =
@@ -93,9 +103,8 @@ impl Framework {
         let more = stand_ins.iter().map(|(_, name)| *name);
         let more = more.filter(|name| !profile.instances.contains(name));
         for name in known.chain(more) {
-            let built = registry.build(name, &args, features);
-            let plugin = built.map_err(|err| format!("initializing plugin {name:?}: {err}"))?;
-            instances.push(plugin);
+            let plugin = registry.build(name, &args, features);
+            instances.push(plugin.map_err(|source| ProfileError { plugin: name, source })?);
         }
         let find = |name: Symbol| instances.iter().find(|plugin| plugin.name() == name).cloned();
         let points: [Vec<Arc<dyn Plugin>>; ExtensionPoint::COUNT] =

@@ -10,7 +10,30 @@ use std::sync::Arc;
 use crate::objects::Objects;
 use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{ObjectMeta, PersistentVolume, PersistentVolumeClaim};
+use kubestep_api::{ObjectMeta, PersistentVolume, PersistentVolumeClaim, ResourceVersion};
+
+/// Why an object cannot be assumed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AssumeError {
+    /// It was deleted.
+    #[error("{resource} \"{key}\" not found")]
+    NotFound {
+        /// The plural of its kind.
+        resource: &'static str,
+        /// The object.
+        key: NamespacedName,
+    },
+    /// It was changed since.
+    #[error("\"{key}\" is out of sync (stored: {stored}, assume: {new})")]
+    OutOfSync {
+        /// The object.
+        key: NamespacedName,
+        /// The current version.
+        stored: ResourceVersion,
+        /// The version that the assumed object was made from.
+        new: ResourceVersion,
+    },
+}
 
 /// A kind of object that can be assumed.
 pub trait Assumable {
@@ -73,7 +96,7 @@ impl<T: Assumable> Assumed<T> {
     ///
     /// # Errors
     /// The object was changed since, or deleted.
-    pub fn assume(&mut self, objects: &Objects, assumed: Arc<T>) -> Result<(), String> {
+    pub fn assume(&mut self, objects: &Objects, assumed: Arc<T>) -> Result<(), AssumeError> {
         let all = T::current(objects);
         // A version that is no longer valid never becomes valid again.
         let valid = |key: &NamespacedName, old: &T| {
@@ -82,11 +105,11 @@ impl<T: Assumable> Assumed<T> {
         self.0.retain(|key, old| valid(key, old));
         let key = key_of(assumed.meta());
         let Some(current) = all.get(&key) else {
-            return Err(format!("{} \"{key}\" not found", T::RESOURCE));
+            return Err(AssumeError::NotFound { resource: T::RESOURCE, key });
         };
         if !same_version(current.meta(), assumed.meta()) {
             let [stored, new] = [current, &assumed].map(|object| object.meta().resource_version);
-            return Err(format!("\"{key}\" is out of sync (stored: {stored}, assume: {new})"));
+            return Err(AssumeError::OutOfSync { key, stored, new });
         }
         self.0.insert(key, assumed);
         Ok(())
@@ -159,14 +182,15 @@ mod tests {
     fn an_assumption_lasts_until_the_object_changes() {
         let (mut objects, mut assumed) = (Objects::default(), AssumedVolumes::default());
         let missing = assumed.volumes.assume(&objects, Arc::new(volume("1", "b")));
-        assert_eq!(missing, Err("persistentvolumes \"v\" not found".to_owned()));
+        assert_eq!(missing.unwrap_err().to_string(), "persistentvolumes \"v\" not found");
         objects.insert(Object::from(volume("1", "a")));
         assumed.volumes.assume(&objects, Arc::new(volume("1", "b"))).unwrap();
         assert_eq!(class(&assumed, &objects), "b");
         objects.insert(Object::from(volume("2", "c")));
         assert_eq!(class(&assumed, &objects), "c");
         let late = assumed.volumes.assume(&objects, Arc::new(volume("1", "b")));
-        assert_eq!(late, Err("\"v\" is out of sync (stored: 2, assume: 1)".to_owned()));
+        let late = late.unwrap_err().to_string();
+        assert_eq!(late, "\"v\" is out of sync (stored: 2, assume: 1)");
     }
 
     #[test]

@@ -43,6 +43,11 @@ pub struct Snapshot {
     placement: Option<Arc<Vec<NodeId>>>,
 }
 
+/// A node of a placement is not in the snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("node {0} in placement is not present in snapshot")]
+pub struct UnknownNode(pub Symbol);
+
 impl Snapshot {
     /// A snapshot of these nodes, in this order; slots as in the nodes' ids.
     #[cfg(any(test, feature = "testing"))]
@@ -61,17 +66,14 @@ impl Snapshot {
     /// only the search for feasible nodes is restricted.
     ///
     /// # Errors
-    /// A node of the placement is not in the snapshot; the text is upstream's.
-    pub fn assume_placement(&mut self, placement: &Placement) -> Result<(), String> {
+    /// A node of the placement is not in the snapshot.
+    pub fn assume_placement(&mut self, placement: &Placement) -> Result<(), UnknownNode> {
         self.placement = None;
         if placement.nodes.len() == self.order.len() {
             return Ok(()); // all nodes, as upstream assumes from their number
         }
-        let slot = |name: &Symbol| {
-            let id = self.by_name.get(name).copied();
-            id.ok_or_else(|| format!("node {name} in placement is not present in snapshot"))
-        };
-        let nodes: Result<Vec<NodeId>, String> = placement.nodes.iter().map(slot).collect();
+        let slot = |name: &Symbol| self.by_name.get(name).copied().ok_or(UnknownNode(*name));
+        let nodes: Result<Vec<NodeId>, UnknownNode> = placement.nodes.iter().map(slot).collect();
         self.placement = Some(Arc::new(nodes?));
         Ok(())
     }
@@ -327,8 +329,8 @@ mod tests {
     #[test]
     fn a_placement_of_unknown_nodes_is_refused() {
         let mut snapshot = three();
-        let text = "node n9 in placement is not present in snapshot";
-        assert_eq!(snapshot.assume_placement(&placement(&["n9"])), Err(text.into()));
+        let refusal = snapshot.assume_placement(&placement(&["n9"])).unwrap_err();
+        assert_eq!(refusal.to_string(), "node n9 in placement is not present in snapshot");
         assert_eq!(names(&snapshot).len(), 3);
     }
 }

@@ -97,9 +97,9 @@ impl Status {
         Status::new(Code::UnschedulableAndUnresolvable, reason)
     }
 
-    /// `Error` with its text.
-    pub fn error(text: &str) -> Status {
-        Status::new(Code::Error, text)
+    /// `Error` with the text of an error.
+    pub fn error(error: impl fmt::Display) -> Status {
+        Status::new(Code::Error, &error.to_string())
     }
 
     /// `Skip`: nothing to do for this pod.
@@ -134,7 +134,7 @@ impl Status {
         }
     }
 
-    /// The code.
+    /// The code; Success if nothing is set.
     pub fn code(&self) -> Code {
         self.0.as_ref().map_or(Code::Success, |refusal| refusal.code)
     }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::key;
-use kubestep_api::{Node, Pod, PodPhase, Quantity, Time};
+use kubestep_api::{Duration, Node, Pod, PodPhase, Quantity, Time};
 
 /// A node with 4 CPU, 8Gi memory and room for 110 pods.
 pub fn node(name: &str) -> Node {
@@ -94,7 +94,7 @@ impl PodBuilder for Pod {
     }
 
     fn started(mut self, seconds: i64) -> Pod {
-        self.status.start_time = Some(Time(seconds * 1_000_000));
+        self.status.start_time = Some(Time(0) + Duration::from_secs(seconds));
         self
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{decoded, info};
 use crate::cycle_state::CycleState;
-use crate::events::{ClusterEvent, EventObjects, Hint};
+use crate::events::{Action, EventObjects, Hint, HintResult, Registration};
 use crate::node::{ImageState, NodeId, NodeInfo};
 use crate::objects::Objects;
 use crate::plugin::{CycleContext, Plugin, QueueContext};
@@ -28,13 +28,13 @@ pub struct Cluster {
     pub snapshot: Snapshot,
     /// All objects except nodes.
     pub objects: Objects,
-    /// The feature gates.
+    /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: FeatureGates,
     /// Nominated pods.
     pub nominated: NominatedPods,
     /// What plugins store between cycles.
     pub shared: Shared,
-    /// The time.
+    /// The current time; virtual in a simulation.
     pub now: Time,
 }
 
@@ -146,17 +146,40 @@ impl Cluster {
         if status.is_success() { Ok(scores) } else { Err(status) }
     }
 
-    /// The hint of `plugin` on a change from `old` to `new`.
+    /// The hint of `plugin` on a change from `old` to `new`; an error counts as Queue.
     pub fn hint(
         &self,
         plugin: &Arc<dyn Plugin>,
         pod: &PodInfo,
-        event: ClusterEvent,
         old: Option<Object>,
         new: Option<Object>,
     ) -> Hint {
-        let objects = EventObjects { old, new };
-        plugin.hint(&self.queue(), pod, &event, &objects).unwrap_or(Hint::Queue)
+        self.try_hint(&**plugin, pod, &EventObjects { old, new }).unwrap_or(Hint::Queue)
+    }
+
+    /// The answer of the hint that `plugin` registered for such a change; if for none, that of its
+    /// hint for other changes of the kind. Skip if it registered nothing for the kind.
+    pub fn try_hint(
+        &self,
+        plugin: &dyn Plugin,
+        pod: &PodInfo,
+        objects: &EventObjects,
+    ) -> HintResult {
+        let action = match (&objects.old, &objects.new) {
+            (None, _) => Action::ADD,
+            (_, None) => Action::DELETE,
+            _ => Action::UPDATE,
+        };
+        let kind = objects.new.as_ref().or(objects.old.as_ref()).map(|one| one.kind().as_str());
+        let of_kind = |registration: &Registration| {
+            registration.event.resource.as_str().rsplit('/').next() == kind
+        };
+        let mut registered = plugin.events().unwrap_or_default();
+        registered.retain(of_kind);
+        let exact = registered.iter().find(|one| one.event.action.overlaps(action));
+        let Some(registration) = exact.or(registered.first()) else { return Ok(Hint::Skip) };
+        let hint = registration.hint.as_ref();
+        hint.map_or(Ok(Hint::Queue), |hint| hint(&self.queue(), pod, objects))
     }
 
     /// The node of that name.

@@ -4,7 +4,7 @@ use std::task::Poll;
 
 use serde_json::Value;
 
-use crate::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
+use crate::host::{ApiEvent, ExtenderCall, Host, HostError, PodStatusPatch};
 use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
@@ -53,13 +53,17 @@ pub struct FakeHost {
     /// The objects on the server; later entries override earlier ones.
     pub stored: Vec<Object>,
     /// Answers of extenders, consumed from the front; without one the call fails.
-    pub extender_answers: Vec<Result<Value, String>>,
+    pub extender_answers: Vec<Result<Value, HostError>>,
 }
 
 impl FakeHost {
-    fn answer(&mut self, name: Symbol, asked: Asked) -> Result<(), String> {
+    fn answer(&mut self, name: Symbol, asked: Asked) -> Result<(), HostError> {
         self.asked.push(asked);
-        if self.refuse.contains(&name) { Err("refused".into()) } else { Ok(()) }
+        if self.refuse.contains(&name) {
+            Err(HostError::Failed("refused".to_owned()))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -69,7 +73,7 @@ impl Host for FakeHost {
         pod: NamespacedName,
         _uid: Symbol,
         node: Symbol,
-    ) -> Poll<Result<(), String>> {
+    ) -> Poll<Result<(), HostError>> {
         Poll::Ready(self.answer(pod.name, Asked::Bind(pod, node)))
     }
 
@@ -77,7 +81,7 @@ impl Host for FakeHost {
         &mut self,
         pod: NamespacedName,
         patch: PodStatusPatch,
-    ) -> Result<(), String> {
+    ) -> Result<(), HostError> {
         self.answer(pod.name, Asked::Patch(pod, patch))
     }
 
@@ -86,7 +90,7 @@ impl Host for FakeHost {
         pod: NamespacedName,
         _uid: Symbol,
         condition: Option<Condition>,
-    ) -> Poll<Result<bool, String>> {
+    ) -> Poll<Result<bool, HostError>> {
         if condition.is_some() {
             let patch = PodStatusPatch { condition, nominated_node: None };
             self.answer(pod.name, Asked::Patch(pod, patch))?;
@@ -100,26 +104,26 @@ impl Host for FakeHost {
         self.stored.iter().rev().find(same).cloned()
     }
 
-    fn update(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, UpdateError>> {
+    fn update(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, HostError>> {
         self.answer(object.metadata().name, Asked::Update(object.clone()))?;
         Poll::Ready(Ok(object))
     }
 
-    fn send(&mut self, object: Object) -> Result<(), String> {
+    fn send(&mut self, object: Object) -> Result<(), HostError> {
         self.answer(object.metadata().name, Asked::Update(object))
     }
 
-    fn create(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, String>> {
+    fn create(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, HostError>> {
         self.answer(object.metadata().name, Asked::Create(object.clone()))?;
         Poll::Ready(Ok(object))
     }
 
-    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), String> {
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), HostError> {
         let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
         self.answer(key.name, Asked::ReleaseClaim(key, user))
     }
 
-    fn delete_claim(&mut self, claim: &ResourceClaim, _finalizer: Symbol) -> Result<(), String> {
+    fn delete_claim(&mut self, claim: &ResourceClaim, _finalizer: Symbol) -> Result<(), HostError> {
         let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
         self.answer(key.name, Asked::DeleteClaim(key))
     }
@@ -128,7 +132,7 @@ impl Host for FakeHost {
         &mut self,
         group: NamespacedName,
         condition: Condition,
-    ) -> Result<(), String> {
+    ) -> Result<(), HostError> {
         self.answer(group.name, Asked::GroupCondition(group, condition))
     }
 
@@ -136,7 +140,7 @@ impl Host for FakeHost {
         &mut self,
         pod: NamespacedName,
         status: PodExtendedResourceClaimStatus,
-    ) -> Poll<Result<(), String>> {
+    ) -> Poll<Result<(), HostError>> {
         Poll::Ready(self.answer(pod.name, Asked::SetExtendedResourceClaim(pod, status)))
     }
 
@@ -144,7 +148,7 @@ impl Host for FakeHost {
         &mut self,
         pod: NamespacedName,
         statuses: Vec<NodeAllocatableResourceClaimStatus>,
-    ) -> Result<(), String> {
+    ) -> Result<(), HostError> {
         self.answer(pod.name, Asked::SetNodeResourceClaims(pod, statuses))
     }
 
@@ -152,10 +156,10 @@ impl Host for FakeHost {
         self.asked.push(Asked::Event(event));
     }
 
-    fn call_extender(&mut self, call: ExtenderCall) -> Result<Value, String> {
+    fn call_extender(&mut self, call: ExtenderCall) -> Result<Value, HostError> {
         self.asked.push(Asked::Extender(call));
         match self.extender_answers.is_empty() {
-            true => Err("no answer".into()),
+            true => Err(HostError::Failed("no answer".to_owned())),
             false => self.extender_answers.remove(0),
         }
     }

@@ -12,13 +12,14 @@ use crate::plugin::{
 use crate::pod::{NamespacedName, PodInfo};
 use crate::registry::{Entry, Registry};
 use crate::status::Status;
+use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, PluginDescriptor};
 
 /// A plugin that succeeds at all its extension points except where an answer is set.
 #[derive(Clone, Default)]
 pub struct Scripted {
-    /// The name.
+    /// The name, as configurations spell it.
     pub name: &'static str,
     /// The points at which it runs.
     pub points: Vec<ExtensionPoint>,
@@ -145,7 +146,7 @@ impl Plugin for Scripted {
 
     fn permit(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> PermitAnswer {
         let status = self.answer_and_activate(ExtensionPoint::Permit, cx, state);
-        PermitAnswer { status, timeout: 10_000_000 }
+        PermitAnswer { status, timeout: Duration::from_secs(10) }
     }
 
     fn pre_bind_pre_flight(&self, _cx: &BindContext<'_>, _state: &CycleState) -> Status {

@@ -10,7 +10,7 @@ use serde_json::{Deserializer, Value};
 use tokio::time::timeout;
 
 use crate::extender_client::settings::{client_config, root_cause};
-use kubestep_config::duration;
+use kubestep_api::duration;
 use kubestep_config::types::Extender;
 
 /// The time limit of a call without `httpTimeout`.

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use std::thread;
 
 use super::*;
+use kubestep_api::duration;
 use kubestep_cluster::World;
 use kubestep_config as config;
-use kubestep_config::duration;
 use kubestep_config::types::ExtenderTlsConfig;
 use kubestep_config::{FeatureGates, ResolvedConfig};
 use kubestep_framework::objects::Objects;

@@ -1,6 +1,6 @@
 //! The arguments: two time limits, each behind its gates.
 
-use kubestep_config::duration::Duration;
+use kubestep_api::Duration;
 use kubestep_config::validation::Findings;
 use kubestep_config::{Arguments, Feature, FeatureGates, FieldPath, arguments};
 

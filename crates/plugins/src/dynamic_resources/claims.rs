@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DeviceRequest, Pod, PodResourceClaim, ResourceClaim};
 use kubestep_config::{Feature, FeatureGates};
+use kubestep_framework::error::PluginError;
 use kubestep_framework::plugin::{CycleContext, QueueContext};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::Status;
@@ -17,7 +18,7 @@ use super::workload;
 ///
 /// # Errors
 /// Upstream's message: which claim cannot be used, and why.
-pub fn resolve(pod: &Pod, cx: &QueueContext<'_>) -> Result<Vec<Arc<ResourceClaim>>, String> {
+pub fn resolve(pod: &Pod, cx: &QueueContext<'_>) -> Result<Vec<Arc<ResourceClaim>>, PluginError> {
     Ok(named(pod, cx)?.into_iter().map(|(_, claim)| claim).collect())
 }
 
@@ -25,7 +26,7 @@ pub fn resolve(pod: &Pod, cx: &QueueContext<'_>) -> Result<Vec<Arc<ResourceClaim
 pub fn named(
     pod: &Pod,
     cx: &QueueContext<'_>,
-) -> Result<Vec<(Symbol, Arc<ResourceClaim>)>, String> {
+) -> Result<Vec<(Symbol, Arc<ResourceClaim>)>, PluginError> {
     let mut claims = Vec::new();
     for written in &pod.spec.resource_claims {
         let Some(name) = claim_name(pod, written)? else { continue };
@@ -33,7 +34,7 @@ pub fn named(
         let claim = cx.shared.claims.get(cx.objects, key);
         let claim = claim.ok_or_else(|| format!("could not find ResourceClaim \"{key}\""))?;
         if claim.metadata.deletion_timestamp.is_some() {
-            return Err(format!("resourceclaim \"{name}\" is being deleted"));
+            return Err(format!("resourceclaim \"{name}\" is being deleted").into());
         }
         if written.resource_claim_name.is_none() {
             check_owner(pod, &claim, cx.features)?;
@@ -44,7 +45,7 @@ pub fn named(
 }
 
 /// The name of the claim; `None` if none is needed.
-fn claim_name(pod: &Pod, written: &PodResourceClaim) -> Result<Option<Symbol>, String> {
+fn claim_name(pod: &Pod, written: &PodResourceClaim) -> Result<Option<Symbol>, PluginError> {
     if written.resource_claim_name.is_some() {
         return Ok(written.resource_claim_name);
     }
@@ -53,19 +54,24 @@ fn claim_name(pod: &Pod, written: &PodResourceClaim) -> Result<Option<Symbol>, S
             "pod \"{}\", spec.resourceClaim \"{}\": none of the supported fields are set",
             pod.full_name(),
             written.name
-        ));
+        )
+        .into());
     }
     let mut statuses = pod.status.resource_claim_statuses.iter();
     let status = statuses.find(|status| status.name == written.name);
     match status {
         Some(status) => Ok(status.resource_claim_name),
-        None => Err(format!("pod \"{}\": ResourceClaim not created yet", pod.full_name())),
+        None => Err(format!("pod \"{}\": ResourceClaim not created yet", pod.full_name()).into()),
     }
 }
 
 /// Checks that a claim created from a template is owned by the pod, or with
 /// DRAWorkloadResourceClaims by the pod's group.
-fn check_owner(pod: &Pod, claim: &ResourceClaim, features: &FeatureGates) -> Result<(), String> {
+fn check_owner(
+    pod: &Pod,
+    claim: &ResourceClaim,
+    features: &FeatureGates,
+) -> Result<(), PluginError> {
     let owner = claim.metadata.controller();
     if owner.is_some_and(|owner| owner.uid == pod.metadata.uid) {
         return Ok(());
@@ -81,7 +87,8 @@ fn check_owner(pod: &Pod, claim: &ResourceClaim, features: &FeatureGates) -> Res
         claim.metadata.namespace,
         claim.metadata.name,
         pod.full_name()
-    ))
+    )
+    .into())
 }
 
 /// Whether the claim is reserved for the pod.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::dynamic_resources::structured::binding_conditions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    AllocatedDeviceStatus, ConditionStatus, DeviceRequestAllocationResult, ResourceClaim, Time,
-    find_condition,
+    AllocatedDeviceStatus, ConditionStatus, DeviceRequestAllocationResult, Duration, ResourceClaim,
+    Time, find_condition,
 };
 use kubestep_framework::host::ApiEvent;
 use kubestep_framework::plugin::BindContext;
@@ -67,16 +67,15 @@ pub fn has_conditions(claim: &ResourceClaim) -> bool {
     results.any(|result| !result.binding_conditions.is_empty())
 }
 
-/// Whether the claim has binding conditions and was allocated more than `timeout` microseconds
-/// ago.
-pub fn is_timed_out(claim: &ResourceClaim, timeout: i64, now: Time) -> bool {
+/// Whether the claim has binding conditions and was allocated more than `timeout` ago.
+pub fn is_timed_out(claim: &ResourceClaim, timeout: Duration, now: Time) -> bool {
     let allocated = claim.status.allocation.as_ref();
     let since = allocated.and_then(|allocation| allocation.allocation_timestamp);
-    since.is_some_and(|since| has_conditions(claim) && since.0 + timeout < now.0)
+    since.is_some_and(|since| has_conditions(claim) && since + timeout < now)
 }
 
-/// Success once all devices are ready, Wait until then; an error after `timeout` microseconds.
-pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> Status {
+/// Success once all devices are ready, Wait until then; an error after `timeout`.
+pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: Duration) -> Status {
     let waits = state.claims.iter().any(|claim| has_conditions(&claim.claim));
     if !binding_conditions(cx.features) || !waits {
         return Status::SUCCESS;
@@ -95,7 +94,7 @@ pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> S
     }
     let since = *state.waiting_since.get_or_insert(cx.now);
     let (status, result) = match pod_readiness(cx, state, timeout) {
-        Ok(Readiness::Waiting) if cx.now.0 < since.0 + timeout => return Status::wait(),
+        Ok(Readiness::Waiting) if cx.now < since + timeout => return Status::wait(),
         Ok(Readiness::Ready) => (Status::SUCCESS, "success"),
         Ok(Readiness::Waiting) => {
             (Status::error("device binding timeout: context deadline exceeded"), "timeout")
@@ -105,7 +104,7 @@ pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> S
         }
         Err(NotReady::TimedOut(text)) => (Status::error(&text), "timeout"),
     };
-    measure(cx, state, result, cx.now.0 - since.0);
+    measure(cx, state, result, cx.now - since);
     status
 }
 
@@ -115,9 +114,9 @@ enum NotReady {
     Failed(String),
 }
 
-/// Records, for each driver whose devices have binding conditions, how a wait of `micros`
-/// microseconds ended.
-fn measure(cx: &BindContext<'_>, state: &ClaimState, status: &'static str, micros: i64) {
+/// Records, for each driver whose devices have binding conditions, how a wait that took
+/// `span` ended.
+fn measure(cx: &BindContext<'_>, state: &ClaimState, status: &'static str, span: Duration) {
     let allocations = state.claims.iter().filter_map(|of| of.claim.status.allocation.as_ref());
     let results = allocations.flat_map(|allocation| &allocation.devices.results);
     let drivers: BTreeSet<Symbol> = results
@@ -125,7 +124,7 @@ fn measure(cx: &BindContext<'_>, state: &ClaimState, status: &'static str, micro
         .map(|result| result.driver)
         .collect();
     let profile = cx.pod.pod.spec.scheduler_name;
-    let nanos = u64::try_from(micros).unwrap_or(0).saturating_mul(1_000);
+    let nanos = u64::try_from(span.nanos).unwrap_or(0);
     for driver in drivers {
         cx.shared.timer.took(Work::BindingConditions { profile, driver, status }, nanos);
     }
@@ -135,7 +134,7 @@ fn measure(cx: &BindContext<'_>, state: &ClaimState, status: &'static str, micro
 fn pod_readiness(
     cx: &BindContext<'_>,
     state: &mut ClaimState,
-    timeout: i64,
+    timeout: Duration,
 ) -> Result<Readiness, NotReady> {
     for of_pod in &mut state.claims {
         let name = key(&of_pod.claim);

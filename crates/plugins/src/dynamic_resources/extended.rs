@@ -12,7 +12,7 @@ use kubestep_api::{
     DeviceRequest, ExactDeviceRequest, ObjectMeta, OwnerReference, Pod, ResourceClaim,
 };
 use kubestep_config::Feature;
-use kubestep_framework::host::Host;
+use kubestep_framework::host::{Host, HostError};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::extended_resources::DEVICE_CLASS_PREFIX;
 use kubestep_framework::plugin::CycleContext;
@@ -246,9 +246,9 @@ fn count(request: &DeviceRequest) -> i64 {
 ///
 /// # Errors
 /// The write failed.
-pub fn delete_claim(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), String> {
+pub fn delete_claim(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), HostError> {
     let deleted = host.delete_claim(claim, Symbol::new(FINALIZER));
-    deleted.map_err(|error| format!("update resourceclaim {}: {error}", key(claim)))
+    deleted.map_err(|error| error.context(format!("update resourceclaim {}", key(claim))))
 }
 
 #[cfg(test)]

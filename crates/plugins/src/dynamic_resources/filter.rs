@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::dynamic_resources::structured::{Allocator, binding_conditions};
-use kubestep_api::{Node, ResourceClaim};
+use kubestep_api::{Duration, Node, ResourceClaim};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::status::Status;
@@ -19,7 +19,7 @@ pub fn filter(
     cx: &CycleContext<'_>,
     state: &ClaimState,
     node: &NodeInfo,
-    binding_timeout: i64,
+    binding_timeout: Duration,
 ) -> Status {
     // The demand of claims on a node's own resources depends on the pods there, which nominated
     // pods and preemption change.
@@ -51,7 +51,7 @@ pub(super) fn evaluate(
     cx: &CycleContext<'_>,
     state: &ClaimState,
     node: &NodeInfo,
-    binding_timeout: i64,
+    binding_timeout: Duration,
 ) -> Result<Option<NodeAllocation>, (Reason, Option<Reason>)> {
     let Some(object) = &node.node else { return Ok(None) };
     let said = |status| (Reason::Said(status), None);
@@ -89,7 +89,7 @@ fn unavailable_claims(
     cx: &CycleContext<'_>,
     state: &ClaimState,
     node: &Node,
-    binding_timeout: i64,
+    binding_timeout: Duration,
 ) -> Vec<Unavailable> {
     let checks_conditions = binding_conditions(cx.features);
     let why = |at: usize| {

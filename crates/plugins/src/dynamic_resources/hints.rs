@@ -1,30 +1,30 @@
 //! Queueing hints: which events can make a pod schedulable that DynamicResources rejected.
 
-use kubestep_api::{Object, ResourceClaim};
-use kubestep_framework::events::EventObjects;
+use kubestep_api::ResourceClaim;
+use kubestep_framework::events::{EventObjects, Hint, HintResult};
 use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::PodInfo;
 
 use super::claims::resolve;
 
-/// Whether a change of a claim, or of the pod itself, can make the pod schedulable.
-///
-/// # Errors
-/// The event carries neither a claim nor a pod.
-pub fn helps(cx: &QueueContext<'_>, pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
-    match (&event.old, &event.new) {
-        (old, Some(Object::ResourceClaim(new))) => {
-            let old = match old {
-                Some(Object::ResourceClaim(old)) => Some(old.as_ref()),
-                _ => None,
-            };
-            Ok(claim_helps(cx, pod, old, new))
-        }
-        (_, Some(Object::Pod(new))) => {
-            Ok(new.metadata.uid == pod.uid() && resolve(new, cx).is_ok())
-        }
-        _ => Err("unexpected object in isSchedulableAfterClaimChange".to_owned()),
-    }
+/// A claim helps if it was deallocated, or if the pod uses it and its status changed.
+pub fn after_claim_change(
+    cx: &QueueContext<'_>,
+    pod: &PodInfo,
+    objects: &EventObjects,
+) -> HintResult {
+    let (old, Some(new)) = objects.resource_claims()? else { return Ok(Hint::Queue) };
+    Ok(Hint::queue_if(claim_helps(cx, pod, old, new)))
+}
+
+/// A claim that was generated for the pod helps if it was the last one missing.
+pub fn after_claim_generation(
+    cx: &QueueContext<'_>,
+    pod: &PodInfo,
+    objects: &EventObjects,
+) -> HintResult {
+    let updated = objects.updated_pod(pod.uid())?;
+    Ok(Hint::queue_if(updated.is_some_and(|pod| resolve(pod, cx).is_ok())))
 }
 
 fn claim_helps(

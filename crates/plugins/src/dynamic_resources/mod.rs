@@ -7,23 +7,21 @@ use std::task::Poll;
 
 use crate::dynamic_resources::structured::Shortage;
 use crate::normalize::relative_to_highest;
-use kubestep_api::Node;
+use crate::volumes;
 use kubestep_api::NodeAllocatableResourceClaimStatus;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Duration, Node};
 use kubestep_config::versions::Switch;
 use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange,
     PluginDescriptor, PointSet, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
-};
+use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::opaque::ScoreBasis;
 use kubestep_framework::plugin::{
     BindContext, CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer,
-    QueueContext,
+    QueueContext, ScoreBasis,
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
@@ -51,9 +49,8 @@ pub use reason::{Reason, Unavailable, Wanted, WhyUnavailable};
 
 use state::ClaimState;
 
-/// The default `bindingTimeout`, 10 minutes, in microseconds: how long PreBind waits for binding
-/// conditions.
-const BINDING_TIMEOUT: i64 = 600_000_000;
+/// The default `bindingTimeout`: how long PreBind waits for binding conditions.
+const BINDING_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
@@ -92,7 +89,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     )
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let args: DynamicResourcesArgs = args.of();
     let limited = features.enabled(Feature::DRASchedulerFilterTimeout);
@@ -106,9 +103,9 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     }))
 }
 
-/// How long PreBind waits for binding conditions, in microseconds.
-fn binding_timeout(args: &DynamicResourcesArgs) -> i64 {
-    args.binding_timeout.map_or(BINDING_TIMEOUT, |timeout| timeout.as_micros())
+/// How long PreBind waits for binding conditions.
+fn binding_timeout(args: &DynamicResourcesArgs) -> Duration {
+    args.binding_timeout.unwrap_or(BINDING_TIMEOUT)
 }
 
 /// The devices that Filter allocated for the pod's claims on a node, by request.
@@ -149,8 +146,8 @@ struct DynamicResources {
     name: Symbol,
     /// The time limit of the search on a node, in seconds; 0 for no limit.
     filter_seconds: u64,
-    /// How long PreBind waits for binding conditions, in microseconds.
-    binding_timeout: i64,
+    /// How long PreBind waits for binding conditions.
+    binding_timeout: Duration,
 }
 
 /// The status if PreFilter never wrote the state.
@@ -169,8 +166,8 @@ impl Plugin for DynamicResources {
         let generated = Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM;
         Some(vec![
             Registration::always(EventResource::Node, node),
-            Registration::hinted(EventResource::ResourceClaim, change),
-            Registration::hinted(EventResource::Pod, generated),
+            Registration::hinted(EventResource::ResourceClaim, change, hints::after_claim_change),
+            Registration::hinted(EventResource::Pod, generated, hints::after_claim_generation),
             Registration::always(EventResource::DeviceClass, change),
             Registration::always(EventResource::ResourceSlice, change),
         ])
@@ -184,21 +181,11 @@ impl Plugin for DynamicResources {
         node_resources::claimed_on(state, node)
     }
 
-    fn hint(
-        &self,
-        cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        _event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        Ok(Hint::queue_if(hints::helps(cx, pod, objects)?))
-    }
-
     /// Keeps a pod out of the queue until all of its claims exist and can be used by it.
     fn pre_enqueue(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
         match claims::resolve(&pod.pod, cx) {
             Ok(_) => Status::SUCCESS,
-            Err(text) => Status::unresolvable(&text),
+            Err(error) => volumes::unresolvable(error),
         }
     }
 
@@ -270,7 +257,7 @@ impl Plugin for DynamicResources {
     }
 
     fn score_basis(&self) -> ScoreBasis {
-        ScoreBasis::Normalized
+        ScoreBasis::AllScores
     }
 
     fn normalize(
@@ -314,7 +301,7 @@ impl Plugin for DynamicResources {
         match pre_bind::bind_claims(cx, claims) {
             Poll::Pending => {
                 if let Some(pause) = claims.until_retry(cx.now) {
-                    state.look_again_within(pause);
+                    state.poll_again_within(pause);
                 }
                 Status::wait()
             }

@@ -13,6 +13,8 @@ use kubestep_api::{
 };
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::error::PluginError;
+use kubestep_framework::host::HostError;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{BindContext, CycleContext};
@@ -162,7 +164,7 @@ fn resources_of(
     objects: &Objects,
     claim: &ResourceClaim,
     allocation: &AllocationResult,
-) -> Result<Option<ResourceList>, String> {
+) -> Result<Option<ResourceList>, PluginError> {
     let mut resources = None;
     for result in &allocation.devices.results {
         let (pool, name) = (result.pool, result.device);
@@ -271,7 +273,7 @@ fn check_fit(node: &NodeInfo, demand: &Resource) -> Result<(), Status> {
 ///
 /// # Errors
 /// The pod cannot be written.
-pub fn write(cx: &mut BindContext<'_>, state: &ClaimState) -> Result<(), String> {
+pub fn write(cx: &mut BindContext<'_>, state: &ClaimState) -> Result<(), HostError> {
     let statuses = on_chosen_node(cx, state);
     if statuses.is_empty() {
         return Ok(());
@@ -279,7 +281,7 @@ pub fn write(cx: &mut BindContext<'_>, state: &ClaimState) -> Result<(), String>
     let pod = cx.pod.key();
     let written = cx.host.set_node_resource_claims(pod, statuses);
     written.map_err(|error| {
-        format!("updating pod {pod} NodeAllocatableResourceClaimStatuses: {error}")
+        error.context(format!("updating pod {pod} NodeAllocatableResourceClaimStatuses"))
     })
 }
 

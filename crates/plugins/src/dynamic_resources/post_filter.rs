@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ResourceClaim};
-use kubestep_framework::host::Host;
+use kubestep_framework::host::{Host, HostError};
 use kubestep_framework::plugin::PostFilterContext;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::Status;
@@ -65,7 +65,7 @@ fn is_only_for(claim: &ResourceClaim, pod: Symbol) -> bool {
     }
 }
 
-fn deallocate(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), String> {
+fn deallocate(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), HostError> {
     let mut claim = claim.clone();
     claim.status = Default::default();
     host.send(claim.into())

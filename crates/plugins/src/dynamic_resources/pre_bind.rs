@@ -6,11 +6,11 @@ use std::task::{Poll, ready};
 use crate::dynamic_resources::structured::binding_conditions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    AllocationResult, Object, PodExtendedResourceClaimStatus, ResourceClaim,
+    AllocationResult, Duration, Object, PodExtendedResourceClaimStatus, ResourceClaim,
     ResourceClaimConsumerReference, Time,
 };
 use kubestep_framework::dra::counts_shares;
-use kubestep_framework::host::{Host, UpdateError};
+use kubestep_framework::host::{Host, HostError};
 use kubestep_framework::plugin::BindContext;
 
 use super::extended::IN_MEMORY_NAME;
@@ -20,16 +20,19 @@ use super::reserve::add_finalizer;
 use super::state::{ClaimOfPod, ClaimState, Writing};
 use super::workload::is_reserved_for_pod_or_group;
 
-/// How often a claim is written if the writes conflict, and the pause between two writes in
-/// microseconds, as in client-go's `DefaultRetry` without its jitter.
+/// How often a claim is written if the writes conflict, and the pause between two writes, as in
+/// client-go's `DefaultRetry` without its jitter.
 const MOST_TRIES: u32 = 5;
-const RETRY_PAUSE: i64 = 10_000;
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Writes every claim that is not yet reserved for the pod.
 ///
 /// # Errors
 /// A claim changed since the cycle started, or cannot be written.
-pub fn bind_claims(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Poll<Result<(), String>> {
+pub fn bind_claims(
+    cx: &mut BindContext<'_>,
+    state: &mut ClaimState,
+) -> Poll<Result<(), HostError>> {
     for at in 0..state.claims.len() {
         let claim = &state.claims[at].claim;
         if state.claims[at].writing.is_some()
@@ -48,7 +51,7 @@ fn bind_claim(
     cx: &mut BindContext<'_>,
     state: &mut ClaimState,
     at: usize,
-) -> Poll<Result<(), String>> {
+) -> Poll<Result<(), HostError>> {
     let is_extended = Some(at) == state.extended_index();
     let claim = state.claims[at].claim.clone();
     let allocation = state.claims[at].allocation.clone();
@@ -60,8 +63,7 @@ fn bind_claim(
     }
     let written = ready!(write_claim(cx, state, at, is_extended, allocation.as_ref()));
     state.claims[at].writing = None;
-    if written.as_ref().is_err_and(|failure| failure.is_conflict)
-        && state.claims[at].may_try_again(cx.now)
+    if written.as_ref().is_err_and(HostError::is_conflict) && state.claims[at].may_try_again(cx.now)
     {
         return Poll::Pending;
     }
@@ -73,7 +75,7 @@ fn bind_claim(
     if allocation.is_some() {
         cx.shared.claims.remove_pending(claim.metadata.uid, assumed && !is_extended);
     }
-    state.claims[at].claim = written.map_err(|failure| failure.text)?;
+    state.claims[at].claim = written?;
     state.announces |= is_extended;
     Poll::Ready(Ok(()))
 }
@@ -92,27 +94,8 @@ impl ClaimOfPod {
     fn may_try_again(&mut self, now: Time) -> bool {
         self.conflicts += 1;
         let again = self.conflicts < MOST_TRIES;
-        self.retry_at = again.then_some(Time(now.0 + RETRY_PAUSE));
+        self.retry_at = again.then_some(now + RETRY_PAUSE);
         again
-    }
-}
-
-/// Why a claim was not written.
-struct WriteFailure {
-    text: String,
-    /// Whether the claim was changed in the meantime.
-    is_conflict: bool,
-}
-
-impl WriteFailure {
-    fn of(what: &str, error: &UpdateError) -> WriteFailure {
-        WriteFailure { text: format!("{what}: {error}"), is_conflict: error.is_conflict() }
-    }
-}
-
-impl From<String> for WriteFailure {
-    fn from(text: String) -> WriteFailure {
-        WriteFailure { text, is_conflict: false }
     }
 }
 
@@ -122,7 +105,7 @@ fn write_claim(
     at: usize,
     is_extended: bool,
     allocation: Option<&AllocationResult>,
-) -> Poll<Result<Arc<ResourceClaim>, WriteFailure>> {
+) -> Poll<Result<Arc<ResourceClaim>, HostError>> {
     let claim = match state.claims[at].writing.clone() {
         Some(Writing::Status(claim)) => claim,
         _ => {
@@ -137,8 +120,7 @@ fn write_claim(
     };
     state.claims[at].writing = Some(Writing::Status(claim.clone()));
     let written = ready!(update(cx, claim));
-    let failed = |error| WriteFailure::of(&format!("{what} to claim {name}"), &error);
-    Poll::Ready(written.map_err(failed))
+    Poll::Ready(written.map_err(|error| error.context(format!("{what} to claim {name}"))))
 }
 
 /// The latest version of the claim, created if it does not exist, with the finalizer if it is to
@@ -149,7 +131,7 @@ fn protected(
     at: usize,
     is_extended: bool,
     to_allocate: bool,
-) -> Poll<Result<ResourceClaim, WriteFailure>> {
+) -> Poll<Result<ResourceClaim, HostError>> {
     let mut claim = match state.claims[at].writing.clone() {
         Some(Writing::Finalizer(claim)) => claim,
         _ => {
@@ -175,14 +157,13 @@ fn protected(
         let name = key(&claim);
         state.claims[at].writing = Some(Writing::Finalizer(claim.clone()));
         let updated = ready!(update(cx, claim));
-        let failed = |error| WriteFailure::of(&format!("add finalizer to claim {name}"), &error);
-        let updated = updated.map_err(failed)?;
-        claim = Arc::unwrap_or_clone(updated);
+        let what = format!("add finalizer to claim {name}");
+        claim = Arc::unwrap_or_clone(updated.map_err(|error| error.context(what))?);
     }
     Poll::Ready(Ok(claim))
 }
 
-fn failed<T, E: From<String>>(text: String) -> Poll<Result<T, E>> {
+fn failed<T>(text: String) -> Poll<Result<T, HostError>> {
     Poll::Ready(Err(text.into()))
 }
 
@@ -193,7 +174,7 @@ fn with_reservation(
     at: usize,
     mut claim: ResourceClaim,
     allocation: Option<&AllocationResult>,
-) -> Result<ResourceClaim, String> {
+) -> Result<ResourceClaim, HostError> {
     if let Some(allocation) = allocation {
         claim.status.allocation = Some(allocation.clone());
     }
@@ -202,11 +183,10 @@ fn with_reservation(
     if binding_conditions(cx.features) {
         let Some(allocation) = &mut claim.status.allocation else {
             let name = key(&claim);
-            return Err(format!("claim {name} got deallocated elsewhere in the meantime"));
+            return Err(format!("claim {name} got deallocated elsewhere in the meantime").into());
         };
         // The API stores whole seconds.
-        let now = Time(cx.now.0 - cx.now.0.rem_euclid(Time::SECOND));
-        allocation.allocation_timestamp.get_or_insert(now);
+        allocation.allocation_timestamp.get_or_insert(cx.now.truncated_to_seconds());
     }
     Ok(claim)
 }
@@ -234,15 +214,15 @@ fn reference(cx: &BindContext<'_>) -> ResourceClaimConsumerReference {
 fn update(
     cx: &mut BindContext<'_>,
     claim: ResourceClaim,
-) -> Poll<Result<Arc<ResourceClaim>, UpdateError>> {
+) -> Poll<Result<Arc<ResourceClaim>, HostError>> {
     let updated = ready!(cx.host.update(cx.pod.uid(), claim.into()));
-    Poll::Ready(updated.and_then(|object| Ok(claim_of(object)?)))
+    Poll::Ready(updated.and_then(claim_of))
 }
 
-fn claim_of(object: Object) -> Result<Arc<ResourceClaim>, String> {
+fn claim_of(object: Object) -> Result<Arc<ResourceClaim>, HostError> {
     match object {
         Object::ResourceClaim(claim) => Ok(claim),
-        other => Err(format!("got a {} for a ResourceClaim", other.kind().plural())),
+        other => Err(format!("got a {} for a ResourceClaim", other.kind().plural()).into()),
     }
 }
 
@@ -250,7 +230,7 @@ fn claim_of(object: Object) -> Result<Arc<ResourceClaim>, String> {
 fn create(
     cx: &mut BindContext<'_>,
     state: &ClaimState,
-) -> Poll<Result<Arc<ResourceClaim>, String>> {
+) -> Poll<Result<Arc<ResourceClaim>, HostError>> {
     let node = cx.node;
     let wanted = state.allocation_on(node).and_then(|found| found.extended.clone());
     let wanted =
@@ -261,8 +241,8 @@ fn create(
     claim.metadata.name = Symbol::EMPTY;
     claim.metadata.uid = Symbol::EMPTY;
     let created = ready!(cx.host.create(cx.pod.uid(), claim.into()));
-    let failed = |error| format!("create claim for extended resources {namespace}/: {error}");
-    Poll::Ready(created.map_err(failed).and_then(claim_of))
+    let what = format!("create claim for extended resources {namespace}/");
+    Poll::Ready(created.map_err(|error| error.context(what)).and_then(claim_of))
 }
 
 /// Writes into the pod's status which claim serves its extended resources.
@@ -270,7 +250,7 @@ fn announce(
     cx: &mut BindContext<'_>,
     state: &mut ClaimState,
     claim: &ResourceClaim,
-) -> Poll<Result<(), String>> {
+) -> Poll<Result<(), HostError>> {
     let found = state.allocation_on(cx.node);
     let mappings = found.map(|found| found.mappings.clone()).unwrap_or_default();
     let pod = cx.pod.key();
@@ -285,6 +265,6 @@ fn announce(
     };
     let set = ready!(cx.host.set_extended_resource_claim(pod, status));
     state.announces = false;
-    let failed = |error| format!("update pod {pod} ExtendedResourceClaimStatus: {error}");
-    Poll::Ready(set.map_err(failed))
+    let what = format!("update pod {pod} ExtendedResourceClaimStatus");
+    Poll::Ready(set.map_err(|error| error.context(what)))
 }

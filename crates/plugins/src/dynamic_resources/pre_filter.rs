@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::dynamic_resources::structured::{Allocator, Features};
+use crate::volumes::unresolvable;
 use kubestep_api::selector::NodeMatcher;
 use kubestep_framework::dra::counts_shares;
 use kubestep_framework::plugin::CycleContext;
@@ -18,7 +19,7 @@ use super::workload;
 /// # Errors
 /// The status that rejects the pod, or Skip if it has no claims.
 pub fn prepare(cx: &CycleContext<'_>, seconds: u64) -> Result<ClaimState, Status> {
-    let claims = resolve(&cx.pod.pod, &cx.queue()).map_err(|text| Status::unresolvable(&text))?;
+    let claims = resolve(&cx.pod.pod, &cx.queue()).map_err(unresolvable)?;
     let mut state = ClaimState::default();
     state.user_owned = claims.len();
     state.claims = claims.into_iter().map(ClaimOfPod::new).collect();
@@ -27,7 +28,7 @@ pub fn prepare(cx: &CycleContext<'_>, seconds: u64) -> Result<ClaimState, Status
         state.claims.push(ClaimOfPod::new(claim));
         state.scalars = scalars;
     }
-    state.bind_to = workload::bindings(cx).map_err(|text| Status::unresolvable(&text))?;
+    state.bind_to = workload::bindings(cx).map_err(unresolvable)?;
     if state.is_empty() {
         return Err(Status::skip());
     }

@@ -10,8 +10,8 @@ use crate::dynamic_resources::structured::Allocator;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::NodeMatcher;
 use kubestep_api::{
-    AllocationResult, ContainerExtendedResourceRequest, NodeAllocatableResourceClaimStatus,
-    ResourceClaim, ResourceClaimConsumerReference, Time,
+    AllocationResult, ContainerExtendedResourceRequest, Duration,
+    NodeAllocatableResourceClaimStatus, ResourceClaim, ResourceClaimConsumerReference, Time,
 };
 use kubestep_framework::status::Status;
 
@@ -134,10 +134,10 @@ impl ClaimState {
         self.extended().filter(|_| self.announces).cloned()
     }
 
-    /// Microseconds until the next write after a conflict.
-    pub fn until_retry(&self, now: Time) -> Option<i64> {
+    /// The time until the next write after a conflict.
+    pub fn until_retry(&self, now: Time) -> Option<Duration> {
         let pauses = self.claims.iter().filter_map(|claim| claim.retry_at);
-        pauses.map(|at| at.0 - now.0).filter(|left| *left > 0).min()
+        pauses.map(|at| at - now).filter(|left| *left > Duration::ZERO).min()
     }
 
     /// Whether the pod's spec references no claims.

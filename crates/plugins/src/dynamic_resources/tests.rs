@@ -5,7 +5,7 @@ use serde_json::json;
 use super::build;
 use kubestep_api::Object;
 use kubestep_config::ProfileArgs;
-use kubestep_framework::events::{Action, ClusterEvent, EventResource, Hint};
+use kubestep_framework::events::Hint;
 use kubestep_framework::status::{Code, Status};
 use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
 
@@ -61,8 +61,7 @@ fn a_claim_that_was_freed_helps_any_pod() {
         "metadata": {"name": "p", "namespace": "default"},
         "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
     }));
-    let event = ClusterEvent::new(EventResource::ResourceClaim, Action::UPDATE);
-    let hint = |cluster: &Cluster, old, new| cluster.hint(&plugin, &pod, event, old, new);
+    let hint = |cluster: &Cluster, old, new| cluster.hint(&plugin, &pod, old, new);
     let freed = (Some(claim("other", true)), Some(claim("other", false)));
     // No claim event helps a pod whose claims do not resolve.
     assert_eq!(hint(&cluster, freed.0.clone(), freed.1.clone()), Hint::Skip);
@@ -215,9 +214,7 @@ fn only_what_concerns_the_pods_claims_or_frees_devices_helps() {
         "metadata": {"name": "p", "namespace": "default", "uid": "u"},
         "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
     }));
-    let event = ClusterEvent::new(EventResource::ResourceClaim, Action::UPDATE);
-    let hint =
-        |old: Option<Object>, new: Object| cluster.hint(&plugin, &pod, event, old, Some(new));
+    let hint = |old: Option<Object>, new: Object| cluster.hint(&plugin, &pod, old, Some(new));
     assert_eq!(hint(None, claim("mine", false)), Hint::Queue);
     assert_eq!(hint(None, claim("other", false)), Hint::Skip);
     assert_eq!(hint(Some(claim("mine", false)), claim("mine", true)), Hint::Queue);

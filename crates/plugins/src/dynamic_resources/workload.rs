@@ -13,6 +13,7 @@ use kubestep_api::{
     ResourceClaimConsumerReference,
 };
 use kubestep_config::{Feature, FeatureGates};
+use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{CycleContext, PostFilterContext};
 use kubestep_framework::pod::NamespacedName;
@@ -61,7 +62,7 @@ pub fn is_reserved_for_pod_or_group(
 /// The pod's group does not exist.
 pub fn bindings(
     cx: &CycleContext<'_>,
-) -> Result<Vec<Option<ResourceClaimConsumerReference>>, String> {
+) -> Result<Vec<Option<ResourceClaimConsumerReference>>, PluginError> {
     let pod = &cx.pod.pod;
     if !is_on(cx.features) || group_name(pod).is_none() {
         return Ok(Vec::new());
@@ -90,10 +91,10 @@ fn reference(group: &PodGroup) -> ResourceClaimConsumerReference {
     }
 }
 
-fn group_object<'a>(objects: &'a Objects, pod: &Pod) -> Result<&'a Arc<PodGroup>, String> {
+fn group_object<'a>(objects: &'a Objects, pod: &Pod) -> Result<&'a Arc<PodGroup>, PluginError> {
     let key = group_of(pod).unwrap_or_default();
     let missing = || format!("podgroup.scheduling.k8s.io {:?} not found", key.name);
-    objects.pod_groups.get(&key).ok_or_else(missing)
+    Ok(objects.pod_groups.get(&key).ok_or_else(missing)?)
 }
 
 /// Removes the group's reservation from one of its claims if none of its pods has a node, so that
@@ -119,7 +120,7 @@ pub fn unreserve_group(cx: &mut PostFilterContext<'_>) -> Option<Status> {
     }
 }
 
-fn free_one(cx: &mut PostFilterContext<'_>, group: &PodGroup) -> Result<bool, String> {
+fn free_one(cx: &mut PostFilterContext<'_>, group: &PodGroup) -> Result<bool, PluginError> {
     let (shared, objects) = (cx.cycle.shared, cx.cycle.objects);
     for written in &group.spec.resource_claims {
         let Some(name) = claim_name(group, written)? else { continue };
@@ -143,7 +144,10 @@ fn free_one(cx: &mut PostFilterContext<'_>, group: &PodGroup) -> Result<bool, St
 }
 
 /// The name of a claim of the group; `None` if none is needed.
-fn claim_name(group: &PodGroup, written: &PodGroupResourceClaim) -> Result<Option<Symbol>, String> {
+fn claim_name(
+    group: &PodGroup,
+    written: &PodGroupResourceClaim,
+) -> Result<Option<Symbol>, PluginError> {
     if written.resource_claim_name.is_some() {
         return Ok(written.resource_claim_name);
     }
@@ -152,11 +156,12 @@ fn claim_name(group: &PodGroup, written: &PodGroupResourceClaim) -> Result<Optio
         return Err(format!(
             "PodGroup {key}, spec.resourceClaim {}: none of the supported fields are set",
             written.name
-        ));
+        )
+        .into());
     }
     let mut statuses = group.status.resource_claim_statuses.iter();
     match statuses.find(|status| status.name == written.name) {
         Some(status) => Ok(status.resource_claim_name),
-        None => Err(format!("PodGroup {key}: ResourceClaim not created yet")),
+        None => Err(format!("PodGroup {key}: ResourceClaim not created yet").into()),
     }
 }

@@ -5,44 +5,44 @@ use std::sync::Arc;
 use kubestep_api::{Labels, Node, Object, Pod};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
-use kubestep_framework::events::EventObjects;
+use kubestep_framework::error::PluginError;
+use kubestep_framework::events::{EventObjects, Hint, HintResult};
+use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::{AffinityTerm, PodInfo, TermList};
 
 use super::terms::all_match;
 use crate::placed::is_placed;
 
-/// Whether the event can make `pod` schedulable.
-///
-/// # Errors
-/// The event carries neither pods nor nodes, or terms that cannot be parsed.
-pub fn helps(features: &FeatureGates, pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
-    match (&event.old, &event.new) {
-        (Some(Object::Pod(old)), Some(Object::Pod(new))) => pod_changed(features, pod, old, new),
-        (None, Some(Object::Pod(new))) => pod_added(features, pod, new),
-        (Some(Object::Pod(old)), None) => pod_deleted(features, pod, old),
-        (Some(Object::Node(old)), Some(Object::Node(new))) => {
-            parsed(pod)?;
-            if !features.has(Switch::AffinityHintComparesTopology) {
-                return Ok(node_added(pod, new));
-            }
-            Ok(node_changed(pod, &old.metadata.labels, &new.metadata.labels))
-        }
-        (None, Some(Object::Node(new))) => {
-            parsed(pod)?;
-            Ok(node_added(pod, new))
-        }
-        _ => Err("unexpected objects".to_owned()),
-    }
+/// Another pod helps if it changes which of the pod's terms are met.
+pub fn after_pod_change(cx: &QueueContext<'_>, pod: &PodInfo, event: &EventObjects) -> HintResult {
+    let helps = match (&event.old, &event.new) {
+        (Some(Object::Pod(old)), Some(Object::Pod(new))) => pod_changed(cx.features, pod, old, new),
+        (None, Some(Object::Pod(new))) => pod_added(cx.features, pod, new),
+        (Some(Object::Pod(old)), None) => pod_deleted(cx.features, pod, old),
+        _ => Err("unexpected objects".into()),
+    };
+    helps.map(Hint::queue_if)
+}
+
+/// A node helps if it belongs to another domain of a term than before.
+pub fn after_node_change(cx: &QueueContext<'_>, pod: &PodInfo, event: &EventObjects) -> HintResult {
+    let (old, Some(new)) = event.nodes()? else { return Err("unexpected objects".into()) };
+    parsed(pod)?;
+    let compares = |_: &&Node| cx.features.has(Switch::AffinityHintComparesTopology);
+    Ok(Hint::queue_if(match old.filter(compares) {
+        Some(old) => node_changed(pod, &old.metadata.labels, &new.metadata.labels),
+        None => node_added(pod, new),
+    }))
 }
 
 /// Fails if a required term cannot be parsed; preferred terms are not checked.
-fn parsed(pod: &PodInfo) -> Result<(), String> {
+fn parsed(pod: &PodInfo) -> Result<(), PluginError> {
     list_parsed(pod, TermList::RequiredAffinity)?;
     list_parsed(pod, TermList::RequiredAntiAffinity)
 }
 
-fn list_parsed(pod: &PodInfo, list: TermList) -> Result<(), String> {
-    pod.error_in(list).map_or(Ok(()), |error| Err(error.to_owned()))
+fn list_parsed(pod: &PodInfo, list: TermList) -> Result<(), PluginError> {
+    pod.error_in(list).map_or(Ok(()), |error| Err(error.clone().into()))
 }
 
 fn has_place(features: &FeatureGates, pod: &Pod) -> bool {
@@ -54,7 +54,7 @@ fn pod_changed(
     pod: &PodInfo,
     old: &Pod,
     new: &Pod,
-) -> Result<bool, String> {
+) -> Result<bool, PluginError> {
     // Only label updates are registered, and the pod's own labels matter to other pods' terms.
     if new.metadata.uid == pod.uid() && features.has(Switch::OwnLabelsRequeue) {
         return Ok(true);
@@ -70,7 +70,7 @@ fn pod_changed(
     Ok(began(affinity) || ceased(anti_affinity))
 }
 
-fn pod_added(features: &FeatureGates, pod: &PodInfo, new: &Pod) -> Result<bool, String> {
+fn pod_added(features: &FeatureGates, pod: &PodInfo, new: &Pod) -> Result<bool, PluginError> {
     if !has_place(features, new) {
         return Ok(false);
     }
@@ -79,7 +79,11 @@ fn pod_added(features: &FeatureGates, pod: &PodInfo, new: &Pod) -> Result<bool, 
 }
 
 /// Either pod's anti-affinity may have excluded the other.
-fn pod_deleted(features: &FeatureGates, pod: &PodInfo, old: &Arc<Pod>) -> Result<bool, String> {
+fn pod_deleted(
+    features: &FeatureGates,
+    pod: &PodInfo,
+    old: &Arc<Pod>,
+) -> Result<bool, PluginError> {
     if !has_place(features, old) {
         return Ok(false);
     }

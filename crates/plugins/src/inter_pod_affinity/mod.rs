@@ -12,12 +12,9 @@ use kubestep_config::{
     ProfileArgs, arguments,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
-};
+use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::opaque::ScoreBasis;
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -73,7 +70,7 @@ impl Arguments for InterPodAffinityArgs {
     }
 }
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     let (name, args) = (Symbol::new(PLUGIN.name), args.of());
     Ok(Arc::new(InterPodAffinity { name, args, refusals: Refusals::new(name) }))
@@ -102,19 +99,9 @@ impl Plugin for InterPodAffinity {
         let pod = Action::ADD | Action::UPDATE_POD_LABEL | Action::DELETE;
         let node = Action::ADD | Action::UPDATE_NODE_LABEL;
         Some(vec![
-            Registration::hinted(EventResource::Pod, pod),
-            Registration::hinted(EventResource::Node, node),
+            Registration::hinted(EventResource::Pod, pod, hints::after_pod_change),
+            Registration::hinted(EventResource::Node, node, hints::after_node_change),
         ])
-    }
-
-    fn hint(
-        &self,
-        cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        _event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        Ok(Hint::queue_if(hints::helps(cx.features, pod, objects)?))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
@@ -207,7 +194,7 @@ impl Plugin for InterPodAffinity {
     }
 
     fn score_basis(&self) -> ScoreBasis {
-        ScoreBasis::Normalized
+        ScoreBasis::AllScores
     }
 
     fn normalize(

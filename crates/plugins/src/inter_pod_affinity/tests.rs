@@ -8,7 +8,7 @@ use super::{InterPodAffinityArgs, build};
 use kubestep_api::{Node, Object};
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource, Hint};
+use kubestep_framework::events::{EventObjects, Hint};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::status::Code;
 use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
@@ -212,9 +212,8 @@ fn hints_on_pods() {
     let web = info_of(pod_json("web", "web", "", spec));
     let (cluster, plugin) = (Cluster::default(), default_plugin());
     let hint = |old: Option<Value>, new: Option<Value>| {
-        let event = ClusterEvent::new(EventResource::AssignedPod, Action::UPDATE_POD_LABEL);
         let (old, new) = pod_event(old, new);
-        cluster.hint(&plugin, &web, event, old, new)
+        cluster.hint(&plugin, &web, old, new)
     };
     let other = |app: &str, node: &str| Some(pod_json("other", app, node, json!({})));
     assert_eq!(hint(None, other("db", "n")), Hint::Queue);
@@ -237,12 +236,11 @@ fn a_preferred_term_that_cannot_be_parsed_does_not_disturb_hints() {
     let bad = json!({"topologyKey": "zone",
         "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Is"}]}});
     let (cluster, plugin) = (Cluster::default(), default_plugin());
-    let event = ClusterEvent::new(EventResource::AssignedPod, Action::ADD);
     let hint = |spec: Value| {
         let waiting = info_of(pod_json("w", "web", "", spec));
         let (old, new) = pod_event(None, Some(pod_json("o", "x", "n", json!({}))));
         let objects = EventObjects { old, new };
-        plugin.hint(&cluster.queue(), &waiting, &event, &objects)
+        cluster.try_hint(&*plugin, &waiting, &objects)
     };
     assert_eq!(hint(preferred("podAffinity", 1, bad.clone())), Ok(Hint::Skip));
     assert!(hint(required("podAffinity", json!([bad]))).is_err());
@@ -259,14 +257,13 @@ fn hints_on_nodes() {
         let node: Node = decoded(json!({"metadata": {"name": "n", "labels": labels}}));
         Some(Object::Node(Arc::new(node)))
     };
-    let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_LABEL);
     let (none, a, b) =
         (labelled(json!({})), labelled(json!({"zone": "a"})), labelled(json!({"zone": "b"})));
     let near = |old: &Option<Object>, new: &Option<Object>| {
-        cluster.hint(&plugin, &near, event, old.clone(), new.clone())
+        cluster.hint(&plugin, &near, old.clone(), new.clone())
     };
     let far = |old: &Option<Object>, new: &Option<Object>| {
-        cluster.hint(&plugin, &far, event, old.clone(), new.clone())
+        cluster.hint(&plugin, &far, old.clone(), new.clone())
     };
     assert_eq!([near(&None, &a), near(&None, &none)], [Hint::Queue, Hint::Skip]);
     assert_eq!([near(&none, &a), near(&a, &none)], [Hint::Queue, Hint::Skip]);

@@ -272,9 +272,8 @@ fn added_affinity_must_be_well_formed() {
 fn a_node_counts_when_it_comes_to_match() {
     let hint = |plugin: &Arc<dyn Plugin>, old: Option<&str>, new: &str| {
         let node = |text: &str| Object::from(decoded::<Node>(node("n", text)));
-        let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_LABEL);
         let pod = info_of(json!({"spec": {"nodeSelector": {"foo": "bar"}}}));
-        Cluster::default().hint(plugin, &pod, event, old.map(node), Some(node(new)))
+        Cluster::default().hint(plugin, &pod, old.map(node), Some(node(new)))
     };
     let plain = affinity();
     assert_eq!(hint(&plain, None, ""), Hint::Skip);
@@ -294,7 +293,6 @@ fn a_node_counts_when_it_comes_to_match() {
 fn a_hint_on_an_affinity_that_cannot_be_parsed_is_an_error() {
     let new = Some(Object::from(decoded::<Node>(node("n", ""))));
     let objects = EventObjects { old: None, new };
-    let event = ClusterEvent::new(EventResource::Node, Action::ADD);
     let pod = with_affinity(required(&[&["foo Near x"]]));
-    assert!(affinity().hint(&Cluster::default().queue(), &pod, &event, &objects).is_err());
+    assert!(Cluster::default().try_hint(&*affinity(), &pod, &objects).is_err());
 }

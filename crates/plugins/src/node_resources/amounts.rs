@@ -37,7 +37,7 @@ enum Kind {
 /// One resource of a node; only resources with an allocatable amount take part in a score.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Amounts {
-    /// The resource.
+    /// The resource, by name.
     pub resource: Symbol,
     /// Allocated plus the pod's request.
     pub requested: i64,

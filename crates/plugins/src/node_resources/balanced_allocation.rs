@@ -19,8 +19,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::opaque::ScoreBasis;
-use kubestep_framework::plugin::{CycleContext, Normalizing, Plugin, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
@@ -71,7 +70,7 @@ impl Arguments for NodeResourcesBalancedAllocationArgs {
     }
 }
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let args: NodeResourcesBalancedAllocationArgs = args.of();
     Ok(Arc::new(BalancedAllocation {
@@ -155,10 +154,6 @@ impl Plugin for BalancedAllocation {
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
         self.scorer.key(pod)
-    }
-
-    fn normalizing(&self) -> Normalizing {
-        Normalizing::Nothing
     }
 
     /// Skips pods that request none of the configured resources.

@@ -11,6 +11,7 @@ use kubestep_api::{Device, DeviceClass, Node, NodeSelector, ResourceSlice, Resou
 use kubestep_cel as cel;
 use kubestep_config::Feature;
 use kubestep_framework::dra::{AllocatedDevices, DeviceId, counts_shares};
+use kubestep_framework::error::PluginError;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::extended_resources::DEVICE_CLASS_PREFIX;
 use kubestep_framework::plugin::CycleContext;
@@ -44,7 +45,7 @@ impl DeviceTotals {
         self.count(class, node).unwrap_or((0, 0))
     }
 
-    fn count(&self, class: &DeviceClass, node: &Node) -> Result<(i64, i64), String> {
+    fn count(&self, class: &DeviceClass, node: &Node) -> Result<(i64, i64), PluginError> {
         let (mut capacity, mut allocated) = (0, 0);
         for slice in self.slices.iter() {
             let spec = &slice.spec;
@@ -68,7 +69,10 @@ pub fn is_device_resource(name: &str) -> bool {
 }
 
 /// The devices of a slice that the node can use.
-fn devices_on<'a>(spec: &'a ResourceSliceSpec, node: &Node) -> Result<Vec<&'a Device>, String> {
+fn devices_on<'a>(
+    spec: &'a ResourceSliceSpec,
+    node: &Node,
+) -> Result<Vec<&'a Device>, PluginError> {
     if spec.per_device_node_selection != Some(true) {
         return Ok(match slice_is_on(spec, node)? {
             true => spec.devices.iter().collect(),
@@ -91,7 +95,7 @@ fn devices_on<'a>(spec: &'a ResourceSliceSpec, node: &Node) -> Result<Vec<&'a De
 }
 
 /// As upstream, a slice without any node selection counts for every node.
-fn slice_is_on(spec: &ResourceSliceSpec, node: &Node) -> Result<bool, String> {
+fn slice_is_on(spec: &ResourceSliceSpec, node: &Node) -> Result<bool, PluginError> {
     let name = spec.node_name.unwrap_or_default();
     if spec.all_nodes == Some(true) || name == node.metadata.name {
         return Ok(true);
@@ -106,7 +110,7 @@ fn node_matches(
     node: &Node,
     name: Symbol,
     selector: Option<&NodeSelector>,
-) -> Result<bool, String> {
+) -> Result<bool, PluginError> {
     if !name.is_empty() {
         return Ok(node.metadata.name == name);
     }
@@ -123,7 +127,7 @@ fn is_in_class(
     device: &Device,
     class: &DeviceClass,
     options: cel::Options,
-) -> Result<bool, String> {
+) -> Result<bool, PluginError> {
     for cel in class.spec.selectors.iter().filter_map(|selector| selector.cel.as_ref()) {
         if !cel::compile(cel.expression, options).matches(driver, device)? {
             return Ok(false);

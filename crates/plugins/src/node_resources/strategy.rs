@@ -6,6 +6,7 @@
 use super::amounts::Amounts;
 use super::fit::ScoringStrategy;
 use crate::shape::UtilizationShapePoint;
+use kubestep_framework::error::PluginError;
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
 
 /// The highest score in the configuration of a shape.
@@ -43,7 +44,7 @@ impl Strategy {
     ///
     /// # Errors
     /// The strategy is unknown.
-    pub fn new(configured: &ScoringStrategy) -> Result<Strategy, String> {
+    pub fn new(configured: &ScoringStrategy) -> Result<Strategy, PluginError> {
         match configured.strategy.as_str() {
             "LeastAllocated" => Ok(Strategy::Least),
             "MostAllocated" => Ok(Strategy::Most),
@@ -52,7 +53,7 @@ impl Strategy {
                 let shape = ratio.flat_map(|ratio| &ratio.shape);
                 Ok(Strategy::Ratio(shape.map(Point::from).collect()))
             }
-            other => Err(format!("scoring strategy {other} is not supported")),
+            other => Err(format!("scoring strategy {other} is not supported").into()),
         }
     }
 
@@ -198,6 +199,9 @@ mod tests {
     #[test]
     fn there_are_only_three() {
         let other = ScoringStrategy { strategy: Symbol::new("Best"), ..ScoringStrategy::default() };
-        assert_eq!(Strategy::new(&other).unwrap_err(), "scoring strategy Best is not supported");
+        assert_eq!(
+            Strategy::new(&other).unwrap_err().to_string(),
+            "scoring strategy Best is not supported"
+        );
     }
 }

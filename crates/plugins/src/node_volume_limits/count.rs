@@ -9,6 +9,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{CsiNode, PersistentVolumeClaim, Pod, Volume};
 use kubestep_config::versions::Switch;
 use kubestep_config::{Feature, FeatureGates};
+use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 
@@ -21,7 +22,7 @@ const UNPROVISIONED: &str = "\u{0}unprovisioned-";
 pub enum LookupError {
     /// A claim does not exist.
     NotFound(String),
-    /// Any other error.
+    /// The error is of another kind.
     Other(String),
 }
 
@@ -113,7 +114,8 @@ impl Attachable {
                 Err(_) => continue,
             };
             if named.ephemeral {
-                volumes::check_owner(pod, claim).map_err(LookupError::Other)?;
+                let refused = |error: PluginError| LookupError::Other(error.to_string());
+                volumes::check_owner(pod, claim).map_err(refused)?;
             }
             self.0.extend(of_claim(objects, claim, migrated));
         }

@@ -3,43 +3,46 @@
 use crate::volumes;
 use crate::volumes::migration::{InTree, inline_handle};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{CsiNode, Object, Pod, VolumeAttachment};
+use kubestep_api::{CsiNode, Pod, VolumeAttachment};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
-use kubestep_framework::events::{EventObjects, EventResource};
+use kubestep_framework::error::PluginError;
+use kubestep_framework::events::{EventObjects, Hint, HintResult};
+use kubestep_framework::plugin::QueueContext;
+use kubestep_framework::pod::PodInfo;
 
 use super::count::may_attach;
 use crate::placed::is_placed;
 
-/// Whether the event can make `pod` schedulable.
-///
-/// # Errors
-/// The event carries unexpected objects.
-pub fn helps(
-    features: &FeatureGates,
-    pod: &Pod,
-    resource: EventResource,
+/// A CSINode helps if it has a higher limit than before.
+pub fn after_limit_change(_: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) -> HintResult {
+    let (Some(old), Some(new)) = objects.csi_nodes()? else { return Ok(Hint::Queue) };
+    Ok(Hint::queue_if(limit_rose(old, new)))
+}
+
+/// A new claim helps if the pod uses it.
+pub fn after_claim_creation(
+    _: &QueueContext<'_>,
+    pod: &PodInfo,
     objects: &EventObjects,
-) -> Result<bool, String> {
-    let unexpected = |place: &str| format!("unexpected objects in isSchedulableAfter{place}");
-    match (resource, &objects.old, &objects.new) {
-        (EventResource::CsiNode, Some(Object::CsiNode(old)), Some(Object::CsiNode(new))) => {
-            Ok(limit_rose(old, new))
-        }
-        (EventResource::CsiNode, ..) => Err(unexpected("CSINodeUpdated")),
-        (EventResource::PersistentVolumeClaim, _, new) => {
-            let claim = volumes::new_claim_beside(pod, new.as_ref())?;
-            Ok(claim.is_some_and(|claim| {
-                volumes::claims(pod).any(|used| used.key.name == claim.metadata.name)
-            }))
-        }
-        (EventResource::VolumeAttachment, Some(Object::VolumeAttachment(attachment)), _) => {
-            attachment_helps(pod, attachment)
-        }
-        (EventResource::VolumeAttachment, ..) => Err(unexpected("VolumeAttachmentDeleted")),
-        (_, Some(Object::Pod(deleted)), _) => Ok(had_volumes(features, deleted)),
-        _ => Err(unexpected("PodDeleted")),
-    }
+) -> HintResult {
+    Ok(Hint::queue_if(volumes::uses_new_claim(&pod.pod, objects)?))
+}
+
+/// A deleted pod helps if it had volumes that count.
+pub fn after_pod_deletion(
+    cx: &QueueContext<'_>,
+    _: &PodInfo,
+    objects: &EventObjects,
+) -> HintResult {
+    let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
+    Ok(Hint::queue_if(had_volumes(cx.features, deleted)))
+}
+
+/// A volume that was detached helps if the pod may need room for one of its driver.
+pub fn after_detachment(_: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
+    let (Some(attachment), _) = objects.volume_attachments()? else { return Ok(Hint::Queue) };
+    Ok(Hint::queue_if(attachment_helps(&pod.pod, attachment)?))
 }
 
 /// Whether the limit of some driver is higher now; a missing limit counts as 0.
@@ -62,7 +65,7 @@ fn had_volumes(features: &FeatureGates, deleted: &Pod) -> bool {
 }
 
 /// A claim may be of any driver; the driver of an inline volume is known.
-fn attachment_helps(pod: &Pod, attachment: &VolumeAttachment) -> Result<bool, String> {
+fn attachment_helps(pod: &Pod, attachment: &VolumeAttachment) -> Result<bool, PluginError> {
     for volume in &pod.spec.volumes {
         if volume.persistent_volume_claim.is_some() {
             return Ok(true);
@@ -71,7 +74,8 @@ fn attachment_helps(pod: &Pod, attachment: &VolumeAttachment) -> Result<bool, St
         if in_tree.counts
             && let Err(why) = inline_handle(volume)
         {
-            return Err(format!("converting volume({}) from inline to csi: {why}", volume.name));
+            let text = format!("converting volume({}) from inline to csi: {why}", volume.name);
+            return Err(text.into());
         }
         if attachment.spec.attacher == in_tree.driver {
             return Ok(true);

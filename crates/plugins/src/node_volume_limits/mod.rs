@@ -14,9 +14,7 @@ use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
-};
+use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
@@ -46,7 +44,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     )
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(NodeVolumeLimits {
         name: "NodeVolumeLimits".into(),
@@ -168,28 +166,29 @@ impl Plugin for NodeVolumeLimits {
     fn events(&self) -> Option<Vec<Registration>> {
         let mut events = vec![
             Registration::always(EventResource::CsiNode, Action::ADD),
-            Registration::hinted(EventResource::Pod, Action::DELETE),
-            Registration::hinted(EventResource::PersistentVolumeClaim, Action::ADD),
+            Registration::hinted(EventResource::Pod, Action::DELETE, hints::after_pod_deletion),
+            Registration::hinted(
+                EventResource::PersistentVolumeClaim,
+                Action::ADD,
+                hints::after_claim_creation,
+            ),
         ];
         events.extend(match self.hints_attachments {
             true => vec![
-                Registration::hinted(EventResource::CsiNode, Action::UPDATE),
-                Registration::hinted(EventResource::VolumeAttachment, Action::DELETE),
+                Registration::hinted(
+                    EventResource::CsiNode,
+                    Action::UPDATE,
+                    hints::after_limit_change,
+                ),
+                Registration::hinted(
+                    EventResource::VolumeAttachment,
+                    Action::DELETE,
+                    hints::after_detachment,
+                ),
             ],
             false => vec![Registration::always(EventResource::VolumeAttachment, Action::DELETE)],
         });
         Some(events)
-    }
-
-    fn hint(
-        &self,
-        cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        let helps = hints::helps(cx.features, &pod.pod, event.resource, objects)?;
-        Ok(Hint::queue_if(helps))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

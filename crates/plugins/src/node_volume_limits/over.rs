@@ -14,7 +14,7 @@ use kubestep_framework::status::Status;
 /// A driver with more volumes than the node allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OverLimit {
-    /// The CSI driver.
+    /// The CSI driver, by name.
     pub driver: Symbol,
     /// The maximum number of its volumes on the node.
     pub limit: i64,

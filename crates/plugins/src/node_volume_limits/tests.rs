@@ -10,7 +10,7 @@ use kubestep_api::{
     VolumeAttachment,
 };
 use kubestep_config::{Feature, FeatureGates, KubeVersion, ProfileArgs};
-use kubestep_framework::events::{Action, ClusterEvent, EventResource, Hint};
+use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::Code;
@@ -202,26 +202,22 @@ fn pods_without_claims_are_skipped() {
 fn hints() {
     let (cluster, plugin) = (Cluster::default(), default_plugin());
     let new = info_of(pod_json("p", "", &["new"]));
-    let hint = |resource, old: Option<Object>, next: Option<Object>| {
-        let event = ClusterEvent::new(resource, Action::UPDATE);
-        cluster.hint(&plugin, &new, event, old, next)
-    };
+    let hint = |old: Option<Object>, next: Option<Object>| cluster.hint(&plugin, &new, old, next);
     let nodes = |old: Value, next: Value| {
         let [old, next] = [old, next].map(|drivers| Some(Object::from(csi_node(drivers))));
-        hint(EventResource::CsiNode, old, next)
+        hint(old, next)
     };
     assert_eq!(nodes(limited(DRIVER, 1), limited(DRIVER, 2)), Hint::Queue);
     assert_eq!(nodes(limited(DRIVER, 2), limited(DRIVER, 1)), Hint::Skip);
     assert_eq!(nodes(json!([]), limited(DRIVER, 1)), Hint::Queue);
     let deleted = |node: &str, claims: &[&str]| {
         let old = Object::Pod(info_of(pod_json("gone", node, claims)).pod.clone());
-        hint(EventResource::AssignedPod, Some(old), None)
+        hint(Some(old), None)
     };
     assert_eq!(deleted("n", &["x"]), Hint::Queue);
     assert_eq!([deleted("", &["x"]), deleted("n", &[])], [Hint::Skip, Hint::Skip]);
-    let claims =
-        |name| hint(EventResource::PersistentVolumeClaim, None, Some(claim(name, json!({}))));
+    let claims = |name| hint(None, Some(claim(name, json!({}))));
     assert_eq!([claims("new"), claims("x")], [Hint::Queue, Hint::Skip]);
     let attachment = Object::from(VolumeAttachment::default());
-    assert_eq!(hint(EventResource::VolumeAttachment, Some(attachment), None), Hint::Queue);
+    assert_eq!(hint(Some(attachment), None), Hint::Queue);
 }

@@ -14,6 +14,7 @@ use kubestep_api::{
     UnsatisfiableConstraintAction,
 };
 use kubestep_config::{Feature, FeatureGates};
+use kubestep_framework::error::PluginError;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::CycleContext;
@@ -22,6 +23,7 @@ use kubestep_framework::pod::class::PodClass;
 use super::default_selector::default_selector;
 
 /// The default constraints, and the feature gates that affect how constraints are read.
+#[derive(Clone)]
 pub struct Defaults {
     constraints: Vec<TopologySpreadConstraint>,
     system: bool,
@@ -86,7 +88,7 @@ impl Constraint {
         written: &TopologySpreadConstraint,
         labels: &Labels,
         reading: Reading,
-    ) -> Result<Constraint, String> {
+    ) -> Result<Constraint, PluginError> {
         let mut selector = Selector::new(written.label_selector.as_ref())?;
         if reading.match_label_keys {
             let equals = |key: &Symbol| {
@@ -136,7 +138,11 @@ impl Constraints {
     ///
     /// # Errors
     /// A selector is invalid.
-    pub fn hard(pod: &Pod, objects: &Objects, defaults: &Defaults) -> Result<Constraints, String> {
+    pub fn hard(
+        pod: &Pod,
+        objects: &Objects,
+        defaults: &Defaults,
+    ) -> Result<Constraints, PluginError> {
         let action = UnsatisfiableConstraintAction::DoNotSchedule;
         Constraints::new(pod, objects, defaults, action, "hard")
     }
@@ -145,7 +151,11 @@ impl Constraints {
     ///
     /// # Errors
     /// A selector is invalid.
-    pub fn soft(pod: &Pod, objects: &Objects, defaults: &Defaults) -> Result<Constraints, String> {
+    pub fn soft(
+        pod: &Pod,
+        objects: &Objects,
+        defaults: &Defaults,
+    ) -> Result<Constraints, PluginError> {
         let action = UnsatisfiableConstraintAction::ScheduleAnyway;
         Constraints::new(pod, objects, defaults, action, "soft")
     }
@@ -156,7 +166,7 @@ impl Constraints {
         defaults: &Defaults,
         action: UnsatisfiableConstraintAction,
         kind: &str,
-    ) -> Result<Constraints, String> {
+    ) -> Result<Constraints, PluginError> {
         let own = !pod.spec.topology_spread_constraints.is_empty();
         let (doing, written) = match own {
             true => ("obtaining pod's", &*pod.spec.topology_spread_constraints),

@@ -1,49 +1,40 @@
 //! Queueing hints: which events can make a pod schedulable that PodTopologySpread rejected.
 
-use kubestep_api::{Node, Object, Pod};
+use kubestep_api::{Node, Pod};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
-use kubestep_framework::events::EventObjects;
+use kubestep_framework::events::{EventObjects, Hint, HintResult};
+use kubestep_framework::plugin::QueueContext;
 
-use super::constraint::Constraints;
+use super::constraint::{Constraints, Defaults};
 use crate::placed::is_placed;
 
-/// Whether the event can make `pod` schedulable; `constraints` returns its hard constraints.
-///
-/// # Errors
-/// The event carries neither pods nor nodes, or a constraint is invalid.
-pub fn helps(
-    features: &FeatureGates,
+/// Another pod of the namespace helps if a constraint counts it, or no longer does.
+pub fn after_pod_change(
+    cx: &QueueContext<'_>,
     pod: &Pod,
-    event: &EventObjects,
-    constraints: impl Fn() -> Result<Constraints, String>,
-) -> Result<bool, String> {
-    match (&event.old, &event.new) {
-        (None | Some(Object::Pod(_)), Some(Object::Pod(_))) | (Some(Object::Pod(_)), None) => {
-            let (old, new) = (as_pod(&event.old), as_pod(&event.new));
-            let involved =
-                [old, new].into_iter().flatten().all(|other| is_involved(features, other, pod));
-            Ok(involved && pod_helps(pod, old, new, &constraints()?))
-        }
-        (None | Some(Object::Node(_)), Some(Object::Node(_))) | (Some(Object::Node(_)), None) => {
-            Ok(node_helps(as_node(&event.old), as_node(&event.new), &constraints()?))
-        }
-        _ => Err("unexpected objects".to_owned()),
+    objects: &EventObjects,
+    defaults: &Defaults,
+) -> HintResult {
+    let (old, new) = objects.pods()?;
+    let is_involved = |other: &Pod| is_involved(cx.features, other, pod);
+    if ![old, new].into_iter().flatten().all(is_involved) {
+        return Ok(Hint::Skip);
     }
+    let constraints = Constraints::hard(pod, cx.objects, defaults)?;
+    Ok(Hint::queue_if(pod_helps(pod, old, new, &constraints)))
 }
 
-fn as_pod(object: &Option<Object>) -> Option<&Pod> {
-    match object {
-        Some(Object::Pod(pod)) => Some(pod),
-        _ => None,
-    }
-}
-
-fn as_node(object: &Option<Object>) -> Option<&Node> {
-    match object {
-        Some(Object::Node(node)) => Some(node),
-        _ => None,
-    }
+/// A node helps if it belongs to another domain than before.
+pub fn after_node_change(
+    cx: &QueueContext<'_>,
+    pod: &Pod,
+    objects: &EventObjects,
+    defaults: &Defaults,
+) -> HintResult {
+    let (old, new) = objects.nodes()?;
+    let constraints = Constraints::hard(pod, cx.objects, defaults)?;
+    Ok(Hint::queue_if(node_helps(old, new, &constraints)))
 }
 
 /// Whether `other` is the pod itself, or a pod in its namespace with a node or nominated node.

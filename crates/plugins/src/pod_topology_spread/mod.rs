@@ -11,9 +11,7 @@ use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
-};
+use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
@@ -57,7 +55,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     )
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let name = Symbol::new("PodTopologySpread");
     let defaults = Defaults::new(&args.of(), features);
@@ -101,23 +99,15 @@ impl Plugin for PodTopologySpread {
         let labels = Action::UPDATE_POD_LABEL | Action::UPDATE_POD_TOLERATION;
         let node = Action::UPDATE_NODE_LABEL | Action::UPDATE_NODE_TAINT;
         let both = Action::ADD | Action::DELETE;
+        let [of_pods, of_nodes] = [self.defaults.clone(), self.defaults.clone()];
         Some(vec![
-            Registration::hinted(EventResource::Pod, both | labels),
-            Registration::hinted(EventResource::Node, both | node),
+            Registration::hinted(EventResource::Pod, both | labels, move |cx, pod, objects| {
+                hints::after_pod_change(cx, &pod.pod, objects, &of_pods)
+            }),
+            Registration::hinted(EventResource::Node, both | node, move |cx, pod, objects| {
+                hints::after_node_change(cx, &pod.pod, objects, &of_nodes)
+            }),
         ])
-    }
-
-    fn hint(
-        &self,
-        cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        _event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        let helps = hints::helps(cx.features, &pod.pod, objects, || {
-            Constraints::hard(&pod.pod, cx.objects, &self.defaults)
-        })?;
-        Ok(Hint::queue_if(helps))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -8,7 +8,7 @@ use super::{DefaultConstraint, PodTopologySpreadArgs, build};
 use kubestep_api::{Node, Object};
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, ClusterEvent, EventResource, Hint};
+use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::Code;
@@ -255,9 +255,8 @@ fn hints_on_pods() {
     let (cluster, plugin) = (Cluster::default(), default_plugin());
     let new = web(json!([hard(ZONE, 1)]));
     let hint = |old: Option<Value>, next: Option<Value>| {
-        let event = ClusterEvent::new(EventResource::AssignedPod, Action::UPDATE_POD_LABEL);
         let as_object = |json: Value| Object::Pod(info_of(json).pod.clone());
-        cluster.hint(&plugin, &new, event, old.map(as_object), next.map(as_object))
+        cluster.hint(&plugin, &new, old.map(as_object), next.map(as_object))
     };
     let labelled = |app: &str, node: &str| {
         let mut json = placed("other", node);
@@ -278,7 +277,6 @@ fn hints_on_pods() {
 #[test]
 fn a_new_toleration_helps_only_where_taints_are_honored() {
     let (cluster, plugin) = (Cluster::default(), default_plugin());
-    let event = ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE_POD_TOLERATION);
     let hint = |policy: &str| {
         let mut constraint = hard(ZONE, 1);
         constraint["nodeTaintsPolicy"] = json!(policy);
@@ -286,7 +284,7 @@ fn a_new_toleration_helps_only_where_taints_are_honored() {
         let mut new = (*old.pod).clone();
         new.spec.tolerations = vec![decoded(json!({"key": "k", "operator": "Exists"}))].into();
         let new = Some(Object::Pod(Arc::new(new)));
-        cluster.hint(&plugin, &old, event, Some(Object::Pod(old.pod.clone())), new)
+        cluster.hint(&plugin, &old, Some(Object::Pod(old.pod.clone())), new)
     };
     assert_eq!([hint("Honor"), hint("Ignore")], [Hint::Queue, Hint::Skip]);
 }
@@ -302,8 +300,7 @@ fn hints_on_nodes() {
         Some(Object::Node(Arc::new(node)))
     };
     let hint = |old: &Option<Object>, next: &Option<Object>| {
-        let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_LABEL);
-        cluster.hint(&plugin, &new, event, old.clone(), next.clone())
+        cluster.hint(&plugin, &new, old.clone(), next.clone())
     };
     let (bare, a) = (node(json!({}), json!([])), node(json!({ZONE: "a"}), json!([])));
     let b = node(json!({ZONE: "b"}), json!([]));

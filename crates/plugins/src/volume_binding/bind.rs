@@ -6,8 +6,9 @@ use std::task::{Poll, ready};
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Kind, Object, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod, Time,
+    Duration, Kind, Object, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod, Time,
 };
+use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::BindContext;
 use kubestep_framework::pod::NamespacedName;
@@ -36,7 +37,7 @@ pub fn assume(
     node: Symbol,
     objects: &Objects,
     assumed: &mut AssumedVolumes,
-) -> Result<PodVolumes, String> {
+) -> Result<PodVolumes, PluginError> {
     let mut done = PodVolumes::default();
     let result = assume_all(found, node, objects, assumed, &mut done);
     match result {
@@ -54,7 +55,7 @@ fn assume_all(
     objects: &Objects,
     assumed: &mut AssumedVolumes,
     done: &mut PodVolumes,
-) -> Result<(), String> {
+) -> Result<(), PluginError> {
     for (volume, claim) in &found.bindings {
         let bound = Arc::new(bound_to(volume, claim));
         if bound != *volume {
@@ -117,7 +118,7 @@ pub struct Progress {
 }
 
 /// Writes volumes and claims, then checks that all are bound. Where controllers run, they have
-/// `timeout` microseconds to bind them.
+/// `timeout` to bind them.
 ///
 /// # Errors
 /// The server's message if a write failed; upstream's if the binding failed.
@@ -125,16 +126,16 @@ pub fn bind(
     cx: &mut BindContext<'_>,
     volumes: &PodVolumes,
     progress: &mut Progress,
-    timeout: i64,
-) -> Poll<Result<(), String>> {
+    timeout: Duration,
+) -> Poll<Result<(), PluginError>> {
     ready!(write(cx, volumes, &mut progress.written))?;
     let since = *progress.waiting_since.get_or_insert(cx.now);
     match check(cx, volumes) {
         Ok(true) => Poll::Ready(Ok(())),
-        Ok(false) if cx.host.others_may_act() && cx.now.0 < since.0 + timeout => Poll::Pending,
+        Ok(false) if cx.host.others_may_act() && cx.now < since + timeout => Poll::Pending,
         // In a simulation all controllers have finished: what is not bound now stays unbound.
-        Ok(false) => Poll::Ready(Err("binding volumes: context deadline exceeded".to_owned())),
-        Err(text) => Poll::Ready(Err(format!("binding volumes: {text}"))),
+        Ok(false) => Poll::Ready(Err("binding volumes: context deadline exceeded".into())),
+        Err(text) => Poll::Ready(Err(format!("binding volumes: {text}").into())),
     }
 }
 
@@ -143,11 +144,11 @@ fn write(
     cx: &mut BindContext<'_>,
     volumes: &PodVolumes,
     written: &mut usize,
-) -> Poll<Result<(), String>> {
+) -> Poll<Result<(), PluginError>> {
     while let Some(object) = nth(volumes, *written) {
         if let Err(error) = ready!(cx.host.update(cx.pod.uid(), object)) {
             revert(&after(volumes, *written), &mut cx.shared.volumes);
-            return Poll::Ready(Err(error.to_string()));
+            return Poll::Ready(Err(error.into()));
         }
         *written += 1;
     }
@@ -178,15 +179,15 @@ fn after(volumes: &PodVolumes, written: usize) -> PodVolumes {
 ///
 /// # Errors
 /// Upstream's message if the binding can no longer succeed, such as a claimRef that was reset.
-fn check(cx: &BindContext<'_>, volumes: &PodVolumes) -> Result<bool, String> {
+fn check(cx: &BindContext<'_>, volumes: &PodVolumes) -> Result<bool, PluginError> {
     let Some(node) = cx.host.get(Kind::Node, NamespacedName::new(Symbol::EMPTY, cx.node)) else {
         let missing = volumes::not_found("node", cx.node);
-        return Err(format!("failed to get node \"{}\": {missing}", cx.node));
+        return Err(format!("failed to get node \"{}\": {missing}", cx.node).into());
     };
     let pod = cx.pod.key();
     if cx.host.get(Kind::Pod, pod).is_none() {
         let missing = volumes::not_found("pod", pod.name);
-        return Err(format!("pod does not exist any more: {missing}"));
+        return Err(format!("pod does not exist any more: {missing}").into());
     }
     for (volume, claim) in &volumes.bindings {
         if !check_binding(cx, &node, (volume, claim))? {
@@ -205,15 +206,16 @@ fn check_binding(
     cx: &BindContext<'_>,
     node: &Object,
     (volume, claim): (&PersistentVolume, &PersistentVolumeClaim),
-) -> Result<bool, String> {
-    let failed = |text| format!("failed to check binding: {text}");
-    let volume = get_volume(cx, volume.metadata.name)
-        .ok_or_else(|| failed(volumes::not_found("persistentvolumes", volume.metadata.name)))?;
+) -> Result<bool, PluginError> {
+    let failed = |error: PluginError| format!("failed to check binding: {error}");
+    let name = volume.metadata.name;
+    let missing = || failed(volumes::not_found("persistentvolumes", name).into());
+    let volume = get_volume(cx, name).ok_or_else(missing)?;
     let claim = get_claim(cx, claim).map_err(failed)?;
     let reach = check_reach(cx, node, &volume);
     reach.map_err(|text| format!("failed to translate pv to csi: {text}"))??;
     if volume.spec.claim_ref.as_ref().is_none_or(|reference| reference.uid.is_empty()) {
-        return Err(format!("ClaimRef got reset for pv \"{}\"", volume.metadata.name));
+        return Err(format!("ClaimRef got reset for pv \"{}\"", volume.metadata.name).into());
     }
     Ok(is_bound(&claim))
 }
@@ -222,15 +224,15 @@ fn check_provision(
     cx: &BindContext<'_>,
     node: &Object,
     claim: &PersistentVolumeClaim,
-) -> Result<bool, String> {
+) -> Result<bool, PluginError> {
     let claim =
         get_claim(cx, claim).map_err(|text| format!("failed to check provisioning pvc: {text}"))?;
     let (name, annotations) = (claim.metadata.name, &claim.metadata.annotations);
     if annotations.is_empty() {
-        return Err(format!("selectedNode annotation reset for PVC \"{name}\""));
+        return Err(format!("selectedNode annotation reset for PVC \"{name}\"").into());
     }
     if annotations.get_str(SELECTED_NODE) != Some(&cx.node) {
-        return Err(format!("provisioning failed for PVC \"{name}\""));
+        return Err(format!("provisioning failed for PVC \"{name}\"").into());
     }
     if !claim.spec.volume_name.is_empty() {
         let Some(volume) = get_volume(cx, claim.spec.volume_name) else { return Ok(false) };
@@ -249,11 +251,11 @@ fn get_volume(cx: &BindContext<'_>, name: Symbol) -> Option<Arc<PersistentVolume
 fn get_claim(
     cx: &BindContext<'_>,
     claim: &PersistentVolumeClaim,
-) -> Result<Arc<PersistentVolumeClaim>, String> {
+) -> Result<Arc<PersistentVolumeClaim>, PluginError> {
     let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
     match cx.host.get(Kind::PersistentVolumeClaim, key) {
         Some(Object::PersistentVolumeClaim(claim)) => Ok(claim),
-        _ => Err(format!("persistentvolumeclaims \"{key}\" not found")),
+        _ => Err(format!("persistentvolumeclaims \"{key}\" not found").into()),
     }
 }
 
@@ -263,7 +265,7 @@ fn check_reach(
     cx: &BindContext<'_>,
     node: &Object,
     volume: &Arc<PersistentVolume>,
-) -> Result<Result<(), String>, String> {
+) -> Result<Result<(), PluginError>, PluginError> {
     let Object::Node(node) = node else { return Ok(Ok(())) };
     let csi_node = cx.objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, cx.node));
     let csi_node = csi_node.map(|csi_node| csi_node.as_ref());
@@ -273,5 +275,6 @@ fn check_reach(
             "pv \"{}\" node affinity doesn't match node \"{}\": no matching NodeSelectorTerms",
             volume.metadata.name, cx.node
         )
+        .into()
     }))
 }

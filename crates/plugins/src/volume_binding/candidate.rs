@@ -6,6 +6,7 @@ use crate::volumes::migration::{self, InTree};
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::NodeMatcher;
 use kubestep_api::{CsiNode, Node, PersistentVolume};
+use kubestep_framework::error::PluginError;
 
 /// On a CSINode: the in-tree plugins that are migrated to CSI drivers, joined by commas.
 pub const MIGRATED_PLUGINS: &str = "storage.alpha.kubernetes.io/migrated-plugins";
@@ -49,11 +50,11 @@ impl Candidate {
         &self,
         node: &Node,
         csi_node: Option<&CsiNode>,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, PluginError> {
         match &self.migrated {
             Some((plugin, nodes)) if is_migrated(csi_node, plugin) => match nodes {
                 Ok(nodes) => Ok(accepts(nodes.as_ref(), node)),
-                Err(why) => Err(format!("could not translate pv: {why}")),
+                Err(why) => Err(format!("could not translate pv: {why}").into()),
             },
             _ => Ok(self.reaches(node)),
         }

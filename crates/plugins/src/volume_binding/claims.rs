@@ -8,6 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{
     ObjectMeta, PersistentVolumeClaim, PersistentVolumeClaimPhase, Pod, VolumeBindingMode,
 };
+use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::shared::assumed_volumes::AssumedVolumes;
@@ -32,7 +33,7 @@ pub struct Claims {
 /// A claim that is bound.
 #[derive(Clone, Debug)]
 pub struct BoundClaim {
-    /// The claim.
+    /// The claim, by namespace and name.
     pub claim: NamespacedName,
     /// The name of its volume.
     pub name: Symbol,
@@ -45,7 +46,7 @@ pub struct BoundClaim {
 /// # Errors
 /// Upstream's message for a claim that the pod cannot use: it does not exist, is being deleted,
 /// lost its volume, or is an ephemeral volume's claim of another owner.
-pub fn check(pod: &Pod, objects: &Objects) -> Result<bool, String> {
+pub fn check(pod: &Pod, objects: &Objects) -> Result<bool, PluginError> {
     let mut any = false;
     for claim in volumes::claims(pod) {
         any = true;
@@ -54,24 +55,25 @@ pub fn check(pod: &Pod, objects: &Objects) -> Result<bool, String> {
     Ok(any)
 }
 
-fn check_one(pod: &Pod, volume: ClaimVolume, objects: &Objects) -> Result<(), String> {
+fn check_one(pod: &Pod, volume: ClaimVolume, objects: &Objects) -> Result<(), PluginError> {
     let name = volume.key.name;
     let claim =
-        volumes::find_claim(objects, volume.key).map_err(|text| match volume.ephemeral {
-            true => format!(
+        volumes::find_claim(objects, volume.key).map_err(|error| match volume.ephemeral {
+            true => PluginError::Other(format!(
                 "waiting for ephemeral volume controller to create the persistentvolumeclaim \
-             \"{name}\""
-            ),
-            false => text,
+                 \"{name}\""
+            )),
+            false => error,
         })?;
     if claim.status.phase == PersistentVolumeClaimPhase::Lost {
         return Err(format!(
             "persistentvolumeclaim \"{name}\" bound to non-existent persistentvolume \"{}\"",
             claim.spec.volume_name
-        ));
+        )
+        .into());
     }
     if claim.metadata.deletion_timestamp.is_some() {
-        return Err(format!("persistentvolumeclaim \"{name}\" is being deleted"));
+        return Err(format!("persistentvolumeclaim \"{name}\" is being deleted").into());
     }
     if volume.ephemeral { volumes::check_owner(pod, claim) } else { Ok(()) }
 }

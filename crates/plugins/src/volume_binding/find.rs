@@ -9,6 +9,7 @@ use kubestep_api::{
     CsiNode, CsiStorageCapacity, Labels, Node, PersistentVolumeClaim, StorageClass,
     TopologySelectorTerm,
 };
+use kubestep_framework::error::PluginError;
 use kubestep_framework::go_sort;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
@@ -50,7 +51,7 @@ pub fn find(
     node: &Node,
     objects: &Objects,
     walk: &mut Walk<'_>,
-) -> Result<PodVolumes, String> {
+) -> Result<PodVolumes, PluginError> {
     check_bound(claims, node, objects, walk)?;
     walk.go_on();
     find_delayed(claims, node, objects, walk)
@@ -63,7 +64,7 @@ fn check_bound(
     node: &Node,
     objects: &Objects,
     walk: &mut Walk<'_>,
-) -> Result<(), String> {
+) -> Result<(), PluginError> {
     let csi_node = objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, node.metadata.name));
     let csi_node: Option<&CsiNode> = csi_node.map(|csi_node| csi_node.as_ref());
     for BoundClaim { claim, name, volume } in &claims.bound {
@@ -90,7 +91,7 @@ fn find_delayed(
     node: &Node,
     objects: &Objects,
     walk: &mut Walk<'_>,
-) -> Result<PodVolumes, String> {
+) -> Result<PodVolumes, PluginError> {
     let mut volumes = PodVolumes::default();
     let (mut to_match, mut to_provision) = (Vec::new(), Vec::new());
     for claim in &claims.delayed {
@@ -128,7 +129,7 @@ fn bind_existing<'a>(
     node: &Node,
     volumes: &mut PodVolumes,
     heard: bool,
-) -> Result<Vec<Unmatched<'a>>, String> {
+) -> Result<Vec<Unmatched<'a>>, PluginError> {
     go_sort::sort(&mut to_match, |a, b| {
         let size = |claim: &PersistentVolumeClaim| requested(claim).cloned().unwrap_or_default();
         size(a) < size(b)
@@ -156,11 +157,13 @@ fn provision(
     claim: &Arc<PersistentVolumeClaim>,
     node: &Node,
     objects: &Objects,
-) -> Result<Result<Provision, Reason>, String> {
+) -> Result<Result<Provision, Reason>, PluginError> {
     let name = volumes::class_of(claim);
     if name.is_empty() {
         let metadata = &claim.metadata;
-        return Err(format!("no class for claim \"{}/{}\"", metadata.namespace, metadata.name));
+        return Err(
+            format!("no class for claim \"{}/{}\"", metadata.namespace, metadata.name).into()
+        );
     }
     let class = objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     let class = class.ok_or_else(|| format!("failed to find storage class \"{name}\""))?;

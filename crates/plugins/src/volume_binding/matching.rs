@@ -11,6 +11,7 @@ use kubestep_api::{
     Node, PersistentVolume, PersistentVolumeClaim, PersistentVolumeMode, PersistentVolumePhase,
     Quantity,
 };
+use kubestep_framework::error::PluginError;
 use kubestep_framework::pod::NamespacedName;
 
 use super::candidate::Candidate;
@@ -47,7 +48,7 @@ pub fn best<'a>(
     node: &Node,
     chosen: &[Binding],
     mut pass_over: impl FnMut(Symbol, Unfit),
-) -> Result<Option<&'a Arc<PersistentVolume>>, String> {
+) -> Result<Option<&'a Arc<PersistentVolume>>, PluginError> {
     let selector = selector(claim)?;
     let wanted = requested(claim).cloned().unwrap_or_default();
     let wanted = Wanted { claim, node, chosen, selector: selector.as_ref(), size: wanted };
@@ -141,14 +142,15 @@ impl Wanted<'_> {
 }
 
 /// The claim's selector; `None` if it has none, and labels then do not matter.
-fn selector(claim: &PersistentVolumeClaim) -> Result<Option<Selector>, String> {
+fn selector(claim: &PersistentVolumeClaim) -> Result<Option<Selector>, PluginError> {
     let Some(written) = &claim.spec.selector else { return Ok(None) };
-    Selector::new(Some(written)).map(Some).map_err(|err| {
+    let selector = Selector::new(Some(written)).map_err(|err| {
         format!(
             "error creating internal label selector for claim: {}/{}: {err}",
             claim.metadata.namespace, claim.metadata.name
         )
-    })
+    });
+    Ok(Some(selector?))
 }
 
 /// Whether volume mode and attributes class are equal, and the volume is not being deleted.

@@ -13,15 +13,13 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use crate::volumes;
-use kubestep_api::Node;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Duration, Node};
 use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
-};
+use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{
@@ -78,7 +76,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     )
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let scores = args::scores_capacity(features);
     let name = PLUGIN.name.into();
@@ -88,7 +86,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
         filters: !args.without_filter.contains(&name),
         scorer: scores.then(|| Scorer::new(&own)),
         refusals: Refusals::default(),
-        bind_timeout: own.bind_timeout_seconds.saturating_mul(kubestep_api::Time::SECOND),
+        bind_timeout: Duration::from_secs(own.bind_timeout_seconds),
     }))
 }
 
@@ -99,8 +97,8 @@ struct VolumeBinding {
     /// `None` without StorageCapacityScoring.
     scorer: Option<Scorer>,
     refusals: Refusals,
-    /// The time for controllers to bind volumes, in microseconds.
-    bind_timeout: i64,
+    /// The time for controllers to bind volumes.
+    bind_timeout: Duration,
 }
 
 /// The pod's claims, and from Reserve on the assumed volumes.
@@ -156,24 +154,26 @@ impl Plugin for VolumeBinding {
         let change = Action::ADD | Action::UPDATE;
         let node = Action::ADD | Action::UPDATE_NODE_LABEL;
         Some(vec![
-            Registration::hinted(EventResource::StorageClass, change),
-            Registration::hinted(EventResource::PersistentVolumeClaim, change),
+            Registration::hinted(EventResource::StorageClass, change, hints::after_class_change),
+            Registration::hinted(
+                EventResource::PersistentVolumeClaim,
+                change,
+                hints::after_claim_change,
+            ),
             Registration::always(EventResource::PersistentVolume, change),
             Registration::always(EventResource::Node, node),
-            Registration::hinted(EventResource::CsiNode, change),
-            Registration::hinted(EventResource::CsiDriver, Action::UPDATE),
-            Registration::hinted(EventResource::CsiStorageCapacity, change),
+            Registration::hinted(EventResource::CsiNode, change, hints::after_csi_node_change),
+            Registration::hinted(
+                EventResource::CsiDriver,
+                Action::UPDATE,
+                hints::after_driver_change,
+            ),
+            Registration::hinted(
+                EventResource::CsiStorageCapacity,
+                change,
+                hints::after_capacity_change,
+            ),
         ])
-    }
-
-    fn hint(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        _event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        Ok(Hint::queue_if(hints::helps(&pod.pod, objects)?))
     }
 
     /// Skips pods without claims; rejects pods with a claim that should already be bound.
@@ -279,7 +279,7 @@ impl Plugin for VolumeBinding {
         let Some(taken) = &binding.taken else { return Status::SUCCESS };
         match bind::bind(cx, taken, &mut binding.progress, self.bind_timeout) {
             Poll::Pending => {
-                state.look_again_within(kubestep_api::Time::SECOND);
+                state.poll_again_within(Duration::SECOND);
                 Status::wait()
             }
             Poll::Ready(Ok(())) => Status::SUCCESS,

@@ -51,7 +51,7 @@ impl Reason {
 /// A claim that excludes a node for the pod.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rejection {
-    /// The claim.
+    /// The claim, by namespace and name.
     pub claim: NamespacedName,
     /// The reason.
     pub reason: Reason,

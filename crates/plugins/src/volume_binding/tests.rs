@@ -12,7 +12,7 @@ use kubestep_api::{
 };
 use kubestep_config::{Feature, FeatureGates, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, ClusterEvent, EventResource, Hint};
+use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::{BindContext, Plugin};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::{Code, Status};
@@ -488,10 +488,7 @@ fn in_a_profile_without_its_filter_it_binds_nothing() {
 #[test]
 fn hints() {
     let (cluster, plugin, pod) = (Cluster::default(), default_plugin(), claiming(&["c"]));
-    let hint = |old: Option<Object>, new: Object| {
-        let event = ClusterEvent::new(EventResource::StorageClass, Action::UPDATE);
-        cluster.hint(&plugin, &pod, event, old, Some(new))
-    };
+    let hint = |old: Option<Object>, new: Object| cluster.hint(&plugin, &pod, old, Some(new));
     let fast = || class("fast", "x", "Immediate");
     assert_eq!([hint(None, fast()), hint(Some(fast()), fast())], [Hint::Queue, Hint::Skip]);
     assert_eq!(hint(None, as_claim(claim("c", "", ""))), Hint::Queue);

@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use crate::volumes;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, PersistentVolumeAccessMode, Pod};
+use kubestep_api::{PersistentVolumeAccessMode, PersistentVolumeClaim, Pod};
 use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
@@ -40,7 +41,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     )
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     let (claim, holder) = Default::default();
     Ok(Arc::new(VolumeRestrictions {
@@ -65,7 +66,7 @@ struct ClaimState {
 
 impl ClaimState {
     /// Looks up all claims that the pod names. The number of conflicts is global, not by node.
-    fn new(cx: &CycleContext<'_>) -> Result<ClaimState, String> {
+    fn new(cx: &CycleContext<'_>) -> Result<ClaimState, PluginError> {
         let mut state = ClaimState { once_pod_claims: Vec::new(), conflicts: 0 };
         for key in volumes::named_claims(&cx.pod.pod) {
             let claim = volumes::find_claim(cx.objects, key)?;
@@ -91,14 +92,14 @@ impl ClaimState {
 pub enum Reason {
     /// A pod on the node uses the same disk.
     Disk {
-        /// The other pod.
+        /// The pod that has it, by namespace and name.
         holder: NamespacedName,
     },
     /// A pod on any node uses a ReadWriteOncePod claim.
     Claim {
-        /// The claim.
+        /// The claim, by namespace and name.
         claim: NamespacedName,
-        /// The other pod.
+        /// The pod that has it, by namespace and name.
         holder: NamespacedName,
     },
 }
@@ -174,32 +175,14 @@ impl Plugin for VolumeRestrictions {
 
     fn events(&self) -> Option<Vec<Registration>> {
         Some(vec![
-            Registration::hinted(EventResource::Pod, Action::DELETE),
+            Registration::hinted(EventResource::Pod, Action::DELETE, after_pod_deletion),
             Registration::always(EventResource::Node, Action::ADD),
-            Registration::hinted(EventResource::PersistentVolumeClaim, Action::ADD),
+            Registration::hinted(
+                EventResource::PersistentVolumeClaim,
+                Action::ADD,
+                after_claim_creation,
+            ),
         ])
-    }
-
-    fn hint(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        let helps = match event.resource {
-            EventResource::PersistentVolumeClaim => {
-                claim_helps(&pod.pod, objects).map_err(|err| {
-                    format!(
-                        "unexpected objects in isSchedulableAfterPersistentVolumeClaimChange: {err}"
-                    )
-                })?
-            }
-            _ => deletion_helps(&pod.pod, objects).ok_or_else(|| {
-                "unexpected objects in isSchedulableAfterPodDeleted: no pod".to_owned()
-            })?,
-        };
-        Ok(Hint::queue_if(helps))
     }
 
     /// Skips pods without restricted disks and without conflicting claims.
@@ -257,21 +240,24 @@ impl Plugin for VolumeRestrictions {
     }
 }
 
-/// Whether the new claim is one that the pod names.
-fn claim_helps(pod: &Pod, objects: &EventObjects) -> Result<bool, String> {
-    let claim = volumes::new_claim_beside(pod, objects.new.as_ref())?;
-    Ok(claim
-        .is_some_and(|claim| volumes::named_claims(pod).any(|key| key.name == claim.metadata.name)))
+/// A new claim helps if the pod names it.
+fn after_claim_creation(_: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
+    let pod = &pod.pod;
+    let claim = volumes::new_claim_beside(pod, objects)?;
+    let is_named = |claim: &PersistentVolumeClaim| {
+        volumes::named_claims(pod).any(|key| key.name == claim.metadata.name)
+    };
+    Ok(Hint::queue_if(claim.is_some_and(is_named)))
 }
 
-/// Whether the deleted pod shared a disk or a claim with `pod`, whatever the access modes.
-fn deletion_helps(pod: &Pod, objects: &EventObjects) -> Option<bool> {
-    let Some(Object::Pod(deleted)) = &objects.old else { return None };
-    if deleted.metadata.namespace != pod.metadata.namespace {
-        return Some(false);
-    }
+/// A deleted pod helps if it shared a disk or a claim with the pod, whatever the access modes.
+fn after_pod_deletion(_: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
+    let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
+    let pod = &pod.pod;
     let shared = |key| volumes::named_claims(deleted).any(|other| other == key);
-    Some(pods_conflict(pod, deleted) || volumes::named_claims(pod).any(shared))
+    let same_namespace = deleted.metadata.namespace == pod.metadata.namespace;
+    let shares = || pods_conflict(pod, deleted) || volumes::named_claims(pod).any(shared);
+    Ok(Hint::queue_if(same_namespace && shares()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::build;
 use kubestep_api::Object;
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, ClusterEvent, EventResource, Hint};
+use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::status::Code;
 use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
@@ -102,15 +102,13 @@ fn hints() {
     let deleted = |volume: Value, namespace: &str| {
         let mut json = pod_json("gone", "n1", json!([volume]));
         json["metadata"]["namespace"] = json!(namespace);
-        let event = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
-        cluster.hint(&plugin, &new, event, Some(Object::Pod(info_of(json).pod.clone())), None)
+        cluster.hint(&plugin, &new, Some(Object::Pod(info_of(json).pod.clone())), None)
     };
     let disk = json!({"gcePersistentDisk": {"pdName": "a"}});
     assert_eq!(deleted(disk.clone(), "d"), Hint::Queue);
     assert_eq!(deleted(disk, "other"), Hint::Skip);
     assert_eq!(deleted(json!({"persistentVolumeClaim": {"claimName": "c"}}), "d"), Hint::Queue);
     assert_eq!(deleted(json!({"persistentVolumeClaim": {"claimName": "x"}}), "d"), Hint::Skip);
-    let event = ClusterEvent::new(EventResource::PersistentVolumeClaim, Action::ADD);
-    let added = |name| cluster.hint(&plugin, &new, event, None, Some(claim(name, "ReadWriteOnce")));
+    let added = |name| cluster.hint(&plugin, &new, None, Some(claim(name, "ReadWriteOnce")));
     assert_eq!([added("c"), added("x")], [Hint::Queue, Hint::Skip]);
 }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use crate::volumes;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Labels, Object, PersistentVolume, PersistentVolumeClaim, VolumeBindingMode};
+use kubestep_api::{Labels, PersistentVolume, PersistentVolumeClaim, VolumeBindingMode};
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
@@ -41,7 +42,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     ..PluginDescriptor::new("VolumeZone", &[ExtensionPoint::PreFilter, ExtensionPoint::Filter])
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(VolumeZone::default()))
 }
@@ -56,6 +57,7 @@ impl Default for VolumeZone {
     }
 }
 
+#[derive(Clone)]
 struct VolumeZone {
     name: Symbol,
     labels: [(Symbol, Symbol); 4],
@@ -120,11 +122,11 @@ pub fn conflicts(cx: &CycleContext<'_>, state: &CycleState, node: &Labels) -> Ve
 
 impl VolumeZone {
     /// Looks up the volumes of all claims that the pod names; ephemeral volumes do not count.
-    fn of_pod(&self, pod: &PodInfo, objects: &Objects) -> Result<Topologies, String> {
+    fn of_pod(&self, pod: &PodInfo, objects: &Objects) -> Result<Topologies, PluginError> {
         let mut all = Vec::new();
         for key in volumes::named_claims(&pod.pod) {
             if key.name.is_empty() {
-                return Err("PersistentVolumeClaim had no name".to_owned());
+                return Err("PersistentVolumeClaim had no name".into());
             }
             let claim = volumes::find_claim(objects, key)?;
             let name = claim.spec.volume_name;
@@ -137,6 +139,15 @@ impl VolumeZone {
             all.extend(self.of_volume(key, volume));
         }
         Ok(Topologies(all))
+    }
+
+    /// A new volume helps, and one whose topology labels changed.
+    fn after_volume_change(&self, objects: &EventObjects) -> HintResult {
+        let of = |volume| self.of_volume(NamespacedName::default(), volume);
+        Ok(Hint::queue_if(match objects.persistent_volumes()? {
+            (Some(old), Some(new)) => of(old) != of(new),
+            _ => true,
+        }))
     }
 
     /// Labels whose value cannot be parsed as zones are ignored, as upstream.
@@ -158,17 +169,17 @@ fn zones(value: &str) -> Option<BTreeSet<Symbol>> {
 
 /// Accepts a claim without a volume if its class waits for the first consumer; the volume will
 /// be created for the chosen node.
-fn check_unbound(claim: &PersistentVolumeClaim, objects: &Objects) -> Result<(), String> {
+fn check_unbound(claim: &PersistentVolumeClaim, objects: &Objects) -> Result<(), PluginError> {
     let name = volumes::class_of(claim);
     if name.is_empty() {
-        return Err("PersistentVolumeClaim had no pv name and storageClass name".to_owned());
+        return Err("PersistentVolumeClaim had no pv name and storageClass name".into());
     }
     let class = objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     match class.map(|class| class.volume_binding_mode) {
-        None => Err(volumes::not_found("storageclass.storage.k8s.io", name)),
-        Some(None) => Err(format!("VolumeBindingMode not set for StorageClass \"{name}\"")),
+        None => Err(volumes::not_found("storageclass.storage.k8s.io", name).into()),
+        Some(None) => Err(format!("VolumeBindingMode not set for StorageClass \"{name}\"").into()),
         Some(Some(VolumeBindingMode::WaitForFirstConsumer)) => Ok(()),
-        Some(Some(VolumeBindingMode::Immediate)) => Err("PersistentVolume had no name".to_owned()),
+        Some(Some(VolumeBindingMode::Immediate)) => Err("PersistentVolume had no name".into()),
     }
 }
 
@@ -179,38 +190,21 @@ impl Plugin for VolumeZone {
 
     fn events(&self) -> Option<Vec<Registration>> {
         let (add, update) = (Action::ADD, Action::UPDATE);
+        let plugin = self.clone();
         Some(vec![
-            Registration::hinted(EventResource::StorageClass, add),
+            Registration::hinted(EventResource::StorageClass, add, after_class_creation),
             Registration::always(EventResource::Node, add | Action::UPDATE_NODE_LABEL),
-            Registration::hinted(EventResource::PersistentVolumeClaim, add | update),
-            Registration::hinted(EventResource::PersistentVolume, add | update),
+            Registration::hinted(
+                EventResource::PersistentVolumeClaim,
+                add | update,
+                after_claim_change,
+            ),
+            Registration::hinted(
+                EventResource::PersistentVolume,
+                add | update,
+                move |_, _, objects| plugin.after_volume_change(objects),
+            ),
         ])
-    }
-
-    fn hint(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        _event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        let helps = match (&objects.old, &objects.new) {
-            (_, Some(Object::StorageClass(class))) => {
-                class.volume_binding_mode == Some(VolumeBindingMode::WaitForFirstConsumer)
-            }
-            (_, Some(Object::PersistentVolumeClaim(claim))) => {
-                let meta = &claim.metadata;
-                let key = NamespacedName::new(meta.namespace, meta.name);
-                volumes::named_claims(&pod.pod).any(|named| named == key)
-            }
-            (Some(Object::PersistentVolume(old)), Some(Object::PersistentVolume(new))) => {
-                let key = NamespacedName::default();
-                self.of_volume(key, old) != self.of_volume(key, new)
-            }
-            (None, Some(Object::PersistentVolume(_))) => true,
-            _ => return Err("unexpected objects".to_owned()),
-        };
-        Ok(Hint::queue_if(helps))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
@@ -247,6 +241,20 @@ impl Plugin for VolumeZone {
     ) -> Result<Vec<(&'static str, String)>, Symbol> {
         Ok(volumes::sign(&pod.pod))
     }
+}
+
+/// A new class helps if it waits for the first consumer.
+fn after_class_creation(_: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) -> HintResult {
+    let (_, class) = objects.storage_classes()?;
+    let mode = class.and_then(|class| class.volume_binding_mode);
+    Ok(Hint::queue_if(mode == Some(VolumeBindingMode::WaitForFirstConsumer)))
+}
+
+/// A claim helps if the pod names it.
+fn after_claim_change(_: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
+    let (_, Some(claim)) = objects.persistent_volume_claims()? else { return Ok(Hint::Queue) };
+    let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
+    Ok(Hint::queue_if(volumes::named_claims(&pod.pod).any(|named| named == key)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::build;
 use kubestep_api::{Object, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, ClusterEvent, EventResource, Hint};
+use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::Code;
@@ -119,10 +119,7 @@ fn what_cannot_be_looked_up_refuses_the_pod() {
 #[test]
 fn hints() {
     let (cluster, plugin, pod) = (Cluster::default(), default_plugin(), claiming("c"));
-    let hint = |old: Option<Object>, new: Object| {
-        let event = ClusterEvent::new(EventResource::PersistentVolume, Action::UPDATE);
-        cluster.hint(&plugin, &pod, event, old, Some(new))
-    };
+    let hint = |old: Option<Object>, new: Object| cluster.hint(&plugin, &pod, old, Some(new));
     assert_eq!(hint(None, class("Immediate")), Hint::Skip);
     assert_eq!(hint(None, class("WaitForFirstConsumer")), Hint::Queue);
     assert_eq!(hint(None, claim(json!({}))), Hint::Queue);

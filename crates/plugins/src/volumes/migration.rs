@@ -22,7 +22,7 @@ const BETA_REGION: &str = "failure-domain.beta.kubernetes.io/region";
 pub struct InTree {
     /// The in-tree name, as provisioners spell it.
     pub plugin: &'static str,
-    /// The CSI driver.
+    /// The CSI driver, by name.
     pub driver: &'static str,
     /// Whether the scheduler counts its volumes as the driver's if the node has a CSINode.
     pub counts: bool,

@@ -4,10 +4,14 @@
 //! Upstream: `staging/src/k8s.io/component-helpers/storage/{ephemeral,volume}` and
 //! `staging/src/k8s.io/kube-scheduler/framework/signers.go`.
 
+use std::fmt::Display;
+
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, PersistentVolumeClaim, Pod, Volume};
+use kubestep_api::{PersistentVolumeClaim, Pod, Volume};
+use kubestep_framework::error::PluginError;
+use kubestep_framework::events::EventObjects;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::Status;
@@ -54,7 +58,7 @@ pub fn named_claims(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
 ///
 /// # Errors
 /// Upstream's message that the pod does not own the claim.
-pub fn check_owner(pod: &Pod, claim: &PersistentVolumeClaim) -> Result<(), String> {
+pub fn check_owner(pod: &Pod, claim: &PersistentVolumeClaim) -> Result<(), PluginError> {
     let (of_claim, of_pod) = (&claim.metadata, &pod.metadata);
     let owned = of_claim.controller().is_some_and(|owner| owner.uid == of_pod.uid);
     if owned && of_claim.namespace == of_pod.namespace {
@@ -65,7 +69,8 @@ pub fn check_owner(pod: &Pod, claim: &PersistentVolumeClaim) -> Result<(), Strin
         of_claim.namespace,
         of_claim.name,
         pod.full_name()
-    ))
+    )
+    .into())
 }
 
 /// The storage class of a claim; the beta annotation takes precedence over the field.
@@ -81,11 +86,9 @@ pub fn class_of(claim: &PersistentVolumeClaim) -> Symbol {
 pub fn find_claim(
     objects: &Objects,
     key: NamespacedName,
-) -> Result<&Arc<PersistentVolumeClaim>, String> {
-    objects
-        .persistent_volume_claims
-        .get(&key)
-        .ok_or_else(|| not_found("persistentvolumeclaim", key.name))
+) -> Result<&Arc<PersistentVolumeClaim>, PluginError> {
+    let claim = objects.persistent_volume_claims.get(&key);
+    Ok(claim.ok_or_else(|| not_found("persistentvolumeclaim", key.name))?)
 }
 
 /// The API server's message for an object that does not exist.
@@ -94,8 +97,8 @@ pub fn not_found(resource: &str, name: Symbol) -> String {
 }
 
 /// Rejects a pod that needs an object that does not exist; preemption can't help.
-pub fn unresolvable(text: String) -> Status {
-    Status::unresolvable(&text)
+pub fn unresolvable(error: impl Display) -> Status {
+    Status::unresolvable(&error.to_string())
 }
 
 /// The part of a pod's signature that describes its volumes: all except those that the kubelet
@@ -117,15 +120,20 @@ pub fn sign(pod: &Pod) -> Vec<(&'static str, String)> {
 /// The claim as an event leaves it, if it is in the pod's namespace.
 pub fn new_claim_beside<'a>(
     pod: &Pod,
-    new: Option<&'a Object>,
-) -> Result<Option<&'a PersistentVolumeClaim>, String> {
-    match new {
-        Some(Object::PersistentVolumeClaim(claim)) => {
-            let same = claim.metadata.namespace == pod.metadata.namespace;
-            Ok(same.then_some(claim.as_ref()))
-        }
-        _ => Err("the event carries no persistent volume claim".to_owned()),
-    }
+    objects: &'a EventObjects,
+) -> Result<Option<&'a PersistentVolumeClaim>, PluginError> {
+    let (_, new) = objects.persistent_volume_claims()?;
+    let claim = new.ok_or("the event carries no persistent volume claim")?;
+    Ok(Some(claim).filter(|claim| claim.metadata.namespace == pod.metadata.namespace))
+}
+
+/// Whether the pod uses the claim that an event leaves.
+pub fn uses_new_claim(pod: &Pod, objects: &EventObjects) -> Result<bool, PluginError> {
+    let claim = new_claim_beside(pod, objects)?;
+    let is_used = |claim: &PersistentVolumeClaim| {
+        claims(pod).any(|used| used.key.name == claim.metadata.name)
+    };
+    Ok(claim.is_some_and(is_used))
 }
 
 #[cfg(test)]
@@ -163,7 +171,7 @@ mod tests {
         assert_eq!(check_owner(&pod, &claim), Ok(()));
         claim.metadata.owner_references[0].uid = "2".into();
         let text = "PVC x/a-v was not created for pod x/a (pod is not owner)";
-        assert_eq!(check_owner(&pod, &claim), Err(text.to_owned()));
+        assert_eq!(check_owner(&pod, &claim), Err(text.into()));
     }
 
     #[test]

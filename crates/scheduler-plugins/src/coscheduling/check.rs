@@ -6,8 +6,7 @@
 use super::group::{PodGroup, missing_resources};
 use super::state::{GroupTimes, Members};
 use super::{Coscheduling, lookup};
-use kubestep_framework::api::Time;
-use kubestep_framework::config::duration::Duration;
+use kubestep_framework::api::Duration;
 use kubestep_framework::effects::StateUpdate;
 use kubestep_framework::plugin::{CycleContext, Explanation};
 use kubestep_framework::pod::NamespacedName;
@@ -60,7 +59,7 @@ impl Coscheduling {
             seconds => seconds,
         };
         let now = cx.now;
-        let end = Time(now.0.saturating_add(seconds.saturating_mul(Time::SECOND)));
+        let end = now + Duration::from_secs(seconds);
         let permit = move |times: &mut GroupTimes| times.permitted(group, end, now);
         Some(Checked::Permitted(StateUpdate::new(permit)))
     }
@@ -72,9 +71,8 @@ fn in_backoff(
     times: Option<&GroupTimes>,
 ) -> Option<(String, Explanation)> {
     let end = times?.backoff_end(group, cx.now)?;
-    let micros = end.0.saturating_sub(cx.now.0);
-    let seconds = micros.saturating_add(Time::SECOND - 1) / Time::SECOND;
-    let left = Duration::from_micros(seconds * Time::SECOND);
+    let nanos = (end - cx.now).nanos.saturating_add(Duration::SECOND.nanos - 1);
+    let left = Duration::from_secs(nanos / Duration::SECOND.nanos);
     let text = format!("pod group {group} was rejected and is in backoff for another {left}");
     let explanation = Explanation::new("the pod group is in backoff", text);
     Some((format!("podGroup {group} failed recently"), explanation))

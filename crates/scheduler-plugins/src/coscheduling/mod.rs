@@ -19,7 +19,7 @@ use crate::coscheduling::check::Checked;
 use crate::coscheduling::group::{PODGROUPS, PodGroup, group_of};
 use crate::coscheduling::state::{GroupOrder, GroupTimes, Members};
 use kubestep_framework::api::intern::Symbol;
-use kubestep_framework::api::{Object, Pod, Time};
+use kubestep_framework::api::{Duration, Object, Pod};
 use kubestep_framework::config::validation::Findings;
 use kubestep_framework::config::{
     ArgsType, Arguments, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor, ProfileArgs,
@@ -97,7 +97,7 @@ impl Arguments for CoschedulingArgs {
     }
 }
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(Coscheduling(args.of())))
 }
@@ -192,8 +192,8 @@ impl Plugin for Coscheduling {
         let text = "optimistic rejection in PostFilter";
         answer.effects.reject_waiting.extend(pods.map(|uid| self.rejection(uid, text)));
         let all = members.map_or(0, |members| members.count(group));
-        let backoff = self.0.pod_group_backoff_seconds.saturating_mul(Time::SECOND);
-        let backs_off = backoff > 0 && all as i64 >= i64::from(spec.min_member());
+        let backoff = Duration::from_secs(self.0.pod_group_backoff_seconds);
+        let backs_off = backoff > Duration::ZERO && all as i64 >= i64::from(spec.min_member());
         let now = cycle.now;
         answer.effects.updates.push(StateUpdate::new(move |times: &mut GroupTimes| {
             if backs_off {
@@ -253,14 +253,14 @@ impl Coscheduling {
         WaitingRejection { uid, plugin: self.name(), text }
     }
 
-    /// How long a pod of the group waits in Permit, in microseconds.
-    fn wait(&self, group: &PodGroup) -> i64 {
+    /// How long a pod of the group waits in Permit.
+    fn wait(&self, group: &PodGroup) -> Duration {
         let seconds = match (group.spec.schedule_timeout_seconds, self.0) {
             (Some(seconds), _) if seconds != 0 => i64::from(seconds),
             (Some(_), args) => args.permit_waiting_time_seconds,
             (None, CoschedulingArgs { permit_waiting_time_seconds: 0, .. }) => DEFAULT_WAIT,
             (None, args) => args.permit_waiting_time_seconds,
         };
-        seconds.saturating_mul(Time::SECOND)
+        Duration::from_secs(seconds)
     }
 }

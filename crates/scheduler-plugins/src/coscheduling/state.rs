@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::coscheduling::group::{PODGROUPS, group_of};
 use kubestep_framework::api::intern::Symbol;
-use kubestep_framework::api::{Pod, Time};
+use kubestep_framework::api::{Duration, Pod, Time};
 use kubestep_framework::objects::{CustomObjects, Objects};
 use kubestep_framework::plugin::{QueueContext, QueueOrder};
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
@@ -129,9 +129,9 @@ impl GroupTimes {
         self.permitted.get(&group).is_some_and(|end| now <= *end)
     }
 
-    /// Puts a group into backoff, in microseconds, unless it is.
-    pub fn back_off(&mut self, group: NamespacedName, backoff: i64, now: Time) {
-        add(&mut self.backed_off, group, Time(now.0.saturating_add(backoff)), now);
+    /// Puts a group into backoff, unless it is.
+    pub fn back_off(&mut self, group: NamespacedName, backoff: Duration, now: Time) {
+        add(&mut self.backed_off, group, now + backoff, now);
     }
 
     /// When the backoff of a group ends; `None` if it is in none.

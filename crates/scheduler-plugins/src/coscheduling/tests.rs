@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::testing::{object, places, problems, waiting, world};
 use kubestep_cluster::World;
+use kubestep_framework::api::Time;
 use kubestep_framework::shared::Shared;
 use kubestep_framework::testing::{Cluster, NodeBuilder, PodBuilder, info, key, node, pod};
 
@@ -95,7 +96,7 @@ fn a_small_gap_rejects_nobody() {
     world.run(3);
     assert_eq!(waiting(&world), ["a", "b"]);
     let deadline = world.scheduler().waiting()[0].holds()[0];
-    assert_eq!((deadline.plugin, deadline.timeout), (PLUGIN.name.into(), 20_000_000));
+    assert_eq!((deadline.plugin, deadline.timeout), (PLUGIN.name.into(), Duration::from_secs(20)));
     // When the first times out, Unreserve rejects the other.
     world.advance(21_000_000);
     assert!(waiting(&world).is_empty());
@@ -107,7 +108,7 @@ fn the_wait_comes_from_the_group_first() {
         let mut world = cluster(args, "4", spec);
         ["a", "b"].iter().for_each(|name| world.create(member(name).into()));
         world.run(1);
-        world.scheduler().waiting()[0].holds()[0].timeout / 1_000_000
+        world.scheduler().waiting()[0].holds()[0].timeout.nanos / Duration::SECOND.nanos
     };
     assert_eq!(wait("{}", json!({"minMember": 2, "scheduleTimeoutSeconds": 7})), 7);
     assert_eq!(wait("{}", json!({"minMember": 2})), 60);
@@ -180,13 +181,13 @@ fn pre_filter_counts_members_gates_and_resources() {
 fn the_queue_is_ordered_by_priority_group_and_name() {
     let created = |seconds: i64| {
         let mut group = group(json!({}));
-        group.metadata_mut().creation_timestamp = Some(Time(seconds * Time::SECOND));
+        group.metadata_mut().creation_timestamp = Some(Time(0) + Duration::from_secs(seconds));
         group
     };
     let mut cluster = Cluster::default().with(created(5));
     let queued = |pod: Pod, seconds: i64| {
         let mut queued = QueuedPod::new(info(pod), Time(0));
-        queued.initial_attempt = Some(Time(seconds * Time::SECOND));
+        queued.initial_attempt = Some(Time(0) + Duration::from_secs(seconds));
         queued
     };
     let less = |cluster: &Cluster, a: &QueuedPod, b: &QueuedPod| {
@@ -202,7 +203,8 @@ fn the_queue_is_ordered_by_priority_group_and_name() {
     assert!(less(&cluster, &queued(member("m1"), 7), &queued(member("m2"), 1)));
     // After a failure it counts from then on.
     let failure = |shared: &mut Shared, seconds: i64| {
-        let fail = |times: &mut GroupTimes| times.failed(key("g"), Time(seconds * Time::SECOND));
+        let fail =
+            |times: &mut GroupTimes| times.failed(key("g"), Time(0) + Duration::from_secs(seconds));
         shared.plugins.update(fail);
     };
     failure(&mut cluster.shared, 7);

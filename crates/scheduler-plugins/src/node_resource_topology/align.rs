@@ -118,7 +118,7 @@ pub enum Misalignment {
     Absent {
         /// What does not fit.
         need: Need,
-        /// The resource.
+        /// The resource, by name.
         name: Symbol,
     },
     /// Each zone lacks something.

@@ -64,7 +64,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
     )
 };
 
-/// Builds the plugin.
+/// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     let args: NodeResourceTopologyMatchArgs = args.of();
     Ok(Arc::new(TopologyMatch { cache: args.cache(), strategy: args.strategy() }))

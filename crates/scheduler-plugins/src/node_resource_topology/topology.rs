@@ -68,7 +68,7 @@ pub struct Cost {
 #[derive(Deserialize, Debug, Default)]
 #[serde(default)]
 pub struct ZoneResource {
-    /// The resource.
+    /// The resource, by name.
     pub name: Symbol,
     /// What is free.
     pub available: Quantity,
@@ -80,7 +80,7 @@ pub struct ZoneResource {
 pub struct Attribute {
     /// Its name.
     pub name: String,
-    /// Its value.
+    /// The value, as text.
     pub value: String,
 }
 

@@ -14,7 +14,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeId;
-use kubestep_framework::plugin::{CycleContext, Normalizing, Plugin};
+use kubestep_framework::plugin::{CycleContext, Plugin, ScoreBasis};
 use kubestep_framework::record::ScoreColumn;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::scores::{MAX_NODE_SCORE, Scores};
@@ -109,9 +109,8 @@ fn idle_plugins(cycle: ScoreCycle<'_>) -> impl Iterator<Item = Symbol> {
 fn kept_plugins(cycle: ScoreCycle<'_>) -> Vec<KeptPlugin<'_>> {
     let ScoreCycle { framework, cx, .. } = cycle;
     let point = ExtensionPoint::Score;
-    let kept = |plugin: &'_ Arc<dyn Plugin>| {
-        runs(cycle, plugin.name()) && plugin.normalizing() != Normalizing::All
-    };
+    let kept =
+        |plugin: &'_ Arc<dyn Plugin>| runs(cycle, plugin.name()) && plugin.score_basis().is_kept();
     let plugins = framework.at(point).iter().filter(|plugin| kept(plugin));
     let plugins = plugins.filter_map(|plugin| {
         let (profile, pod) = (framework.name(), plugin.score_key(cx.pod)?);
@@ -271,7 +270,7 @@ impl PluginScores {
     /// The highest raw score of these nodes; 0 if the plugin does not look at it.
     fn highest_of(&self, plugin: &dyn Plugin, nodes: &[NodeId]) -> i64 {
         let highest = match self.counts.len() {
-            _ if plugin.normalizing() != Normalizing::Highest => None,
+            _ if plugin.score_basis() != ScoreBasis::HighestScore => None,
             1 => self.counts.keys().next().copied(),
             _ => self.raw.gather(nodes, UNKNOWN).into_iter().max(),
         };
@@ -287,7 +286,7 @@ impl PluginScores {
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
         let mut scores = self.raw.gather(nodes, UNKNOWN);
-        if plugin.normalizing() == Normalizing::Highest {
+        if plugin.score_basis() == ScoreBasis::HighestScore {
             // The highest score stands for all nodes that have not changed.
             let (first, mut all) = (*cycle.feasible.first()?, vec![self.highest]);
             all.append(&mut scores);

@@ -17,8 +17,75 @@ use kubestep_api::{Node, Pod};
 use kubestep_config::FeatureGates;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::objects::shards::Shards;
-use kubestep_framework::pod::PodInfo;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
 use node_tree::NodeTree;
+
+/// Why the cache does not accept a change, in upstream's words. It is as before then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CacheError {
+    /// The node is not in the cache.
+    #[error("node {0} is not found")]
+    UnknownNode(Symbol),
+    /// The node is in another zone than its labels name. It is removed nevertheless.
+    #[error("node {0:?} in group was not found")]
+    OtherZone(Symbol),
+    /// The pod to assume is in the cache already.
+    #[error("pod {uid}({key}) is in the cache, so can't be assumed")]
+    Present {
+        /// The UID of the pod.
+        uid: Symbol,
+        /// Its namespace and name.
+        key: NamespacedName,
+    },
+    /// The pod to forget is assumed on another node.
+    #[error("pod {uid}({key}) was assumed on {given} but assigned to {recorded}")]
+    OtherNode {
+        /// The UID of the pod.
+        uid: Symbol,
+        /// Its namespace and name.
+        key: NamespacedName,
+        /// The node of the pod to forget.
+        given: Symbol,
+        /// The node in the cache.
+        recorded: Symbol,
+    },
+    /// The pod to forget is bound.
+    #[error("pod {uid}({key}) wasn't assumed so cannot be forgotten")]
+    NotAssumed {
+        /// The UID of the pod.
+        uid: Symbol,
+        /// Its namespace and name.
+        key: NamespacedName,
+    },
+    /// The pod to update is only assumed.
+    #[error("assumed pod {uid}({key}) should not be updated")]
+    Assumed {
+        /// The UID of the pod.
+        uid: Symbol,
+        /// Its namespace and name.
+        key: NamespacedName,
+    },
+    /// The pod to update is not in the cache.
+    #[error("pod {uid}({key}) is not added to scheduler cache, so cannot be updated")]
+    NotAdded {
+        /// The UID of the pod.
+        uid: Symbol,
+        /// Its namespace and name.
+        key: NamespacedName,
+    },
+    /// The pod to remove is not in the cache.
+    #[error("pod {uid}({key}) is not found in scheduler cache, so cannot be removed from it")]
+    NotFound {
+        /// The UID of the pod.
+        uid: Symbol,
+        /// Its namespace and name.
+        key: NamespacedName,
+    },
+}
+
+fn key_of(pod: &Pod) -> NamespacedName {
+    NamespacedName::new(pod.metadata.namespace, pod.metadata.name)
+}
 
 /// A pod in the cache.
 #[derive(Clone, Debug)]
@@ -74,16 +141,16 @@ impl Cache {
     ///
     /// # Errors
     /// The node is not in the cache, or not in the zone that its labels name.
-    pub fn remove_node(&mut self, node: &Node) -> Result<(), String> {
+    pub fn remove_node(&mut self, node: &Node) -> Result<(), CacheError> {
         let name = node.metadata.name;
-        let missing = || format!("node {name} is not found");
+        let missing = || CacheError::UnknownNode(name);
         let id = *self.slots.get(&name).ok_or_else(missing)?;
         let info = self.nodes[id.index()].as_ref().filter(|info| info.node.is_some());
         let held = info.ok_or_else(missing)?.node.clone();
         self.node_mut(id).node = None;
         self.drop_if_unused(id);
         if !Arc::make_mut(&mut self.tree).remove(node) {
-            return Err(format!("node {:?} in group was not found", name.as_str()));
+            return Err(CacheError::OtherZone(name));
         }
         if let Some(held) = held {
             self.images.remove_node(&held);
@@ -95,10 +162,9 @@ impl Cache {
     ///
     /// # Errors
     /// The pod is already in the cache.
-    pub fn assume_pod(&mut self, pod: Arc<PodInfo>) -> Result<(), String> {
+    pub fn assume_pod(&mut self, pod: Arc<PodInfo>) -> Result<(), CacheError> {
         if self.pods.contains_key(&pod.uid()) {
-            let (uid, key) = (pod.uid(), pod.key());
-            return Err(format!("pod {uid}({key}) is in the cache, so can't be assumed"));
+            return Err(CacheError::Present { uid: pod.uid(), key: pod.key() });
         }
         self.insert_pod(pod, true);
         Ok(())
@@ -108,17 +174,15 @@ impl Cache {
     ///
     /// # Errors
     /// The pod is assumed on another node, or not assumed at all.
-    pub fn forget_pod(&mut self, pod: &PodInfo) -> Result<(), String> {
+    pub fn forget_pod(&mut self, pod: &PodInfo) -> Result<(), CacheError> {
         let (uid, key) = (pod.uid(), pod.key());
         let Some(state) = self.pods.get(&uid) else { return Ok(()) };
         let (given, recorded) = (pod.pod.spec.node_name, state.pod.pod.spec.node_name);
         if given != recorded {
-            return Err(format!(
-                "pod {uid}({key}) was assumed on {given} but assigned to {recorded}"
-            ));
+            return Err(CacheError::OtherNode { uid, key, given, recorded });
         }
         if !state.assumed {
-            return Err(format!("pod {uid}({key}) wasn't assumed so cannot be forgotten"));
+            return Err(CacheError::NotAssumed { uid, key });
         }
         self.take_pod(uid);
         Ok(())
@@ -141,15 +205,11 @@ impl Cache {
     ///
     /// # Errors
     /// The pod is not in the cache, or it is only assumed.
-    pub fn update_pod(&mut self, old: &Pod, pod: Arc<PodInfo>) -> Result<(), String> {
-        let (uid, key) = (old.metadata.uid, old.full_name());
+    pub fn update_pod(&mut self, old: &Pod, pod: Arc<PodInfo>) -> Result<(), CacheError> {
+        let (uid, key) = (old.metadata.uid, key_of(old));
         match self.pods.get(&uid) {
-            None => Err(format!(
-                "pod {uid}({key}) is not added to scheduler cache, so cannot be updated"
-            )),
-            Some(state) if state.assumed => {
-                Err(format!("assumed pod {uid}({key}) should not be updated"))
-            }
+            None => Err(CacheError::NotAdded { uid, key }),
+            Some(state) if state.assumed => Err(CacheError::Assumed { uid, key }),
             Some(_) => {
                 self.take_pod(uid);
                 self.insert_pod(pod, false);
@@ -162,14 +222,10 @@ impl Cache {
     ///
     /// # Errors
     /// The pod is not in the cache.
-    pub fn remove_pod(&mut self, pod: &Pod) -> Result<Arc<PodInfo>, String> {
+    pub fn remove_pod(&mut self, pod: &Pod) -> Result<Arc<PodInfo>, CacheError> {
         let uid = pod.metadata.uid;
-        self.take_pod(uid).ok_or_else(|| {
-            let key = pod.full_name();
-            format!(
-                "pod {uid}({key}) is not found in scheduler cache, so cannot be removed from it"
-            )
-        })
+        let key = key_of(pod);
+        self.take_pod(uid).ok_or(CacheError::NotFound { uid, key })
     }
 
     /// Whether the pod is assumed.

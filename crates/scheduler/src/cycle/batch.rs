@@ -9,13 +9,13 @@ use std::sync::Arc;
 use super::Cycle;
 use super::select::Others;
 use crate::cluster_state::ClusterState;
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Duration, Time};
 use kubestep_config::Feature;
 use kubestep_framework::stopwatch::Work;
 
-/// How long a ranking is valid, in microseconds.
-const MAX_AGE: i64 = 500_000;
+/// How long a ranking is valid.
+const MAX_AGE: Duration = Duration::from_millis(500);
 
 /// The last successful cycle of each profile.
 #[derive(Clone, Default)]
@@ -93,7 +93,7 @@ impl Batches {
         let require = |is: bool, or: &'static str| is.then_some(()).ok_or(Unusable::Flushed(or));
         require(popped == batch.popped + 1, "pod_skipped")?;
         require(cycle.signature.as_ref() == Some(&ranking.signature), "pod_incompatible")?;
-        require(cycle.now.0 - ranking.made.0 <= MAX_AGE, "expired")?;
+        require(cycle.now - ranking.made <= MAX_AGE, "expired")?;
         // Only if the last selected node is full now, the next best node is the best one left.
         let selected = cluster.snapshot.by_name(batch.selected);
         let selected = selected.ok_or(Unusable::Flushed("node_missing"))?;

@@ -7,19 +7,16 @@ use std::task::Poll;
 use super::{Cycle, Failure};
 use crate::Scheduler;
 use crate::host::{Milestone, SchedulerHost};
+use crate::queue::pod_events::ASSIGNED_POD_DELETE;
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
 use kubestep_config::{ExtensionPoint, Feature};
-use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
+use kubestep_framework::events::EventObjects;
 use kubestep_framework::extender;
 use kubestep_framework::host::{ApiEvent, PodStatusPatch};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::status::Status;
-
-/// A bound or assumed pod was deleted, which frees its resources.
-pub(crate) const ASSIGNED_POD_DELETE: ClusterEvent =
-    ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
 
 impl Scheduler {
     /// Assumes the pod on `node`; then the binding cycle runs, or the pod waits at Permit.

@@ -10,6 +10,7 @@ use crate::host::SchedulerHost;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::Feature;
+use kubestep_framework::host::HostError;
 use kubestep_framework::plugin::Preemption;
 use kubestep_framework::preemption::executor::{
     Eviction, EvictionContext, Preemptor, VictimHooks, evict_at_once,
@@ -26,7 +27,7 @@ impl Scheduler {
         preemption: Preemption,
         now: Time,
         host: &mut dyn SchedulerHost,
-    ) -> Result<(), String> {
+    ) -> Result<(), HostError> {
         let behaviour = self.cluster.features.behaviour();
         let has_gate = self.cluster.features.enabled(Feature::SchedulerAsyncPreemption);
         if has_gate && preemption.is_asynchronous {

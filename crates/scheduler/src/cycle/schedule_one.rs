@@ -10,6 +10,7 @@ use super::group::PodGroupCycle;
 use super::schedule_pod::{SchedulePod, SchedulePodError};
 use super::{Cycle, Failure};
 use crate::Scheduler;
+use crate::cache::CacheError;
 use crate::host::{Milestone, SchedulerHost};
 use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
@@ -300,7 +301,7 @@ impl Scheduler {
         cycle: &mut Cycle,
         node: Symbol,
         host: &mut dyn SchedulerHost,
-    ) -> Result<(), String> {
+    ) -> Result<(), CacheError> {
         let pod = &cycle.queued.info;
         let mut cx = self.cluster.bind_context(pod, node, cycle.now, host);
         cycle.framework.run_unreserve(&mut cx, &mut cycle.state);

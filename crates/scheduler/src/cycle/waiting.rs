@@ -8,9 +8,8 @@ use std::sync::Arc;
 use super::{Cycle, Failure};
 use crate::Scheduler;
 use crate::host::SchedulerHost;
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_config::duration::Duration;
+use kubestep_api::{Duration, Time};
 use kubestep_framework::effects::WaitingRejection;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
@@ -20,16 +19,16 @@ use kubestep_framework::status::{Code, Status};
 /// A plugin that holds a pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hold {
-    /// The plugin.
+    /// The plugin, by name.
     pub plugin: Symbol,
-    /// How long it holds the pod at most, in microseconds.
-    pub timeout: i64,
+    /// How long it holds the pod at most.
+    pub timeout: Duration,
     /// When that time ends.
     pub deadline: Time,
 }
 
-/// How often PreBind checks whether devices are ready, in microseconds.
-const POLL: i64 = 5_000_000;
+/// How often PreBind checks whether devices are ready.
+const POLL: Duration = Duration::from_secs(5);
 
 /// Where in its binding cycle a pod waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,17 +99,17 @@ impl WaitingPods {
         &self.0
     }
 
-    /// Lets the pod wait at Permit. `waits` are the plugins, with their timeouts in microseconds.
+    /// Lets the pod wait at Permit. `waits` are the plugins, with their timeouts.
     pub fn wait_on_permit(
         &mut self,
         cycle: Cycle,
         node: Symbol,
-        waits: &[(Symbol, i64)],
+        waits: &[(Symbol, Duration)],
     ) -> CycleRecord {
-        let hold = |(plugin, timeout): &(Symbol, i64)| Hold {
+        let hold = |(plugin, timeout): &(Symbol, Duration)| Hold {
             plugin: *plugin,
             timeout: *timeout,
-            deadline: Time(cycle.now.0 + timeout),
+            deadline: cycle.now + *timeout,
         };
         let holds = waits.iter().map(hold).collect();
         self.wait(cycle, node, holds, WaitingStage::Permit)
@@ -118,8 +117,8 @@ impl WaitingPods {
 
     /// Lets the pod wait until the plugins that wait check again.
     pub fn wait_on_pre_bind(&mut self, mut cycle: Cycle, node: Symbol) -> CycleRecord {
-        let poll = cycle.state.look_again.take().unwrap_or(POLL);
-        let deadline = Time(cycle.now.0 + poll);
+        let poll = cycle.state.poll_again_in.take().unwrap_or(POLL);
+        let deadline = cycle.now + poll;
         let waits = cycle.record.pre_bind.iter().filter(|answer| answer.status.is_wait());
         let hold = |answer: &PluginStatus| Hold { plugin: answer.plugin, timeout: poll, deadline };
         let holds = waits.map(hold).collect();
@@ -276,8 +275,7 @@ impl Scheduler {
     /// Rejects every pod at Permit that timed out.
     pub(crate) fn expire_waiting(&mut self, now: Time, host: &mut dyn SchedulerHost) {
         while let Some((at, hold)) = self.waiting.next_expired(now) {
-            let waited = Duration::from_micros(hold.timeout);
-            let plugin = hold.plugin;
+            let Hold { plugin, timeout: waited, .. } = hold;
             let text = format!("rejected due to timeout after waiting {waited} at plugin {plugin}");
             self.end_permit(at, Status::unschedulable(&text).by(plugin), now, host);
         }

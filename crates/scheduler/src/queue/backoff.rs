@@ -6,23 +6,24 @@ use std::sync::Arc;
 
 use crate::queue::QueueSettings;
 use crate::queue::heap::{Heap, Less};
-use kubestep_api::Time;
+use kubestep_api::{Duration, Time};
 use kubestep_config::versions::Switch;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 
-/// Expirations and flushes are aligned to whole seconds, so that pods of the same second can be
-/// ordered by the queue sort plugin; in microseconds.
-const WINDOW: i64 = 1_000_000;
-
 impl QueueSettings {
-    /// The backoff after the `count`th failure, in microseconds: the initial backoff, doubled with
-    /// each failure up to the maximum.
-    pub fn backoff_duration(&self, count: u32) -> i64 {
-        let Some(shift) = count.checked_sub(1) else { return 0 };
-        if self.initial_backoff > self.max_backoff.checked_shr(shift).unwrap_or(0) {
-            return self.max_backoff;
-        }
-        self.initial_backoff.checked_shl(shift).unwrap_or(0)
+    /// The backoff after the `count`th failure: the initial backoff, doubled with each failure up
+    /// to the maximum.
+    pub fn backoff_duration(&self, count: u32) -> Duration {
+        let Some(shift) = count.checked_sub(1) else { return Duration::ZERO };
+        let (initial, max) = (self.initial_backoff.nanos, self.max_backoff.nanos);
+        let is_over = initial > max.checked_shr(shift).unwrap_or(0);
+        Duration { nanos: if is_over { max } else { initial.checked_shl(shift).unwrap_or(0) } }
+    }
+
+    /// When a pod that has been unschedulable since that time is retried without an event: after
+    /// strictly more than the longest time.
+    pub fn flush_time(&self, since: Time) -> Time {
+        since + self.max_unschedulable_duration + Duration::MICROSECOND
     }
 
     /// When the pod's backoff ends; `None` if it has none. Errors and rejections are counted
@@ -33,12 +34,11 @@ impl QueueSettings {
             0 => pod.unschedulable_count,
             errors => errors,
         };
-        let is_off = self.max_backoff == 0 && self.behaviour.has(Switch::ZeroBackoff);
+        let is_off = self.max_backoff == Duration::ZERO && self.behaviour.has(Switch::ZeroBackoff);
         if count == 0 || is_off {
             return None;
         }
-        let end = pod.timestamp.0.saturating_add(self.backoff_duration(count));
-        Some(self.align(Time(end)))
+        Some(self.align(pod.timestamp + self.backoff_duration(count)))
     }
 
     /// Whether the pod is still backing off.
@@ -49,15 +49,13 @@ impl QueueSettings {
     /// The first instant at which a pod with this expiration is no longer backing off. As upstream,
     /// it still is throughout the second of the expiration itself.
     pub fn backoff_release(&self, expiration: Time) -> Time {
-        let step = if self.pop_from_backoff { WINDOW } else { 1 };
-        Time(expiration.0.saturating_add(step))
+        expiration + if self.pop_from_backoff { Duration::SECOND } else { Duration::MICROSECOND }
     }
 
+    /// Expirations and flushes are aligned to whole seconds, so that pods of the same second can be
+    /// ordered by the queue sort plugin.
     fn align(&self, time: Time) -> Time {
-        if !self.pop_from_backoff {
-            return time;
-        }
-        Time(time.0.div_euclid(WINDOW).saturating_mul(WINDOW))
+        if self.pop_from_backoff { time.truncated_to_seconds() } else { time }
     }
 }
 
@@ -219,7 +217,8 @@ mod tests {
 
     const START: Time = Time(1_696_118_400_000_000);
 
-    fn settings(initial_backoff: i64, max_backoff: i64) -> QueueSettings {
+    fn settings(initial: i64, max: i64) -> QueueSettings {
+        let [initial_backoff, max_backoff] = [initial, max].map(|nanos| Duration { nanos });
         QueueSettings { initial_backoff, max_backoff, ..QueueSettings::default() }
     }
 
@@ -250,19 +249,17 @@ mod tests {
             (0, 10, 70, 0),
         ];
         for (initial, max, count, expected) in cases {
-            assert_eq!(settings(initial, max).backoff_duration(count), expected);
+            assert_eq!(settings(initial, max).backoff_duration(count).nanos, expected);
         }
-        let seconds: Vec<i64> = (1..=6)
-            .map(|count| QueueSettings::default().backoff_duration(count) / 1_000_000)
-            .collect();
-        assert_eq!(seconds, [1, 2, 4, 8, 10, 10]);
+        let durations = [1, 2, 3, 4, 5, 6].map(|n| QueueSettings::default().backoff_duration(n));
+        assert_eq!(durations, [1, 2, 4, 8, 10, 10].map(Duration::from_secs));
     }
 
     /// Upstream's TestBackoffQueue_getBackoffTime; expirations are truncated to the second.
     #[test]
     fn expirations() {
         let second = 1_000_000;
-        let common = settings(second, 32 * second);
+        let common = settings(1_000 * second, 32_000 * second);
         let after = |micros| Some(Time(START.0 + micros));
         let cases = [
             (&common, 0, (0, 0), None),

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_framework::events::{ClusterEvent, Hint};
+use kubestep_framework::events::{ClusterEvent, Hint, HintResult};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::HintRecord;
 
@@ -27,7 +27,7 @@ static ANSWERS: LazyLock<Answers> = LazyLock::new(|| Answers {
 });
 
 /// The name of an answer.
-pub(super) fn name(answer: &Result<Hint, String>) -> Symbol {
+pub(super) fn name(answer: &HintResult) -> Symbol {
     match answer {
         Ok(Hint::Queue) => ANSWERS.queue,
         Ok(Hint::Skip) => ANSWERS.skip,
@@ -52,7 +52,7 @@ impl HintLog {
         time: Time,
         pod: NamespacedName,
         (plugin, event): (Symbol, ClusterEvent),
-        answer: &Result<Hint, String>,
+        answer: &HintResult,
     ) {
         if *answer == Ok(Hint::Skip) && !self.is_first_refusal(pod, plugin, event) {
             return;

@@ -13,7 +13,7 @@ use crate::queue::signing;
 use crate::queue::without_hints;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
-use kubestep_framework::events::{Action, ClusterEvent, EventResource, Registration};
+use kubestep_framework::events::{Action, ClusterEvent, EventResource, HintFn, Registration};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::runtime::Framework;
 
@@ -50,8 +50,8 @@ pub(super) struct HintEntry {
     /// The class of events.
     pub(super) event: ClusterEvent,
     pub(super) plugin: Symbol,
-    /// The plugin whose hint decides; `None`: always requeue.
-    pub(super) asked: Option<Arc<dyn Plugin>>,
+    /// The hint that decides; `None`: always requeue.
+    pub(super) hint: Option<Arc<HintFn>>,
 }
 
 /// The plugins of all profiles as the queue needs them. Immutable.
@@ -108,14 +108,14 @@ impl QueuePlugins {
         let mut entries = Vec::new();
         if settings.has_extenders {
             // The pseudo-plugin for extenders comes first, registered for all events.
-            register(&mut entries, EXTENDER.into(), None, &every_event(settings));
+            register(&mut entries, EXTENDER.into(), every_event(settings));
         }
         for plugin in requeueing {
             let mut events = plugin.events().unwrap_or_else(|| every_event(settings));
             if !settings.hints {
                 events = without_hints::registrations(plugin.name(), events);
             }
-            register(&mut entries, plugin.name(), Some(plugin), &events);
+            register(&mut entries, plugin.name(), events);
         }
         self.gates.insert(profile, gates.to_vec());
         self.hints.insert(profile, entries);
@@ -162,16 +162,7 @@ fn every_event(settings: &QueueSettings) -> Vec<Registration> {
     resources.map(|resource| Registration::always(resource, Action::ALL)).collect()
 }
 
-fn register(
-    entries: &mut Vec<HintEntry>,
-    name: Symbol,
-    plugin: Option<&Arc<dyn Plugin>>,
-    events: &[Registration],
-) {
-    for registration in events {
-        let asked = plugin.filter(|_| registration.hinted).cloned();
-        entries.push(HintEntry { event: registration.event, plugin: name, asked });
-    }
+fn register(entries: &mut Vec<HintEntry>, plugin: Symbol, events: Vec<Registration>) {
     let on_node = |action| {
         events.iter().any(|registration| {
             let event = registration.event;
@@ -180,19 +171,24 @@ fn register(
     };
     // A plugin that registered for new nodes also gets taint updates, as upstream: a new node may
     // be rejected before the hint runs, and become usable when its taints change.
-    if on_node(Action::ADD) && !on_node(Action::UPDATE_NODE_TAINT) {
-        let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_TAINT);
-        entries.push(HintEntry { event, plugin: name, asked: None });
-    }
+    let adds_taints = on_node(Action::ADD) && !on_node(Action::UPDATE_NODE_TAINT);
+    let taints = Registration::always(EventResource::Node, Action::UPDATE_NODE_TAINT);
+    let all = events.into_iter().chain(adds_taints.then_some(taints));
+    entries.extend(all.map(|Registration { event, hint }| HintEntry { event, plugin, hint }));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use kubestep_config::{FeatureGates, PluginDescriptor, ResolvedProfile};
+    use kubestep_framework::events::Hint;
     use kubestep_framework::registry::Entry;
 
     struct Bare(&'static str, Option<Vec<Registration>>);
+
+    fn hinted(resource: EventResource, action: Action) -> Registration {
+        Registration::hinted(resource, action, |_, _, _| Ok(Hint::Queue))
+    }
 
     impl Plugin for Bare {
         fn name(&self) -> Symbol {
@@ -212,7 +208,7 @@ mod tests {
     }
 
     fn describe(entry: &HintEntry) -> String {
-        let asked = if entry.asked.is_some() { "asked" } else { "always" };
+        let asked = if entry.hint.is_some() { "asked" } else { "always" };
         format!("{} {}: {asked}", entry.plugin, entry.event.label())
     }
 
@@ -243,7 +239,7 @@ mod tests {
     /// A registration for new nodes includes updates of taints.
     #[test]
     fn who_wants_new_nodes_hears_of_taints() {
-        let node = |action| Registration::hinted(EventResource::Node, action);
+        let node = |action| hinted(EventResource::Node, action);
         let pod = Registration::always(EventResource::Pod, Action::ADD);
         let plugins = vec![
             Bare("nodes", Some(vec![node(Action::ADD)])),
@@ -274,7 +270,7 @@ mod tests {
 
     #[test]
     fn interest_is_that_of_any_profile() {
-        let node = Registration::hinted(EventResource::Node, Action::ADD);
+        let node = hinted(EventResource::Node, Action::ADD);
         let plugin: Arc<dyn Plugin> = Arc::new(Bare("nodes", Some(vec![node])));
         let mut all = QueuePlugins::default();
         all.add_profile(&QueueSettings::default(), "first".into(), &[], &[]);

@@ -23,8 +23,8 @@ use crate::queue::hints::QueuePlugins;
 use crate::queue::in_flight::InFlight;
 use crate::queue::nominator::Nominator;
 use crate::queue::unschedulable::UnschedulablePods;
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Duration, Time};
 use kubestep_config::versions::{Behaviour, Switch};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{QueueContext, QueueOrder};
@@ -53,16 +53,17 @@ mod views;
 mod without_hints;
 
 pub use hints::EXTENDER;
+pub use requeueing::AlreadyQueued;
 
-/// The queue's settings, from the configuration. Durations are in microseconds.
+/// The queue's settings, from the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueSettings {
     /// The backoff after the first failure (`podInitialBackoffSeconds`).
-    pub initial_backoff: i64,
+    pub initial_backoff: Duration,
     /// The longest backoff (`podMaxBackoffSeconds`); 0 turns backoff off.
-    pub max_backoff: i64,
+    pub max_backoff: Duration,
     /// How long a pod may stay unschedulable before it is retried without an event.
-    pub max_unschedulable_duration: i64,
+    pub max_unschedulable_duration: Duration,
     /// Whether pods are popped from backoff when no pod is active (gate SchedulerPopFromBackoffQ).
     pub pop_from_backoff: bool,
     /// Whether extenders are configured; they take part in requeueing then.
@@ -80,9 +81,9 @@ pub struct QueueSettings {
 impl Default for QueueSettings {
     fn default() -> QueueSettings {
         QueueSettings {
-            initial_backoff: 1_000_000,
-            max_backoff: 10_000_000,
-            max_unschedulable_duration: 300_000_000,
+            initial_backoff: Duration::SECOND,
+            max_backoff: Duration::from_secs(10),
+            max_unschedulable_duration: Duration::from_secs(300),
             pop_from_backoff: true,
             has_extenders: false,
             generic_workload: false,
@@ -190,10 +191,9 @@ impl SchedulingQueue {
         self.order = self.plugins.sort.as_ref().and_then(|plugin| plugin.queue_order(cx));
     }
 
-    /// Sets how long a pod may stay unschedulable before it is retried without an event, in
-    /// microseconds.
-    pub fn set_max_unschedulable_duration(&mut self, micros: i64) {
-        self.settings.max_unschedulable_duration = micros;
+    /// Sets how long a pod may stay unschedulable before it is retried without an event.
+    pub fn set_max_unschedulable_duration(&mut self, longest: Duration) {
+        self.settings.max_unschedulable_duration = longest;
     }
 
     /// Sets how the order is chosen in which one event moves several pods; upstream's is random.

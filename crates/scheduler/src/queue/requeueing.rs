@@ -64,17 +64,35 @@ impl JudgedEvent<'_> {
     }
 }
 
+/// A pod that comes back from an attempt is already in a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("Pod {key} is already present in {}", name_in_error(*.queue))]
+pub struct AlreadyQueued {
+    /// The pod.
+    pub key: NamespacedName,
+    /// The queue that has it.
+    pub queue: QueueName,
+}
+
+fn name_in_error(queue: QueueName) -> &'static str {
+    match queue {
+        QueueName::Active => "the active queue",
+        QueueName::Backoff => "the backoff queue",
+        _ => "unschedulable queue",
+    }
+}
+
 impl SchedulingQueue {
     /// Requeues a pod whose attempt failed. It must carry the plugins that rejected it. In every
     /// case it is no longer in flight afterwards.
     ///
     /// # Errors
-    /// The pod is already in a queue; the text is upstream's.
+    /// The pod is already in a queue.
     pub fn add_unschedulable_if_not_present(
         &mut self,
         cx: &QueueContext<'_>,
         pod: QueuedPod,
-    ) -> Result<(), String> {
+    ) -> Result<(), AlreadyQueued> {
         self.begin(cx);
         let uid = pod.uid();
         let added = self.take_back(cx, pod);
@@ -84,19 +102,15 @@ impl SchedulingQueue {
         added
     }
 
-    fn take_back(&mut self, cx: &QueueContext<'_>, mut pod: QueuedPod) -> Result<(), String> {
+    fn take_back(
+        &mut self,
+        cx: &QueueContext<'_>,
+        mut pod: QueuedPod,
+    ) -> Result<(), AlreadyQueued> {
         let key = pod.key();
         match self.place_in_queues(key) {
-            QueueName::Unschedulable | QueueName::Gated => {
-                return Err(format!("Pod {key} is already present in unschedulable queue"));
-            }
-            QueueName::Active => {
-                return Err(format!("Pod {key} is already present in the active queue"));
-            }
-            QueueName::Backoff => {
-                return Err(format!("Pod {key} is already present in the backoff queue"));
-            }
             QueueName::None | QueueName::InFlight => {}
+            queue => return Err(AlreadyQueued { key, queue }),
         }
         if pod.unschedulable_plugins.is_empty() && pod.pending_plugins.is_empty() {
             pod.consecutive_errors += 1;
@@ -194,8 +208,8 @@ impl SchedulingQueue {
         entry: &HintEntry,
         judged: JudgedEvent<'_>,
     ) -> Hint {
-        let turn = || match &entry.asked {
-            Some(plugin) => plugin.hint(cx, &pod.info, judged.event, judged.objects),
+        let turn = || match &entry.hint {
+            Some(hint) => hint(cx, &pod.info, judged.objects),
             None => Ok(Hint::Queue),
         };
         let answer = cx.shared.timer.work(turn, |answer| Work::QueueingHint {
@@ -298,7 +312,7 @@ impl SchedulingQueue {
     pub fn flush_unschedulable_leftover(&mut self, cx: &QueueContext<'_>) {
         self.begin(cx);
         let limit = self.settings.max_unschedulable_duration;
-        let is_left_over = |pod: &&Arc<QueuedPod>| cx.now.0 - pod.timestamp.0 > limit;
+        let is_left_over = |pod: &&Arc<QueuedPod>| cx.now - pod.timestamp > limit;
         self.walks += 1;
         let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
         let left_over: Vec<_> = walk.filter(is_left_over).cloned().collect();

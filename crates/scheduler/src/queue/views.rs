@@ -93,8 +93,7 @@ impl SchedulingQueue {
         let release = self.backoff.next_expiration().map(|end| self.settings.backoff_release(end));
         let waiting = self.unschedulable.iter().filter(|pod| !pod.is_gated());
         let oldest = waiting.map(|pod| pod.timestamp).min();
-        let limit = self.settings.max_unschedulable_duration.saturating_add(1);
-        let flush = oldest.map(|since| Time(since.0.saturating_add(limit)));
+        let flush = oldest.map(|since| self.settings.flush_time(since));
         release.into_iter().chain(flush).min().map(|due| due.max(now))
     }
 

@@ -8,14 +8,30 @@ use std::fmt;
 
 use crate::Scheduler;
 use crate::host::SchedulerHost;
-use kubestep_api::Time;
 use kubestep_api::glob::glob;
 use kubestep_api::intern::Symbol;
-use kubestep_api::selector::Selector;
-use kubestep_config::duration::Duration;
+use kubestep_api::selector::{ParseSelectorError, Selector};
+use kubestep_api::{Duration, Time};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::intervention::HOLD;
 use kubestep_framework::runtime::binding::MAX_PERMIT_TIMEOUT;
+
+/// Why a text is no hold rule, or selects no pods.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ParseHoldError {
+    /// The selection is empty.
+    #[error("which pods? write app=web, shop/web-0, web-* or *")]
+    NoPods,
+    /// The selection is meant to be by labels, and is not.
+    #[error(transparent)]
+    Labels(#[from] ParseSelectorError),
+    /// The text after `for` is not a positive duration.
+    #[error("{0:?} is not a duration; write 30s, 5m or 2m30s")]
+    NoDuration(String),
+    /// The duration is longer than upstream's limit for Permit.
+    #[error("Permit holds a pod for {MAX_PERMIT_TIMEOUT} at most, {0} is longer")]
+    TooLong(String),
+}
 
 /// A selection of pods by their labels or by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,10 +54,10 @@ impl PodSelection {
     ///
     /// # Errors
     /// It is empty, or not a label selector.
-    pub fn parse(text: &str) -> Result<PodSelection, String> {
+    pub fn parse(text: &str) -> Result<PodSelection, ParseHoldError> {
         let text = text.trim();
         if text.is_empty() {
-            return Err("which pods? write app=web, shop/web-0, web-* or *".into());
+            return Err(ParseHoldError::NoPods);
         }
         let labels = match text.strip_prefix("-l") {
             Some(rest) => Some(rest.trim()),
@@ -87,8 +103,8 @@ impl fmt::Display for PodSelection {
 pub struct HoldRule {
     /// Which pods.
     pub pods: PodSelection,
-    /// How long at most, in microseconds; at most upstream's limit for Permit.
-    pub timeout: i64,
+    /// How long at most; at most upstream's limit for Permit.
+    pub timeout: Duration,
 }
 
 impl HoldRule {
@@ -97,7 +113,7 @@ impl HoldRule {
     ///
     /// # Errors
     /// The selection or the time is invalid; the text says why.
-    pub fn parse(text: &str) -> Result<HoldRule, String> {
+    pub fn parse(text: &str) -> Result<HoldRule, ParseHoldError> {
         let (pods, timeout) = match text.rsplit_once(" for ") {
             Some((pods, time)) => (pods, Self::timeout(time.trim())?),
             None => (text, MAX_PERMIT_TIMEOUT),
@@ -105,16 +121,11 @@ impl HoldRule {
         Ok(HoldRule { pods: PodSelection::parse(pods)?, timeout })
     }
 
-    fn timeout(text: &str) -> Result<i64, String> {
-        let read = Duration::parse(text).map(Duration::as_micros).filter(|micros| *micros > 0);
-        let micros =
-            read.ok_or_else(|| format!("{text:?} is not a duration; write 30s, 5m or 2m30s"))?;
-        match micros <= MAX_PERMIT_TIMEOUT {
-            true => Ok(micros),
-            false => Err(format!(
-                "Permit holds a pod for {} at most, {text} is longer",
-                Duration::from_micros(MAX_PERMIT_TIMEOUT)
-            )),
+    fn timeout(text: &str) -> Result<Duration, ParseHoldError> {
+        match Duration::parse(text).filter(|timeout| *timeout >= Duration::MICROSECOND) {
+            Some(timeout) if timeout <= MAX_PERMIT_TIMEOUT => Ok(timeout),
+            Some(_) => Err(ParseHoldError::TooLong(text.to_owned())),
+            None => Err(ParseHoldError::NoDuration(text.to_owned())),
         }
     }
 }
@@ -124,7 +135,7 @@ impl fmt::Display for HoldRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.timeout {
             MAX_PERMIT_TIMEOUT => write!(f, "{}", self.pods),
-            micros => write!(f, "{} for {}", self.pods, Duration::from_micros(micros)),
+            timeout => write!(f, "{} for {timeout}", self.pods),
         }
     }
 }
@@ -186,7 +197,9 @@ mod tests {
         }
         assert_eq!(HoldRule::parse("a").unwrap().timeout, MAX_PERMIT_TIMEOUT);
         let error = HoldRule::parse("a for 16m").unwrap_err();
-        assert_eq!(error, "Permit holds a pod for 15m0s at most, 16m is longer");
-        assert!(HoldRule::parse("a for ever").unwrap_err().contains("is not a duration"));
+        assert_eq!(error.to_string(), "Permit holds a pod for 15m0s at most, 16m is longer");
+        assert!(
+            HoldRule::parse("a for ever").unwrap_err().to_string().contains("is not a duration")
+        );
     }
 }

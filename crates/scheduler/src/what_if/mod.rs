@@ -16,7 +16,7 @@ use kubestep_api::Time;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 
-pub use holds::{HoldRule, PodSelection, release};
+pub use holds::{HoldRule, ParseHoldError, PodSelection, release};
 pub use interventions::{Interventions, PendingIntervention};
 pub use probe::{PreemptionProbe, Probe, Refusal, Scored};
 pub use replay::ReplayHint;

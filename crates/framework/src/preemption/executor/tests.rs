@@ -190,7 +190,7 @@ fn a_failure_spares_the_last_victim_and_activates_the_preemptor() {
         &preemption(victims(&["a"])),
         Behaviour::default(),
     );
-    assert_eq!(outcome, Err("refused".into()));
+    assert_eq!(outcome, Err(HostError::Failed("refused".to_owned())));
 }
 
 #[test]

@@ -315,7 +315,7 @@ fn what_is_taken_is_written_and_taken_back() {
             now: cluster.now,
         };
         let state = state.read_mut::<ClaimState>().unwrap();
-        let outcome = write(&mut cx, state);
+        let outcome = write(&mut cx, state).map_err(|error| error.to_string());
         if undo {
             clear(&mut cx, state);
         }

@@ -20,6 +20,7 @@ use kubestep_api::{AllocationResult, DeviceAllocationMode, DeviceClass, Node, Re
 use kubestep_cel as cel;
 use kubestep_cel::Expression;
 use kubestep_framework::dra::AllocatedDevices;
+use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::{ByKey, Objects};
 use kubestep_framework::pod::NamespacedName;
 
@@ -133,7 +134,10 @@ fn finish(
     pools: &[Pool<'_>],
 ) -> Result<Option<Vec<AllocationResult>>, AllocationError> {
     match found {
-        Ok(true) => search.outcome().map(Some).map_err(AllocationError::Failed),
+        Ok(true) => {
+            let failed = |error: PluginError| AllocationError::Failed(error.to_string());
+            search.outcome().map(Some).map_err(failed)
+        }
         Ok(false) if pools.iter().any(|pool| matches!(pool.state, PoolState::Invalid(_))) => {
             Err(AllocationError::OnNode("invalid resource pools were encountered".to_owned()))
         }

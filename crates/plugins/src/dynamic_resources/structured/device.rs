@@ -8,6 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::selector::NodeMatcher;
 use kubestep_api::{Device, Node, NodeSelector, ResourceSlice};
 use kubestep_framework::dra::DeviceId;
+use kubestep_framework::error::PluginError;
 
 /// The nodes that can use a slice or a device.
 #[derive(Clone, Debug)]
@@ -36,13 +37,13 @@ impl Reach {
         }
     }
 
-    fn includes(&self, node: &Node) -> Result<bool, String> {
+    fn includes(&self, node: &Node) -> Result<bool, PluginError> {
         match self {
             Reach::Nowhere => Ok(false),
             Reach::Node(name) => Ok(*name == node.metadata.name),
             Reach::Everywhere => Ok(true),
             Reach::Selected(matcher) => Ok(matcher.matches_node(node)),
-            Reach::Invalid(text) => Err(format!("failed to parse node selector: {text}")),
+            Reach::Invalid(text) => Err(format!("failed to parse node selector: {text}").into()),
         }
     }
 }
@@ -76,7 +77,7 @@ impl PreparedSlice {
     ///
     /// # Errors
     /// A node selector is invalid.
-    pub fn reaches(&self, node: &Node) -> Result<bool, String> {
+    pub fn reaches(&self, node: &Node) -> Result<bool, PluginError> {
         let spec = &self.slice.spec;
         if !spec.shared_counters.is_empty() {
             return Ok(true);
@@ -85,7 +86,7 @@ impl PreparedSlice {
         if !matches!(self.reach, Reach::Nowhere) {
             let reached = self.reach.includes(node);
             return reached.map_err(|text| {
-                format!("failed to perform node selection for slice {name}: {text}")
+                format!("failed to perform node selection for slice {name}: {text}").into()
             });
         }
         for (reach, device) in self.device_reach.iter().zip(&spec.devices) {
@@ -106,7 +107,7 @@ impl PreparedSlice {
     ///
     /// # Errors
     /// The device's node selector is invalid.
-    pub fn device_reaches(&self, device: usize, node: &Node) -> Result<bool, String> {
+    pub fn device_reaches(&self, device: usize, node: &Node) -> Result<bool, PluginError> {
         self.device_reach.get(device).map_or(Ok(true), |reach| reach.includes(node))
     }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use crate::dynamic_resources::structured::device::DeviceRef;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
+use kubestep_framework::error::PluginError;
 
 /// The node selector for a claim with these devices; `None` if every node can use them. Without
 /// `binds`, the `bindsToNode` of a device is ignored.
@@ -17,7 +18,7 @@ pub fn node_selector<'a>(
     devices: impl Iterator<Item = DeviceRef<'a>>,
     node: Symbol,
     binds: bool,
-) -> Result<Option<NodeSelector>, String> {
+) -> Result<Option<NodeSelector>, PluginError> {
     let mut term = NodeSelectorTerm::default();
     for device in devices {
         let spec = &device.slice.slice.spec;
@@ -37,7 +38,9 @@ pub fn node_selector<'a>(
             }
             ref terms => {
                 let count = terms.len();
-                return Err(format!("unsupported ResourceSlice.NodeSelector with {count} terms"));
+                return Err(
+                    format!("unsupported ResourceSlice.NodeSelector with {count} terms").into()
+                );
             }
         }
     }
@@ -82,7 +85,7 @@ mod tests {
     use crate::dynamic_resources::structured::device::PreparedSlice;
 
     /// The selector for the first device of each slice, or the error.
-    fn selector(slices: &[Value]) -> Result<Value, String> {
+    fn selector(slices: &[Value]) -> Result<Value, PluginError> {
         let prepare = |spec: &Value| {
             let json = json!({"spec": spec});
             PreparedSlice::new(Arc::new(serde_json::from_value(json).unwrap()))
@@ -137,6 +140,6 @@ mod tests {
     fn several_terms_cannot_be_joined() {
         let two = selected(&[label("zone", &["a"]), label("zone", &["b"])]);
         let error = "unsupported ResourceSlice.NodeSelector with 2 terms";
-        assert_eq!(selector(&[two]), Err(error.to_owned()));
+        assert_eq!(selector(&[two]), Err(error.into()));
     }
 }

@@ -15,13 +15,14 @@ use kubestep_api::{
     DeviceAllocationResult, DeviceRequestAllocationResult, ResourceClaim,
 };
 use kubestep_framework::dra::DeviceId;
+use kubestep_framework::error::PluginError;
 
 impl Search<'_> {
     /// The allocations, one for each claim.
     ///
     /// # Errors
     /// A slice's node selector cannot be expressed.
-    pub fn outcome(&self) -> Result<Vec<AllocationResult>, String> {
+    pub fn outcome(&self) -> Result<Vec<AllocationResult>, PluginError> {
         let claims = self.claims.iter().zip(&self.picks).zip(&self.requests);
         claims
             .map(|((claim, picks), requests)| {

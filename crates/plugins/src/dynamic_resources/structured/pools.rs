@@ -12,12 +12,13 @@ use crate::dynamic_resources::structured::device::PreparedSlice;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{CounterSet, Node, ResourceSlice};
 use kubestep_framework::dra::taint_rules::tainted_slices;
+use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::Objects;
 
 /// The identity of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PoolId {
-    /// The driver.
+    /// The DRA driver, by name.
     pub driver: Symbol,
     /// The name, unique for the driver.
     pub name: Symbol,
@@ -97,7 +98,7 @@ impl Slices {
     ///
     /// # Errors
     /// A node selector is invalid.
-    pub fn pools(&self, node: &Node, partitionable: bool) -> Result<Vec<Pool<'_>>, String> {
+    pub fn pools(&self, node: &Node, partitionable: bool) -> Result<Vec<Pool<'_>>, PluginError> {
         let mut found: BTreeMap<PoolId, Vec<&PreparedSlice>> = BTreeMap::new();
         let local = self.on_node.get(&node.metadata.name).into_iter().flatten();
         for slice in local.chain(&self.anywhere).filter_map(|at| self.all.get(*at)) {
@@ -187,12 +188,12 @@ impl<'a> Pool<'a> {
         };
         match pool.check(partitionable) {
             Ok(()) => pool,
-            Err(reason) => Pool::unusable(id, PoolState::Invalid(reason)),
+            Err(reason) => Pool::unusable(id, PoolState::Invalid(reason.to_string())),
         }
     }
 
     /// Finds duplicate device names and counter sets, and references to missing counters.
-    fn check(&mut self, partitionable: bool) -> Result<(), String> {
+    fn check(&mut self, partitionable: bool) -> Result<(), PluginError> {
         let (with_counters, with_devices): (Vec<_>, Vec<_>) = std::mem::take(&mut self.slices)
             .into_iter()
             .partition(|slice| partitionable && !slice.slice.spec.shared_counters.is_empty());
@@ -218,11 +219,11 @@ impl<'a> Pool<'a> {
     }
 }
 
-fn check_names(slices: &[&PreparedSlice]) -> Result<(), String> {
+fn check_names(slices: &[&PreparedSlice]) -> Result<(), PluginError> {
     let mut names = BTreeSet::new();
     for device in slices.iter().flat_map(|slice| &slice.slice.spec.devices) {
         if !names.insert(device.name) {
-            return Err(format!("duplicate device name {}", device.name));
+            return Err(format!("duplicate device name {}", device.name).into());
         }
     }
     Ok(())
@@ -230,11 +231,11 @@ fn check_names(slices: &[&PreparedSlice]) -> Result<(), String> {
 
 fn counter_sets<'a>(
     slices: &[&'a PreparedSlice],
-) -> Result<BTreeMap<Symbol, &'a CounterSet>, String> {
+) -> Result<BTreeMap<Symbol, &'a CounterSet>, PluginError> {
     let mut sets = BTreeMap::new();
     for set in slices.iter().flat_map(|slice| &slice.slice.spec.shared_counters) {
         if sets.insert(set.name, set).is_some() {
-            return Err(format!("duplicate counter set name {}", set.name));
+            return Err(format!("duplicate counter set name {}", set.name).into());
         }
     }
     Ok(sets)
@@ -243,14 +244,14 @@ fn counter_sets<'a>(
 fn check_consumption(
     sets: &BTreeMap<Symbol, &CounterSet>,
     slices: &[&PreparedSlice],
-) -> Result<(), String> {
+) -> Result<(), PluginError> {
     let devices = slices.iter().flat_map(|slice| &slice.slice.spec.devices);
     for consumed in devices.flat_map(|device| &device.consumes_counters) {
         let name = consumed.counter_set;
         let set = sets.get(&name).ok_or_else(|| format!("counter set {name} not found"))?;
         let missing = consumed.counters.keys().find(|name| !set.counters.contains_key(name));
         if let Some(counter) = missing {
-            return Err(format!("counter {counter} not found in counter set {name}"));
+            return Err(format!("counter {counter} not found in counter set {name}").into());
         }
     }
     Ok(())

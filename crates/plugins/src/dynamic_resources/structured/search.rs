@@ -24,6 +24,7 @@ use kubestep_api::{DeviceTaintEffect, DeviceTolerationOperator, Node, ResourceCl
 use kubestep_cel::Expression;
 use kubestep_framework::dra::DeviceId;
 use kubestep_framework::dra::allocated::{self, Capacities};
+use kubestep_framework::error::PluginError;
 
 /// Why the search, or a branch of it, ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -279,7 +280,8 @@ impl<'a> Search<'a> {
         if let Some(known) = self.matches.get(&key) {
             return Ok(*known);
         }
-        let matches = self.select(at, data, device).map_err(Stop::Failed)?;
+        let matches =
+            self.select(at, data, device).map_err(|error| Stop::Failed(error.to_string()))?;
         self.matches.insert(key, matches);
         Ok(matches)
     }
@@ -289,7 +291,7 @@ impl<'a> Search<'a> {
         at: At,
         data: &RequestData<'a>,
         device: DeviceRef<'a>,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, PluginError> {
         let of_class = || format!("class {}", data.class.metadata.name);
         let of_claim = || format!("claim {}", full_name(&self.claims[at.claim]));
         Ok(unmet_selector(&data.class_selectors, device, of_class)?.is_none()
@@ -437,7 +439,7 @@ pub(super) fn unmet_selector(
     selectors: &[Arc<Expression>],
     device: DeviceRef<'_>,
     owner: impl Fn() -> String,
-) -> Result<Option<usize>, String> {
+) -> Result<Option<usize>, PluginError> {
     for (at, selector) in selectors.iter().enumerate() {
         let matches = selector.matches(device.id.driver, device.device);
         if !matches.map_err(|error| format!("{}: selector #{at}: {error}", owner()))? {

@@ -35,7 +35,7 @@ pub struct Devices {
     pub claim: String,
     /// The request, or `request/alternative`.
     pub request: String,
-    /// The device class.
+    /// The device class, by name.
     pub class: Symbol,
     /// The number of devices requested.
     pub wanted: usize,
@@ -66,7 +66,7 @@ pub struct Constrained {
     pub index: usize,
     /// The requests that it applies to; all if empty.
     pub requests: Vec<Symbol>,
-    /// The attribute.
+    /// The attribute, with its domain.
     pub attribute: Symbol,
     /// Whether its values must differ; otherwise they must be equal.
     pub distinct: bool,

@@ -7,7 +7,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Pod};
 use kubestep_config::Feature;
 use kubestep_config::versions::Switch;
-use kubestep_framework::events::{EventObjects, Hint};
+use kubestep_framework::events::{EventObjects, Hint, HintResult};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::objects::extended_resources::implicit_resource;
 use kubestep_framework::plugin::QueueContext;
@@ -15,23 +15,17 @@ use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 use kubestep_framework::resource::{Resource, is_scalar_name};
 
-fn queue_if(worth_it: bool) -> Result<Hint, String> {
-    Ok(Hint::queue_if(worth_it))
-}
-
 /// A pod was deleted or reduced its requests.
-pub fn after_pod_event(
+pub fn after_pod_change(
     cx: &QueueContext<'_>,
     pod: &PodInfo,
     objects: &EventObjects,
-) -> Result<Hint, String> {
-    match objects.pods()? {
-        (Some(deleted), None) => {
-            queue_if(is_placed(deleted, cx.features, Switch::FitHintCountsNominated))
-        }
-        (Some(old), Some(new)) => queue_if(frees_something(cx, pod, old, new)),
-        _ => Ok(Hint::Queue),
-    }
+) -> HintResult {
+    Ok(Hint::queue_if(match objects.pods()? {
+        (Some(deleted), None) => is_placed(deleted, cx.features, Switch::FitHintCountsNominated),
+        (Some(old), Some(new)) => frees_something(cx, pod, old, new),
+        _ => true,
+    }))
 }
 
 /// Whether a change of another pod, or of the pod itself, frees a resource that the pod requests.
@@ -61,7 +55,7 @@ pub fn after_node_change(
     cx: &QueueContext<'_>,
     pod: &PodInfo,
     objects: &EventObjects,
-) -> Result<Hint, String> {
+) -> HintResult {
     let (old, new) = objects.nodes()?;
     let Some(new) = new else { return Ok(Hint::Skip) };
     let demand = Demand::new(cx, pod, &Exempt::default());
@@ -72,7 +66,7 @@ pub fn after_node_change(
     if !cx.features.has(Switch::FitHintComparesRequests) {
         return Ok(Hint::Queue);
     }
-    queue_if(offers_more(cx, &incoming_request(pod, cx.features), old, new))
+    Ok(Hint::queue_if(offers_more(cx, &incoming_request(pod, cx.features), old, new)))
 }
 
 fn empty_node(node: &Node) -> NodeInfo {
@@ -102,7 +96,11 @@ fn offers_more(cx: &QueueContext<'_>, request: &Resource, old: &Node, new: &Node
 }
 
 /// A device class was added or changed.
-pub fn after_device_class(pod: &PodInfo, objects: &EventObjects) -> Result<Hint, String> {
+pub fn after_class_change(
+    _: &QueueContext<'_>,
+    pod: &PodInfo,
+    objects: &EventObjects,
+) -> HintResult {
     let (old, new) = objects.device_classes()?;
     let Some(new) = new else { return Ok(Hint::Skip) };
     let requests = pod_requests(&pod.pod, &RequestOptions::default());
@@ -115,7 +113,7 @@ pub fn after_device_class(pod: &PodInfo, objects: &EventObjects) -> Result<Hint,
     } else if wants(implicit_resource(new)) {
         return Ok(Hint::Queue);
     }
-    queue_if(resource.is_some_and(wants))
+    Ok(Hint::queue_if(resource.is_some_and(wants)))
 }
 
 #[cfg(test)]
@@ -126,27 +124,20 @@ mod tests {
     use kubestep_api as api;
     use kubestep_api::Object;
     use kubestep_config::{Feature, ProfileArgs};
-    use kubestep_framework::events::{Action, ClusterEvent, EventResource, Hint};
+    use kubestep_framework::events::{EventObjects, EventResource, Hint};
     use kubestep_framework::testing::{
         Cluster, decoded, info_of, list, plugin, sized_node, sized_pod,
     };
 
-    fn hint(
-        cluster: &Cluster,
-        waiting: Value,
-        resource: EventResource,
-        old: Option<Object>,
-        new: Option<Object>,
-    ) -> Hint {
+    fn hint(cluster: &Cluster, waiting: Value, old: Option<Object>, new: Option<Object>) -> Hint {
         let plugin = plugin(build, &ProfileArgs::default());
-        let event = ClusterEvent::new(resource, Action::UPDATE);
-        cluster.hint(&plugin, &info_of(waiting), event, old, new)
+        cluster.hint(&plugin, &info_of(waiting), old, new)
     }
 
     fn pod_hint(waiting: Value, old: Option<Value>, new: Option<Value>) -> Hint {
         let pod = |json: Value| Object::from(decoded::<api::Pod>(json));
         let (old, new) = (old.map(pod), new.map(pod));
-        hint(&Cluster::default(), waiting, EventResource::AssignedPod, old, new)
+        hint(&Cluster::default(), waiting, old, new)
     }
 
     #[test]
@@ -195,7 +186,7 @@ mod tests {
     fn node_hint(cluster: &Cluster, wants: &str, old: Option<&str>, new: &str) -> Hint {
         let node = |text: &str| Object::from(decoded::<api::Node>(sized_node(0, text)));
         let waiting = sized_pod("p", "", &[&format!("main {wants}")]);
-        hint(cluster, waiting, EventResource::Node, old.map(node), Some(node(new)))
+        hint(cluster, waiting, old.map(node), Some(node(new)))
     }
 
     #[test]
@@ -288,9 +279,8 @@ mod tests {
             ("example.com/gpu=1", Some(class("c", gpu)), class("c", None), Hint::Skip),
         ] {
             let waiting = sized_pod("p", "", &[&format!("main {wants}")]);
-            let resource = EventResource::DeviceClass;
             let text = format!("{wants} {old:?} {new:?}");
-            let hint = hint(&Cluster::default(), waiting, resource, old, Some(new));
+            let hint = hint(&Cluster::default(), waiting, old, Some(new));
             assert_eq!(hint, expected, "{text}");
         }
     }
@@ -299,11 +289,12 @@ mod tests {
     fn objects_of_another_kind_are_an_error() {
         let fit = plugin(build, &ProfileArgs::default());
         let cluster = Cluster::default();
-        let objects =
-            kubestep_framework::events::EventObjects { old: None, new: Some(class("c", None)) };
-        let event = ClusterEvent::new(EventResource::Node, Action::ADD);
+        let objects = EventObjects { old: None, new: Some(class("c", None)) };
         let waiting = info_of(sized_pod("p", "", &["main"]));
-        let answer = fit.hint(&cluster.queue(), &waiting, &event, &objects);
-        assert_eq!(answer, Err("expected Node, but got DeviceClass".to_owned()));
+        let events = fit.events().unwrap();
+        let of_nodes = events.iter().find(|one| one.event.resource == EventResource::Node);
+        let hint = of_nodes.and_then(|registration| registration.hint.clone()).unwrap();
+        let error = hint(&cluster.queue(), &waiting, &objects).unwrap_err();
+        assert_eq!(error.to_string(), "expected Node, but got DeviceClass");
     }
 }

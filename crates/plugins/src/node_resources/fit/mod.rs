@@ -18,13 +18,10 @@ use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
-};
+use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::opaque::ScoreBasis;
 use kubestep_framework::plugin::{
-    CycleContext, GroupContext, Normalizing, Plugin, PreFilterAnswer, QueueContext,
+    CycleContext, GroupContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod_groups::placement::Proposal;
@@ -142,10 +139,6 @@ impl Plugin for Fit {
         self.scorer.key(pod)
     }
 
-    fn normalizing(&self) -> Normalizing {
-        Normalizing::Nothing
-    }
-
     fn events(&self) -> Option<Vec<Registration>> {
         let pods = match self.features.enabled(Feature::InPlacePodVerticalScaling) {
             true => Action::DELETE | Action::UPDATE_POD_SCALE_DOWN,
@@ -153,28 +146,15 @@ impl Plugin for Fit {
         };
         let nodes = Action::ADD | Action::UPDATE_NODE_ALLOCATABLE;
         let mut events = vec![
-            Registration::hinted(EventResource::Pod, pods),
-            Registration::hinted(EventResource::Node, nodes),
+            Registration::hinted(EventResource::Pod, pods, hints::after_pod_change),
+            Registration::hinted(EventResource::Node, nodes, hints::after_node_change),
         ];
         if self.features.enabled(Feature::DRAExtendedResource) {
             let classes = Action::ADD | Action::UPDATE;
-            events.push(Registration::hinted(EventResource::DeviceClass, classes));
+            let hint = hints::after_class_change;
+            events.push(Registration::hinted(EventResource::DeviceClass, classes, hint));
         }
         Some(events)
-    }
-
-    fn hint(
-        &self,
-        cx: &QueueContext<'_>,
-        pod: &PodInfo,
-        event: &ClusterEvent,
-        objects: &EventObjects,
-    ) -> Result<Hint, String> {
-        match event.resource {
-            EventResource::Node => hints::after_node_change(cx, pod, objects),
-            EventResource::DeviceClass => hints::after_device_class(pod, objects),
-            _ => hints::after_pod_event(cx, pod, objects),
-        }
     }
 
     fn admits(&self, cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {

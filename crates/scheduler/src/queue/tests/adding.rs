@@ -25,7 +25,7 @@ fn popping_counts_attempts_and_keeps_the_first_attempt_time() {
     let first = bench.pop();
     assert_eq!((first.attempts, first.initial_attempt), (1, Some(start)));
     bench.fail(first, &[], &[]);
-    bench.advance(5 * SECOND);
+    bench.advance(SECOND * 5);
     bench.flush_backoff();
     let second = bench.pop();
     assert_eq!((second.attempts, second.initial_attempt), (2, Some(start)));
@@ -107,7 +107,7 @@ fn a_failed_pod_that_is_queued_already_is_refused() {
         let popped = rejected(popped.clone(), &["foo"], &[]);
         let answer = bench.with(|queue, cx| queue.add_unschedulable_if_not_present(cx, popped));
         assert!(!bench.queue.is_in_flight("uid-a".into()));
-        answer.unwrap_err()
+        answer.unwrap_err().to_string()
     };
     bench.add(&a);
     let popped = bench.pop();
@@ -118,7 +118,7 @@ fn a_failed_pod_that_is_queued_already_is_refused() {
     bench.fail(popped.clone(), &[], &[]);
     let text = refused(&mut bench, &popped);
     assert_eq!(text, "Pod ns/a is already present in the backoff queue");
-    bench.advance(3 * SECOND);
+    bench.advance(SECOND * 3);
     bench.flush_backoff();
     let popped = bench.pop();
     bench.fail(popped.clone(), &["foo"], &[]);
@@ -152,7 +152,7 @@ fn failing_pods_do_not_block_others() {
     let mut bench = Bench::with_hints(&[]);
     for name in ["0", "1", "2"] {
         bench.add(&pod(name, 0));
-        bench.advance(1);
+        bench.advance(Duration::MICROSECOND);
     }
     bench.add(&pod("high", 9));
     let high = bench.pop();
@@ -236,7 +236,7 @@ fn moves_tell_the_whole_way_of_a_pod() {
     let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], Hint::Queue)]);
     bench.add_failed(&pod("a", 0), &["foo"], &[]);
     bench.event(NODE_ADD);
-    bench.advance(2 * SECOND);
+    bench.advance(SECOND * 2);
     bench.flush_backoff();
     bench.pop();
     bench.queue.done("uid-a".into());

@@ -120,7 +120,7 @@ fn gates_run_once_on_the_way_through_backoff() {
         bench.fail(popped, &[], &[]);
         let in_backoff = if pop_from_backoff { QueueName::Gated } else { QueueName::Backoff };
         assert_eq!(bench.place(&held), in_backoff);
-        bench.advance(10 * SECOND);
+        bench.advance(SECOND * 10);
         bench.flush_backoff();
         assert_eq!(bench.place(&held), QueueName::Gated);
     }
@@ -134,7 +134,7 @@ fn pods_leave_backoff_unasked() {
     bench.add_failed(&free, &[], &[]);
     bench.update(&free, &held);
     let activated = &mut bench.clone();
-    bench.advance(10 * SECOND);
+    bench.advance(SECOND * 10);
     bench.flush_backoff();
     assert_eq!(bench.place(&held), QueueName::Active);
     activated.activate(&held);

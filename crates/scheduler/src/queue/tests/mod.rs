@@ -14,7 +14,7 @@ use super::*;
 use kubestep_api::{Object, Pod};
 use kubestep_config::{FeatureGates, ProfileArgs};
 use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+    Action, ClusterEvent, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::shared::Shared;
@@ -23,14 +23,14 @@ use kubestep_plugins::{priority_sort, scheduling_gates};
 
 const NODE_ADD: ClusterEvent = ClusterEvent::new(EventResource::Node, Action::ADD);
 const PV_ADD: ClusterEvent = ClusterEvent::new(EventResource::PersistentVolume, Action::ADD);
-const SECOND: i64 = Time::SECOND;
+const SECOND: Duration = Duration::SECOND;
+const HALF_A_SECOND: Duration = Duration::from_millis(500);
 
 /// A plugin with fixed answers.
 #[derive(Clone)]
 struct Fake {
     name: &'static str,
     events: Vec<Registration>,
-    hint: Result<Hint, &'static str>,
     allowed_labels: Option<Vec<&'static str>>,
 }
 
@@ -40,15 +40,6 @@ impl Plugin for Fake {
     }
     fn events(&self) -> Option<Vec<Registration>> {
         Some(self.events.clone())
-    }
-    fn hint(
-        &self,
-        _: &QueueContext<'_>,
-        _: &PodInfo,
-        _: &ClusterEvent,
-        _: &EventObjects,
-    ) -> Result<Hint, String> {
-        self.hint.map_err(str::to_owned)
     }
     fn pre_enqueue(&self, _: &QueueContext<'_>, pod: &PodInfo) -> Status {
         let labels = &pod.pod.metadata.labels;
@@ -63,9 +54,16 @@ impl Plugin for Fake {
 
 /// A plugin that answers every event of `events` with `hint`.
 fn hinting(name: &'static str, events: &[ClusterEvent], hint: Hint) -> Fake {
-    let hinted = |event: &ClusterEvent| Registration { event: *event, hinted: true };
-    let events = events.iter().map(hinted).collect();
-    Fake { name, events, hint: Ok(hint), allowed_labels: None }
+    answering(name, events, Ok(hint))
+}
+
+/// A plugin whose hint for every event of `events` gives that answer.
+fn answering(name: &'static str, events: &[ClusterEvent], answer: HintResult) -> Fake {
+    let hinted = |event: &ClusterEvent| {
+        let answer = answer.clone();
+        Registration::hinted(event.resource, event.action, move |_, _, _| answer.clone())
+    };
+    Fake { name, events: events.iter().map(hinted).collect(), allowed_labels: None }
 }
 
 /// A PreEnqueue plugin that passes only pods with one of these labels.
@@ -154,8 +152,8 @@ impl Bench {
         self.with(|queue, cx| queue.activate(cx, &[key_of(pod)]));
     }
 
-    fn advance(&mut self, micros: i64) {
-        self.now.0 += micros;
+    fn advance(&mut self, span: Duration) {
+        self.now += span;
     }
 
     fn flush_backoff(&mut self) {

@@ -70,7 +70,7 @@ fn run(bench: &mut Bench, step: &Step) {
         Step::Delete(name) => bench.queue.delete(&version(name, true)),
         Step::Activate(name) => bench.activate(&version(name, true)),
         Step::Advance(micros) => {
-            bench.advance(i64::from(micros));
+            bench.advance(Duration::from_micros(i64::from(micros)));
             bench.flush_backoff();
             bench.flush_leftover();
         }

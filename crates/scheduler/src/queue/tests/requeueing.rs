@@ -36,7 +36,7 @@ fn hints_decide() {
     let foo = |hint| hinting("foo", &[NODE_ADD], hint);
     let bar = |hint| hinting("bar", &[NODE_ADD], hint);
     let baz = |hint| hinting("baz", &[NODE_ADD], hint);
-    let wrong = Fake { hint: Err("unexpected error"), ..foo(Hint::Skip) };
+    let wrong = answering("foo", &[NODE_ADD], Err("unexpected error".into()));
     let other_event = hinting("foo", &[pod_events::ASSIGNED_POD_ADD], Hint::Queue);
     let (queue, skip) = (Hint::Queue, Hint::Skip);
     type Case<'a> = (&'a [Fake], Rejectors, Strategy, usize);
@@ -179,11 +179,11 @@ fn a_pod_that_was_done_comes_back_through_backoff() {
 /// Upstream's TestPriorityQueue_MoveAllToActiveOrBackoffQueueWithQueueingHint.
 #[test]
 fn an_event_moves_pods_by_hint_and_backoff() {
-    let cases: [(Hint, Rejectors, i64, QueueName); 4] = [
-        (Hint::Queue, [&[], &["foo"]], 0, QueueName::Active),
-        (Hint::Queue, [&["foo"], &[]], 0, QueueName::Backoff),
-        (Hint::Queue, [&["foo"], &[]], 2 * SECOND, QueueName::Active),
-        (Hint::Skip, [&["foo"], &[]], 0, QueueName::Unschedulable),
+    let cases: [(Hint, Rejectors, Duration, QueueName); 4] = [
+        (Hint::Queue, [&[], &["foo"]], Duration::ZERO, QueueName::Active),
+        (Hint::Queue, [&["foo"], &[]], Duration::ZERO, QueueName::Backoff),
+        (Hint::Queue, [&["foo"], &[]], SECOND * 2, QueueName::Active),
+        (Hint::Skip, [&["foo"], &[]], Duration::ZERO, QueueName::Unschedulable),
     ];
     for (hint, [unschedulable, pending], wait, place) in cases {
         let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], hint)]);

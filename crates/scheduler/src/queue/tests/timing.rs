@@ -8,7 +8,7 @@ fn backoff_doubles_up_to_the_maximum() {
     for pop_from_backoff in [true, false] {
         let settings = QueueSettings { pop_from_backoff, ..QueueSettings::default() };
         let mut bench = Bench::new(settings, &[], &[]);
-        bench.advance(SECOND / 2);
+        bench.advance(HALF_A_SECOND);
         let a = pod("a", 0);
         bench.add(&a);
         for (attempt, seconds) in [1, 2, 4, 8, 10, 10, 10].into_iter().enumerate() {
@@ -18,12 +18,12 @@ fn backoff_doubles_up_to_the_maximum() {
             bench.fail(popped, &["foo"], &[]);
             bench.event(ClusterEvent::UNSCHEDULABLE_TIMEOUT);
             let end = bench.queued(&a).backoff_expiration.unwrap();
-            let cut = if pop_from_backoff { SECOND / 2 } else { 0 };
-            assert_eq!(end.0 - failed_at.0, seconds * SECOND - cut);
+            let cut = if pop_from_backoff { HALF_A_SECOND } else { Duration::ZERO };
+            assert_eq!(end - failed_at, SECOND * seconds - cut);
             bench.advance(SECOND);
             bench.flush_backoff();
             assert_eq!(bench.place(&a), QueueName::Backoff);
-            bench.advance(seconds * SECOND);
+            bench.advance(SECOND * seconds);
             bench.flush_backoff();
             assert_eq!(bench.place(&a), QueueName::Active);
         }
@@ -36,10 +36,10 @@ fn a_pod_waits_through_the_second_of_its_expiration() {
     let mut bench = Bench::with_hints(&[]);
     let a = pod("a", 0);
     bench.add_failed(&a, &[], &[]);
-    bench.advance(2 * SECOND - 1);
+    bench.advance(SECOND * 2 - Duration::MICROSECOND);
     bench.flush_backoff();
     assert_eq!(bench.place(&a), QueueName::Backoff);
-    bench.advance(1);
+    bench.advance(Duration::MICROSECOND);
     bench.flush_backoff();
     assert_eq!(bench.place(&a), QueueName::Active);
 }
@@ -53,14 +53,14 @@ fn without_alignment_a_pod_waits_to_the_microsecond() {
     bench.advance(SECOND);
     bench.flush_backoff();
     assert_eq!(bench.place(&a), QueueName::Backoff);
-    bench.advance(1);
+    bench.advance(Duration::MICROSECOND);
     bench.flush_backoff();
     assert_eq!(bench.place(&a), QueueName::Active);
 }
 
 #[test]
 fn without_a_maximum_there_is_no_backoff() {
-    let settings = QueueSettings { max_backoff: 0, ..QueueSettings::default() };
+    let settings = QueueSettings { max_backoff: Duration::ZERO, ..QueueSettings::default() };
     let mut bench = Bench::new(settings, &[], &[]);
     bench.add_failed(&pod("a", 0), &[], &[]);
     assert_eq!(bench.place(&pod("a", 0)), QueueName::Active);
@@ -74,10 +74,10 @@ fn leftovers_are_flushed_and_marked() {
     for (name, priority) in [("medium", 5), ("high", 9)] {
         bench.add_failed(&pod(name, priority), &["foo"], &[]);
     }
-    bench.advance(300 * SECOND);
+    bench.advance(SECOND * 300);
     bench.flush_leftover();
     assert_eq!(bench.names()[2], ["medium", "high"]);
-    bench.advance(1);
+    bench.advance(Duration::MICROSECOND);
     bench.flush_leftover();
     let (first, second) = (bench.pop(), bench.pop());
     assert_eq!((first.key().name.as_str(), first.flushed), ("high", true));
@@ -94,7 +94,7 @@ fn gated_pods_are_not_released_by_the_flush() {
     let mut bench = Bench::new(QueueSettings::default(), &[gate("x", &["x"], &[])], &[]);
     let a = pod("a", 0);
     bench.add(&a);
-    bench.advance(301 * SECOND);
+    bench.advance(SECOND * 301);
     bench.flush_leftover();
     assert_eq!(bench.place(&a), QueueName::Gated);
     assert!(bench.queued(&a).flushed);
@@ -107,10 +107,10 @@ fn the_next_timer_is_exact() {
     let start = bench.now;
     assert_eq!(bench.queue.next_timer(start), None);
     bench.add_failed(&pod("a", 0), &["foo"], &[]);
-    let flush = Time(start.0 + 300 * SECOND + 1);
+    let flush = start + SECOND * 300 + Duration::MICROSECOND;
     assert_eq!(bench.queue.next_timer(start), Some(flush));
     bench.add_failed(&pod("b", 0), &[], &[]);
-    let release = Time(start.0 + 2 * SECOND);
+    let release = start + SECOND * 2;
     assert_eq!(bench.queue.next_timer(start), Some(release));
     bench.now = release;
     bench.flush_backoff();

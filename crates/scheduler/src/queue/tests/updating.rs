@@ -34,7 +34,7 @@ fn an_update_is_handled_where_the_pod_is() {
         (
             |bench| {
                 bench.add_failed(&pod("a", 0), &["queue"], &[]);
-                bench.advance(10 * SECOND);
+                bench.advance(SECOND * 10);
             },
             QueueName::Active,
         ),

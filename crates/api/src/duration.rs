@@ -1,11 +1,12 @@
-//! Durations as Kubernetes configuration writes them: `1m30s`, possibly negative.
+//! Spans of time as Kubernetes configuration writes them: `1m30s`, possibly negative.
 //!
 //! Parsing and printing follow Go's `time.ParseDuration` and `Duration.String`, which upstream uses
-//! through `metav1.Duration`.
+//! through `metav1.Duration`. Arithmetic saturates, at some 292 years.
 
 use std::fmt;
+use std::ops::{Add, Mul, Neg, Sub};
 
-/// A signed duration in nanoseconds.
+/// A signed span of time in nanoseconds. The difference of two [`Time`](crate::Time)s is one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Duration {
     /// In nanoseconds; may be negative.
@@ -25,9 +26,21 @@ const UNITS: [(&str, i64); 8] = [
 ];
 
 impl Duration {
+    /// No time.
+    pub const ZERO: Duration = Duration { nanos: 0 };
+    /// The resolution of [`Time`](crate::Time).
+    pub const MICROSECOND: Duration = Duration::from_micros(1);
+    /// One second.
+    pub const SECOND: Duration = Duration::from_secs(1);
+
     /// `seconds` seconds.
     pub const fn from_secs(seconds: i64) -> Duration {
         Duration { nanos: seconds.saturating_mul(1_000_000_000) }
+    }
+
+    /// `millis` milliseconds.
+    pub const fn from_millis(millis: i64) -> Duration {
+        Duration { nanos: millis.saturating_mul(1_000_000) }
     }
 
     /// `micros` microseconds.
@@ -60,6 +73,34 @@ impl Duration {
         }
         let nanos = if negative { -total } else { total };
         i64::try_from(nanos).ok().map(|nanos| Duration { nanos })
+    }
+}
+
+impl Add for Duration {
+    type Output = Duration;
+    fn add(self, other: Duration) -> Duration {
+        Duration { nanos: self.nanos.saturating_add(other.nanos) }
+    }
+}
+
+impl Sub for Duration {
+    type Output = Duration;
+    fn sub(self, other: Duration) -> Duration {
+        Duration { nanos: self.nanos.saturating_sub(other.nanos) }
+    }
+}
+
+impl Mul<i64> for Duration {
+    type Output = Duration;
+    fn mul(self, times: i64) -> Duration {
+        Duration { nanos: self.nanos.saturating_mul(times) }
+    }
+}
+
+impl Neg for Duration {
+    type Output = Duration;
+    fn neg(self) -> Duration {
+        Duration { nanos: self.nanos.saturating_neg() }
     }
 }
 
