@@ -72,7 +72,7 @@ impl Plugin for GangScheduling {
         };
         let Some(needed) = min_count(object) else { return Status::SUCCESS };
         match cx.shared.pod_groups.get(group) {
-            Err(text) => Status::error(&text),
+            Err(text) => Status::error(text),
             Ok(state) if state.all() < needed => Status::unresolvable(
                 "waiting for minCount pods from a gang to appear in scheduling queue",
             ),
@@ -106,7 +106,7 @@ impl GangScheduling {
     ) -> PermitAnswer {
         let members = match cx.shared.pod_groups.get(group) {
             Ok(members) => members,
-            Err(text) => return Status::error(&text).into(),
+            Err(text) => return Status::error(text).into(),
         };
         if members.scheduled() < needed {
             // The pods still in the queue are activated at once, as this one waits for them.

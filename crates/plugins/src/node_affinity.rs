@@ -211,7 +211,7 @@ impl Preferred {
         }
         match PreferredTerms::new(terms) {
             Ok(terms) => Ok(Preferred(Some(Arc::new(terms)))),
-            Err(errors) => Err(Status::error(&errors.to_string())),
+            Err(errors) => Err(Status::error(errors.to_string())),
         }
     }
 }

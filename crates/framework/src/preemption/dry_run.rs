@@ -54,7 +54,7 @@ pub fn dry_run(search: &Search<'_>, rules: &dyn PreemptionRules, nodes: &[NodeId
 
 /// The status of a candidate without victims, which is an error.
 pub fn no_victims(node: &str) -> Status {
-    Status::error(&format!("expected at least one victim pod on node {node:?}"))
+    Status::error(format!("expected at least one victim pod on node {node:?}"))
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ fn latest(cx: &CycleContext<'_>) -> Result<Arc<PodInfo>, Status> {
     match cx.objects.pod(key) {
         Some(pod) if Arc::ptr_eq(pod, &cx.pod.pod) => Ok(cx.pod.clone()),
         Some(pod) => Ok(Arc::new(cx.pod.updated(pod.clone(), cx.features))),
-        None => Err(Status::error(&format!("pod {:?} not found", key.name.as_str()))),
+        None => Err(Status::error(format!("pod {:?} not found", key.name.as_str()))),
     }
 }
 
@@ -100,7 +100,7 @@ fn find_candidates(
 /// Errors of the search take precedence over the reasons.
 fn no_candidates(found: DryRun, cx: &CycleContext<'_>) -> PostFilterAnswer {
     if !found.errors.is_empty() {
-        return refused(Status::error(&aggregate(&found.errors)));
+        return refused(Status::error(aggregate(&found.errors)));
     }
     let mut statuses: NodeStatuses = found.statuses;
     statuses.set_absent(Status::unresolvable("Preemption is not helpful for scheduling"));

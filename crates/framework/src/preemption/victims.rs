@@ -145,7 +145,7 @@ impl Trial<'_> {
     pub fn remove(&mut self, pod: &Arc<PodInfo>) -> Result<(), Status> {
         if self.node.remove_pod(pod.uid()).is_none() {
             let (name, node) = (pod.key().name, self.node.name);
-            return Err(Status::error(&format!(
+            return Err(Status::error(format!(
                 "no corresponding pod {name} in pods of node {node}"
             )));
         }
@@ -178,7 +178,7 @@ impl Trial<'_> {
 }
 
 fn succeeded(status: Status) -> Result<(), Status> {
-    if status.is_success() { Ok(()) } else { Err(Status::error(&status.message())) }
+    if status.is_success() { Ok(()) } else { Err(Status::error(status.message())) }
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ impl Framework {
                     return wrap(&format!("running PreBindPreFlight {name:?}"), &status, name);
                 }
                 code => {
-                    return Status::error(&format!(
+                    return Status::error(format!(
                         "PreBindPreFlight {name} returned {:?}, which is unsupported. It is \
                          supposed to return Success, Skip, or Error status",
                         code.as_str()

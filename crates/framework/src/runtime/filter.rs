@@ -90,7 +90,7 @@ impl Framework {
             }
             let status = call(plugin, state);
             if !status.is_success() {
-                return Status::error(&format!(
+                return Status::error(format!(
                     "running {verb} on PreFilter plugin {name:?}: {}",
                     status.message()
                 ));

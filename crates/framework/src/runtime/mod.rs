@@ -250,7 +250,7 @@ impl Framework {
                 Code::Success | Code::UnschedulableAndUnresolvable => true,
                 Code::Unschedulable | Code::Pending => false,
                 _ => {
-                    let status = Status::error(&status.message()).by(name);
+                    let status = Status::error(status.message()).by(name);
                     let PostFilterAnswer { candidates, dry_run, .. } = answer;
                     let nothing = PostFilterAnswer::default();
                     let answer = PostFilterAnswer { candidates, dry_run, ..nothing };
@@ -278,7 +278,7 @@ impl Framework {
 
 /// An error status; `doing`, the failed operation, is prefixed to the message.
 pub(super) fn wrap(doing: &str, status: &Status, plugin: Symbol) -> Status {
-    Status::error(&format!("{doing}: {}", status.message())).by(plugin)
+    Status::error(format!("{doing}: {}", status.message())).by(plugin)
 }
 
 /// Intersects the nodes so far with `nodes`.

@@ -88,11 +88,11 @@ impl Framework {
 }
 
 fn failed(doing: &str, plugin: Symbol, status: &Status) -> Status {
-    Status::error(&format!("{doing}: plugin {plugin:?} failed with: {}", status.message()))
+    Status::error(format!("{doing}: plugin {plugin:?} failed with: {}", status.message()))
 }
 
 fn out_of_range(plugin: Symbol, score: i64) -> Status {
-    Status::error(&format!(
+    Status::error(format!(
         "applying score defaultWeights on PlacementScore plugins: plugin {plugin:?} returns an \
          invalid score {score}, it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
     ))

@@ -146,12 +146,12 @@ impl Framework {
 
 fn failed(doing: &str, plugin: &dyn Plugin, status: &Status) -> Status {
     let name = plugin.name();
-    Status::error(&format!("{doing}: plugin {name:?} failed with: {}", status.message()))
+    Status::error(format!("{doing}: plugin {name:?} failed with: {}", status.message()))
 }
 
 /// Upstream's error about a normalized score outside 0 to 100.
 fn out_of_range(plugin: &dyn Plugin, score: i64) -> Status {
-    Status::error(&format!(
+    Status::error(format!(
         "applying score defaultWeights on Score plugins: plugin {:?} returns an invalid score \
          {score}, it should in the range of [0, {MAX_NODE_SCORE}] after normalizing",
         plugin.name()

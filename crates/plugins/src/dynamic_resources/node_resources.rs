@@ -135,7 +135,7 @@ fn statuses(
 ) -> Result<Vec<NodeAllocatableResourceClaimStatus>, Status> {
     let pod = &cx.pod.pod;
     let named = named(pod, &cx.queue())
-        .map_err(|text| Status::error(&format!("processing pod resource claims: {text}")))?;
+        .map_err(|text| Status::error(format!("processing pod resource claims: {text}")))?;
     let mut statuses = Vec::new();
     for (claim, allocation) in claims {
         let resources = resources_of(cx.objects, claim, allocation);

@@ -55,7 +55,7 @@ fn prepare_claim(
     if let Some(allocation) = &claim.claim.status.allocation {
         if let Some(selector) = &allocation.node_selector {
             let matcher = NodeMatcher::new(selector, "");
-            matcher.check().map_err(|errors| Status::error(&errors.to_string()))?;
+            matcher.check().map_err(|errors| Status::error(errors.to_string()))?;
             claim.available_on = Some(matcher);
         }
         return Ok(());

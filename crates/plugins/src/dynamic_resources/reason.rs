@@ -61,7 +61,7 @@ impl Reason {
             Reason::NotAllocated(_) => Status::unresolvable("cannot allocate all claims"),
             Reason::Failed(AllocationError::OnNode(text)) => Status::unresolvable(text),
             Reason::Failed(AllocationError::TimedOut) => {
-                Status::error(&format!("node {node}: timed out trying to allocate devices"))
+                Status::error(format!("node {node}: timed out trying to allocate devices"))
             }
             Reason::Failed(AllocationError::Failed(text)) => Status::error(text),
             Reason::Unavailable(_) => {

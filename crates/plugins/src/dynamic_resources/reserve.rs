@@ -33,7 +33,7 @@ pub fn reserve(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Status {
     };
     let (have, want) = (found.results.len(), to_allocate.len());
     if have != want {
-        return Status::error(&format!(
+        return Status::error(format!(
             "internal error, have {have} allocations, {want} claims to allocate, want {want} claims"
         ));
     }

@@ -23,7 +23,7 @@ pub fn score(state: &ClaimState, node: Symbol) -> Result<i64, Status> {
         let allocation = claim.claim.status.allocation.as_ref().or_else(|| new.next());
         let Some(allocation) = allocation else {
             let count = found.results.len();
-            return Err(Status::error(&format!(
+            return Err(Status::error(format!(
                 "number of allocations {count} is smaller than number of claims needing allocation"
             )));
         };

@@ -105,7 +105,7 @@ pub fn unreserve_group(cx: &mut PostFilterContext<'_>) -> Option<Status> {
     let key = group_of(pod).filter(|_| is_on(cycle.features))?;
     let state = match cycle.shared.pod_groups.get(key) {
         Ok(state) => state,
-        Err(text) => return Some(Status::error(&text)),
+        Err(text) => return Some(Status::error(text)),
     };
     // Pods placed in this cycle do not count.
     let before = cycle.shared.group_cycle.as_ref().map(|group| group.scheduled_before);

@@ -129,7 +129,7 @@ pub fn prepare(
         return Ok(None);
     }
     if let Some(text) = cx.pod.parse_error() {
-        return Err(Status::error(&format!("failed to parse pod: {text}")));
+        return Err(Status::error(format!("failed to parse pod: {text}")));
     }
     let terms = cx.pod.own_terms();
     let mut scoring = Scoring {

@@ -112,7 +112,7 @@ impl Plugin for PodTopologySpread {
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         match Constraints::hard(&cx.pod.pod, cx.objects, &self.defaults) {
-            Err(text) => Status::error(&format!("get constraints from pod: {text}")).into(),
+            Err(text) => Status::error(format!("get constraints from pod: {text}")).into(),
             Ok(constraints) if constraints.is_empty() => Status::skip().into(),
             Ok(constraints) => {
                 state.write(FilterState::new(cx, constraints));
@@ -159,7 +159,7 @@ impl Plugin for PodTopologySpread {
 
     fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &[NodeId]) -> Status {
         match Constraints::soft(&cx.pod.pod, cx.objects, &self.defaults) {
-            Err(text) => Status::error(&format!("calculating preScoreState: {text}")),
+            Err(text) => Status::error(format!("calculating preScoreState: {text}")),
             Ok(constraints) if constraints.is_empty() || cx.snapshot.is_empty() => Status::skip(),
             Ok(constraints) => {
                 state.write(ScoreState::new(cx, &constraints, nodes));

@@ -89,7 +89,7 @@ pub fn classify(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> Resul
         let claim = assumed.claims.get(objects, key).ok_or_else(|| {
             let name = key.to_string();
             let missing = volumes::not_found("persistentvolumeclaims", (&*name).into());
-            Status::error(&format!("error getting PVC \"{key}\": {missing}"))
+            Status::error(format!("error getting PVC \"{key}\": {missing}"))
         })?;
         if is_bound(claim) {
             let name = claim.spec.volume_name;
@@ -119,7 +119,7 @@ fn is_delayed(claim: &PersistentVolumeClaim, objects: &Objects) -> Result<bool, 
     let class = objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     let Some(class) = class else { return Ok(false) };
     let mode = class.volume_binding_mode.ok_or_else(|| {
-        Status::error(&format!("VolumeBindingMode not set for StorageClass \"{name}\""))
+        Status::error(format!("VolumeBindingMode not set for StorageClass \"{name}\""))
     })?;
     Ok(mode == VolumeBindingMode::WaitForFirstConsumer)
 }

@@ -243,7 +243,7 @@ impl Plugin for VolumeBinding {
         }
         let found = match found {
             Ok(found) => found,
-            Err(status) => return Status::error(&status.message()),
+            Err(status) => return Status::error(status.message()),
         };
         match bind::assume(&found, cx.node, cx.objects, assumed) {
             Ok(taken) => {
@@ -266,7 +266,7 @@ impl Plugin for VolumeBinding {
             None => not_found(),
             Some(state) if state.all_bound => Status::skip(),
             Some(state) if state.taken.is_some() => Status::SUCCESS,
-            Some(_) => Status::error(&format!("no pod volume found for node \"{}\"", cx.node)),
+            Some(_) => Status::error(format!("no pod volume found for node \"{}\"", cx.node)),
         }
     }
 

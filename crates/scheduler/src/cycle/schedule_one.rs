@@ -211,7 +211,7 @@ impl Scheduler {
             let prefix = if preemption.plugin == preemption::PLUGIN { "preemption: " } else { "" };
             let preemptor = Preemptor::pod(&cycle.queued.info);
             if let Err(text) = self.start_preemption(preemptor, preemption, cycle.now, host) {
-                let status = Status::error(&format!("{prefix}{text}"));
+                let status = Status::error(format!("{prefix}{text}"));
                 diagnosis.post_filter_message = status.message();
                 nominate = None;
                 // The plugin that preempts is the last one that was asked.
@@ -255,7 +255,7 @@ impl Scheduler {
     /// Puts the pod on its node in the cache.
     fn assume(&mut self, cycle: &mut Cycle, node: Symbol) -> Result<(), Status> {
         let assumed = cycle.pod_on(node, &self.cluster.features);
-        self.cache.assume_pod(assumed.clone()).map_err(|text| Status::error(&text))?;
+        self.cache.assume_pod(assumed.clone()).map_err(|text| Status::error(text))?;
         self.cluster.shared.pod_groups.assume(&assumed.pod);
         self.queue.delete_nominated_pod_if_exists(assumed.uid());
         cycle.queued.info = assumed;

@@ -78,7 +78,7 @@ impl PodGroupCycle<'_> {
         }
         let Some(object) = self.scheduler.cluster.objects.pod_groups.get(&self.group) else {
             let name = self.group.name;
-            return Err(Status::error(&format!(
+            return Err(Status::error(format!(
                 "failed to get pod group object: podgroup.scheduling.k8s.io {name:?} not found"
             )));
         };
