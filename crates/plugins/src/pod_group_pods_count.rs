@@ -50,7 +50,7 @@ impl Plugin for PodGroupPodsCount {
         cx: &GroupContext<'_>,
         proposal: &Proposal<'_>,
     ) -> Result<i64, Status> {
-        let state = cx.shared.pod_groups.get(cx.group).map_err(|text| Status::error(text))?;
+        let state = cx.shared.pod_groups.get(cx.group).map_err(Status::error)?;
         let pods = state.scheduled() + proposal.assignments.len();
         Ok(i64::try_from(pods).unwrap_or(i64::MAX))
     }

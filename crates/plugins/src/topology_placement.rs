@@ -60,7 +60,7 @@ impl Plugin for TopologyPlacementGenerator {
             return Err(Status::error(&text));
         };
         let Some(key) = topology_key(group) else { return Ok(vec![parent.clone()]) };
-        let required = required_domain(cx, key).map_err(|text| Status::error(&text))?;
+        let required = required_domain(cx, key).map_err(Status::error)?;
         Ok(by_domain(cx, key, required, parent))
     }
 }

@@ -139,7 +139,7 @@ fn statuses(
     let mut statuses = Vec::new();
     for (claim, allocation) in claims {
         let resources = resources_of(cx.objects, claim, allocation);
-        let resources = resources.map_err(|text| Status::error(&text))?;
+        let resources = resources.map_err(Status::error)?;
         let Some(resources) = resources else { continue };
         let uses = |name: Symbol| {
             named.iter().any(|(n, c)| *n == name && c.metadata.uid == claim.metadata.uid)

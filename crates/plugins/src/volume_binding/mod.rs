@@ -137,7 +137,7 @@ impl VolumeBinding {
         let Some(node) = &node.node else { return Ok(PodVolumes::default()) };
         let mut walk = Walk::default();
         let volumes = find::find(claims, node, objects, &mut walk);
-        let volumes = volumes.map_err(|text| Status::error(&text))?;
+        let volumes = volumes.map_err(Status::error)?;
         match self.refusals.after(&walk) {
             Status::SUCCESS => Ok(volumes),
             refusal => Err(refusal),

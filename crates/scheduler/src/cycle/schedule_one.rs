@@ -255,7 +255,7 @@ impl Scheduler {
     /// Puts the pod on its node in the cache.
     fn assume(&mut self, cycle: &mut Cycle, node: Symbol) -> Result<(), Status> {
         let assumed = cycle.pod_on(node, &self.cluster.features);
-        self.cache.assume_pod(assumed.clone()).map_err(|text| Status::error(text))?;
+        self.cache.assume_pod(assumed.clone()).map_err(Status::error)?;
         self.cluster.shared.pod_groups.assume(&assumed.pod);
         self.queue.delete_nominated_pod_if_exists(assumed.uid());
         cycle.queued.info = assumed;

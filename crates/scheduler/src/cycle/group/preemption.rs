@@ -63,7 +63,7 @@ impl PodGroupCycle<'_> {
         let preemptor = Preemptor::group(&object, &pods);
         self.scheduler
             .start_preemption(preemptor, preemption, self.now, self.host)
-            .map_err(|text| Status::error(&text))?;
+            .map_err(Status::error)?;
         Ok(candidate)
     }
 
