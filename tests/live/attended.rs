@@ -1,12 +1,14 @@
 //! The debugger on a scheduler that writes, in a pseudo-terminal, against the stand-in: what the
 //! screen shows, and what is written when.
 
+use std::collections::BTreeSet;
+
 use kubestep_api::Kind;
 use serde_json::json;
 
 use crate::consent::{cluster, pod, schedule, writes};
 use crate::control_plane::free_port;
-use crate::running::{get, until};
+use crate::running::{Running, get, until};
 use crate::standin::StandIn;
 use crate::terminal::Terminal;
 
@@ -170,6 +172,38 @@ fn health_and_metrics_are_served_beside_it() {
         until(series, || get(port, "/metrics").contains(series));
     }
     assert!(get(port, "/readyz").starts_with("HTTP/1.1 200"));
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+/// The scheduler's series that a port exposes, without their values.
+fn series(port: u16) -> BTreeSet<String> {
+    let text = get(port, "/metrics");
+    let lines = text.lines().filter(|line| line.starts_with("scheduler_"));
+    lines.filter_map(|line| line.rsplit_once(' ')).map(|(series, _)| series.to_owned()).collect()
+}
+
+#[test]
+fn with_and_without_the_debugger_the_same_series_are_exposed() {
+    let (watched, alone) = (cluster(), cluster());
+    let ports = [free_port(), free_port()];
+    let mut terminal = attend(&watched, &["--http-port", &ports[0].to_string()]);
+    terminal.send("n");
+    until("it is bound", || bindings(&watched) == ["web"]);
+    let line = format!("--yes-write --secure-port 0 --http-port {}", ports[1]);
+    let mut scheduler = Running::start_on(&alone.kubeconfig(), &line);
+    until("it is bound", || bindings(&alone) == ["web"]);
+    let different = || {
+        let [with, without] = ports.map(series);
+        with.symmetric_difference(&without).cloned().collect::<Vec<_>>()
+    };
+    let begun = std::time::Instant::now();
+    while !different().is_empty() {
+        let waited = begun.elapsed() < std::time::Duration::from_secs(20);
+        assert!(waited, "on one side only: {:#?}", different());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.told());
     terminal.send("q");
     assert_eq!(terminal.exit_code(), 0);
 }

@@ -65,7 +65,9 @@ impl InteractiveScheduler {
         report: Reporter,
     ) -> InteractiveScheduler {
         let scheduler = LiveScheduler::new(cluster, session.world(), report);
-        let reported = ReportProgress::all_of(session);
+        // The queue moves of the lists were recorded when the session began, and not reported yet.
+        let entries = session.history().entries().start();
+        let reported = ReportProgress { entries, ..ReportProgress::all_of(session) };
         InteractiveScheduler { scheduler, context, dry_run, frozen: false, reported }
     }
 
