@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 
-use kubestep_debug::breakpoint::{Definition, Moment, file, words};
+use kubestep_debug::breakpoint::{Definition, Moment, file, message};
 use kubestep_debug::{ContinueOutcome, Session};
 
 /// The most lines that logging breakpoints print.
@@ -50,7 +50,7 @@ pub(super) fn run(session: &mut Session, limit: usize) -> Vec<String> {
         _ => Moment::after(session.history().len()),
     };
     let logged = session.logged(None, end, LOG_LINES);
-    let line = |hit| words::hit(&session.recording(), session.breakpoints(), hit);
+    let line = |hit| message::of_hit(&session.recording(), session.breakpoints(), hit);
     let mut lines: Vec<String> = logged.iter().map(line).collect();
     if let ContinueOutcome::Stopped(hit) = &came_to {
         lines.push(format!("stopped at {}", line(hit)));

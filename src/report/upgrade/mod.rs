@@ -15,7 +15,7 @@ use kubestep_debug::upgrade::Upgrade;
 pub struct UpgradeReport {
     /// The releases, as they were named: `1.33`, `v1.36.1`.
     pub releases: Pair<String>,
-    /// What of the input the second version refuses or no longer has.
+    /// What of the input the second version rejects or no longer has.
     pub refused: Vec<RejectedInput>,
     /// What changes for the pods; `None` if the second version does not start with the
     /// configuration.

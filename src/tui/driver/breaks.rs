@@ -9,7 +9,7 @@ use crate::tui::command_result::CommandResult;
 use crate::tui::model::BreakpointRow;
 use kubestep_debug::breakpoint::{
     BreakpointError, BreakpointKind, Definition, Hit, HitAction, ListedBreakpoint, Moment,
-    RecordedRun, file, words,
+    RecordedRun, file, message,
 };
 use kubestep_debug::{Session, StopSearch};
 use kubestep_output::file::replace;
@@ -171,12 +171,12 @@ impl Driver {
     /// Goes to a stop. Gives what to say of it.
     pub(super) fn stop_at(&mut self, hit: Hit) -> String {
         self.session.stopped(hit);
-        self.hit_words(&hit)
+        self.hit_message(&hit)
     }
 
     /// What to say of a stop.
-    pub(super) fn hit_words(&mut self, hit: &Hit) -> String {
-        let words = words::hit(&self.session.recording(), self.session.breakpoints(), hit);
+    pub(super) fn hit_message(&mut self, hit: &Hit) -> String {
+        let words = message::of_hit(&self.session.recording(), self.session.breakpoints(), hit);
         self.last_hits.insert(hit.id, words.clone());
         words
     }
@@ -189,7 +189,7 @@ impl Driver {
         };
         let hits = self.session.logged(since, now, LOG_LINES + 1);
         let line =
-            |hit: &Hit| words::hit(&self.session.recording(), self.session.breakpoints(), hit);
+            |hit: &Hit| message::of_hit(&self.session.recording(), self.session.breakpoints(), hit);
         let mut lines: Vec<String> = hits.iter().take(LOG_LINES).map(line).collect();
         if hits.len() > LOG_LINES {
             lines.push(format!("logging stopped here after {LOG_LINES} lines"));

@@ -341,7 +341,7 @@ impl Driver {
         Some(match came_to {
             ContinueOutcome::Paused => return None,
             ContinueOutcome::Stopped(hit) => {
-                let words = self.hit_words(&hit);
+                let words = self.hit_message(&hit);
                 let look_at = self.best_view();
                 CommandResult { look_at, notes, ..CommandResult::stopped(words) }
             }

@@ -13,6 +13,7 @@ mod grain;
 mod hits;
 mod list;
 pub mod location;
+pub mod message;
 mod outcome;
 mod recording;
 mod sample;
@@ -21,7 +22,6 @@ mod tests;
 pub mod values;
 pub mod variables;
 mod watch;
-pub mod words;
 
 pub use definition::{BreakpointKind, Definition, HitAction, Hits};
 pub use error::BreakpointError;

@@ -415,7 +415,7 @@ fn stop_words(session: &mut Session, text: &str) -> String {
     set(session, text);
     match session.continue_on(|| true) {
         ContinueOutcome::Stopped(hit) => {
-            words::hit(&session.recording(), session.breakpoints(), &hit)
+            message::of_hit(&session.recording(), session.breakpoints(), &hit)
         }
         other => panic!("{text}: {other:?}"),
     }

@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Edit, object, pod_key, words};
+use super::{Edit, display, object, pod_key};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ObjectKey};
 use kubestep_cluster::World;
@@ -125,7 +125,7 @@ fn of_object(
 
 /// The object as a person would create it: without the fields that the API server sets.
 fn created(object: &Object) -> Value {
-    let mut document = words::document(object);
+    let mut document = display::document(object);
     if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
         metadata.retain(|name, _| !["uid", "resourceVersion"].contains(&name.as_str()));
     }

@@ -8,6 +8,7 @@
 
 pub(crate) mod companions;
 pub mod configuration;
+mod display;
 mod disrupt;
 mod fields;
 mod fixed;
@@ -23,7 +24,6 @@ mod path;
 mod pod;
 mod resize;
 mod term;
-mod words;
 
 use std::path::Path;
 
@@ -40,6 +40,8 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::Intervention;
 use kubestep_scheduler::what_if::{HoldRule, PodSelection};
 
+pub(crate) use display::new_class;
+pub use display::yaml;
 pub(crate) use fields::changes;
 pub use fields::{FieldChange, FieldOperation};
 pub use node_set::NodeSet;
@@ -48,8 +50,6 @@ pub use parse::{EditForm, FORMS};
 pub(crate) use resize::asks;
 pub(crate) use term::affinity_change;
 pub use term::{TermList, TermRef};
-pub(crate) use words::new_class;
-pub use words::yaml;
 
 /// A change of the cluster.
 #[derive(Clone, PartialEq, Debug)]

@@ -9,7 +9,7 @@ use kubestep_config::ExtensionPoint;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 
 /// A hit in a sentence: `breakpoint 2 (Filter/TaintToleration), hit 3: cycle 12 of shop/web: …`.
-pub fn hit(recording: &RecordedRun<'_>, breakpoints: &Breakpoints, hit: &Hit) -> String {
+pub fn of_hit(recording: &RecordedRun<'_>, breakpoints: &Breakpoints, hit: &Hit) -> String {
     let Some(item) = breakpoints.get(hit.id) else { return place(recording, hit) };
     let kind = if item.definition.is_watch() { "watch" } else { "breakpoint" };
     let place = place(recording, hit);
