@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::edit::{Applied, EditError, HostPort, PodEdit, TermRef, object, pod_key, resize};
 use kubestep_api::admission::PriorityClasses;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Pod, PodSchedulingGate, PodSpec, SharedList};
+use kubestep_api::{Pod, PodSchedulingGate, PodSpec, SharedList, TopologySpreadConstraint};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod::qos::qos_class;
@@ -82,7 +82,13 @@ fn change_spec(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
             spec.affinity = affinity.as_deref().cloned().map(Into::into);
         }
         PodEdit::Relax(term) => relax(spec, *term)?,
-        PodEdit::Spread(_) | PodEdit::Unspread(_) => change_spread(spec, edit)?,
+        PodEdit::Spread(constraint) => add_spread(spec, constraint),
+        PodEdit::Unspread(key) => {
+            let constraints = &mut spec.topology_spread_constraints;
+            let before = constraints.len();
+            constraints.update(|all| all.retain(|constraint| constraint.topology_key != *key));
+            there(constraints.len() < before, "spread constraint on", key)?;
+        }
         PodEdit::Port(port) => add_port(spec, *port)?,
         PodEdit::Unport(port) => {
             let removed = remove_port(&mut spec.containers, *port)
@@ -118,27 +124,18 @@ fn relax(spec: &mut PodSpec, term: TermRef) -> Result<(), String> {
     Ok(())
 }
 
-fn change_spread(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
-    let constraints = &mut spec.topology_spread_constraints;
-    match edit {
-        PodEdit::Spread(new) => constraints.update(|all| {
-            let same = |other: &&mut kubestep_api::TopologySpreadConstraint| {
-                (other.topology_key, other.when_unsatisfiable)
-                    == (new.topology_key, new.when_unsatisfiable)
-            };
-            match all.iter_mut().find(same) {
-                Some(there) => *there = new.as_ref().clone(),
-                None => all.push(new.as_ref().clone()),
-            }
-        }),
-        PodEdit::Unspread(key) => {
-            let before = constraints.len();
-            constraints.update(|all| all.retain(|constraint| constraint.topology_key != *key));
-            there(constraints.len() < before, "spread constraint on", key)?;
+/// Adds a constraint, or replaces the one on the same key with the same `whenUnsatisfiable`.
+fn add_spread(spec: &mut PodSpec, new: &TopologySpreadConstraint) {
+    spec.topology_spread_constraints.update(|all| {
+        let same = |other: &&mut TopologySpreadConstraint| {
+            (other.topology_key, other.when_unsatisfiable)
+                == (new.topology_key, new.when_unsatisfiable)
+        };
+        match all.iter_mut().find(same) {
+            Some(there) => *there = new.clone(),
+            None => all.push(new.clone()),
         }
-        _ => {}
-    }
-    Ok(())
+    });
 }
 
 fn add_port(spec: &mut PodSpec, port: HostPort) -> Result<(), String> {
