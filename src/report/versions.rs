@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use kubestep_config::versions::{Between, GateChange, InProfile, PluginChange};
+use kubestep_config::versions::{Between, GateChange, InProfile, PluginDifference};
 use kubestep_config::{GateSpec, KubeVersion, versions::Switch};
 
 /// The whole document.
@@ -58,7 +58,7 @@ fn spec(spec: GateSpec) -> Value {
     json!({"stage": spec.stage.name(), "default": spec.default, "locked": spec.locked})
 }
 
-fn plugin(change: &PluginChange) -> Value {
+fn plugin(change: &PluginDifference) -> Value {
     json!({
         "name": change.plugin,
         "from": change.from.as_ref().map(in_profile),

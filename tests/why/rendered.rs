@@ -67,7 +67,7 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
         }
         "PodTopologySpread" => {
             let found = state.read::<pod_topology_spread::FilterState>()?;
-            let refusals = pod_topology_spread::Refusals::new(plugin.into());
+            let refusals = pod_topology_spread::SpreadRejections::new(plugin.into());
             found.reasons(node.id).next().map(|(_, reason)| refusals.of(reason).clone())
         }
         "NodePorts" => {

@@ -29,13 +29,14 @@ type Chunk = Box<[OnceLock<&'static str>]>;
 /// Text by id. Reading takes no lock; a slot is written once, before its id is returned.
 static TEXT: [OnceLock<Chunk>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 /// Text → id, in shards by hash: threads that decode input in parallel rarely contend for a lock.
-static SHARDS: [Mutex<Shard>; SHARD_COUNT] = [const { Mutex::new(Shard::new()) }; SHARD_COUNT];
+static SHARDS: [Mutex<InternerShard>; SHARD_COUNT] =
+    [const { Mutex::new(InternerShard::new()) }; SHARD_COUNT];
 static HASHER: OnceLock<DefaultHashBuilder> = OnceLock::new();
 /// The next id; 0 is the empty string.
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
 /// The strings with hashes of this shard.
-struct Shard {
+struct InternerShard {
     ids: HashTable<u32>,
     /// The rest of the last block into which texts are copied.
     free: &'static mut [u8],
@@ -96,9 +97,9 @@ pub fn count() -> usize {
     NEXT.load(Ordering::Relaxed) as usize - 1
 }
 
-impl Shard {
-    const fn new() -> Shard {
-        Shard { ids: HashTable::new(), free: &mut [] }
+impl InternerShard {
+    const fn new() -> InternerShard {
+        InternerShard { ids: HashTable::new(), free: &mut [] }
     }
 
     fn intern(&mut self, text: &str, hash: u64, hasher: &DefaultHashBuilder) -> Symbol {

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::custom::{self, CustomKind, KindNames};
 
 /// One row of the table of kinds.
-struct Row {
+struct KindRow {
     kind: Kind,
     names: KindNames,
     short: &'static str,
@@ -22,7 +22,7 @@ macro_rules! kinds {
             Custom(CustomKind),
         }
 
-        const TABLE: &[Row] = &[$(Row {
+        const TABLE: &[KindRow] = &[$(KindRow {
             kind: Kind::$kind,
             names: KindNames { name: $name, plural: $plural, group: $group, namespaced: $namespaced },
             short: $short,

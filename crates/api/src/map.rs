@@ -145,8 +145,8 @@ pub struct Key(pub Symbol);
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
+        struct TextVisitor;
+        impl Visitor<'_> for TextVisitor {
             type Value = Key;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a name")
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for Key {
                 Ok(Key(text.into()))
             }
         }
-        deserializer.deserialize_str(Text)
+        deserializer.deserialize_str(TextVisitor)
     }
 }
 

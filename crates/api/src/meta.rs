@@ -48,8 +48,8 @@ pub struct ObjectMeta {
 }
 
 fn annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
-    struct Kept;
-    impl<'de> Visitor<'de> for Kept {
+    struct AnnotationsVisitor;
+    impl<'de> Visitor<'de> for AnnotationsVisitor {
         type Value = Labels;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a map")
@@ -69,7 +69,7 @@ fn annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::
             Ok(kept.into_iter().collect())
         }
     }
-    deserializer.deserialize_any(Kept)
+    deserializer.deserialize_any(AnnotationsVisitor)
 }
 
 api_structs! {

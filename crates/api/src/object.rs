@@ -58,7 +58,7 @@ macro_rules! object {
 
             /// Decodes the object of a known kind at the start of a JSON text, and returns the
             /// length of its text too.
-            pub fn read_leading(kind: Kind, json: &str) -> serde_json::Result<(Object, usize)> {
+            pub(crate) fn read_leading(kind: Kind, json: &str) -> serde_json::Result<(Object, usize)> {
                 match kind {
                     $(Kind::$kind => {
                         let (object, length) = leading_value::<api::$kind>(json)?;

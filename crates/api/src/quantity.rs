@@ -48,7 +48,7 @@ pub enum QuantityError {
 }
 
 /// Powers of ten to which amounts are rounded.
-pub const MILLI: i32 = -3;
+pub(crate) const MILLI: i32 = -3;
 
 /// The number behind a quantity.
 #[derive(Clone, Debug)]
@@ -193,8 +193,7 @@ impl Quantity {
         self.add(&negative);
     }
 
-    /// Changes the sign.
-    pub fn negate(&mut self) {
+    pub(crate) fn negate(&mut self) {
         self.written = Symbol::EMPTY;
         self.amount = match &self.amount {
             Amount::Int(int) => Amount::Int(Int { value: int.value.wrapping_neg(), ..*int }),
@@ -203,21 +202,6 @@ impl Quantity {
                 ..**decimal
             })),
         };
-    }
-
-    /// Multiplies by an integer; `false` if upstream would call the result inexact.
-    pub fn multiply(&mut self, factor: i64) -> bool {
-        self.written = Symbol::EMPTY;
-        if let Amount::Int(int) = &self.amount
-            && let Some(product) = int.checked_mul(factor)
-        {
-            self.amount = Amount::Int(product);
-            return true;
-        }
-        let product = self.decimal().multiply(factor);
-        let exact = i64::try_from(product.mantissa).is_ok();
-        self.amount = Amount::Decimal(Box::new(product));
-        exact
     }
 
     /// The product with another quantity, in this one's notation.
@@ -229,7 +213,7 @@ impl Quantity {
     }
 
     /// Rounds away from zero to multiples of 10^`scale`; `true` if the result is exact.
-    pub fn round_up(&mut self, scale: i32) -> bool {
+    pub(crate) fn round_up(&mut self, scale: i32) -> bool {
         match &self.amount {
             Amount::Int(int) if int.scale >= scale => true,
             Amount::Int(int) => {

@@ -86,7 +86,7 @@ impl Selector {
     }
 
     /// All of these requirements; an empty list selects everything.
-    pub fn from_requirements(mut requirements: Vec<Requirement>) -> Selector {
+    pub(crate) fn from_requirements(mut requirements: Vec<Requirement>) -> Selector {
         if requirements.is_empty() {
             return Selector::Everything;
         }
@@ -160,7 +160,7 @@ impl LabelSelector {
     }
 
     /// Adds an expression, as the API server does for `matchLabelKeys`.
-    pub fn add_expression(
+    pub(crate) fn add_expression(
         &mut self,
         key: Symbol,
         operator: LabelSelectorOperator,
@@ -172,7 +172,7 @@ impl LabelSelector {
 }
 
 /// A single error unchanged, several different ones as a list (upstream's aggregate).
-pub fn join_errors(errors: &[String]) -> String {
+pub(crate) fn join_errors(errors: &[String]) -> String {
     let mut different: Vec<&str> = Vec::new();
     for error in errors {
         if !different.contains(&error.as_str()) {

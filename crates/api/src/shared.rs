@@ -21,18 +21,18 @@ const FIRST_SWEEP: usize = 256;
 /// Values by content.
 pub struct Pool<T> {
     hasher: OnceLock<DefaultHashBuilder>,
-    shards: [Mutex<Shard<T>>; SHARDS],
+    shards: [Mutex<PoolShard<T>>; SHARDS],
 }
 
-struct Shard<T> {
+struct PoolShard<T> {
     values: HashTable<(u64, Arc<T>)>,
     /// Entries at which to sweep.
     sweep_at: usize,
 }
 
-impl<T> Shard<T> {
-    const fn new() -> Shard<T> {
-        Shard { values: HashTable::new(), sweep_at: FIRST_SWEEP }
+impl<T> PoolShard<T> {
+    const fn new() -> PoolShard<T> {
+        PoolShard { values: HashTable::new(), sweep_at: FIRST_SWEEP }
     }
 }
 
@@ -45,7 +45,7 @@ pub trait Pooled: Hash + PartialEq + Sized + 'static {
 impl<T> Pool<T> {
     /// An empty pool.
     pub const fn new() -> Pool<T> {
-        let shards = [const { Mutex::new(Shard::new()) }; SHARDS];
+        let shards = [const { Mutex::new(PoolShard::new()) }; SHARDS];
         Pool { hasher: OnceLock::new(), shards }
     }
 }

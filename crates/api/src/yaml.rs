@@ -35,20 +35,20 @@ const PROPERTY: usize = 64;
 
 /// The line, from 1, in which flow collections nest deeper than [`MAX_DEPTH`].
 fn too_deep(text: &str) -> Option<usize> {
-    let mut brackets = Depth::default();
+    let mut brackets = DepthGuard::default();
     // Most texts never open so many brackets, in whatever context.
     if !text.bytes().any(|byte| brackets.exceeds(byte)) {
         return None;
     }
-    let at = Scan { text: text.as_bytes(), at: 0, depth: Depth::default() }.run()?;
+    let at = Scan { text: text.as_bytes(), at: 0, depth: DepthGuard::default() }.run()?;
     Some(1 + text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count())
 }
 
 /// Number of open collections.
 #[derive(Default)]
-struct Depth(usize);
+struct DepthGuard(usize);
 
-impl Depth {
+impl DepthGuard {
     /// Processes the next byte. `true` if it opens one collection too many.
     fn exceeds(&mut self, byte: u8) -> bool {
         match byte {
@@ -65,7 +65,7 @@ impl Depth {
 struct Scan<'a> {
     text: &'a [u8],
     at: usize,
-    depth: Depth,
+    depth: DepthGuard,
 }
 
 impl Scan<'_> {

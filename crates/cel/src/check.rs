@@ -14,7 +14,7 @@ use ::cel::common::ast::{
 
 use crate::functions::{self, Signature};
 use crate::types::{
-    ANY, BOOL, DEVICE, DYN, ERROR, INT, Known, QUANTITY, STRING, Type, most_general,
+    ANY, BOOL, DEVICE, DYN, ERROR, INT, QUANTITY, STRING, Type, TypeBindings, most_general,
 };
 use crate::{error, pairs, parts};
 
@@ -47,7 +47,7 @@ pub fn check(program: &Program, text: &str, lists: bool) -> Result<(), String> {
         text,
         lists,
         scope: Vec::new(),
-        known: Known::default(),
+        known: TypeBindings::default(),
         open: 2,
         types: HashMap::new(),
         errors: Vec::new(),
@@ -93,7 +93,7 @@ struct Checker<'a> {
     /// The variables of the enclosing macros.
     scope: Vec<(&'a str, Type)>,
     /// The types that type variables are bound to.
-    known: Known,
+    known: TypeBindings,
     /// The next type variable. The first two are those of signatures.
     open: u32,
     /// The types of all subexpressions, by id.
@@ -273,7 +273,7 @@ impl<'a> Checker<'a> {
 
     /// The signature with new type variables.
     fn fresh(&mut self, form: &Signature) -> (Vec<Type>, Type) {
-        let mut own = Known::default();
+        let mut own = TypeBindings::default();
         for number in [0, 1] {
             own.assign(&self.new_open(), &Type::Var(number));
         }

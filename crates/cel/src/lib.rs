@@ -30,7 +30,7 @@ use ::cel::parser::{Macro, MacroExprHelper};
 use ::cel::{Context, DeclarationError, Env, Value, extensions};
 use hashbrown::HashMap;
 
-use crate::logic::Outcome;
+use crate::logic::EvaluationResult;
 use crate::value::DeviceValue;
 use kubestep_api::Device;
 use kubestep_api::intern::Symbol;
@@ -63,10 +63,10 @@ static ENVIRONMENT: LazyLock<Result<Arc<Env>, String>> =
 
 /// The expressions that were compiled so far. An expression's meaning does not change, so the cache
 /// affects only the time.
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<CompiledExpressions>> = LazyLock::new(Mutex::default);
 
 /// Compiled expressions by text and options.
-type Known = HashMap<(Symbol, Options), Arc<Expression>>;
+type CompiledExpressions = HashMap<(Symbol, Options), Arc<Expression>>;
 
 /// Compiles an expression. An error is reported when it is used.
 pub fn compile(text: Symbol, options: Options) -> Arc<Expression> {
@@ -110,8 +110,8 @@ impl Expression {
             let device = DeviceValue::new(driver, device, self.options);
             context.add_variable_as_val("device", Box::new(device));
             match logic::evaluate(program, &context)? {
-                Outcome::Answer(answer) => Ok(answer),
-                Outcome::Other(kind) => Err(error::no_bool(&kind)),
+                EvaluationResult::Answer(answer) => Ok(answer),
+                EvaluationResult::Other(kind) => Err(error::no_bool(&kind)),
             }
         };
         run().map_err(|text| format!("CEL runtime error: {text}"))

@@ -11,7 +11,7 @@ use crate::error;
 
 /// The result of an expression: a bool, or the type of another value.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum EvaluationResult {
     /// True or false.
     Answer(bool),
     /// A value of another type, by that type's name.
@@ -22,15 +22,18 @@ pub enum Outcome {
 ///
 /// # Errors
 /// The evaluation fails; the text is upstream's.
-pub fn evaluate(expression: &IdedExpr, context: &Context<'_, '_>) -> Result<Outcome, String> {
+pub fn evaluate(
+    expression: &IdedExpr,
+    context: &Context<'_, '_>,
+) -> Result<EvaluationResult, String> {
     if let Expr::Call(call) = &expression.expr {
         match (call.func_name.as_str(), call.args.as_slice()) {
             (operators::LOGICAL_AND, [left, right]) => return join(false, left, right, context),
             (operators::LOGICAL_OR, [left, right]) => return join(true, left, right, context),
             (operators::LOGICAL_NOT, [negated]) => {
                 return match evaluate(negated, context)? {
-                    Outcome::Answer(answer) => Ok(Outcome::Answer(!answer)),
-                    Outcome::Other(_) => Err(error::NO_OVERLOAD.to_owned()),
+                    EvaluationResult::Answer(answer) => Ok(EvaluationResult::Answer(!answer)),
+                    EvaluationResult::Other(_) => Err(error::NO_OVERLOAD.to_owned()),
                 };
             }
             _ => {}
@@ -39,8 +42,8 @@ pub fn evaluate(expression: &IdedExpr, context: &Context<'_, '_>) -> Result<Outc
     let value = Value::resolve_val(expression, context);
     let value = value.map_err(|error| error::runtime(&error))?;
     Ok(match value.downcast_ref::<CelBool>() {
-        Some(answer) => Outcome::Answer(*answer.inner()),
-        None => Outcome::Other(value.get_type().name().to_owned()),
+        Some(answer) => EvaluationResult::Answer(*answer.inner()),
+        None => EvaluationResult::Other(value.get_type().name().to_owned()),
     })
 }
 
@@ -50,8 +53,8 @@ fn join(
     left: &IdedExpr,
     right: &IdedExpr,
     context: &Context<'_, '_>,
-) -> Result<Outcome, String> {
-    let settled = Ok(Outcome::Answer(decisive));
+) -> Result<EvaluationResult, String> {
+    let settled = Ok(EvaluationResult::Answer(decisive));
     let left = evaluate(left, context);
     if left == settled {
         return settled;
@@ -61,9 +64,9 @@ fn join(
         return settled;
     }
     for side in [left, right] {
-        if let Outcome::Other(_) = side? {
+        if let EvaluationResult::Other(_) = side? {
             return Err(error::NO_OVERLOAD.to_owned());
         }
     }
-    Ok(Outcome::Answer(!decisive))
+    Ok(EvaluationResult::Answer(!decisive))
 }

@@ -31,16 +31,16 @@ pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(PUT, PUT, vec![MAP_TYPE, DYN_TYPE, DYN_TYPE], put)?;
     env.add_overload(MERGE, MERGE, vec![MAP_TYPE, MAP_TYPE], merge)?;
     for (name, args, kind) in [
-        ("all", 3, Kind::All),
-        ("exists", 3, Kind::Exists),
-        ("existsOne", 3, Kind::One),
-        ("exists_one", 3, Kind::One),
-        ("transformList", 3, Kind::List),
-        ("transformList", 4, Kind::List),
-        ("transformMap", 3, Kind::Map),
-        ("transformMap", 4, Kind::Map),
-        ("transformMapEntry", 3, Kind::Entry),
-        ("transformMapEntry", 4, Kind::Entry),
+        ("all", 3, MacroKind::All),
+        ("exists", 3, MacroKind::Exists),
+        ("existsOne", 3, MacroKind::One),
+        ("exists_one", 3, MacroKind::One),
+        ("transformList", 3, MacroKind::List),
+        ("transformList", 4, MacroKind::List),
+        ("transformMap", 3, MacroKind::Map),
+        ("transformMap", 4, MacroKind::Map),
+        ("transformMapEntry", 3, MacroKind::Entry),
+        ("transformMapEntry", 4, MacroKind::Entry),
     ] {
         env.add_macro(Macro::receiver(name, args, move |helper, target, args| {
             expand(kind, helper, target, args)
@@ -51,7 +51,7 @@ pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
 
 /// The result that a macro collects.
 #[derive(Clone, Copy)]
-enum Kind {
+enum MacroKind {
     All,
     Exists,
     One,
@@ -61,7 +61,7 @@ enum Kind {
 }
 
 fn expand(
-    kind: Kind,
+    kind: MacroKind,
     helper: Helper<'_, '_>,
     target: &mut Option<IdedExpr>,
     args: &mut Vec<IdedExpr>,
@@ -85,7 +85,7 @@ fn expand(
     let accu_init = start(kind, helper);
     let loop_cond = condition(kind, helper);
     let mut result = ident(helper, RESULT);
-    if matches!(kind, Kind::One) {
+    if matches!(kind, MacroKind::One) {
         let one = literal(helper, LiteralValue::Int(1.into()));
         result = call(helper, operators::EQUALS, vec![result, one]);
     }
@@ -110,45 +110,47 @@ fn name(expression: &IdedExpr) -> Option<String> {
 }
 
 /// The accumulator extended by the result of the body.
-fn collect(kind: Kind, helper: Helper<'_, '_>, key: &str, body: IdedExpr) -> IdedExpr {
+fn collect(kind: MacroKind, helper: Helper<'_, '_>, key: &str, body: IdedExpr) -> IdedExpr {
     let so_far = ident(helper, RESULT);
     match kind {
-        Kind::All => call(helper, operators::LOGICAL_AND, vec![so_far, body]),
-        Kind::Exists => call(helper, operators::LOGICAL_OR, vec![so_far, body]),
-        Kind::One => {
+        MacroKind::All => call(helper, operators::LOGICAL_AND, vec![so_far, body]),
+        MacroKind::Exists => call(helper, operators::LOGICAL_OR, vec![so_far, body]),
+        MacroKind::One => {
             let one = literal(helper, LiteralValue::Int(1.into()));
             let more = call(helper, operators::ADD, vec![so_far, one]);
             let otherwise = ident(helper, RESULT);
             call(helper, operators::CONDITIONAL, vec![body, more, otherwise])
         }
-        Kind::List => {
+        MacroKind::List => {
             let one = helper.next_expr(Expr::List(ListExpr::new(vec![body])));
             call(helper, operators::ADD, vec![so_far, one])
         }
-        Kind::Map => {
+        MacroKind::Map => {
             let key = ident(helper, key);
             call(helper, PUT, vec![so_far, key, body])
         }
-        Kind::Entry => call(helper, MERGE, vec![so_far, body]),
+        MacroKind::Entry => call(helper, MERGE, vec![so_far, body]),
     }
 }
 
-fn start(kind: Kind, helper: Helper<'_, '_>) -> IdedExpr {
+fn start(kind: MacroKind, helper: Helper<'_, '_>) -> IdedExpr {
     match kind {
-        Kind::All => literal(helper, LiteralValue::Boolean(true.into())),
-        Kind::Exists => literal(helper, LiteralValue::Boolean(false.into())),
-        Kind::One => literal(helper, LiteralValue::Int(0.into())),
-        Kind::List => helper.next_expr(Expr::List(ListExpr::new(Vec::new()))),
-        Kind::Map | Kind::Entry => helper.next_expr(Expr::Map(MapExpr { entries: Vec::new() })),
+        MacroKind::All => literal(helper, LiteralValue::Boolean(true.into())),
+        MacroKind::Exists => literal(helper, LiteralValue::Boolean(false.into())),
+        MacroKind::One => literal(helper, LiteralValue::Int(0.into())),
+        MacroKind::List => helper.next_expr(Expr::List(ListExpr::new(Vec::new()))),
+        MacroKind::Map | MacroKind::Entry => {
+            helper.next_expr(Expr::Map(MapExpr { entries: Vec::new() }))
+        }
     }
 }
 
 /// The loop condition: until the result is decided.
-fn condition(kind: Kind, helper: Helper<'_, '_>) -> IdedExpr {
+fn condition(kind: MacroKind, helper: Helper<'_, '_>) -> IdedExpr {
     let so_far = ident(helper, RESULT);
     let undecided = match kind {
-        Kind::All => so_far,
-        Kind::Exists => call(helper, operators::LOGICAL_NOT, vec![so_far]),
+        MacroKind::All => so_far,
+        MacroKind::Exists => call(helper, operators::LOGICAL_NOT, vec![so_far]),
         _ => return literal(helper, LiteralValue::Boolean(true.into())),
     };
     call(helper, operators::NOT_STRICTLY_FALSE, vec![undecided])

@@ -23,7 +23,7 @@ pub enum Type {
 /// A type that is only known at run time.
 pub(crate) const DYN: Type = Type::Named("dyn");
 /// The same, for an attribute.
-pub const ANY: Type = Type::Named("any");
+pub(crate) const ANY: Type = Type::Named("any");
 /// The type of an expression whose error was already reported.
 pub const ERROR: Type = Type::Named("!error!");
 pub const BOOL: Type = Type::Named("bool");
@@ -113,9 +113,9 @@ impl Type {
 
 /// The bindings of type variables.
 #[derive(Clone, Default, Debug)]
-pub struct Known(HashMap<u32, Type>);
+pub struct TypeBindings(HashMap<u32, Type>);
 
-impl Known {
+impl TypeBindings {
     /// Whether `from` is assignable to `to`; if so, the resulting bindings are kept.
     pub(crate) fn assign(&mut self, from: &Type, to: &Type) -> bool {
         self.assign_all(slice::from_ref(from), slice::from_ref(to))

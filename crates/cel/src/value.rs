@@ -127,8 +127,10 @@ impl Indexer for DeviceValue<'_> {
                 let is_shared = sharing && device.allow_multiple_allocations == Some(true);
                 CowVal::owned(CelBool::from(is_shared))
             }
-            "attributes" => CowVal::owned(Names::new(driver, &device.attributes, None, lists)),
-            "capacity" => CowVal::owned(Names::new(driver, &device.capacity, None, lists)),
+            "attributes" => {
+                CowVal::owned(AttributeNames::new(driver, &device.attributes, None, lists))
+            }
+            "capacity" => CowVal::owned(AttributeNames::new(driver, &device.capacity, None, lists)),
             other => return Err(ExecutionError::no_such_key(other)),
         })
     }
@@ -144,7 +146,7 @@ impl Indexer for DeviceValue<'_> {
 /// A map of attributes or capacities: by domain, or within a domain by identifier. An unknown
 /// domain is an empty map, an unknown identifier an error.
 #[derive(Clone, Debug)]
-struct Names<'a, T> {
+struct AttributeNames<'a, T> {
     driver: Symbol,
     values: &'a BTreeMap<Symbol, T>,
     domain: Option<&'static str>,
@@ -152,7 +154,7 @@ struct Names<'a, T> {
     lists: bool,
 }
 
-impl<'a, T: Shown> Names<'a, T> {
+impl<'a, T: Shown> AttributeNames<'a, T> {
     fn new(
         driver: Symbol,
         values: &'a BTreeMap<Symbol, T>,
@@ -167,7 +169,7 @@ impl<'a, T: Shown> Names<'a, T> {
         let keys = keys.into_iter().map(CelString::from).collect();
         // An interned text outlives every value.
         let domain = domain.map(|domain| Symbol::new(domain).as_str());
-        Names { driver, values, domain, keys, lists }
+        AttributeNames { driver, values, domain, keys, lists }
     }
 
     fn find(&self, key: &str) -> Option<&'a T> {
@@ -179,7 +181,7 @@ impl<'a, T: Shown> Names<'a, T> {
     }
 }
 
-impl<T: Shown + Clone> Val for Names<'_, T> {
+impl<T: Shown + Clone> Val for AttributeNames<'_, T> {
     val_methods!(MAP_TYPE, Container, Indexer, Iterable, Sizer);
 
     fn equals(&self, other: &dyn Val) -> bool {
@@ -192,14 +194,19 @@ impl<T: Shown + Clone> Val for Names<'_, T> {
     }
 }
 
-impl<T: Shown + Clone> Indexer for Names<'_, T> {
+impl<T: Shown + Clone> Indexer for AttributeNames<'_, T> {
     fn get<'b, 'v>(&'b self, key: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
     where
         Self: 'v,
     {
         let key = string(key)?;
         if self.domain.is_none() {
-            return Ok(CowVal::owned(Names::new(self.driver, self.values, Some(key), self.lists)));
+            return Ok(CowVal::owned(AttributeNames::new(
+                self.driver,
+                self.values,
+                Some(key),
+                self.lists,
+            )));
         }
         let value = self.find(key).ok_or_else(|| ExecutionError::no_such_key(key))?;
         let value =
@@ -215,20 +222,20 @@ impl<T: Shown + Clone> Indexer for Names<'_, T> {
     }
 }
 
-impl<T: Shown> Container for Names<'_, T> {
+impl<T: Shown> Container for AttributeNames<'_, T> {
     fn contains(&self, key: &dyn Val) -> Result<bool, ExecutionError> {
         let key = string(key)?;
         Ok(self.keys.iter().any(|known| known.inner() == key))
     }
 }
 
-impl<T> Sizer for Names<'_, T> {
+impl<T> Sizer for AttributeNames<'_, T> {
     fn size(&self) -> CelInt {
         CelInt::from(i64::try_from(self.keys.len()).unwrap_or(i64::MAX))
     }
 }
 
-impl<T: Shown> Iterable for Names<'_, T> {
+impl<T: Shown> Iterable for AttributeNames<'_, T> {
     fn iter<'b, 'v>(&'b self) -> Box<dyn traits::Iterator<'b, 'v> + 'b>
     where
         Self: 'v,

@@ -50,12 +50,12 @@ use serde::Deserialize;
 
 use super::encode::Map;
 use super::features::FeatureGates;
-use super::node::Node;
 use super::path::FieldPath;
 use super::points::ArgumentDoc;
 use super::reader::{Fields, Reader};
 use super::types::API_VERSION;
 use super::validation::Findings;
+use super::yaml_value::YamlValue;
 
 /// The fields of a plugin's arguments; [`arguments!`](crate::arguments) implements it.
 pub trait ArgumentFields: Default {
@@ -121,7 +121,7 @@ impl ArgsType {
     /// The arguments when none are given.
     pub fn default(&self, gates: &FeatureGates) -> PluginArgs {
         let mut reader = Reader { problems: Vec::new(), yaml: false };
-        self.read(&mut reader.fields(&Node::Null, &FieldPath::root()), gates)
+        self.read(&mut reader.fields(&YamlValue::Null, &FieldPath::root()), gates)
     }
 }
 
@@ -172,7 +172,7 @@ impl PluginArgs {
     }
 
     /// The arguments as a document has them, with their kind.
-    pub(super) fn encode(&self) -> Node {
+    pub(super) fn encode(&self) -> YamlValue {
         self.0.encode()
     }
 
@@ -213,7 +213,7 @@ impl fmt::Debug for PluginArgs {
 trait AnyArguments: fmt::Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn equals(&self, other: &dyn Any) -> bool;
-    fn encode(&self) -> Node;
+    fn encode(&self) -> YamlValue;
     fn check(&self, found: &mut Findings, path: &FieldPath, gates: &FeatureGates);
     fn checked_when_built(&self) -> bool;
     fn ignored(&self) -> Option<Vec<Symbol>>;
@@ -229,7 +229,7 @@ impl<A: Arguments> AnyArguments for A {
         other.downcast_ref() == Some(self)
     }
 
-    fn encode(&self) -> Node {
+    fn encode(&self) -> YamlValue {
         let map = Map::default().put("apiVersion", API_VERSION).put("kind", A::KIND);
         self.write(map).into()
     }
@@ -266,9 +266,9 @@ impl AnyArguments for RawArguments {
         other.downcast_ref() == Some(self)
     }
 
-    fn encode(&self) -> Node {
+    fn encode(&self) -> YamlValue {
         // Reading a JSON value as a tree cannot fail.
-        Node::deserialize(&self.0).unwrap_or(Node::Null)
+        YamlValue::deserialize(&self.0).unwrap_or(YamlValue::Null)
     }
 
     fn check(&self, _found: &mut Findings, _path: &FieldPath, _gates: &FeatureGates) {}
@@ -351,7 +351,7 @@ macro_rules! argument_object {
         impl $crate::ArgumentValue for $name {
             fn read(
                 reader: &mut $crate::reader::Reader,
-                node: &$crate::node::Node,
+                node: &$crate::yaml_value::YamlValue,
                 path: &$crate::FieldPath,
             ) -> Self {
                 let mut fields = reader.fields(node, path);
@@ -360,7 +360,7 @@ macro_rules! argument_object {
                 read
             }
 
-            fn write(&self) -> $crate::node::Node {
+            fn write(&self) -> $crate::yaml_value::YamlValue {
                 $crate::encode::Map::default()
                     $(.$put($key, $crate::ArgumentValue::write(&self.$field)))*
                     .into()

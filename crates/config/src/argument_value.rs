@@ -10,29 +10,29 @@ use kubestep_api::{
 };
 
 use super::encode::{Map, list};
-use super::node::Node;
 use super::path::FieldPath;
 use super::reader::Reader;
+use super::yaml_value::YamlValue;
 use kubestep_api::Duration;
 
 /// A type that a field of a plugin's arguments can have.
 pub trait ArgumentValue: Sized {
     /// Reads the value at `path`; what is wrong with it is in the reader's problems.
-    fn read(reader: &mut Reader, node: &Node, path: &FieldPath) -> Self;
+    fn read(reader: &mut Reader, node: &YamlValue, path: &FieldPath) -> Self;
 
     /// The value as a document has it.
-    fn write(&self) -> Node;
+    fn write(&self) -> YamlValue;
 }
 
 /// Implements [`ArgumentValue`] by a method of the reader and an expression.
 macro_rules! argument_values {
     ($($type:ty: $read:ident, $value:ident => $write:expr;)*) => {$(
         impl ArgumentValue for $type {
-            fn read(reader: &mut Reader, node: &Node, path: &FieldPath) -> Self {
+            fn read(reader: &mut Reader, node: &YamlValue, path: &FieldPath) -> Self {
                 reader.$read(node, path)
             }
 
-            fn write(&self) -> Node {
+            fn write(&self) -> YamlValue {
                 let $value = self;
                 $write
             }
@@ -46,31 +46,31 @@ argument_values! {
     i64: int64, value => (*value).into();
     String: text, value => value.as_str().into();
     Symbol: symbol, value => value.as_str().into();
-    Duration: duration, value => Node::Text(value.to_string());
+    Duration: duration, value => YamlValue::Text(value.to_string());
 }
 
 impl<T: ArgumentValue> ArgumentValue for Option<T> {
-    fn read(reader: &mut Reader, node: &Node, path: &FieldPath) -> Self {
+    fn read(reader: &mut Reader, node: &YamlValue, path: &FieldPath) -> Self {
         Some(T::read(reader, node, path))
     }
 
-    fn write(&self) -> Node {
-        self.as_ref().map_or(Node::Null, T::write)
+    fn write(&self) -> YamlValue {
+        self.as_ref().map_or(YamlValue::Null, T::write)
     }
 }
 
 impl<T: ArgumentValue> ArgumentValue for Vec<T> {
-    fn read(reader: &mut Reader, node: &Node, path: &FieldPath) -> Self {
+    fn read(reader: &mut Reader, node: &YamlValue, path: &FieldPath) -> Self {
         reader.list(node, path, T::read)
     }
 
-    fn write(&self) -> Node {
+    fn write(&self) -> YamlValue {
         list(self, T::write)
     }
 }
 
 impl ArgumentValue for LabelSelector {
-    fn read(r: &mut Reader, node: &Node, path: &FieldPath) -> LabelSelector {
+    fn read(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> LabelSelector {
         let mut f = r.fields(node, path);
         let labels = f.or_zero("matchLabels", labels);
         let selector = LabelSelector {
@@ -81,13 +81,13 @@ impl ArgumentValue for LabelSelector {
         selector
     }
 
-    fn write(&self) -> Node {
+    fn write(&self) -> YamlValue {
         object(self)
     }
 }
 
 impl ArgumentValue for NodeAffinity {
-    fn read(r: &mut Reader, node: &Node, path: &FieldPath) -> NodeAffinity {
+    fn read(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> NodeAffinity {
         let mut f = r.fields(node, path);
         let affinity = NodeAffinity {
             required_during_scheduling_ignored_during_execution: f
@@ -101,11 +101,11 @@ impl ArgumentValue for NodeAffinity {
     }
 
     /// Field by field, because upstream writes some of them even when they are empty.
-    fn write(&self) -> Node {
+    fn write(&self) -> YamlValue {
         let required = self.required_during_scheduling_ignored_during_execution.as_ref();
         let required = required.map(|selector| {
             let terms = list(&selector.node_selector_terms, write_node_term);
-            Node::from(Map::default().put("nodeSelectorTerms", terms))
+            YamlValue::from(Map::default().put("nodeSelectorTerms", terms))
         });
         let preferred = list(&self.preferred_during_scheduling_ignored_during_execution, |term| {
             Map::default()
@@ -120,9 +120,9 @@ impl ArgumentValue for NodeAffinity {
     }
 }
 
-fn labels(r: &mut Reader, node: &Node, path: &FieldPath) -> Vec<(Symbol, Symbol)> {
+fn labels(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> Vec<(Symbol, Symbol)> {
     match node {
-        Node::Map(entries) => entries
+        YamlValue::Map(entries) => entries
             .iter()
             .map(|(key, value)| (Symbol::new(key), r.symbol(value, &path.field(key))))
             .collect(),
@@ -134,7 +134,11 @@ fn labels(r: &mut Reader, node: &Node, path: &FieldPath) -> Vec<(Symbol, Symbol)
     }
 }
 
-fn label_requirement(r: &mut Reader, node: &Node, path: &FieldPath) -> LabelSelectorRequirement {
+fn label_requirement(
+    r: &mut Reader,
+    node: &YamlValue,
+    path: &FieldPath,
+) -> LabelSelectorRequirement {
     let mut f = r.fields(node, path);
     let requirement = LabelSelectorRequirement {
         key: f.or_zero("key", Reader::symbol),
@@ -145,14 +149,14 @@ fn label_requirement(r: &mut Reader, node: &Node, path: &FieldPath) -> LabelSele
     requirement
 }
 
-fn node_selector(r: &mut Reader, node: &Node, path: &FieldPath) -> NodeSelector {
+fn node_selector(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> NodeSelector {
     let mut f = r.fields(node, path);
     let terms = f.list("nodeSelectorTerms", node_term).unwrap_or_default();
     f.finish();
     NodeSelector { node_selector_terms: terms }
 }
 
-fn preferred_term(r: &mut Reader, node: &Node, path: &FieldPath) -> PreferredSchedulingTerm {
+fn preferred_term(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> PreferredSchedulingTerm {
     let mut f = r.fields(node, path);
     let term = PreferredSchedulingTerm {
         weight: f.or_zero("weight", Reader::int32),
@@ -162,7 +166,7 @@ fn preferred_term(r: &mut Reader, node: &Node, path: &FieldPath) -> PreferredSch
     term
 }
 
-fn node_term(r: &mut Reader, node: &Node, path: &FieldPath) -> NodeSelectorTerm {
+fn node_term(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> NodeSelectorTerm {
     let mut f = r.fields(node, path);
     let term = NodeSelectorTerm {
         match_expressions: f.list("matchExpressions", node_requirement).unwrap_or_default(),
@@ -172,7 +176,7 @@ fn node_term(r: &mut Reader, node: &Node, path: &FieldPath) -> NodeSelectorTerm 
     term
 }
 
-fn node_requirement(r: &mut Reader, node: &Node, path: &FieldPath) -> NodeSelectorRequirement {
+fn node_requirement(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> NodeSelectorRequirement {
     let mut f = r.fields(node, path);
     let requirement = NodeSelectorRequirement {
         key: f.or_zero("key", Reader::symbol),
@@ -183,14 +187,14 @@ fn node_requirement(r: &mut Reader, node: &Node, path: &FieldPath) -> NodeSelect
     requirement
 }
 
-fn write_node_term(term: &NodeSelectorTerm) -> Node {
+fn write_node_term(term: &NodeSelectorTerm) -> YamlValue {
     Map::default()
         .put_some("matchExpressions", list(&term.match_expressions, write_node_requirement))
         .put_some("matchFields", list(&term.match_fields, write_node_requirement))
         .into()
 }
 
-fn write_node_requirement(requirement: &NodeSelectorRequirement) -> Node {
+fn write_node_requirement(requirement: &NodeSelectorRequirement) -> YamlValue {
     Map::default()
         .put("key", requirement.key.as_str())
         .put("operator", requirement.operator.as_str())
@@ -199,8 +203,8 @@ fn write_node_requirement(requirement: &NodeSelectorRequirement) -> Node {
 }
 
 /// An object of the API, by way of its own serialization.
-fn object(value: &impl Serialize) -> Node {
+fn object(value: &impl Serialize) -> YamlValue {
     // Serializing plain values to JSON and reading them as a tree cannot fail.
     let value = serde_json::to_value(value).unwrap_or_default();
-    Node::deserialize(value).unwrap_or(Node::Null)
+    YamlValue::deserialize(value).unwrap_or(YamlValue::Null)
 }

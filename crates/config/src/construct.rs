@@ -21,7 +21,7 @@ use kubestep_api::Duration;
 const DEFAULT_EXTENDER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The extenders in the order of their calls. As upstream, ignorable extenders come last.
-pub fn effective_extenders(extenders: &[Extender]) -> Vec<Extender> {
+pub(crate) fn effective_extenders(extenders: &[Extender]) -> Vec<Extender> {
     let (ignorable, others): (Vec<Extender>, Vec<Extender>) =
         extenders.iter().cloned().partition(|extender| extender.ignorable);
     let mut ordered = others;
@@ -31,7 +31,7 @@ pub fn effective_extenders(extenders: &[Extender]) -> Vec<Extender> {
 }
 
 /// Sets the default time limit of every extender that has none.
-pub fn set_time_limits(extenders: &mut [Extender]) {
+pub(crate) fn set_time_limits(extenders: &mut [Extender]) {
     for extender in extenders.iter_mut().filter(|extender| extender.http_timeout.nanos == 0) {
         extender.http_timeout = DEFAULT_EXTENDER_TIMEOUT;
     }
@@ -39,7 +39,7 @@ pub fn set_time_limits(extenders: &mut [Extender]) {
 
 /// Checks that each extender's client can be built: as in client-go, `insecure` and an authority
 /// exclude each other. Certificate files are not read.
-pub fn check_clients(extenders: &[Extender]) -> Result<(), Problem> {
+pub(crate) fn check_clients(extenders: &[Extender]) -> Result<(), Problem> {
     let contradicts = |extender: &Extender| {
         let tls = extender.tls_config.as_ref();
         tls.is_some_and(|tls| tls.insecure && !(tls.ca_file.is_empty() && tls.ca_data.is_empty()))

@@ -9,7 +9,6 @@ use kubestep_api::intern::Symbol;
 use super::decode_args::{self, has_args_kind};
 use super::defaults;
 use super::features::FeatureGates;
-use super::node::{Node, Parsed, find_repeated, parse};
 use super::path::FieldPath;
 use super::points::{PluginDescriptor, PointSet};
 use super::problem::{ConfigError, Problem, Stage};
@@ -19,6 +18,7 @@ use super::types::{
     ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile,
     LeaderElectionConfiguration, Plugin, PluginConfig, PluginSet, Plugins,
 };
+use super::yaml_value::{ParsedDocuments, YamlValue, find_repeated, parse};
 
 /// A decoded document, with the defaults of its fields, and what it made us wonder about.
 pub struct Decoded {
@@ -39,7 +39,7 @@ pub(super) struct Context<'a> {
 /// Decodes `text`; the problems have their places in it.
 pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, ConfigError> {
     let parsed = parse(text).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
-    let Parsed { root, yaml, more } = parsed;
+    let ParsedDocuments { root, yaml, more } = parsed;
     check_kind(&root, context).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
     let mut reader = Reader { problems: Vec::new(), yaml };
     find_repeated(&root, &FieldPath::root(), text, &mut reader.problems);
@@ -53,9 +53,9 @@ pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, Confi
 }
 
 /// A document must say what it is.
-fn check_kind(root: &Node, context: &Context<'_>) -> Result<(), Problem> {
+fn check_kind(root: &YamlValue, context: &Context<'_>) -> Result<(), Problem> {
     let here = FieldPath::root();
-    if !matches!(root, Node::Map(_) | Node::Null) {
+    if !matches!(root, YamlValue::Map(_) | YamlValue::Null) {
         let message = format!("expected a map of fields, got {}", root.describe());
         return Err(Problem::new(&here, message));
     }
@@ -86,13 +86,13 @@ fn check_kind(root: &Node, context: &Context<'_>) -> Result<(), Problem> {
 
 /// `kind` or `apiVersion`; empty if absent.
 pub(super) fn type_field<'n>(
-    node: &'n Node,
+    node: &'n YamlValue,
     name: &str,
     path: &FieldPath,
 ) -> Result<&'n str, Problem> {
     match node.get(name) {
-        Some(Node::Text(text)) => Ok(text),
-        None | Some(Node::Null) => Ok(""),
+        Some(YamlValue::Text(text)) => Ok(text),
+        None | Some(YamlValue::Null) => Ok(""),
         Some(other) => {
             let message = format!("expected text, got {}", other.describe());
             Err(Problem::new(&path.field(name), message))
@@ -102,7 +102,7 @@ pub(super) fn type_field<'n>(
 
 fn configuration(
     reader: &mut Reader,
-    root: &Node,
+    root: &YamlValue,
     context: &Context<'_>,
 ) -> KubeSchedulerConfiguration {
     let path = FieldPath::root();
@@ -139,7 +139,11 @@ fn configuration(
     }
 }
 
-fn leader_election(r: &mut Reader, node: &Node, path: &FieldPath) -> LeaderElectionConfiguration {
+fn leader_election(
+    r: &mut Reader,
+    node: &YamlValue,
+    path: &FieldPath,
+) -> LeaderElectionConfiguration {
     let default = defaults::leader_election();
     let mut f = r.fields(node, path);
     let duration = |f: &mut Fields<'_, '_>, name, default| {
@@ -164,7 +168,7 @@ fn text_or(f: &mut Fields<'_, '_>, name: &'static str, default: String) -> Strin
 
 fn client_connection(
     r: &mut Reader,
-    node: &Node,
+    node: &YamlValue,
     path: &FieldPath,
 ) -> ClientConnectionConfiguration {
     let default = defaults::client_connection();
@@ -184,7 +188,7 @@ fn client_connection(
 /// A profile, with its name as far as it is given.
 fn profile(
     r: &mut Reader,
-    node: &Node,
+    node: &YamlValue,
     path: &FieldPath,
     context: &Context<'_>,
 ) -> (Option<Symbol>, KubeSchedulerProfile) {
@@ -202,7 +206,7 @@ fn profile(
     (name, profile)
 }
 
-fn plugins(r: &mut Reader, node: &Node, path: &FieldPath, context: &Context<'_>) -> Plugins {
+fn plugins(r: &mut Reader, node: &YamlValue, path: &FieldPath, context: &Context<'_>) -> Plugins {
     let mut f = r.fields(node, path);
     let mut plugins = Plugins::default();
     for point in PointSet::in_version(context.gates).iter() {
@@ -213,7 +217,7 @@ fn plugins(r: &mut Reader, node: &Node, path: &FieldPath, context: &Context<'_>)
     plugins
 }
 
-fn plugin_set(r: &mut Reader, node: &Node, path: &FieldPath) -> PluginSet {
+fn plugin_set(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> PluginSet {
     let mut f = r.fields(node, path);
     let set = PluginSet {
         enabled: f.list("enabled", plugin).unwrap_or_default(),
@@ -223,7 +227,7 @@ fn plugin_set(r: &mut Reader, node: &Node, path: &FieldPath) -> PluginSet {
     set
 }
 
-fn plugin(r: &mut Reader, node: &Node, path: &FieldPath) -> Plugin {
+fn plugin(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> Plugin {
     let mut f = r.fields(node, path);
     let plugin = Plugin {
         name: f.or_zero("name", Reader::symbol),
@@ -235,18 +239,18 @@ fn plugin(r: &mut Reader, node: &Node, path: &FieldPath) -> Plugin {
 
 fn plugin_config(
     r: &mut Reader,
-    node: &Node,
+    node: &YamlValue,
     path: &FieldPath,
     context: &Context<'_>,
 ) -> PluginConfig {
     let mut f = r.fields(node, path);
     let name = f.or_zero("name", Reader::symbol);
-    let args = f.raw("args").unwrap_or(&Node::Null);
+    let args = f.raw("args").unwrap_or(&YamlValue::Null);
     f.finish();
     PluginConfig { name, args: decode_args::args(r, name, args, &path.field("args"), context) }
 }
 
-fn extender(r: &mut Reader, node: &Node, path: &FieldPath) -> Extender {
+fn extender(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> Extender {
     let mut f = r.fields(node, path);
     let extender = Extender {
         url_prefix: f.or_zero("urlPrefix", Reader::text),
@@ -266,7 +270,7 @@ fn extender(r: &mut Reader, node: &Node, path: &FieldPath) -> Extender {
     extender
 }
 
-fn managed_resource(r: &mut Reader, node: &Node, path: &FieldPath) -> ExtenderManagedResource {
+fn managed_resource(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> ExtenderManagedResource {
     let mut f = r.fields(node, path);
     let resource = ExtenderManagedResource {
         name: f.or_zero("name", Reader::symbol),
@@ -276,7 +280,7 @@ fn managed_resource(r: &mut Reader, node: &Node, path: &FieldPath) -> ExtenderMa
     resource
 }
 
-fn tls_config(r: &mut Reader, node: &Node, path: &FieldPath) -> ExtenderTlsConfig {
+fn tls_config(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> ExtenderTlsConfig {
     let mut f = r.fields(node, path);
     let tls = ExtenderTlsConfig {
         insecure: f.or_zero("insecure", Reader::boolean),

@@ -7,15 +7,15 @@ use kubestep_api::intern::Symbol;
 
 use super::args::PluginArgs;
 use super::decode::{Context, type_field};
-use super::node::Node;
 use super::path::FieldPath;
 use super::points::{PluginDescriptor, find_plugin};
 use super::problem::Problem;
 use super::reader::Reader;
 use super::types::{API_VERSION, GROUP, KIND};
+use super::yaml_value::YamlValue;
 
 /// Whether `kind` is the argument kind of a known plugin.
-pub fn has_args_kind(kind: &str, plugins: &[PluginDescriptor]) -> bool {
+pub(crate) fn has_args_kind(kind: &str, plugins: &[PluginDescriptor]) -> bool {
     plugins.iter().filter_map(|plugin| plugin.args).any(|args| args.kind == kind)
 }
 
@@ -24,7 +24,7 @@ pub fn has_args_kind(kind: &str, plugins: &[PluginDescriptor]) -> bool {
 pub fn args(
     reader: &mut Reader,
     plugin: Symbol,
-    node: &Node,
+    node: &YamlValue,
     path: &FieldPath,
     context: &Context<'_>,
 ) -> Option<PluginArgs> {
@@ -48,7 +48,7 @@ pub fn args(
 fn check_kind(
     wanted: &str,
     plugin: Symbol,
-    node: &Node,
+    node: &YamlValue,
     path: &FieldPath,
     plugins: &[PluginDescriptor],
 ) -> Result<(), Problem> {

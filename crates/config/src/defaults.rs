@@ -66,7 +66,7 @@ pub fn document(gates: &FeatureGates) -> KubeSchedulerConfiguration {
 
 /// There is always a profile, and a single one without a name gets the default
 /// name; an empty name stays empty.
-pub fn name_profiles(
+pub(crate) fn name_profiles(
     mut profiles: Vec<(Option<Symbol>, KubeSchedulerProfile)>,
 ) -> Vec<KubeSchedulerProfile> {
     if profiles.is_empty() {

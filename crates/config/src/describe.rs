@@ -4,11 +4,11 @@
 use std::fmt::Write;
 
 use super::features::FeatureGates;
-use super::node::Node;
 use super::points::{ExtensionPoint, PluginDescriptor};
 use super::profile::{Origin, ResolvedPlugin, ResolvedProfile};
 use super::resolve::ResolvedConfig;
 use super::types::{Extender, KubeSchedulerProfile};
+use super::yaml_value::YamlValue;
 
 /// The whole configuration, wrapped at `width` columns where words allow.
 pub fn config(config: &ResolvedConfig, width: usize) -> String {
@@ -25,7 +25,7 @@ pub fn config(config: &ResolvedConfig, width: usize) -> String {
     let gates: Vec<String> =
         config.features.changed().map(|(feature, on)| format!("{feature}={on}")).collect();
     if !gates.is_empty() {
-        rows.push(Row { label: "Feature gates".to_owned(), items: gates });
+        rows.push(TableLine { label: "Feature gates".to_owned(), items: gates });
     }
     rows.extend(config.extenders.iter().map(extender));
     table(&mut text, &rows, width);
@@ -41,7 +41,7 @@ pub fn config(config: &ResolvedConfig, width: usize) -> String {
 /// that the point's own set enables, `!` those that it overrides, `?` opaque ones.
 pub fn profile(profile: &ResolvedProfile, width: usize) -> String {
     let mut text = format!("Profile {}\n", profile.scheduler_name);
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<TableLine> = Vec::new();
     if let Some(own) = profile.percentage_of_nodes_to_score {
         rows.push(row("Nodes searched", [percentage(own)]));
     }
@@ -51,7 +51,7 @@ pub fn profile(profile: &ResolvedProfile, width: usize) -> String {
             format!("{mark}{}", plugin(entry, point))
         };
         let items = profile.at(point).iter().map(mark).collect();
-        rows.push(Row { label: point.name().to_owned(), items });
+        rows.push(TableLine { label: point.name().to_owned(), items });
     }
     table(&mut text, &rows, width);
     text
@@ -59,12 +59,12 @@ pub fn profile(profile: &ResolvedProfile, width: usize) -> String {
 
 /// All plugins with their extension points and what they do.
 pub fn plugins(registry: &[PluginDescriptor], width: usize) -> String {
-    let rows: Vec<Row> = registry
+    let rows: Vec<TableLine> = registry
         .iter()
         .map(|plugin| {
             let points: Vec<_> = plugin.points.iter().map(ExtensionPoint::name).collect();
             let text = format!("{} ({})", plugin.doc, points.join(", "));
-            Row { label: plugin.name.to_owned(), items: words(&text) }
+            TableLine { label: plugin.name.to_owned(), items: words(&text) }
         })
         .collect();
     let mut text = String::new();
@@ -74,7 +74,7 @@ pub fn plugins(registry: &[PluginDescriptor], width: usize) -> String {
 
 /// All feature gates: whether they are on, their stage and their effect.
 pub fn features(gates: &FeatureGates, width: usize) -> String {
-    let rows: Vec<Row> = gates
+    let rows: Vec<TableLine> = gates
         .known()
         .map(|(feature, spec)| {
             let state = if gates.enabled(feature) { "on" } else { "off" };
@@ -85,7 +85,7 @@ pub fn features(gates: &FeatureGates, width: usize) -> String {
                 false => ", not the default",
             };
             let text = format!("{state} ({stage}{locked}{changed}): {}", feature.effect());
-            Row { label: feature.name().to_owned(), items: words(&text) }
+            TableLine { label: feature.name().to_owned(), items: words(&text) }
         })
         .collect();
     let mut text = String::new();
@@ -94,13 +94,13 @@ pub fn features(gates: &FeatureGates, width: usize) -> String {
 }
 
 /// A line of a table: a label and items, which are not wrapped internally.
-pub(super) struct Row {
+pub(super) struct TableLine {
     pub(super) label: String,
     pub(super) items: Vec<String>,
 }
 
-pub(super) fn row(label: &str, items: impl IntoIterator<Item = String>) -> Row {
-    Row { label: label.to_owned(), items: items.into_iter().collect() }
+pub(super) fn row(label: &str, items: impl IntoIterator<Item = String>) -> TableLine {
+    TableLine { label: label.to_owned(), items: items.into_iter().collect() }
 }
 
 pub(super) fn words(text: &str) -> Vec<String> {
@@ -108,7 +108,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
 }
 
 /// Labels in one column, items wrapped in a second; a row without items shows a dash.
-pub(super) fn table(text: &mut String, rows: &[Row], width: usize) {
+pub(super) fn table(text: &mut String, rows: &[TableLine], width: usize) {
     let label_width = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let room = width.saturating_sub(label_width + 4);
     for row in rows {
@@ -159,35 +159,28 @@ pub(super) fn percentage(percentage: i32) -> String {
     }
 }
 
-fn extender(extender: &Extender) -> Row {
-    let verbs = [
-        ("filter", &extender.filter_verb),
-        ("prioritize", &extender.prioritize_verb),
-        ("preempt", &extender.preempt_verb),
-        ("bind", &extender.bind_verb),
-    ];
+fn extender(extender: &Extender) -> TableLine {
     let mut items = vec![extender.url_prefix.clone()];
-    let offered = verbs.iter().filter(|(_, verb)| !verb.is_empty());
-    items.extend(offered.map(|(what, _)| (*what).to_owned()));
+    items.extend(extender.verbs().map(str::to_owned));
     items.push(format!("within {}", extender.http_timeout));
     if extender.ignorable {
         items.push("(ignorable)".to_owned());
     }
-    Row { label: "Extender".to_owned(), items }
+    TableLine { label: "Extender".to_owned(), items }
 }
 
 /// The arguments of every plugin that has arguments, as a document would contain them.
 fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
     let mut rows = Vec::new();
     for config in &profile.plugin_config {
-        let encoded = config.args.as_ref().map(|args| args.encode());
-        let Some(Node::Map(fields)) = encoded else { continue };
-        let items = fields
-            .into_iter()
-            .filter(|(name, _)| name != "apiVersion" && name != "kind")
+        let Some(encoded @ YamlValue::Map(_)) = config.args.as_ref().map(|args| args.encode())
+        else {
+            continue;
+        };
+        let items = arguments_in(encoded)
             .flat_map(|(name, value)| words(&format!("{name}={}", compact(&value))))
             .collect();
-        rows.push(Row { label: config.name.to_string(), items });
+        rows.push(TableLine { label: config.name.to_string(), items });
     }
     if !rows.is_empty() {
         text.push_str("Arguments\n");
@@ -195,20 +188,26 @@ fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
     }
 }
 
+/// The arguments in their document, without its version and kind.
+pub(super) fn arguments_in(args: YamlValue) -> impl Iterator<Item = (String, YamlValue)> {
+    let fields = if let YamlValue::Map(fields) = args { fields } else { Default::default() };
+    fields.into_iter().filter(|(name, _)| name != "apiVersion" && name != "kind")
+}
+
 /// A value as YAML on one line.
-pub(super) fn compact(value: &Node) -> String {
+pub(super) fn compact(value: &YamlValue) -> String {
     match value {
-        Node::Null => "null".to_owned(),
-        Node::Bool(value) => value.to_string(),
-        Node::Int(value) => value.to_string(),
-        Node::Float(value) => value.to_string(),
-        Node::Text(text) => text.clone(),
-        Node::List(list) => {
+        YamlValue::Null => "null".to_owned(),
+        YamlValue::Bool(value) => value.to_string(),
+        YamlValue::Int(value) => value.to_string(),
+        YamlValue::Float(value) => value.to_string(),
+        YamlValue::Text(text) => text.clone(),
+        YamlValue::List(list) => {
             let entries: Vec<_> = list.iter().map(compact).collect();
             format!("[{}]", entries.join(", "))
         }
-        Node::Map(fields) => {
-            let field = |(name, value): &(String, Node)| format!("{name}: {}", compact(value));
+        YamlValue::Map(fields) => {
+            let field = |(name, value): &(String, YamlValue)| format!("{name}: {}", compact(value));
             let entries: Vec<_> = fields.iter().map(field).collect();
             format!("{{{}}}", entries.join(", "))
         }

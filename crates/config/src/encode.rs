@@ -4,13 +4,13 @@
 //! Upstream: the JSON tags in `staging/src/k8s.io/kube-scheduler/config/v1` and
 //! `staging/src/k8s.io/component-base/config/v1alpha1`.
 
-use super::node::Node;
 use super::points::{ExtensionPoint, PointSet};
 use super::types::{
     API_VERSION, ClientConnectionConfiguration, Extender, ExtenderManagedResource,
     ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile,
     LeaderElectionConfiguration, Plugin, PluginConfig, PluginSet, Plugins,
 };
+use super::yaml_value::YamlValue;
 
 /// The document as YAML.
 pub fn to_yaml(document: &KubeSchedulerConfiguration) -> String {
@@ -25,69 +25,69 @@ pub fn to_json(document: &KubeSchedulerConfiguration) -> serde_json::Value {
 
 /// A map under construction, in order.
 #[derive(Default)]
-pub struct Map(Vec<(String, Node)>);
+pub struct Map(Vec<(String, YamlValue)>);
 
 impl Map {
     /// Appends a field.
     #[must_use]
-    pub fn put(mut self, name: &str, value: impl Into<Node>) -> Map {
+    pub fn put(mut self, name: &str, value: impl Into<YamlValue>) -> Map {
         self.0.push((name.to_owned(), value.into()));
         self
     }
 
     /// Appends a field unless upstream's `omitempty` leaves it out: zero, empty, absent.
     #[must_use]
-    pub fn put_some(self, name: &str, value: impl Into<Node>) -> Map {
+    pub fn put_some(self, name: &str, value: impl Into<YamlValue>) -> Map {
         match value.into() {
-            Node::Null | Node::Bool(false) | Node::Int(0) => self,
-            Node::Text(text) if text.is_empty() => self,
-            Node::List(list) if list.is_empty() => self,
+            YamlValue::Null | YamlValue::Bool(false) | YamlValue::Int(0) => self,
+            YamlValue::Text(text) if text.is_empty() => self,
+            YamlValue::List(list) if list.is_empty() => self,
             value => self.put(name, value),
         }
     }
 }
 
-impl From<Map> for Node {
-    fn from(map: Map) -> Node {
-        Node::Map(map.0)
+impl From<Map> for YamlValue {
+    fn from(map: Map) -> YamlValue {
+        YamlValue::Map(map.0)
     }
 }
 
-impl From<bool> for Node {
-    fn from(value: bool) -> Node {
-        Node::Bool(value)
+impl From<bool> for YamlValue {
+    fn from(value: bool) -> YamlValue {
+        YamlValue::Bool(value)
     }
 }
 
-impl From<i64> for Node {
-    fn from(value: i64) -> Node {
-        Node::Int(value)
+impl From<i64> for YamlValue {
+    fn from(value: i64) -> YamlValue {
+        YamlValue::Int(value)
     }
 }
 
-impl From<i32> for Node {
-    fn from(value: i32) -> Node {
-        Node::Int(value.into())
+impl From<i32> for YamlValue {
+    fn from(value: i32) -> YamlValue {
+        YamlValue::Int(value.into())
     }
 }
 
-impl From<&str> for Node {
-    fn from(text: &str) -> Node {
-        Node::Text(text.to_owned())
+impl From<&str> for YamlValue {
+    fn from(text: &str) -> YamlValue {
+        YamlValue::Text(text.to_owned())
     }
 }
 
-impl<T: Into<Node>> From<Option<T>> for Node {
-    fn from(value: Option<T>) -> Node {
-        value.map_or(Node::Null, Into::into)
+impl<T: Into<YamlValue>> From<Option<T>> for YamlValue {
+    fn from(value: Option<T>) -> YamlValue {
+        value.map_or(YamlValue::Null, Into::into)
     }
 }
 
-pub(super) fn list<T>(items: &[T], encode: impl Fn(&T) -> Node) -> Node {
-    Node::List(items.iter().map(encode).collect())
+pub(super) fn list<T>(items: &[T], encode: impl Fn(&T) -> YamlValue) -> YamlValue {
+    YamlValue::List(items.iter().map(encode).collect())
 }
 
-fn configuration(document: &KubeSchedulerConfiguration) -> Node {
+fn configuration(document: &KubeSchedulerConfiguration) -> YamlValue {
     Map::default()
         .put("apiVersion", API_VERSION)
         .put("kind", KIND)
@@ -105,7 +105,7 @@ fn configuration(document: &KubeSchedulerConfiguration) -> Node {
         .into()
 }
 
-fn leader_election(config: &LeaderElectionConfiguration) -> Node {
+fn leader_election(config: &LeaderElectionConfiguration) -> YamlValue {
     Map::default()
         .put("leaderElect", config.leader_elect)
         .put("leaseDuration", config.lease_duration.to_string().as_str())
@@ -117,12 +117,12 @@ fn leader_election(config: &LeaderElectionConfiguration) -> Node {
         .into()
 }
 
-fn client_connection(config: &ClientConnectionConfiguration) -> Node {
+fn client_connection(config: &ClientConnectionConfiguration) -> YamlValue {
     // The shortest decimal text, as for any 32-bit float; whole numbers without a point.
     let qps: f64 = config.qps.to_string().parse().unwrap_or_default();
     let qps = match qps.fract() == 0.0 && qps.abs() < 1e15 {
-        true => Node::Int(qps as i64),
-        false => Node::Float(qps),
+        true => YamlValue::Int(qps as i64),
+        false => YamlValue::Float(qps),
     };
     Map::default()
         .put("kubeconfig", config.kubeconfig.as_str())
@@ -133,8 +133,8 @@ fn client_connection(config: &ClientConnectionConfiguration) -> Node {
         .into()
 }
 
-fn profile(profile: &KubeSchedulerProfile, points: PointSet) -> Node {
-    let percentage = profile.percentage_of_nodes_to_score.map(|value| Node::Int(value.into()));
+fn profile(profile: &KubeSchedulerProfile, points: PointSet) -> YamlValue {
+    let percentage = profile.percentage_of_nodes_to_score.map(|value| YamlValue::Int(value.into()));
     let map = Map::default().put("schedulerName", profile.scheduler_name.as_str());
     let map = match percentage {
         Some(percentage) => map.put("percentageOfNodesToScore", percentage),
@@ -146,7 +146,7 @@ fn profile(profile: &KubeSchedulerProfile, points: PointSet) -> Node {
 }
 
 /// MultiPoint stands between the points of a pod's way and those of placements.
-fn plugins(plugins: &Plugins, points: PointSet) -> Node {
+fn plugins(plugins: &Plugins, points: PointSet) -> YamlValue {
     let sets =
         |map: Map, point: ExtensionPoint| map.put(point.key(), plugin_set(plugins.at(point)));
     let of_placements = |point: &ExtensionPoint| *point >= ExtensionPoint::PlacementGenerate;
@@ -156,23 +156,23 @@ fn plugins(plugins: &Plugins, points: PointSet) -> Node {
     points.iter().filter(of_placements).fold(map, sets).into()
 }
 
-fn plugin_set(set: &PluginSet) -> Node {
+fn plugin_set(set: &PluginSet) -> YamlValue {
     Map::default()
         .put_some("enabled", list(&set.enabled, plugin))
         .put_some("disabled", list(&set.disabled, plugin))
         .into()
 }
 
-fn plugin(plugin: &Plugin) -> Node {
+fn plugin(plugin: &Plugin) -> YamlValue {
     Map::default().put("name", plugin.name.as_str()).put("weight", plugin.weight).into()
 }
 
-fn plugin_config(config: &PluginConfig) -> Node {
+fn plugin_config(config: &PluginConfig) -> YamlValue {
     let args = config.args.as_ref().map(|args| args.encode());
     Map::default().put("name", config.name.as_str()).put("args", args).into()
 }
 
-fn extender(extender: &Extender) -> Node {
+fn extender(extender: &Extender) -> YamlValue {
     Map::default()
         .put("urlPrefix", extender.url_prefix.as_str())
         .put_some("filterVerb", extender.filter_verb.as_str())
@@ -189,14 +189,14 @@ fn extender(extender: &Extender) -> Node {
         .into()
 }
 
-fn managed_resource(resource: &ExtenderManagedResource) -> Node {
+fn managed_resource(resource: &ExtenderManagedResource) -> YamlValue {
     Map::default()
         .put("name", resource.name.as_str())
         .put_some("ignoredByScheduler", resource.ignored_by_scheduler)
         .into()
 }
 
-fn tls_config(tls: &ExtenderTlsConfig) -> Node {
+fn tls_config(tls: &ExtenderTlsConfig) -> YamlValue {
     Map::default()
         .put_some("insecure", tls.insecure)
         .put_some("serverName", tls.server_name.as_str())

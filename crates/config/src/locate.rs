@@ -19,9 +19,9 @@ pub fn locate(text: &str, path: &FieldPath) -> Option<Location> {
 }
 
 /// Like [`locate`], for the `nth` occurrence (from 0) of a repeated field.
-pub fn locate_nth(text: &str, path: &FieldPath, nth: usize) -> Option<Location> {
+pub(crate) fn locate_nth(text: &str, path: &FieldPath, nth: usize) -> Option<Location> {
     let found = Cell::new(false);
-    let walk = Walk { steps: path.steps(), nth, found: &found };
+    let walk = LocateVisitor { steps: path.steps(), nth, found: &found };
     let document = yaml::documents(text).ok()?.next()?;
     let error = walk.deserialize(document).err()?;
     let location = error.location().filter(|_| found.get())?;
@@ -29,13 +29,13 @@ pub fn locate_nth(text: &str, path: &FieldPath, nth: usize) -> Option<Location> 
 }
 
 #[derive(Clone, Copy)]
-struct Walk<'a> {
+struct LocateVisitor<'a> {
     steps: &'a [Step],
     nth: usize,
     found: &'a Cell<bool>,
 }
 
-impl Walk<'_> {
+impl LocateVisitor<'_> {
     fn stop<T, E: Error>(self) -> Result<T, E> {
         self.found.set(true);
         Err(E::custom("found"))
@@ -47,14 +47,14 @@ impl Walk<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for LocateVisitor<'_> {
     type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for LocateVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         let Some((step, rest)) = self.steps.split_first() else { return self.stop() };
-        let below = Walk { steps: rest, ..self };
+        let below = LocateVisitor { steps: rest, ..self };
         for index in 0.. {
             let here = *step == Step::Index(index);
             let more = if here { list.next_element_seed(below)? } else { skip(&mut list)? };
@@ -102,7 +102,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         {
             match here {
                 true if self.nth > 0 && rest.is_empty() => self.nth -= 1,
-                true => return map.next_value_seed(Walk { steps: rest, ..self }),
+                true => return map.next_value_seed(LocateVisitor { steps: rest, ..self }),
                 false => {}
             }
             map.next_value::<IgnoredAny>()?;
@@ -117,7 +117,7 @@ fn skip<'de, A: SeqAccess<'de>>(list: &mut A) -> Result<Option<()>, A::Error> {
 
 /// Checks whether the name of a field is that of `step`.
 struct Name<'a> {
-    walk: Walk<'a>,
+    walk: LocateVisitor<'a>,
     step: &'a Step,
     last: bool,
 }

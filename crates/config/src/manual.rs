@@ -5,10 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::describe::{Row, compact, row, table, words, wrapped};
+use super::describe::{TableLine, compact, row, table, words, wrapped};
 use super::features::FeatureGates;
-use super::node::Node;
 use super::points::{ArgumentDoc, DefaultProfile, PluginDescriptor};
+use super::yaml_value::YamlValue;
 
 /// What the plugin does, its points, weight and arguments, and an example; wrapped at `width`
 /// columns where words allow.
@@ -27,13 +27,13 @@ pub fn text(plugin: &PluginDescriptor, gates: &FeatureGates, width: usize) -> St
     table(&mut text, &rows, width);
     if plugin.args.is_some() {
         text.push_str("\nArguments\n");
-        let rows: Vec<Row> = arguments(plugin, gates).map(argument_row).collect();
+        let rows: Vec<TableLine> = arguments(plugin, gates).map(argument_row).collect();
         table(&mut text, &rows, width);
     }
     text
 }
 
-fn argument_row((argument, default): (&ArgumentDoc, Option<Node>)) -> Row {
+fn argument_row((argument, default): (&ArgumentDoc, Option<YamlValue>)) -> TableLine {
     let default = default.map_or_else(|| "nothing".to_owned(), |value| compact(&value));
     let about = format!("{}; default: {default}. {}", argument.takes, argument.doc);
     row(argument.name, words(&about))
@@ -49,7 +49,7 @@ fn paragraph(text: &mut String, words_of: &str, width: usize) {
 /// The manual of a plugin as JSON.
 pub fn json(plugin: &PluginDescriptor, gates: &FeatureGates) -> Value {
     let points: Vec<&str> = plugin.points.iter().map(|point| point.name()).collect();
-    let argument = |(argument, default): (&ArgumentDoc, Option<Node>)| {
+    let argument = |(argument, default): (&ArgumentDoc, Option<YamlValue>)| {
         json!({
             "name": argument.name,
             "takes": argument.takes,
@@ -87,7 +87,7 @@ fn by_default(plugin: &PluginDescriptor, gates: &FeatureGates) -> String {
 fn arguments(
     plugin: &PluginDescriptor,
     gates: &FeatureGates,
-) -> impl Iterator<Item = (&'static ArgumentDoc, Option<Node>)> {
+) -> impl Iterator<Item = (&'static ArgumentDoc, Option<YamlValue>)> {
     let defaults = plugin.args.map(|args| args.default(gates).encode());
     let docs = plugin.args.map_or(&[][..], |args| args.docs);
     docs.iter().map(move |argument| {

@@ -72,7 +72,7 @@ impl ExtensionPoint {
 
     /// The order in which the framework fills its plugin lists; it decides which error is reported
     /// first (getExtensionPoints in `framework.go`).
-    pub const BUILD_ORDER: [ExtensionPoint; Self::COUNT] = [
+    pub(crate) const BUILD_ORDER: [ExtensionPoint; Self::COUNT] = [
         PreFilter,
         Filter,
         PostFilter,

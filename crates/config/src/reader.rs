@@ -7,10 +7,10 @@
 use kubestep_api::intern::Symbol;
 
 use super::argument_value::ArgumentValue;
-use super::node::Node;
 use super::path::FieldPath;
 use super::problem::Problem;
 use super::suggest::closest;
+use super::yaml_value::YamlValue;
 use kubestep_api::Duration;
 
 /// Collects problems while a tree is read.
@@ -25,16 +25,20 @@ pub struct Reader {
 pub struct Fields<'r, 'n> {
     reader: &'r mut Reader,
     path: &'r FieldPath,
-    entries: &'n [(String, Node)],
+    entries: &'n [(String, YamlValue)],
     known: Vec<&'static str>,
 }
 
 impl Reader {
     /// Starts to read a map; another type is a problem and is read as an empty map.
-    pub fn fields<'r, 'n>(&'r mut self, node: &'n Node, path: &'r FieldPath) -> Fields<'r, 'n> {
+    pub fn fields<'r, 'n>(
+        &'r mut self,
+        node: &'n YamlValue,
+        path: &'r FieldPath,
+    ) -> Fields<'r, 'n> {
         let entries = match node {
-            Node::Map(entries) => entries.as_slice(),
-            Node::Null => &[],
+            YamlValue::Map(entries) => entries.as_slice(),
+            YamlValue::Null => &[],
             other => {
                 self.expected(path, "a map of fields", other);
                 &[]
@@ -46,16 +50,16 @@ impl Reader {
     /// Reads a list, entry by entry.
     pub fn list<T>(
         &mut self,
-        node: &Node,
+        node: &YamlValue,
         path: &FieldPath,
-        read: impl Fn(&mut Reader, &Node, &FieldPath) -> T,
+        read: impl Fn(&mut Reader, &YamlValue, &FieldPath) -> T,
     ) -> Vec<T> {
         match node {
-            Node::List(list) => {
+            YamlValue::List(list) => {
                 let entries = list.iter().enumerate();
                 entries.map(|(i, entry)| read(self, entry, &path.index(i))).collect()
             }
-            Node::Null => Vec::new(),
+            YamlValue::Null => Vec::new(),
             other => {
                 self.expected(path, "a list", other);
                 Vec::new()
@@ -63,10 +67,10 @@ impl Reader {
         }
     }
 
-    fn expected(&mut self, path: &FieldPath, what: &str, got: &Node) {
+    fn expected(&mut self, path: &FieldPath, what: &str, got: &YamlValue) {
         let problem = Problem::new(path, format!("expected {what}, got {}", got.describe()));
         self.problems.push(match (what, got) {
-            ("text", Node::Int(_) | Node::Float(_) | Node::Bool(_)) => {
+            ("text", YamlValue::Int(_) | YamlValue::Float(_) | YamlValue::Bool(_)) => {
                 problem.help("put it in quotes")
             }
             ("a list", _) => problem.help("start each entry with a dash"),
@@ -75,10 +79,10 @@ impl Reader {
     }
 
     /// Reads a string.
-    pub fn text(&mut self, node: &Node, path: &FieldPath) -> String {
+    pub fn text(&mut self, node: &YamlValue, path: &FieldPath) -> String {
         match node {
-            Node::Text(text) => text.clone(),
-            Node::Null => String::new(),
+            YamlValue::Text(text) => text.clone(),
+            YamlValue::Null => String::new(),
             other => {
                 self.expected(path, "text", other);
                 String::new()
@@ -87,17 +91,17 @@ impl Reader {
     }
 
     /// Reads a string and interns it.
-    pub fn symbol(&mut self, node: &Node, path: &FieldPath) -> Symbol {
+    pub fn symbol(&mut self, node: &YamlValue, path: &FieldPath) -> Symbol {
         Symbol::from(self.text(node, path))
     }
 
     /// Reads a boolean.
-    pub fn boolean(&mut self, node: &Node, path: &FieldPath) -> bool {
+    pub fn boolean(&mut self, node: &YamlValue, path: &FieldPath) -> bool {
         match node {
-            Node::Bool(value) => *value,
-            Node::Null => false,
-            Node::Text(text) if self.yaml && is_yaml_bool(text, "yes", "on", "y") => true,
-            Node::Text(text) if self.yaml && is_yaml_bool(text, "no", "off", "n") => false,
+            YamlValue::Bool(value) => *value,
+            YamlValue::Null => false,
+            YamlValue::Text(text) if self.yaml && is_yaml_bool(text, "yes", "on", "y") => true,
+            YamlValue::Text(text) if self.yaml && is_yaml_bool(text, "no", "off", "n") => false,
             other => {
                 self.expected(path, "true or false", other);
                 false
@@ -106,24 +110,24 @@ impl Reader {
     }
 
     /// Reads a 64-bit integer.
-    pub fn int64(&mut self, node: &Node, path: &FieldPath) -> i64 {
+    pub fn int64(&mut self, node: &YamlValue, path: &FieldPath) -> i64 {
         self.int(node, path, i64::MIN, i64::MAX)
     }
 
     /// Reads a 32-bit integer.
-    pub fn int32(&mut self, node: &Node, path: &FieldPath) -> i32 {
+    pub(crate) fn int32(&mut self, node: &YamlValue, path: &FieldPath) -> i32 {
         self.int(node, path, i32::MIN.into(), i32::MAX.into()) as i32
     }
 
-    fn int(&mut self, node: &Node, path: &FieldPath, min: i64, max: i64) -> i64 {
+    fn int(&mut self, node: &YamlValue, path: &FieldPath, min: i64, max: i64) -> i64 {
         match node {
-            Node::Int(value) if (min..=max).contains(value) => *value,
-            Node::Null => 0,
+            YamlValue::Int(value) if (min..=max).contains(value) => *value,
+            YamlValue::Null => 0,
             // When upstream decodes a YAML 1.0, it has already become 1.
-            Node::Float(value) if self.yaml && value.fract() == 0.0 && value.abs() < 1e15 => {
-                self.int(&Node::Int(*value as i64), path, min, max)
+            YamlValue::Float(value) if self.yaml && value.fract() == 0.0 && value.abs() < 1e15 => {
+                self.int(&YamlValue::Int(*value as i64), path, min, max)
             }
-            Node::Int(_) | Node::Float(_) => {
+            YamlValue::Int(_) | YamlValue::Float(_) => {
                 self.expected(path, &format!("a whole number from {min} to {max}"), node);
                 0
             }
@@ -135,11 +139,11 @@ impl Reader {
     }
 
     /// Reads any number.
-    pub fn float(&mut self, node: &Node, path: &FieldPath) -> f32 {
+    pub fn float(&mut self, node: &YamlValue, path: &FieldPath) -> f32 {
         match node {
-            Node::Int(value) => *value as f32,
-            Node::Float(value) => *value as f32,
-            Node::Null => 0.0,
+            YamlValue::Int(value) => *value as f32,
+            YamlValue::Float(value) => *value as f32,
+            YamlValue::Null => 0.0,
             other => {
                 self.expected(path, "a number", other);
                 0.0
@@ -148,10 +152,10 @@ impl Reader {
     }
 
     /// Reads a duration.
-    pub fn duration(&mut self, node: &Node, path: &FieldPath) -> Duration {
+    pub fn duration(&mut self, node: &YamlValue, path: &FieldPath) -> Duration {
         let parsed = match node {
-            Node::Text(text) => Duration::parse(text),
-            Node::Null => Some(Duration::default()),
+            YamlValue::Text(text) => Duration::parse(text),
+            YamlValue::Null => Some(Duration::default()),
             _ => None,
         };
         parsed.unwrap_or_else(|| {
@@ -161,7 +165,7 @@ impl Reader {
     }
 
     /// Reads base64 and keeps it encoded, without line breaks.
-    pub fn base64(&mut self, node: &Node, path: &FieldPath) -> String {
+    pub fn base64(&mut self, node: &YamlValue, path: &FieldPath) -> String {
         let mut text = self.text(node, path);
         text.retain(|c| c != '\n' && c != '\r');
         let body = text.trim_end_matches('=');
@@ -182,7 +186,7 @@ fn is_yaml_bool(text: &str, long: &str, middle: &str, short: &str) -> bool {
 
 impl<'n> Fields<'_, 'n> {
     /// The value of a field as written, including `null`.
-    pub fn raw(&mut self, name: &'static str) -> Option<&'n Node> {
+    pub fn raw(&mut self, name: &'static str) -> Option<&'n YamlValue> {
         self.known.push(name);
         self.entries.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
     }
@@ -191,17 +195,17 @@ impl<'n> Fields<'_, 'n> {
     pub fn get<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(&mut Reader, &Node, &FieldPath) -> T,
+        read: impl FnOnce(&mut Reader, &YamlValue, &FieldPath) -> T,
     ) -> Option<T> {
-        let value = self.raw(name).filter(|value| **value != Node::Null)?;
+        let value = self.raw(name).filter(|value| **value != YamlValue::Null)?;
         Some(read(self.reader, value, &self.path.field(name)))
     }
 
     /// Reads a field; the zero value if it is missing or `null`.
-    pub fn or_zero<T: Default>(
+    pub(crate) fn or_zero<T: Default>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(&mut Reader, &Node, &FieldPath) -> T,
+        read: impl FnOnce(&mut Reader, &YamlValue, &FieldPath) -> T,
     ) -> T {
         self.get(name, read).unwrap_or_default()
     }
@@ -215,7 +219,7 @@ impl<'n> Fields<'_, 'n> {
     pub fn list<T>(
         &mut self,
         name: &'static str,
-        read: impl Fn(&mut Reader, &Node, &FieldPath) -> T,
+        read: impl Fn(&mut Reader, &YamlValue, &FieldPath) -> T,
     ) -> Option<Vec<T>> {
         self.get(name, |reader, node, path| reader.list(node, path, read))
     }
@@ -245,16 +249,16 @@ mod tests {
 
     #[test]
     fn wrong_values_are_told_with_what_was_expected() {
-        let text = Node::Text("sixteen".into());
+        let text = YamlValue::Text("sixteen".into());
         let told = problems(|reader, path| {
             reader.int32(&text, path);
-            reader.int32(&Node::Int(1 << 40), path);
-            reader.int64(&Node::Float(1.5), path);
+            reader.int32(&YamlValue::Int(1 << 40), path);
+            reader.int64(&YamlValue::Float(1.5), path);
             reader.boolean(&text, path);
-            reader.text(&Node::Int(5), path);
+            reader.text(&YamlValue::Int(5), path);
             reader.float(&text, path);
-            reader.duration(&Node::Int(5), path);
-            reader.base64(&Node::Text("a?".into()), path);
+            reader.duration(&YamlValue::Int(5), path);
+            reader.base64(&YamlValue::Text("a?".into()), path);
             reader.list(&text, path, Reader::text);
             reader.fields(&text, path).finish();
         });
@@ -279,18 +283,21 @@ mod tests {
     #[test]
     fn good_values_are_read() {
         let told = problems(|reader, path| {
-            assert_eq!(reader.int32(&Node::Float(16.0), path), 16);
-            assert!(reader.boolean(&Node::Text("Yes".into()), path));
-            assert!(!reader.boolean(&Node::Text("off".into()), path));
-            assert_eq!(reader.base64(&Node::Text("YWJj\nZA==".into()), path), "YWJjZA==");
-            assert_eq!(reader.int64(&Node::Null, path), 0);
+            assert_eq!(reader.int32(&YamlValue::Float(16.0), path), 16);
+            assert!(reader.boolean(&YamlValue::Text("Yes".into()), path));
+            assert!(!reader.boolean(&YamlValue::Text("off".into()), path));
+            assert_eq!(reader.base64(&YamlValue::Text("YWJj\nZA==".into()), path), "YWJjZA==");
+            assert_eq!(reader.int64(&YamlValue::Null, path), 0);
         });
         assert_eq!(told, [""; 0]);
     }
 
     #[test]
     fn unknown_fields_are_told_with_what_was_meant() {
-        let node = Node::Map(vec![("wieght".into(), Node::Null), ("zzz".into(), Node::Null)]);
+        let node = YamlValue::Map(vec![
+            ("wieght".into(), YamlValue::Null),
+            ("zzz".into(), YamlValue::Null),
+        ]);
         let told = problems(|reader, path| {
             let mut fields = reader.fields(&node, path);
             assert_eq!(fields.get("weight", Reader::int32), None);

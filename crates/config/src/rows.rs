@@ -4,13 +4,13 @@
 //! The defaults come from resolving an empty document under the same gates, so no second list of
 //! defaults can differ from the first.
 
-use super::describe::{compact, percentage};
+use super::describe::{arguments_in, compact, percentage};
 use super::features::{Feature, FeatureGates, GateSpec};
-use super::node::Node;
 use super::points::{ArgumentDoc, ExtensionPoint, PluginDescriptor, find_plugin};
 use super::profile::{ResolvedPlugin, ResolvedProfile};
 use super::resolve::{ResolvedConfig, resolve};
 use super::types::{Extender, KubeSchedulerProfile, PluginConfig};
+use super::yaml_value::YamlValue;
 
 /// The kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +202,7 @@ fn arguments_of(own: &PluginConfig, config: &ResolvedConfig) -> Vec<Row> {
     let given = own.args.as_ref().map(|args| args.encode());
     let Some(args) = plugin.args else { return raw_arguments(plugin, given) };
     let usual = Some(args.default(&config.features).encode());
-    let show = |fields: &Option<Node>, name: &str| match fields {
+    let show = |fields: &Option<YamlValue>, name: &str| match fields {
         Some(fields) => fields.get(name).map_or_else(|| "not set".to_owned(), compact),
         None => "not set".to_owned(),
     };
@@ -220,10 +220,9 @@ fn arguments_of(own: &PluginConfig, config: &ResolvedConfig) -> Vec<Row> {
 }
 
 /// The arguments as written, of a plugin whose arguments are unknown.
-fn raw_arguments(plugin: &PluginDescriptor, given: Option<Node>) -> Vec<Row> {
-    let Some(Node::Map(fields)) = given else { return Vec::new() };
-    let fields = fields.into_iter().filter(|(name, _)| name != "apiVersion" && name != "kind");
-    let row = |(field, value): (String, Node)| {
+fn raw_arguments(plugin: &PluginDescriptor, given: Option<YamlValue>) -> Vec<Row> {
+    let fields = given.into_iter().flat_map(arguments_in);
+    let row = |(field, value): (String, YamlValue)| {
         let name = format!("{}.{field}", plugin.name);
         Row::new(About::Argument(*plugin), &name, compact(&value), true, "As written.")
     };
@@ -231,14 +230,7 @@ fn raw_arguments(plugin: &PluginDescriptor, given: Option<Node>) -> Vec<Row> {
 }
 
 fn extender(extender: &Extender) -> Vec<Row> {
-    let verbs = [
-        ("filter", &extender.filter_verb),
-        ("prioritize", &extender.prioritize_verb),
-        ("preempt", &extender.preempt_verb),
-        ("bind", &extender.bind_verb),
-    ];
-    let offered: Vec<&str> =
-        verbs.iter().filter(|(_, verb)| !verb.is_empty()).map(|(what, _)| *what).collect();
+    let offered: Vec<&str> = extender.verbs().collect();
     let resources: Vec<&str> =
         extender.managed_resources.iter().map(|resource| resource.name.as_str()).collect();
     let asked = match resources.as_slice() {

@@ -18,7 +18,7 @@ pub const GROUP: &str = "kubescheduler.config.k8s.io";
 /// The kind of the document.
 pub const KIND: &str = "KubeSchedulerConfiguration";
 /// The name of the default profile.
-pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
+pub(crate) const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 
 /// The document, with defaults filled in.
 #[derive(Clone, PartialEq, Debug)]
@@ -182,6 +182,19 @@ pub struct Extender {
     pub managed_resources: Vec<ExtenderManagedResource>,
     /// Whether scheduling continues if a call fails.
     pub ignorable: bool,
+}
+
+impl Extender {
+    /// What it does, in the order in which a cycle calls it: `filter`, `prioritize`, ….
+    pub fn verbs(&self) -> impl Iterator<Item = &'static str> {
+        let verbs = [
+            ("filter", &self.filter_verb),
+            ("prioritize", &self.prioritize_verb),
+            ("preempt", &self.preempt_verb),
+            ("bind", &self.bind_verb),
+        ];
+        verbs.into_iter().filter(|(_, verb)| !verb.is_empty()).map(|(what, _)| what)
+    }
 }
 
 /// A resource that an extender manages.

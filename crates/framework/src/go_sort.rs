@@ -28,7 +28,7 @@ fn bit_length(n: usize) -> u32 {
 }
 
 #[derive(PartialEq, Eq, Clone, Copy)]
-enum Hint {
+enum RunOrder {
     Unknown,
     Increasing,
     Decreasing,
@@ -64,12 +64,12 @@ impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
                 limit -= 1;
             }
             let (mut pivot, mut hint) = self.choose_pivot(start, end);
-            if hint == Hint::Decreasing {
+            if hint == RunOrder::Decreasing {
                 self.items[start..end].reverse();
                 pivot = (end - 1) - (pivot - start);
-                hint = Hint::Increasing;
+                hint = RunOrder::Increasing;
             }
-            let looks_sorted = balanced && partitioned && hint == Hint::Increasing;
+            let looks_sorted = balanced && partitioned && hint == RunOrder::Increasing;
             if looks_sorted && self.repair(start, end) {
                 return;
             }
@@ -237,7 +237,7 @@ impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
     }
 
     /// The index of the pivot, and whether the range looks sorted or reversed.
-    fn choose_pivot(&self, start: usize, end: usize) -> (usize, Hint) {
+    fn choose_pivot(&self, start: usize, end: usize) -> (usize, RunOrder) {
         let quarter = (end - start) / 4;
         let mut swaps = 0;
         let mut at = [start + quarter, start + 2 * quarter, start + 3 * quarter];
@@ -248,9 +248,9 @@ impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
         }
         let pivot = self.median(at, &mut swaps);
         let hint = match swaps {
-            0 => Hint::Increasing,
-            MAX_SWAPS => Hint::Decreasing,
-            _ => Hint::Unknown,
+            0 => RunOrder::Increasing,
+            MAX_SWAPS => RunOrder::Decreasing,
+            _ => RunOrder::Unknown,
         };
         (pivot, hint)
     }

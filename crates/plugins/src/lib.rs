@@ -9,10 +9,10 @@
 use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 use kubestep_framework::registry::{Built, Entry, Registry};
 
-pub mod default_binder;
+mod default_binder;
 pub mod default_preemption;
 pub mod dynamic_resources;
-pub mod gang_scheduling;
+mod gang_scheduling;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod keys;
@@ -26,7 +26,7 @@ pub mod node_unschedulable;
 pub mod node_volume_limits;
 pub mod normalize;
 mod placed;
-pub mod pod_group_pods_count;
+mod pod_group_pods_count;
 pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod scheduling_gates;
@@ -35,7 +35,7 @@ pub mod signers;
 pub mod taint_toleration;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-pub mod topology_placement;
+mod topology_placement;
 pub mod volume_binding;
 pub mod volume_restrictions;
 pub mod volume_zone;

@@ -6,7 +6,7 @@ use kubestep_framework::record::scores::MAX_NODE_SCORE;
 
 /// Scales non-negative scores to 0 to 100, the highest becoming 100. With `reverse`, the highest
 /// becomes 0 instead; if all are 0, all become 100.
-pub fn relative_to_highest(scores: &mut [i64], reverse: bool) {
+pub(crate) fn relative_to_highest(scores: &mut [i64], reverse: bool) {
     let highest = scores.iter().copied().max().unwrap_or(0).max(0);
     match (reverse, highest) {
         (false, 0) => {}

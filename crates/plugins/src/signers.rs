@@ -10,7 +10,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeSelectorRequirement, NodeSelectorTerm, Pod, PreferredSchedulingTerm};
 
 /// The fragments of one plugin, as (key, text); or why the pod is not signable.
-pub type Fragments = Result<Vec<(&'static str, String)>, Symbol>;
+pub(crate) type Fragments = Result<Vec<(&'static str, String)>, Symbol>;
 
 /// A single fragment.
 pub fn fragment(key: &'static str, value: &impl Serialize) -> Fragments {

@@ -75,11 +75,11 @@ fn required_domain(cx: &GroupContext<'_>, key: Symbol) -> Result<Option<Symbol>,
     let mut domain = None;
     for (pod, node) in cx.shared.pod_groups.get(cx.group)?.scheduled_on() {
         let found = domain_of(cx, key, node).map_err(|why| match why {
-            Missing::Node => format!(
+            MissingDomain::Node => format!(
                 "cannot determine domain for already scheduled pods: getting node for pod {pod}: \
                  nodeinfo not found for node name {node:?}"
             ),
-            Missing::Label => format!(
+            MissingDomain::Label => format!(
                 "cannot determine domain for already scheduled pods: no topology domain found \
                  for pod {pod}"
             ),
@@ -99,14 +99,14 @@ fn required_domain(cx: &GroupContext<'_>, key: Symbol) -> Result<Option<Symbol>,
 }
 
 /// Whose domain is missing.
-enum Missing {
+enum MissingDomain {
     Node,
     Label,
 }
 
-fn domain_of(cx: &GroupContext<'_>, key: Symbol, node: Symbol) -> Result<Symbol, Missing> {
-    let node = cx.snapshot.by_name(node).ok_or(Missing::Node)?;
-    node.label(key).ok_or(Missing::Label)
+fn domain_of(cx: &GroupContext<'_>, key: Symbol, node: Symbol) -> Result<Symbol, MissingDomain> {
+    let node = cx.snapshot.by_name(node).ok_or(MissingDomain::Node)?;
+    node.label(key).ok_or(MissingDomain::Label)
 }
 
 /// The nodes of `parent` by domain, without nodes that lack the label.

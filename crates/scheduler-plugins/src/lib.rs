@@ -16,13 +16,13 @@ use kubestep_framework::api::custom::{CustomKind, declare};
 use kubestep_framework::config::{FeatureGates, PluginDescriptor, ProfileArgs};
 use kubestep_framework::registry::{Built, Entry, Registry};
 
-pub mod capacity_scheduling;
+mod capacity_scheduling;
 pub mod coscheduling;
-pub mod node_resource_topology;
-pub mod node_resources_allocatable;
-pub mod pod_state;
-pub mod preemption_toleration;
-pub mod qos_sort;
+mod node_resource_topology;
+mod node_resources_allocatable;
+mod pod_state;
+mod preemption_toleration;
+mod qos_sort;
 mod resources;
 mod scores;
 #[cfg(test)]

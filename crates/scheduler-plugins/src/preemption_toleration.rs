@@ -18,7 +18,7 @@ use kubestep_framework::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFil
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::preemption::eligibility::{may_preempt, refusal_while_terminating};
 use kubestep_framework::preemption::enough::EnoughCandidates;
-use kubestep_framework::preemption::victims::{Search, Victims};
+use kubestep_framework::preemption::victims::{VictimSearch, Victims};
 use kubestep_framework::preemption::{PreemptionRules, evaluator};
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -115,7 +115,11 @@ impl PreemptionRules for PreemptionToleration {
         refusal_while_terminating(cx, statuses, leaves)
     }
 
-    fn select_victims(&self, search: &Search<'_>, node: &NodeInfo) -> Result<Victims, Status> {
+    fn select_victims(
+        &self,
+        search: &VictimSearch<'_>,
+        node: &NodeInfo,
+    ) -> Result<Victims, Status> {
         let mut potential = Vec::new();
         for pod in node.pods.iter().filter(|pod| may_preempt(search.cx.pod, pod)) {
             if !is_protected(&search.cx, pod)? {
@@ -135,7 +139,7 @@ impl PreemptionRules for PreemptionToleration {
 ///
 /// # Errors
 /// The class does not exist.
-pub fn is_protected(cx: &CycleContext<'_>, victim: &PodInfo) -> Result<bool, Status> {
+pub(crate) fn is_protected(cx: &CycleContext<'_>, victim: &PodInfo) -> Result<bool, Status> {
     let class = victim.pod.spec.priority_class_name;
     if class.is_empty() {
         return Ok(false);
@@ -150,24 +154,24 @@ pub fn is_protected(cx: &CycleContext<'_>, victim: &PodInfo) -> Result<bool, Sta
         return Err(Status::error(&text));
     };
     // Annotations that cannot be read protect nothing.
-    Ok(Toleration::of(class).is_some_and(|toleration| toleration.protects(cx, victim)))
+    Ok(PreemptionTolerance::of(class).is_some_and(|toleration| toleration.protects(cx, victim)))
 }
 
 /// What a priority class tolerates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Toleration {
+struct PreemptionTolerance {
     /// The lowest priority that may always preempt its pods.
     minimum_priority: i32,
     /// How long it protects its pods after they were scheduled; negative: for good.
     seconds: i64,
 }
 
-impl Toleration {
-    fn of(class: &PriorityClass) -> Option<Toleration> {
+impl PreemptionTolerance {
+    fn of(class: &PriorityClass) -> Option<PreemptionTolerance> {
         let annotation = |key: &str| class.metadata.annotations.get_str(key);
         let minimum = annotation(MINIMUM_PRIORITY).map(|text| text.parse());
         let seconds = annotation(TOLERATION_SECONDS).map(|text| text.parse());
-        Some(Toleration {
+        Some(PreemptionTolerance {
             minimum_priority: minimum.unwrap_or(Ok(class.value.wrapping_add(1))).ok()?,
             seconds: seconds.unwrap_or(Ok(0)).ok()?,
         })
@@ -252,7 +256,7 @@ mod tests {
             else {
                 panic!("a priority class")
             };
-            Toleration::of(&class).map(|it| (it.minimum_priority, it.seconds))
+            PreemptionTolerance::of(&class).map(|it| (it.minimum_priority, it.seconds))
         };
         assert_eq!(read(json!({})), Some((2, 0)));
         let both =

@@ -3,7 +3,7 @@
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
 
 /// Scales scores so that the lowest becomes 0 and the highest 100. If all are equal, all become 0.
-pub fn between_lowest_and_highest(scores: &mut [i64]) {
+pub(crate) fn between_lowest_and_highest(scores: &mut [i64]) {
     let (Some(lowest), Some(highest)) =
         (scores.iter().copied().min(), scores.iter().copied().max())
     else {

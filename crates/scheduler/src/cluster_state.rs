@@ -27,7 +27,7 @@ pub(crate) struct ClusterState {
 
 impl ClusterState {
     /// What plugins see when the queue asks them.
-    pub fn queue_context(&self, now: Time) -> QueueContext<'_> {
+    pub(crate) fn queue_context(&self, now: Time) -> QueueContext<'_> {
         QueueContext { objects: &self.objects, features: &self.features, shared: &self.shared, now }
     }
 
@@ -57,7 +57,7 @@ impl ClusterState {
     }
 
     /// Adds the pod to the members of its group, if it has one.
-    pub fn add_group_member(&mut self, pod: &Pod) {
+    pub(crate) fn add_group_member(&mut self, pod: &Pod) {
         if self.group(pod).is_some() {
             self.shared.pod_groups.add(pod);
         }

@@ -92,7 +92,7 @@ impl Profiles {
     }
 
     /// Whether an extender filters or scores, so that one feasible node is not enough.
-    pub fn extenders_want_all_nodes(&self) -> bool {
+    pub(crate) fn extenders_want_all_nodes(&self) -> bool {
         let wants = |extender: &Extender| {
             !extender.filter_verb.is_empty() || !extender.prioritize_verb.is_empty()
         };

@@ -15,7 +15,7 @@ use kubestep_cluster::World;
 use kubestep_debug::why::preemption::BudgetState;
 use kubestep_debug::why::{PodLocation, Why, ask};
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::preemption::budgets::Budgets;
+use kubestep_framework::preemption::budgets::DisruptionBudgets;
 
 impl Driver {
     /// Works out why the pod is where it is, for the pane beside the rows.
@@ -62,7 +62,7 @@ impl Driver {
         let Some(world) = self.world_before(cycle) else { return };
         let is_candidate = |name| candidates.iter().any(|candidate| candidate.node == name);
         let nodes = world.scheduler().cache().nodes().filter(|node| is_candidate(node.name));
-        let all = Budgets::new(world.api().objects());
+        let all = DisruptionBudgets::new(world.api().objects());
         let mut budgets = Vec::new();
         for pod in candidates.iter().flat_map(|candidate| &candidate.victims) {
             let Some(object) = world.api().objects().pods.get(pod) else { continue };

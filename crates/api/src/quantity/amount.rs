@@ -44,7 +44,7 @@ impl Int {
 
     /// Like `scaled`, but out of range it returns the same as upstream's arithmetic: the low bits
     /// where it multiplies in one step, 0 where it multiplies digit by digit.
-    pub fn scaled_wrapping(self, scale: i32) -> i64 {
+    pub(crate) fn scaled_wrapping(self, scale: i32) -> i64 {
         self.scaled(scale).unwrap_or_else(|| match self.scale.wrapping_sub(scale) {
             up @ (1 | 2 | 3 | 6 | 9) if self.value != i64::MIN => {
                 wrapping_scale_up(self.value, u64::from(up.unsigned_abs()))
@@ -54,7 +54,7 @@ impl Int {
     }
 
     /// The value with at least this scale, rounded away from zero, and whether it is exact.
-    pub fn as_scale(self, scale: i32) -> (Int, bool) {
+    pub(crate) fn as_scale(self, scale: i32) -> (Int, bool) {
         if self.scale >= scale {
             return (self, true);
         }
@@ -78,19 +78,6 @@ impl Int {
             }
         }
     }
-
-    /// The product; none if it, or its whole part, does not fit.
-    pub fn checked_mul(self, factor: i64) -> Option<Int> {
-        match (self.value, factor) {
-            (0, _) => Some(self),
-            (_, 0) => Some(Int { value: 0, scale: 0 }),
-            _ => {
-                let product = Int { value: self.value.checked_mul(factor)?, ..self };
-                product.scaled(self.scale.min(0))?;
-                Some(product)
-            }
-        }
-    }
 }
 
 impl From<Int> for Decimal {
@@ -110,7 +97,7 @@ impl Decimal {
     }
 
     /// The same number at a finer scale, as far as 128 bits allow.
-    pub fn at_scale(self, scale: i32) -> Decimal {
+    pub(crate) fn at_scale(self, scale: i32) -> Decimal {
         match self.mantissa_at(scale) {
             Some(mantissa) => Decimal { mantissa, scale },
             None => self,
@@ -128,10 +115,6 @@ impl Decimal {
         }
     }
 
-    pub fn multiply(self, factor: i64) -> Decimal {
-        Decimal { mantissa: self.mantissa.saturating_mul(factor.into()), ..self }
-    }
-
     /// Mantissa and scale without trailing zeros: the same for all notations of a number.
     pub fn reduced(self) -> (i128, i32) {
         let Decimal { mut mantissa, mut scale } = self;
@@ -146,7 +129,7 @@ impl Decimal {
     }
 
     /// At exactly this scale, rounded away from zero, and whether it is exact.
-    pub fn round_up(self, scale: i32) -> (Decimal, bool) {
+    pub(crate) fn round_up(self, scale: i32) -> (Decimal, bool) {
         if self.scale >= scale {
             return (self.at_scale(scale), true);
         }

@@ -13,7 +13,7 @@ const METADATA_NAME: &str = "metadata.name";
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeMatcher {
     /// The terms that are not empty, each with its index in the selector as written.
-    terms: Vec<(usize, Term)>,
+    terms: Vec<(usize, CompiledTerm)>,
 }
 
 /// A part of a term that a node does not meet, by its index in the term as written.
@@ -27,7 +27,7 @@ pub enum UnmetPart {
 
 /// A compiled term. `None` is an invalid part, which no node meets.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Term {
+struct CompiledTerm {
     expressions: Vec<Option<Requirement>>,
     fields: Vec<Option<FieldRequirement>>,
     errors: Vec<String>,
@@ -49,7 +49,9 @@ impl NodeMatcher {
         NodeMatcher {
             terms: terms
                 .filter(|(_, term)| !is_empty(term))
-                .map(|(at, term)| (at, Term::new(term, &format!("{path}nodeSelectorTerms[{at}]"))))
+                .map(|(at, term)| {
+                    (at, CompiledTerm::new(term, &format!("{path}nodeSelectorTerms[{at}]")))
+                })
                 .collect(),
         }
     }
@@ -89,9 +91,9 @@ impl NodeMatcher {
     }
 }
 
-impl Term {
-    fn new(term: &NodeSelectorTerm, path: &str) -> Term {
-        let mut compiled = Term::default();
+impl CompiledTerm {
+    fn new(term: &NodeSelectorTerm, path: &str) -> CompiledTerm {
+        let mut compiled = CompiledTerm::default();
         for (at, written) in term.match_expressions.iter().enumerate() {
             match expression(written, &format!("{path}.matchExpressions[{at}]")) {
                 Ok(requirement) => compiled.expressions.push(Some(requirement)),
@@ -183,7 +185,7 @@ fn unsupported(path: &str, operator: Symbol, choices: &str) -> String {
 /// Compiled node preferences.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PreferredTerms {
-    terms: Vec<(i64, Term)>,
+    terms: Vec<(i64, CompiledTerm)>,
 }
 
 impl PreferredTerms {
@@ -194,7 +196,7 @@ impl PreferredTerms {
             if term.weight == 0 || is_empty(&term.preference) {
                 continue;
             }
-            let parsed = Term::new(&term.preference, &format!("[{at}]"));
+            let parsed = CompiledTerm::new(&term.preference, &format!("[{at}]"));
             errors.extend(parsed.errors.iter().cloned());
             compiled.push((i64::from(term.weight), parsed));
         }

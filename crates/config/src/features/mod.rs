@@ -157,7 +157,7 @@ impl FeatureGates {
     }
 
     /// A copy with one change of behaviour present or absent.
-    pub const fn with_switch(self, switch: Switch, on: bool) -> FeatureGates {
+    pub(crate) const fn with_switch(self, switch: Switch, on: bool) -> FeatureGates {
         FeatureGates { behaviour: self.behaviour.with(switch, on), ..self }
     }
 

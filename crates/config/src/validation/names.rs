@@ -68,7 +68,7 @@ fn has_edges(text: &str, edge: impl Fn(&u8) -> bool) -> bool {
 }
 
 /// Whether a qualified name is that of an extended resource: its prefix is not Kubernetes' own.
-pub fn is_extended_resource(name: &str) -> bool {
+pub(crate) fn is_extended_resource(name: &str) -> bool {
     name.contains('/')
         && !name.contains("kubernetes.io/")
         && !name.starts_with("requests.")

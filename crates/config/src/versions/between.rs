@@ -19,12 +19,12 @@ pub struct Between {
     /// The gates with another stage, default or lock.
     pub gates: Vec<GateChange>,
     /// The plugins that differ in the default profile, in the order of the registry.
-    pub plugins: Vec<PluginChange>,
+    pub plugins: Vec<PluginDifference>,
 }
 
 /// A plugin that differs in the default profile. `None`: the profile does not have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PluginChange {
+pub struct PluginDifference {
     /// The name of the plugin.
     pub plugin: &'static str,
     /// The plugin in the first version.
@@ -56,11 +56,11 @@ fn plugin_changes(
     from: KubeVersion,
     to: KubeVersion,
     registry: &[PluginDescriptor],
-) -> Vec<PluginChange> {
+) -> Vec<PluginDifference> {
     let (a, b) = (default_profile(from, registry), default_profile(to, registry));
     let change = |plugin: &PluginDescriptor| {
         let (from, to) = (a.get(plugin.name).cloned(), b.get(plugin.name).cloned());
-        (from != to).then_some(PluginChange { plugin: plugin.name, from, to })
+        (from != to).then_some(PluginDifference { plugin: plugin.name, from, to })
     };
     registry.iter().filter_map(change).collect()
 }

@@ -63,14 +63,14 @@ pub struct GateChange {
 
 impl GateChange {
     /// Whether another value is the default; a version without the gate counts as off.
-    pub fn changes_default(&self) -> bool {
+    pub(crate) fn changes_default(&self) -> bool {
         let on = |spec: Option<GateSpec>| spec.is_some_and(|spec| spec.default);
         on(self.from) != on(self.to)
     }
 }
 
 /// The gates that differ between two versions, in the order of the table.
-pub fn gate_changes(from: KubeVersion, to: KubeVersion) -> Vec<GateChange> {
+pub(crate) fn gate_changes(from: KubeVersion, to: KubeVersion) -> Vec<GateChange> {
     let pair = |gate: Feature| GateChange { gate, from: gate.spec(from), to: gate.spec(to) };
     Feature::all().map(pair).filter(|change| change.from != change.to).collect()
 }

@@ -18,8 +18,9 @@ mod text;
 use std::fmt;
 use std::str::FromStr;
 
-pub use between::{Between, InProfile, PluginChange, between};
-pub use change::{Change, GateChange, changes, differences, gate_changes};
+pub use between::{Between, InProfile, PluginDifference, between};
+use change::gate_changes;
+pub use change::{Change, GateChange, changes, differences};
 pub use emulated::{Emulated, EmulationError};
 pub use served::{NotAVersion, Served};
 pub use switch::{Behaviour, Evidence, Part, Switch};

@@ -71,7 +71,7 @@ impl fmt::Display for Part {
     }
 }
 
-struct Row {
+struct SwitchRow {
     switch: Switch,
     name: &'static str,
     since: u8,
@@ -127,7 +127,7 @@ macro_rules! switches {
         pub enum Switch { $(#[doc = $sentence] $name,)* }
 
         /// One row for each switch, in the order of the enum.
-        const ROWS: &[Row] = &[$(Row {
+        const ROWS: &[SwitchRow] = &[$(SwitchRow {
             switch: Switch::$name,
             name: stringify!($name),
             since: $since,
@@ -279,7 +279,7 @@ impl Switch {
         ROWS.iter().find(|row| row.name == name).map(|row| row.switch)
     }
 
-    const fn row(self) -> &'static Row {
+    const fn row(self) -> &'static SwitchRow {
         &ROWS[self as usize]
     }
 

@@ -2,19 +2,19 @@
 
 use std::fmt::Write;
 
-use super::between::{Between, InProfile, PluginChange};
+use super::between::{Between, InProfile, PluginDifference};
 use super::{Evidence, GateChange, KubeVersion, Switch};
-use crate::describe::{Row, table, words};
+use crate::describe::{TableLine, table, words};
 use crate::features::GateSpec;
 use kubestep_api::words::count;
 
 /// The versions that are served, one a line, wrapped at `width` columns.
 pub fn list_text(width: usize) -> String {
-    let rows: Vec<Row> = KubeVersion::all()
+    let rows: Vec<TableLine> = KubeVersion::all()
         .map(|version| {
             let default = if version == KubeVersion::default() { "the default, " } else { "" };
             let text = format!("{default}{}{}", proof(version), changed(version));
-            Row { label: version.to_string(), items: words(&text) }
+            TableLine { label: version.to_string(), items: words(&text) }
         })
         .collect();
     let mut text = String::new();
@@ -71,15 +71,15 @@ pub fn between_text(between: &Between, width: usize) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-fn section(text: &mut String, title: &str, rows: impl Iterator<Item = Row>, width: usize) {
-    let rows: Vec<Row> = rows.collect();
+fn section(text: &mut String, title: &str, rows: impl Iterator<Item = TableLine>, width: usize) {
+    let rows: Vec<TableLine> = rows.collect();
     if !rows.is_empty() {
         text.push_str(&format!("\n{title}\n"));
         table(text, &rows, width);
     }
 }
 
-fn switch_row(switch: &Switch) -> Row {
+fn switch_row(switch: &Switch) -> TableLine {
     let mut text = format!("{}: {}", switch.part(), switch.sentence());
     let requests: Vec<String> =
         switch.pull_requests().iter().map(|number| format!("#{number}")).collect();
@@ -92,13 +92,13 @@ fn switch_row(switch: &Switch) -> Row {
     if switch.evidence() != Evidence::Recorded {
         text.push_str(&format!(" [{}]", switch.evidence().name()));
     }
-    Row { label: switch.name().to_owned(), items: words(&text) }
+    TableLine { label: switch.name().to_owned(), items: words(&text) }
 }
 
-fn gate_row(change: &GateChange) -> Row {
+fn gate_row(change: &GateChange) -> TableLine {
     let (from, to) = (spec_text(change.from), spec_text(change.to));
     let text = format!("{from} → {to}: {}", change.gate.effect());
-    Row { label: change.gate.to_string(), items: words(&text) }
+    TableLine { label: change.gate.to_string(), items: words(&text) }
 }
 
 /// A gate in a version: `on (BETA)`; `absent` where it does not exist.
@@ -109,14 +109,14 @@ pub fn spec_text(spec: Option<GateSpec>) -> String {
     format!("{state} ({}{locked})", spec.stage.name())
 }
 
-fn plugin_row(change: &PluginChange) -> Row {
+fn plugin_row(change: &PluginDifference) -> TableLine {
     let text = match (&change.from, &change.to) {
         (None, Some(to)) => format!("new: {}", in_profile(to)),
         (Some(from), None) => format!("removed; it was at {}", in_profile(from)),
         (Some(from), Some(to)) => format!("{} → {}", in_profile(from), in_profile(to)),
         (None, None) => String::new(),
     };
-    Row { label: change.plugin.to_owned(), items: words(&text) }
+    TableLine { label: change.plugin.to_owned(), items: words(&text) }
 }
 
 fn in_profile(plugin: &InProfile) -> String {

@@ -8,7 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{PreemptionPolicy, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::preemption::NodeVictims;
-use kubestep_framework::preemption::budgets::Budgets;
+use kubestep_framework::preemption::budgets::DisruptionBudgets;
 use kubestep_framework::preemption::eligibility::terminating_victims;
 use kubestep_framework::preemption::pick::{earliest_start, harm, highest_priority, pick};
 use kubestep_framework::record::{Candidate, CycleRecord};
@@ -126,7 +126,7 @@ pub struct NoCandidate {
 /// What preemption would do for a pod that fits nowhere.
 pub(super) fn of(probe: &Probe, at: Time) -> Option<PreemptionWhy> {
     let found = probe.preemption()?;
-    let budgets = Budgets::new(probe.cx().objects);
+    let budgets = DisruptionBudgets::new(probe.cx().objects);
     let best = pick(&found.candidates, at);
     let chosen = best.map(|best| best.node);
     let mut candidates: Vec<CandidateWhy> = found
@@ -187,7 +187,7 @@ pub(super) fn recorded(record: &CycleRecord) -> Option<PreemptionWhy> {
 fn candidate_why(
     candidate: &NodeVictims,
     best: Option<&NodeVictims>,
-    budgets: &Budgets,
+    budgets: &DisruptionBudgets,
     at: Time,
 ) -> CandidateWhy {
     let victims = candidate.pods.iter().map(|pod| Victim {

@@ -21,7 +21,7 @@ pub fn tainted_slices(objects: &Objects) -> impl Iterator<Item = Arc<ResourceSli
 }
 
 /// The slice with the taints of the rules that select its devices; the slice itself if none does.
-pub fn with_rules<'a>(
+pub(crate) fn with_rules<'a>(
     slice: &Arc<ResourceSlice>,
     rules: impl Iterator<Item = &'a Arc<DeviceTaintRule>>,
 ) -> Arc<ResourceSlice> {

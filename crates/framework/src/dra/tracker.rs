@@ -19,7 +19,7 @@ pub struct ClaimTracker {
     /// Claims as written by the scheduler, until the list has caught up.
     assumed: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
     /// Allocations that are decided but not written, by the claim's UID.
-    in_flight: BTreeMap<Symbol, InFlight>,
+    in_flight: BTreeMap<Symbol, PendingAllocation>,
     /// The claims as last observed.
     seen: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
     /// What is allocated, according to the observed changes.
@@ -28,7 +28,7 @@ pub struct ClaimTracker {
 
 /// An allocation that is decided but not written.
 #[derive(Clone, PartialEq, Debug)]
-struct InFlight {
+struct PendingAllocation {
     claim: Arc<ResourceClaim>,
     /// Number of pods of a group that rely on it.
     sharers: usize,
@@ -107,7 +107,7 @@ impl ClaimTracker {
 
     /// Records that an allocation was decided, or that another pod relies on it.
     pub fn signal_pending(&mut self, uid: Symbol, claim: Arc<ResourceClaim>) {
-        let known = self.in_flight.entry(uid).or_insert(InFlight { claim, sharers: 0 });
+        let known = self.in_flight.entry(uid).or_insert(PendingAllocation { claim, sharers: 0 });
         known.sharers += 1;
     }
 

@@ -4,24 +4,24 @@
 use super::ExtenderError;
 use serde_json::Value;
 
-use Shape::{List, Map, Struct, Text, Whole};
+use AnswerShape::{List, Map, Struct, Text, Whole};
 
 /// A Go type.
-pub(crate) enum Shape {
+pub(crate) enum AnswerShape {
     /// A string.
     Text,
     /// An int64.
     Whole,
     /// A slice: its type, and that of its elements.
-    List(&'static str, &'static Shape),
+    List(&'static str, &'static AnswerShape),
     /// A map by strings: its type, and that of its values.
-    Map(&'static str, &'static Shape),
+    Map(&'static str, &'static AnswerShape),
     /// A struct: its name without the package, and its fields.
-    Struct(&'static str, &'static [(&'static str, Shape)]),
+    Struct(&'static str, &'static [(&'static str, AnswerShape)]),
 }
 
 /// The answer to a filter call.
-pub(crate) const FILTER_RESULT: Shape = Struct(
+pub(crate) const FILTER_RESULT: AnswerShape = Struct(
     "ExtenderFilterResult",
     &[
         ("Nodes", NODES),
@@ -32,20 +32,21 @@ pub(crate) const FILTER_RESULT: Shape = Struct(
     ],
 );
 /// The answer to a prioritize call.
-pub(crate) const PRIORITIES: Shape =
+pub(crate) const PRIORITIES: AnswerShape =
     List("v1.HostPriorityList", &Struct("HostPriority", &[("Host", Text), ("Score", Whole)]));
 /// The answer to a bind call.
-pub(crate) const BINDING_RESULT: Shape = Struct("ExtenderBindingResult", &[("Error", Text)]);
+pub(crate) const BINDING_RESULT: AnswerShape = Struct("ExtenderBindingResult", &[("Error", Text)]);
 /// The answer to a preempt call.
-pub(crate) const PREEMPTION_RESULT: Shape = Struct(
+pub(crate) const PREEMPTION_RESULT: AnswerShape = Struct(
     "ExtenderPreemptionResult",
     &[("NodeNameToMetaVictims", Map("map[string]*v1.MetaVictims", &VICTIMS))],
 );
 
 /// Nodes have a decoder of their own.
-const NODES: Shape = Struct("NodeList", &[("items", List("[]v1.Node", &Struct("Node", &[])))]);
-const FAILED_NODES: Shape = Map("v1.FailedNodesMap", &Text);
-const VICTIMS: Shape = Struct(
+const NODES: AnswerShape =
+    Struct("NodeList", &[("items", List("[]v1.Node", &Struct("Node", &[])))]);
+const FAILED_NODES: AnswerShape = Map("v1.FailedNodesMap", &Text);
+const VICTIMS: AnswerShape = Struct(
     "MetaVictims",
     &[
         ("Pods", List("[]*v1.MetaPod", &Struct("MetaPod", &[("UID", Text)]))),
@@ -53,7 +54,7 @@ const VICTIMS: Shape = Struct(
     ],
 );
 
-impl Shape {
+impl AnswerShape {
     /// Whether the answer can be decoded; `null` is valid anywhere and means the zero value.
     ///
     /// # Errors
@@ -107,7 +108,7 @@ impl FieldPosition {
         FieldPosition { holder, path: format!("{}{dot}{field}", self.path) }
     }
 
-    fn mismatch(&self, shape: &Shape, value: &Value) -> String {
+    fn mismatch(&self, shape: &AnswerShape, value: &Value) -> String {
         let found = match (shape, value) {
             (Whole, Value::Number(number)) => format!("number {number}"),
             (_, Value::Number(_)) => "number".to_owned(),

@@ -173,7 +173,7 @@ fn swap_out(pods: &mut Vec<Arc<PodInfo>>, uid: Symbol) -> Option<Arc<PodInfo>> {
 }
 
 /// The claims that a pod names directly. As upstream, ephemeral volumes do not count.
-pub fn claim_keys(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
+pub(crate) fn claim_keys(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
     pod.spec
         .volumes
         .iter()

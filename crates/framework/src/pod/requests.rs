@@ -12,9 +12,9 @@ use kubestep_config::versions::Switch;
 use kubestep_config::{Feature, FeatureGates};
 
 /// CPU assumed for a container that requests none, in millicores.
-pub const DEFAULT_MILLI_CPU: i64 = 100;
+pub(crate) const DEFAULT_MILLI_CPU: i64 = 100;
 /// Memory assumed for a container that requests none, in bytes.
-pub const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
+pub(crate) const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
 
 /// How requests are computed. The default is the plain spec with pod-level resources, as
 /// NodeResourcesFit's Filter uses it.
@@ -70,7 +70,7 @@ pub fn requested(pod: &Pod, features: &FeatureGates) -> Resource {
 }
 
 /// The resources that NodeInfo counts for a pod.
-pub fn accounted(pod: &Pod, features: &FeatureGates) -> PodResource {
+pub(crate) fn accounted(pod: &Pod, features: &FeatureGates) -> PodResource {
     let mut options = accounting(features);
     let requests = pod_requests(pod, &options);
     options.non_missing = match !options.skip_pod_level && has_pod_level_requests(pod) {
@@ -245,7 +245,7 @@ fn resize_is_infeasible(pod: &Pod) -> bool {
 
 /// Whether pod-level requests name a resource that is supported there. Only then do they replace
 /// the sum of the containers.
-pub fn has_pod_level_requests(pod: &Pod) -> bool {
+pub(crate) fn has_pod_level_requests(pod: &Pod) -> bool {
     let requests = pod.spec.resources.as_ref().and_then(|r| r.requests.as_ref());
     requests.is_some_and(|list| list.iter().any(|(name, _)| is_pod_level_resource(&name)))
 }

@@ -14,7 +14,7 @@ use kubestep_api::intern::Symbol;
 
 /// The scheduling state of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum MemberState {
     Unscheduled,
     Assumed,
     Assigned,
@@ -26,7 +26,7 @@ struct Member {
     pod: NamespacedName,
     /// Whether the object has a node.
     bound: bool,
-    place: Place,
+    place: MemberState,
     /// The node that it is bound to or assumed on.
     node: Symbol,
 }
@@ -34,7 +34,7 @@ struct Member {
 impl Member {
     fn new(pod: &Pod) -> Member {
         let bound = !pod.spec.node_name.is_empty();
-        let place = if bound { Place::Assigned } else { Place::Unscheduled };
+        let place = if bound { MemberState::Assigned } else { MemberState::Unscheduled };
         let node = pod.spec.node_name;
         let pod = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
         Member { pod, bound, place, node }
@@ -55,26 +55,27 @@ impl PodGroupState {
 
     /// Number of pods that are assumed or bound.
     pub fn scheduled(&self) -> usize {
-        self.members.values().filter(|member| member.place != Place::Unscheduled).count()
+        self.members.values().filter(|member| member.place != MemberState::Unscheduled).count()
     }
 
     /// The pods that are assumed or bound, with their nodes.
     pub fn scheduled_on(&self) -> impl Iterator<Item = (NamespacedName, Symbol)> {
-        let scheduled = self.members.values().filter(|member| member.place != Place::Unscheduled);
+        let scheduled =
+            self.members.values().filter(|member| member.place != MemberState::Unscheduled);
         scheduled.map(|member| (member.pod, member.node))
     }
 
     /// The pods that are neither assumed nor bound.
     pub fn unscheduled(&self) -> impl Iterator<Item = NamespacedName> {
-        self.in_place(Place::Unscheduled).map(|(_, member)| member.pod)
+        self.in_place(MemberState::Unscheduled).map(|(_, member)| member.pod)
     }
 
     /// The UIDs of the pods that are assumed.
     pub fn assumed(&self) -> impl Iterator<Item = Symbol> {
-        self.in_place(Place::Assumed).map(|(uid, _)| *uid)
+        self.in_place(MemberState::Assumed).map(|(uid, _)| *uid)
     }
 
-    fn in_place(&self, place: Place) -> impl Iterator<Item = (&Symbol, &Member)> {
+    fn in_place(&self, place: MemberState) -> impl Iterator<Item = (&Symbol, &Member)> {
         self.members.iter().filter(move |(_, member)| member.place == place)
     }
 }
@@ -117,7 +118,7 @@ impl PodGroups {
         let Some(member) = self.member(pod) else { return };
         let bound = !pod.spec.node_name.is_empty();
         if bound && !member.bound {
-            member.place = Place::Assigned;
+            member.place = MemberState::Assigned;
             member.node = pod.spec.node_name;
         }
         member.bound = bound;
@@ -136,7 +137,7 @@ impl PodGroups {
     /// Marks the pod as assumed.
     pub fn assume(&mut self, pod: &Pod) {
         if let Some(member) = self.member(pod) {
-            member.place = if member.bound { Place::Assigned } else { Place::Assumed };
+            member.place = if member.bound { MemberState::Assigned } else { MemberState::Assumed };
             member.node = pod.spec.node_name;
         }
     }
@@ -144,7 +145,8 @@ impl PodGroups {
     /// Undoes [`PodGroups::assume`].
     pub fn forget(&mut self, pod: &Pod) {
         if let Some(member) = self.member(pod) {
-            member.place = if member.bound { Place::Assigned } else { Place::Unscheduled };
+            member.place =
+                if member.bound { MemberState::Assigned } else { MemberState::Unscheduled };
         }
     }
 

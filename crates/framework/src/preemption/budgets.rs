@@ -13,20 +13,22 @@ use kubestep_api::{Pod, PodDisruptionBudget};
 
 /// All disruption budgets that can match a pod, compiled once per search.
 #[derive(Default, Debug)]
-pub struct Budgets {
+pub struct DisruptionBudgets {
     budgets: Vec<(Selector, Arc<PodDisruptionBudget>)>,
 }
 
-impl Budgets {
+impl DisruptionBudgets {
     /// The budgets of the cluster. One without a selector, or with an empty or invalid one, matches
     /// nothing and is left out.
-    pub fn new(objects: &Objects) -> Budgets {
+    pub fn new(objects: &Objects) -> DisruptionBudgets {
         let compile = |budget: &Arc<PodDisruptionBudget>| {
             let selector = Selector::new(budget.spec.selector.as_ref()).ok()?;
             let matches_something = !selector.is_everything() && selector != Selector::Nothing;
             matches_something.then(|| (selector, budget.clone()))
         };
-        Budgets { budgets: objects.pod_disruption_budgets.values().filter_map(compile).collect() }
+        DisruptionBudgets {
+            budgets: objects.pod_disruption_budgets.values().filter_map(compile).collect(),
+        }
     }
 
     /// Splits `pods` into those whose eviction violates a budget and the others. Each pod, in
@@ -38,7 +40,7 @@ impl Budgets {
 
     /// The same for units that are evicted as a whole: a unit violates a budget if one of its pods
     /// does, and then, as upstream, the rest of its pods is not counted.
-    pub fn split_units(&self, units: Vec<Unit>) -> (Vec<Unit>, Vec<Unit>) {
+    pub(crate) fn split_units(&self, units: Vec<Unit>) -> (Vec<Unit>, Vec<Unit>) {
         let mut allowed = self.allowed();
         let mut violates = |pod: &Arc<PodInfo>| {
             let mut budgets = self.matching(&pod.pod);
@@ -111,7 +113,7 @@ mod tests {
             cluster.objects.insert(object(budget.clone()));
         }
         let pods = pods.into_iter().map(info).collect();
-        let (violating, others) = Budgets::new(&cluster.objects).split(pods);
+        let (violating, others) = DisruptionBudgets::new(&cluster.objects).split(pods);
         let names =
             |pods: Vec<Arc<PodInfo>>| pods.iter().map(|pod| pod.key().to_string()).collect();
         (names(violating), names(others))

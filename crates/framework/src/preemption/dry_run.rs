@@ -4,7 +4,7 @@
 //! `pkg/scheduler/framework/preemption/preemption.go`.
 
 use crate::node::NodeId;
-use crate::preemption::victims::Search;
+use crate::preemption::victims::VictimSearch;
 use crate::preemption::{NodeVictims, PreemptionRules};
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
@@ -22,7 +22,7 @@ pub struct DryRun {
 
 /// Looks at `nodes` in order until there are enough candidates by the `rules`, at least one of them
 /// without a violated budget.
-pub fn dry_run(search: &Search<'_>, rules: &dyn PreemptionRules, nodes: &[NodeId]) -> DryRun {
+pub fn dry_run(search: &VictimSearch<'_>, rules: &dyn PreemptionRules, nodes: &[NodeId]) -> DryRun {
     let wanted = rules.candidates(nodes.len());
     let mut found = DryRun::default();
     let (mut clean, mut violating) = (Vec::new(), Vec::new());
@@ -53,7 +53,7 @@ pub fn dry_run(search: &Search<'_>, rules: &dyn PreemptionRules, nodes: &[NodeId
 }
 
 /// The status of a candidate without victims, which is an error.
-pub fn no_victims(node: &str) -> Status {
+pub(crate) fn no_victims(node: &str) -> Status {
     Status::error(format!("expected at least one victim pod on node {node:?}"))
 }
 
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
     use crate::cycle_state::CycleState;
-    use crate::preemption::budgets::Budgets;
+    use crate::preemption::budgets::DisruptionBudgets;
     use crate::registry::Registry;
     use crate::testing::{Cluster, PodBuilder, cpu_fit, framework_of, info, node, object, pod};
     use kubestep_api::intern::Symbol;
@@ -96,8 +96,8 @@ mod tests {
         let framework = cpu_fit();
         let (cx, mut state) = (cluster.cx(&preemptor), CycleState::default());
         framework.run_pre_filter(&cx, &mut state);
-        let budgets = Budgets::new(cx.objects);
-        let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
+        let budgets = DisruptionBudgets::new(cx.objects);
+        let search = VictimSearch { cx, framework: &framework, state: &state, budgets: &budgets };
         let found = dry_run(&search, &Wanted(wanted), cluster.snapshot.order());
         let named =
             |candidate: &NodeVictims| (candidate.node.to_string(), candidate.pdb_violations);
@@ -131,8 +131,8 @@ mod tests {
         let preemptor = info(pod("p").priority(1));
         let framework = framework_of(&Registry::default());
         let (cx, state, budgets) =
-            (cluster.cx(&preemptor), CycleState::default(), Budgets::default());
-        let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
+            (cluster.cx(&preemptor), CycleState::default(), DisruptionBudgets::default());
+        let search = VictimSearch { cx, framework: &framework, state: &state, budgets: &budgets };
         let found = dry_run(&search, &Wanted(1), cluster.snapshot.order());
         assert_eq!(found.errors, ["expected at least one victim pod on node \"n1\""]);
         assert_eq!(found.statuses.get(NodeId(0)).code(), Code::Error);

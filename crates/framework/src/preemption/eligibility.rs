@@ -10,9 +10,9 @@ use crate::status::node_statuses::NodeStatuses;
 use kubestep_api::{ConditionStatus, Pod, PreemptionPolicy, find_condition};
 
 /// The type of the condition that marks a pod as a victim.
-pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+pub(crate) const DISRUPTION_TARGET: &str = "DisruptionTarget";
 /// The reason in that condition when the scheduler preempted the pod.
-pub const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
+pub(crate) const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 
 const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
 const VICTIM_TERMINATING: &str = "not eligible due to a terminating pod on the nominated node.";

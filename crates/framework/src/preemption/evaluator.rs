@@ -9,10 +9,10 @@ use indexmap::IndexSet;
 use crate::cycle_state::CycleState;
 use crate::plugin::{CycleContext, PostFilterAnswer, PostFilterContext, Preemption};
 use crate::pod::PodInfo;
-use crate::preemption::budgets::Budgets;
+use crate::preemption::budgets::DisruptionBudgets;
 use crate::preemption::dry_run::{DryRun, dry_run};
 use crate::preemption::pick::pick;
-use crate::preemption::victims::Search;
+use crate::preemption::victims::VictimSearch;
 use crate::preemption::{NodeVictims, PreemptionRules, extenders};
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
@@ -91,8 +91,8 @@ fn find_candidates(
         let first = place(cycle.chance, nodes.len());
         nodes.rotate_left(first);
     }
-    let budgets = Budgets::new(cycle.objects);
-    let search = Search { cx: cycle, framework: cx.framework, state, budgets: &budgets };
+    let budgets = DisruptionBudgets::new(cycle.objects);
+    let search = VictimSearch { cx: cycle, framework: cx.framework, state, budgets: &budgets };
     dry_run(&search, rules, &nodes)
 }
 

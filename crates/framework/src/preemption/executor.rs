@@ -98,7 +98,7 @@ impl Preemptor {
 
 /// The progress of an eviction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
+pub enum EvictionStage {
     /// Nothing was evicted yet.
     Begun,
     /// All victims but the last were evicted.
@@ -119,7 +119,7 @@ pub struct Eviction {
     preemption: Preemption,
     /// The victims that were not terminating when the eviction began.
     victims: Vec<Arc<PodInfo>>,
-    stage: Stage,
+    stage: EvictionStage,
     /// Whether clearing the nominations succeeded, once it was done.
     nominations_cleared: Option<bool>,
     /// For each victim, whether it was evicted.
@@ -135,7 +135,7 @@ impl Eviction {
         behaviour: Behaviour,
     ) -> Option<Eviction> {
         let victims: Vec<_> = staying(&preemption, behaviour).cloned().collect();
-        let (stage, evicted) = (Stage::Begun, vec![false; victims.len()]);
+        let (stage, evicted) = (EvictionStage::Begun, vec![false; victims.len()]);
         let nominations_cleared = None;
         let eviction = Eviction {
             preemptor,
@@ -156,7 +156,7 @@ impl Eviction {
         victims: Vec<Arc<PodInfo>>,
         behaviour: Behaviour,
     ) -> Eviction {
-        let (stage, evicted) = (Stage::Answering, vec![false; victims.len()]);
+        let (stage, evicted) = (EvictionStage::Answering, vec![false; victims.len()]);
         let nominations_cleared = Some(true);
         Eviction { preemptor, preemption, victims, stage, nominations_cleared, evicted, behaviour }
     }
@@ -173,22 +173,24 @@ impl Eviction {
 
     /// Whether it succeeded or failed.
     pub fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Done | Stage::Failed)
+        matches!(self.stage, EvictionStage::Done | EvictionStage::Failed)
     }
 
     /// Whether evicting a victim or clearing a nomination failed.
     pub fn has_failed(&self) -> bool {
-        self.stage == Stage::Failed
+        self.stage == EvictionStage::Failed
     }
 
     /// Takes the next step: first it clears nominations and evicts all victims but the last, then
     /// it evicts the last. If one of the former fails, the last is not evicted. Pending while the
     /// host has no answer about a victim.
-    pub fn step(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
+    pub fn step(&mut self, cx: &mut EvictionContext<'_>) -> Poll<EvictionStage> {
         self.stage = match self.stage {
-            Stage::Begun => ready!(self.evict_all_but_last(cx)),
-            Stage::LastPending => ready!(self.evict_last(cx)),
-            Stage::Answering => ready!(self.evict_up_to(self.victims.len(), Stage::Done, cx)),
+            EvictionStage::Begun => ready!(self.evict_all_but_last(cx)),
+            EvictionStage::LastPending => ready!(self.evict_last(cx)),
+            EvictionStage::Answering => {
+                ready!(self.evict_up_to(self.victims.len(), EvictionStage::Done, cx))
+            }
             ended => ended,
         };
         Poll::Ready(self.stage)
@@ -198,37 +200,37 @@ impl Eviction {
     /// terminating or deleted.
     pub fn mark(&self, shared: &mut Shared) {
         let uid = self.preemptor.uid;
-        let last = self.victims.last().filter(|_| self.stage == Stage::LastPending);
+        let last = self.victims.last().filter(|_| self.stage == EvictionStage::LastPending);
         let waits_for_last = self.behaviour.has(Switch::LastVictimChecked);
         match self.stage {
             // Up to 1.34 the preemptor is let in before the last victim is evicted.
-            Stage::LastPending if !waits_for_last => shared.preempting.remove(&uid),
-            Stage::Begun | Stage::LastPending => {
+            EvictionStage::LastPending if !waits_for_last => shared.preempting.remove(&uid),
+            EvictionStage::Begun | EvictionStage::LastPending => {
                 let last_victim = last.map(|victim| victim.key());
                 shared.preempting.insert(uid, Preempting { last_victim })
             }
-            Stage::Done | Stage::Failed => shared.preempting.remove(&uid),
-            Stage::Answering => None,
+            EvictionStage::Done | EvictionStage::Failed => shared.preempting.remove(&uid),
+            EvictionStage::Answering => None,
         };
     }
 
-    fn evict_all_but_last(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
+    fn evict_all_but_last(&mut self, cx: &mut EvictionContext<'_>) -> Poll<EvictionStage> {
         if self.nominations_cleared.is_none() {
             // Preemption works without it.
             let cleared = clear_nominations(cx, &self.preemptor, self.preemption.node).is_ok();
             self.nominations_cleared = Some(cleared);
         }
         let others = self.victims.len().saturating_sub(1);
-        self.evict_up_to(others, Stage::LastPending, cx)
+        self.evict_up_to(others, EvictionStage::LastPending, cx)
     }
 
     /// Evicts the first victims and ends in `stage`.
     fn evict_up_to(
         &mut self,
         count: usize,
-        stage: Stage,
+        stage: EvictionStage,
         cx: &mut EvictionContext<'_>,
-    ) -> Poll<Stage> {
+    ) -> Poll<EvictionStage> {
         let mut answered = Poll::Ready(stage);
         for at in 0..count {
             match self.evict(cx, at) {
@@ -237,18 +239,18 @@ impl Eviction {
                     self.nominations_cleared = Some(false); // the eviction ends as failed
                     self.evicted[at] = true;
                 }
-                Poll::Ready(Err(_)) => return Poll::Ready(Stage::Failed),
+                Poll::Ready(Err(_)) => return Poll::Ready(EvictionStage::Failed),
                 Poll::Pending => answered = Poll::Pending,
             }
         }
         answered
     }
 
-    fn evict_last(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
+    fn evict_last(&mut self, cx: &mut EvictionContext<'_>) -> Poll<EvictionStage> {
         let last = self.victims.len().saturating_sub(1);
         Poll::Ready(match ready!(self.evict(cx, last)) {
-            Ok(()) if self.nominations_cleared == Some(true) => Stage::Done,
-            _ => Stage::Failed,
+            Ok(()) if self.nominations_cleared == Some(true) => EvictionStage::Done,
+            _ => EvictionStage::Failed,
         })
     }
 

@@ -14,7 +14,7 @@ use crate::go_sort;
 use crate::objects::Objects;
 use crate::pod::PodInfo;
 use crate::pod_groups::group_of;
-use crate::preemption::budgets::Budgets;
+use crate::preemption::budgets::DisruptionBudgets;
 use crate::preemption::victims::start_time;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
@@ -45,7 +45,7 @@ pub struct Unit {
 
 /// The nodes of the cluster during the search: units are removed and put back, and the group is
 /// tried.
-pub trait Trial {
+pub trait PlacementTrial {
     /// Removes a unit's pods from their nodes.
     fn remove(&mut self, unit: &Unit);
     /// Puts them back.
@@ -55,7 +55,7 @@ pub trait Trial {
 }
 
 /// The priority of a group; 0 if none is set.
-pub fn group_priority(group: &PodGroup) -> i32 {
+pub(crate) fn group_priority(group: &PodGroup) -> i32 {
     group.spec.priority.unwrap_or_default()
 }
 
@@ -74,8 +74,8 @@ impl GroupPreemptor<'_> {
     pub fn select_victims(
         &self,
         units: Vec<Unit>,
-        budgets: &Budgets,
-        trial: &mut dyn Trial,
+        budgets: &DisruptionBudgets,
+        trial: &mut dyn PlacementTrial,
     ) -> Result<Vec<Arc<PodInfo>>, Status> {
         if self.never_preempts() {
             return Err(Status::unschedulable("not eligible due to preemptionPolicy=Never."));
@@ -102,7 +102,7 @@ impl GroupPreemptor<'_> {
 }
 
 /// Puts units back one by one and returns those that cannot stay.
-fn reprieve(units: Vec<Unit>, trial: &mut dyn Trial) -> Vec<Unit> {
+fn reprieve(units: Vec<Unit>, trial: &mut dyn PlacementTrial) -> Vec<Unit> {
     let mut victims = Vec::new();
     for unit in units {
         trial.add(&unit);

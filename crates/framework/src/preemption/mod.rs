@@ -19,7 +19,7 @@ use crate::cycle_state::CycleState;
 use crate::node::NodeInfo;
 use crate::plugin::CycleContext;
 use crate::pod::PodInfo;
-use crate::preemption::victims::{Search, Victims};
+use crate::preemption::victims::{VictimSearch, Victims};
 use crate::record::Candidate;
 use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
@@ -74,7 +74,11 @@ pub trait PreemptionRules {
     ///
     /// # Errors
     /// Why preemption does not help on this node.
-    fn select_victims(&self, search: &Search<'_>, node: &NodeInfo) -> Result<Victims, Status> {
+    fn select_victims(
+        &self,
+        search: &VictimSearch<'_>,
+        node: &NodeInfo,
+    ) -> Result<Victims, Status> {
         let lower = |pod: &&Arc<PodInfo>| eligibility::may_preempt(search.cx.pod, pod);
         let potential: Vec<Arc<PodInfo>> = node.pods.iter().filter(lower).cloned().collect();
         if potential.is_empty() {

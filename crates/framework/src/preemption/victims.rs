@@ -12,7 +12,7 @@ use crate::go_sort;
 use crate::node::NodeInfo;
 use crate::plugin::{CycleContext, Handle};
 use crate::pod::PodInfo;
-use crate::preemption::budgets::Budgets;
+use crate::preemption::budgets::DisruptionBudgets;
 use crate::status::Status;
 use kubestep_api::Time;
 
@@ -36,7 +36,7 @@ fn is_older(a: &PodInfo, b: &PodInfo, now: Time) -> bool {
 
 /// What a search needs on every node.
 #[derive(Clone, Copy)]
-pub struct Search<'a> {
+pub struct VictimSearch<'a> {
     /// The cycle of the preempting pod.
     pub cx: CycleContext<'a>,
     /// The profile.
@@ -44,13 +44,13 @@ pub struct Search<'a> {
     /// The cycle's state; each node is tried on a copy.
     pub state: &'a CycleState,
     /// The disruption budgets.
-    pub budgets: &'a Budgets,
+    pub budgets: &'a DisruptionBudgets,
 }
 
 /// The victims, the most important first, and the number of evictions that violate a budget.
 pub type Victims = (Vec<Arc<PodInfo>>, i64);
 
-impl Search<'_> {
+impl VictimSearch<'_> {
     /// The smallest set of victims among `potential`, pods on `node`, that this greedy search
     /// finds. An empty set means that the pod fits without preemption.
     ///
@@ -61,7 +61,7 @@ impl Search<'_> {
         node: &NodeInfo,
         potential: Vec<Arc<PodInfo>>,
     ) -> Result<Victims, Status> {
-        let reprieve = |trial: &mut Trial<'_>, pod: &Arc<PodInfo>| trial.reprieve(pod);
+        let reprieve = |trial: &mut VictimTrial<'_>, pod: &Arc<PodInfo>| trial.reprieve(pod);
         self.select_victims_with(node, potential, |trial| trial.filter(), reprieve)
     }
 
@@ -69,15 +69,15 @@ impl Search<'_> {
     /// `reprieve` puts a pod back and takes it away again if it cannot stay.
     ///
     /// # Errors
-    /// As [`Search::select_victims`].
+    /// As [`VictimSearch::select_victims`].
     pub fn select_victims_with(
         &self,
         node: &NodeInfo,
         mut potential: Vec<Arc<PodInfo>>,
-        fits: impl Fn(&Trial<'_>) -> Status,
-        reprieve: impl Fn(&mut Trial<'_>, &Arc<PodInfo>) -> Result<Reprieve, Status>,
+        fits: impl Fn(&VictimTrial<'_>) -> Status,
+        reprieve: impl Fn(&mut VictimTrial<'_>, &Arc<PodInfo>) -> Result<Reprieve, Status>,
     ) -> Result<Victims, Status> {
-        let mut trial = Trial { search: self, state: self.state.clone(), node: node.clone() };
+        let mut trial = VictimTrial { search: self, state: self.state.clone(), node: node.clone() };
         for pod in &potential {
             trial.remove(pod)?;
         }
@@ -106,7 +106,7 @@ impl Search<'_> {
     }
 
     /// Sorts pods, the most important first.
-    pub fn sort_by_importance(&self, pods: &mut [Arc<PodInfo>]) {
+    pub(crate) fn sort_by_importance(&self, pods: &mut [Arc<PodInfo>]) {
         go_sort::sort(pods, |a, b| is_more_important(a, b, self.cx.now));
     }
 }
@@ -123,18 +123,18 @@ pub enum Reprieve {
 }
 
 /// A copy of a node and of the cycle's state, on which pods are removed and put back.
-pub struct Trial<'a> {
-    search: &'a Search<'a>,
+pub struct VictimTrial<'a> {
+    search: &'a VictimSearch<'a>,
     /// The state, as AddPod and RemovePod left it.
     pub state: CycleState,
     /// The node with the pods that are on it now.
     pub node: NodeInfo,
 }
 
-impl Trial<'_> {
+impl VictimTrial<'_> {
     /// Whether the preempting pod fits on the node as it is now.
     pub fn filter(&self) -> Status {
-        let Search { cx, framework, .. } = self.search;
+        let VictimSearch { cx, framework, .. } = self.search;
         framework.run_filter_with_nominated(cx, &self.state, &self.node)
     }
 
@@ -149,7 +149,7 @@ impl Trial<'_> {
                 "no corresponding pod {name} in pods of node {node}"
             )));
         }
-        let Search { cx, framework, .. } = self.search;
+        let VictimSearch { cx, framework, .. } = self.search;
         succeeded(framework.run_remove_pod(cx, &mut self.state, pod, &self.node))
     }
 
@@ -159,7 +159,7 @@ impl Trial<'_> {
     /// A plugin fails.
     pub fn add(&mut self, pod: &Arc<PodInfo>) -> Result<(), Status> {
         self.node.add_pod(pod.clone());
-        let Search { cx, framework, .. } = self.search;
+        let VictimSearch { cx, framework, .. } = self.search;
         succeeded(framework.run_add_pod(cx, &mut self.state, pod, &self.node))
     }
 
@@ -213,8 +213,8 @@ mod tests {
         let framework = cpu_fit();
         let (cx, mut state) = (cluster.cx(&preemptor), CycleState::default());
         assert!(framework.run_pre_filter(&cx, &mut state).status.is_success());
-        let budgets = Budgets::new(cx.objects);
-        let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
+        let budgets = DisruptionBudgets::new(cx.objects);
+        let search = VictimSearch { cx, framework: &framework, state: &state, budgets: &budgets };
         let (pods, violations) = Rules.select_victims(&search, cluster.node("n1"))?;
         Ok((pods.iter().map(|pod| pod.key().name.to_string()).collect(), violations))
     }

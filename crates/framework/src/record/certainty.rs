@@ -146,7 +146,7 @@ impl Certainty {
         if record.outcome == Outcome::Dropped {
             return certainty;
         }
-        let case = Case { record, opaque };
+        let case = JudgedCycle { record, opaque };
         let doubts = &mut certainty.doubts;
         doubts.extend(case.order());
         if record.feasible.is_empty() {
@@ -167,12 +167,12 @@ impl Certainty {
 }
 
 /// A cycle whose certainty is sought.
-struct Case<'a> {
+struct JudgedCycle<'a> {
     record: &'a CycleRecord,
     opaque: &'a OpaquePlugins,
 }
 
-impl<'a> Case<'a> {
+impl<'a> JudgedCycle<'a> {
     /// A doubt for each opaque plugin that runs at one of `points`.
     fn each(
         &self,

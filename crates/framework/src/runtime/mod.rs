@@ -71,6 +71,27 @@ pub struct PostFilterOutcome {
     pub effects: Effects,
 }
 
+impl PostFilterOutcome {
+    /// Keeps what a plugin found that rejected the pod: the last nomination counts, and the last
+    /// dry run.
+    fn keep(&mut self, answer: PostFilterAnswer) {
+        if answer.nominate.is_some() {
+            self.answer = answer;
+        } else if answer.dry_run.is_some() {
+            self.answer.candidates = answer.candidates;
+            self.answer.dry_run = answer.dry_run;
+        }
+    }
+
+    /// The result when a plugin failed: of its answer, only what it found counts.
+    fn failed(self, plugin: Symbol, answer: PostFilterAnswer) -> PostFilterOutcome {
+        let status = Status::error(answer.status.message()).by(plugin);
+        let PostFilterAnswer { candidates, dry_run, .. } = answer;
+        let answer = PostFilterAnswer { candidates, dry_run, ..PostFilterAnswer::default() };
+        PostFilterOutcome { status, answer, ..self }
+    }
+}
+
 /// Why a profile cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("initializing plugin {plugin:?}: {source}")]
@@ -229,50 +250,43 @@ impl Framework {
             outcome.status = Status::unschedulable("All PostFilter plugins are skipped");
             return outcome;
         }
-        let mut reasons = Vec::new();
-        let mut rejector = Symbol::EMPTY;
+        let (mut reasons, mut rejector) = (Vec::new(), Symbol::EMPTY);
         for plugin in self.at(ExtensionPoint::PostFilter) {
             let name = plugin.name();
             let mut cx = PostFilterContext { cycle, framework: self, statuses, host: &mut *host };
-            let mut answer = match state.fault(ExtensionPoint::PostFilter, name) {
-                Some(status) => PostFilterAnswer { status, ..PostFilterAnswer::default() },
-                None => {
-                    let turn = || plugin.post_filter(&mut cx, state);
-                    cycle.shared.timer.time(ExtensionPoint::PostFilter, name, turn)
-                }
-            };
+            let mut answer = post_filter(&**plugin, &mut cx, state);
             outcome.effects.append(take(&mut answer.effects));
             let status = answer.status.clone().by(name);
             let nominated = answer.nominate.filter(|node| !node.is_empty());
             let recorded = PluginStatus::new(name, status.clone());
             outcome.answers.push(PluginStatus { nominated, ..recorded });
-            let ends = match status.code() {
-                Code::Success | Code::UnschedulableAndUnresolvable => true,
-                Code::Unschedulable | Code::Pending => false,
-                _ => {
-                    let status = Status::error(status.message()).by(name);
-                    let PostFilterAnswer { candidates, dry_run, .. } = answer;
-                    let nothing = PostFilterAnswer::default();
-                    let answer = PostFilterAnswer { candidates, dry_run, ..nothing };
+            match status.code() {
+                Code::Success | Code::UnschedulableAndUnresolvable => {
                     return PostFilterOutcome { status, answer, ..outcome };
                 }
-            };
-            if ends {
-                return PostFilterOutcome { status, answer, ..outcome };
+                Code::Unschedulable | Code::Pending => {
+                    outcome.keep(answer);
+                    reasons.extend_from_slice(status.reasons());
+                    rejector = if rejector.is_empty() { name } else { rejector };
+                }
+                _ => return outcome.failed(name, answer),
             }
-            if answer.nominate.is_some() {
-                outcome.answer = answer;
-            } else if answer.dry_run.is_some() {
-                outcome.answer.candidates = answer.candidates;
-                outcome.answer.dry_run = answer.dry_run;
-            }
-            if rejector.is_empty() {
-                rejector = name;
-            }
-            reasons.extend_from_slice(status.reasons());
         }
         outcome.status = Status::with_reasons(Code::Unschedulable, reasons).by(rejector);
         outcome
+    }
+}
+
+/// Runs a plugin's PostFilter, unless a fault is injected there.
+fn post_filter(
+    plugin: &dyn Plugin,
+    cx: &mut PostFilterContext<'_>,
+    state: &CycleState,
+) -> PostFilterAnswer {
+    let (point, shared) = (ExtensionPoint::PostFilter, cx.cycle.shared);
+    match state.fault(point, plugin.name()) {
+        Some(status) => PostFilterAnswer { status, ..PostFilterAnswer::default() },
+        None => shared.timer.time(point, plugin.name(), || plugin.post_filter(cx, state)),
     }
 }
 

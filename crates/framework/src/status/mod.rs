@@ -58,7 +58,7 @@ impl fmt::Display for Code {
 }
 
 #[derive(PartialEq, Eq, Hash, Debug, Clone)]
-struct Refusal {
+struct StatusContents {
     code: Code,
     reasons: Vec<Symbol>,
     plugin: Symbol,
@@ -68,7 +68,7 @@ struct Refusal {
 ///
 /// Cloning is cheap. Two successes are equal whatever plugin returned them.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
-pub struct Status(Option<Arc<Refusal>>);
+pub struct Status(Option<Arc<StatusContents>>);
 
 impl Status {
     /// Success, without a message.
@@ -84,7 +84,7 @@ impl Status {
         if code == Code::Success {
             return Status::SUCCESS;
         }
-        Status(Some(Arc::new(Refusal { code, reasons, plugin: Symbol::EMPTY })))
+        Status(Some(Arc::new(StatusContents { code, reasons, plugin: Symbol::EMPTY })))
     }
 
     /// `Unschedulable` with one reason.

@@ -142,7 +142,7 @@ impl NodeStatuses {
     }
 
     /// The message about all `nodes` nodes, without the message of PostFilter.
-    pub fn fit_message(&self, nodes: usize) -> String {
+    pub(crate) fn fit_message(&self, nodes: usize) -> String {
         let mut counts: IndexMap<Symbol, usize> = IndexMap::new();
         for distinct in self.distinct.iter().filter(|distinct| distinct.nodes > 0) {
             for reason in distinct.status.reasons() {

@@ -92,12 +92,12 @@ fn check_owner(
 }
 
 /// Whether the claim is reserved for the pod.
-pub fn is_reserved_for(claim: &ResourceClaim, pod: &Pod) -> bool {
+pub(crate) fn is_reserved_for(claim: &ResourceClaim, pod: &Pod) -> bool {
     claim.status.reserved_for.iter().any(|user| user.uid == pod.metadata.uid)
 }
 
 /// Checks that all requests of a claim have a known type and that their device classes exist.
-pub fn check_requests(claim: &ResourceClaim, cx: &CycleContext<'_>) -> Result<(), Status> {
+pub(crate) fn check_requests(claim: &ResourceClaim, cx: &CycleContext<'_>) -> Result<(), Status> {
     for request in &claim.spec.devices.requests {
         for (name, class) in classes(claim, request, cx)? {
             if class.is_empty() {

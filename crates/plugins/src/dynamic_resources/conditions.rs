@@ -61,14 +61,14 @@ fn status_of<'a>(
 }
 
 /// Whether any device of the claim has binding conditions.
-pub fn has_conditions(claim: &ResourceClaim) -> bool {
+pub(crate) fn has_conditions(claim: &ResourceClaim) -> bool {
     let allocation = claim.status.allocation.iter();
     let mut results = allocation.flat_map(|allocation| &allocation.devices.results);
     results.any(|result| !result.binding_conditions.is_empty())
 }
 
 /// Whether the claim has binding conditions and was allocated more than `timeout` ago.
-pub fn is_timed_out(claim: &ResourceClaim, timeout: Duration, now: Time) -> bool {
+pub(crate) fn is_timed_out(claim: &ResourceClaim, timeout: Duration, now: Time) -> bool {
     let allocated = claim.status.allocation.as_ref();
     let since = allocated.and_then(|allocation| allocation.allocation_timestamp);
     since.is_some_and(|since| has_conditions(claim) && since + timeout < now)

@@ -25,20 +25,20 @@ use super::reserve::FINALIZER;
 use super::state::ClaimState;
 
 /// The name of the claim until it is created; it is not a valid object name.
-pub const IN_MEMORY_NAME: &str = "<extended-resources>";
+pub(crate) const IN_MEMORY_NAME: &str = "<extended-resources>";
 /// Marks the claims that the plugin creates.
 const ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
 
 /// Which request of the claim serves which container and resource.
-pub type Mappings = Vec<ContainerExtendedResourceRequest>;
+pub(crate) type Mappings = Vec<ContainerExtendedResourceRequest>;
 
 /// The claim, with all scalar resources that the pod requests.
-pub type ClaimWithScalars = (Arc<ResourceClaim>, Vec<(Symbol, i64)>);
+pub(crate) type ClaimWithScalars = (Arc<ResourceClaim>, Vec<(Symbol, i64)>);
 
 /// The claim for the pod's extended resources if a device class serves any of them, with all
 /// scalar resources that the pod requests: the claim that an earlier attempt created, or a
 /// claim without requests that exists only in memory.
-pub fn claim_for(cx: &CycleContext<'_>) -> Option<ClaimWithScalars> {
+pub(crate) fn claim_for(cx: &CycleContext<'_>) -> Option<ClaimWithScalars> {
     if !cx.features.enabled(Feature::DRAExtendedResource)
         || cx.objects.extended_resources.is_empty()
     {
@@ -102,7 +102,7 @@ fn in_memory_claim(pod: &Pod) -> ResourceClaim {
 ///
 /// # Errors
 /// The node cannot serve a resource, or the claim is left over from an earlier attempt.
-pub fn claim_on(
+pub(crate) fn claim_on(
     cx: &CycleContext<'_>,
     state: &ClaimState,
     node: &NodeInfo,
@@ -142,7 +142,7 @@ fn requests_and_mappings(
     let (mut requests, mut mappings) = (Vec::new(), Vec::new());
     for resource in resources {
         if let Some(class) = cx.objects.extended_resources.class_for(*resource) {
-            let of = Wanted { resource: *resource, class: class.metadata.name };
+            let of = ClassRequest { resource: *resource, class: class.metadata.name };
             let (more, mapped) = of.requests(&cx.pod.pod);
             requests.extend(more);
             mappings.extend(mapped);
@@ -153,12 +153,12 @@ fn requests_and_mappings(
 }
 
 /// A resource and the class that serves it.
-struct Wanted {
+struct ClassRequest {
     resource: Symbol,
     class: Symbol,
 }
 
-impl Wanted {
+impl ClassRequest {
     /// App containers and sidecars get devices of their own. Other init containers reuse devices of
     /// later containers, and share one request for what they need beyond those.
     fn requests(&self, pod: &Pod) -> (Vec<DeviceRequest>, Mappings) {
@@ -273,7 +273,7 @@ mod tests {
         let list = |texts: &[&str]| texts.iter().map(container).collect::<Value>();
         let spec = json!({"initContainers": list(init), "containers": list(main)});
         let pod: Pod = serde_json::from_value(json!({"spec": spec})).unwrap();
-        let wanted = Wanted { resource: "example.com/gpu".into(), class: "gpu".into() };
+        let wanted = ClassRequest { resource: "example.com/gpu".into(), class: "gpu".into() };
         let (mut requests, mappings) = wanted.requests(&pod);
         requests.sort_by_key(|request| request.name);
         (

@@ -8,7 +8,7 @@ use kubestep_framework::pod::PodInfo;
 use super::claims::resolve;
 
 /// A claim helps if it was deallocated, or if the pod uses it and its status changed.
-pub fn after_claim_change(
+pub(crate) fn after_claim_change(
     cx: &QueueContext<'_>,
     pod: &PodInfo,
     objects: &EventObjects,
@@ -18,7 +18,7 @@ pub fn after_claim_change(
 }
 
 /// A claim that was generated for the pod helps if it was the last one missing.
-pub fn after_claim_generation(
+pub(crate) fn after_claim_generation(
     cx: &QueueContext<'_>,
     pod: &PodInfo,
     objects: &EventObjects,

@@ -34,7 +34,10 @@ pub fn is_on(features: &FeatureGates) -> bool {
 
 /// The demand of the claims of the cycle's pod on a node's own resources, as Filter found it; the
 /// assumed pod carries it in its status.
-pub fn claimed_on(state: &CycleState, node: Symbol) -> Vec<NodeAllocatableResourceClaimStatus> {
+pub(crate) fn claimed_on(
+    state: &CycleState,
+    node: Symbol,
+) -> Vec<NodeAllocatableResourceClaimStatus> {
     let found = state.read::<ClaimState>().and_then(|state| state.allocation_on(node));
     found.map(|found| found.node_resources.clone()).unwrap_or_default()
 }
@@ -43,7 +46,7 @@ pub fn claimed_on(state: &CycleState, node: Symbol) -> Vec<NodeAllocatableResour
 ///
 /// # Errors
 /// Another pod on the node uses it.
-pub fn check_sharing(
+pub(crate) fn check_sharing(
     cx: &CycleContext<'_>,
     state: &ClaimState,
     node: &NodeInfo,

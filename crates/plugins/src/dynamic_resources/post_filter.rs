@@ -77,4 +77,4 @@ pub fn key(claim: &ResourceClaim) -> NamespacedName {
 }
 
 /// The kind of the claims that PostFilter writes.
-pub const CLAIM: Kind = Kind::ResourceClaim;
+pub(crate) const CLAIM: Kind = Kind::ResourceClaim;

@@ -29,7 +29,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// A claim changed since the cycle started, or cannot be written.
-pub fn bind_claims(
+pub(crate) fn bind_claims(
     cx: &mut BindContext<'_>,
     state: &mut ClaimState,
 ) -> Poll<Result<(), HostError>> {

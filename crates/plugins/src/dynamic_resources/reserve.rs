@@ -61,7 +61,7 @@ fn allocated(claim: &ResourceClaim, allocation: &AllocationResult) -> ResourceCl
 }
 
 /// Adds the finalizer; `false` if the claim already has it.
-pub fn add_finalizer(claim: &mut ResourceClaim) -> bool {
+pub(crate) fn add_finalizer(claim: &mut ResourceClaim) -> bool {
     let finalizer = Symbol::new(FINALIZER);
     let missing = !claim.metadata.finalizers.contains(&finalizer);
     if missing {

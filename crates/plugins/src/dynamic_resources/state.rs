@@ -31,7 +31,7 @@ pub struct NodeAllocation {
 /// Filter's results so far, by node name. Within a cycle the result for a node does not change,
 /// so it is computed once.
 #[derive(Clone, Default, Debug)]
-pub struct Found {
+pub struct FilterResults {
     /// The status of each node.
     pub statuses: HashMap<Symbol, Status>,
     /// The nodes on which Filter allocated something.
@@ -85,7 +85,7 @@ impl ClaimOfPod {
     }
 
     /// Whether it has no allocation.
-    pub fn is_unallocated(&self) -> bool {
+    pub(crate) fn is_unallocated(&self) -> bool {
         self.claim.status.allocation.is_none()
     }
 }
@@ -110,7 +110,7 @@ pub struct ClaimState {
     pub waiting_since: Option<Time>,
     /// Whether the pod's status must still name the claim for its extended resources.
     pub announces: bool,
-    found: Arc<Mutex<Found>>,
+    found: Arc<Mutex<FilterResults>>,
 }
 
 impl ClaimState {
@@ -120,7 +120,7 @@ impl ClaimState {
     }
 
     /// The index of the claim for extended resources, if there is one.
-    pub fn extended_index(&self) -> Option<usize> {
+    pub(crate) fn extended_index(&self) -> Option<usize> {
         (self.user_owned < self.claims.len()).then_some(self.user_owned)
     }
 
@@ -130,34 +130,34 @@ impl ClaimState {
     }
 
     /// The claim for extended resources, if the pod's status does not name it yet.
-    pub fn to_announce(&self) -> Option<Arc<ResourceClaim>> {
+    pub(crate) fn to_announce(&self) -> Option<Arc<ResourceClaim>> {
         self.extended().filter(|_| self.announces).cloned()
     }
 
     /// The time until the next write after a conflict.
-    pub fn until_retry(&self, now: Time) -> Option<Duration> {
+    pub(crate) fn until_retry(&self, now: Time) -> Option<Duration> {
         let pauses = self.claims.iter().filter_map(|claim| claim.retry_at);
         pauses.map(|at| at - now).filter(|left| *left > Duration::ZERO).min()
     }
 
     /// Whether the pod's spec references no claims.
-    pub fn has_no_user_claims(&self) -> bool {
+    pub(crate) fn has_no_user_claims(&self) -> bool {
         self.user_owned == 0
     }
 
     /// The indices of the claims without an allocation.
-    pub fn to_allocate(&self) -> Vec<usize> {
+    pub(crate) fn to_allocate(&self) -> Vec<usize> {
         let places = self.claims.iter().enumerate();
         places.filter(|(_, claim)| claim.is_unallocated()).map(|(at, _)| at).collect()
     }
 
     /// Filter's results so far.
-    pub fn found(&self) -> MutexGuard<'_, Found> {
+    pub fn found(&self) -> MutexGuard<'_, FilterResults> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The allocation that Filter found for a node.
-    pub fn allocation_on(&self, node: Symbol) -> Option<Arc<NodeAllocation>> {
+    pub(crate) fn allocation_on(&self, node: Symbol) -> Option<Arc<NodeAllocation>> {
         self.found().allocations.get(&node).cloned()
     }
 }

@@ -30,7 +30,7 @@ pub fn is_on(features: &FeatureGates) -> bool {
 }
 
 /// The name of the pod's group.
-pub fn group_name(pod: &Pod) -> Option<Symbol> {
+pub(crate) fn group_name(pod: &Pod) -> Option<Symbol> {
     pod.spec.scheduling_group.as_ref()?.pod_group_name
 }
 
@@ -43,7 +43,7 @@ pub fn is_group(owner: &OwnerReference, group: Symbol) -> bool {
 }
 
 /// Whether the claim is reserved for the pod, or for its group.
-pub fn is_reserved_for_pod_or_group(
+pub(crate) fn is_reserved_for_pod_or_group(
     claim: &ResourceClaim,
     pod: &Pod,
     features: &FeatureGates,
@@ -99,7 +99,7 @@ fn group_object<'a>(objects: &'a Objects, pod: &Pod) -> Result<&'a Arc<PodGroup>
 
 /// Removes the group's reservation from one of its claims if none of its pods has a node, so that
 /// the next attempt can allocate other devices. `None` if there is nothing to unreserve.
-pub fn unreserve_group(cx: &mut PostFilterContext<'_>) -> Option<Status> {
+pub(crate) fn unreserve_group(cx: &mut PostFilterContext<'_>) -> Option<Status> {
     let cycle = cx.cycle;
     let pod = &cycle.pod.pod;
     let key = group_of(pod).filter(|_| is_on(cycle.features))?;

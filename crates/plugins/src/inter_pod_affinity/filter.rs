@@ -43,18 +43,18 @@ pub fn refusal(reason: Reason) -> Status {
 }
 
 /// The three rejections, built once.
-pub struct Refusals([Status; 3]);
+pub struct AffinityRejections([Status; 3]);
 
-impl Refusals {
+impl AffinityRejections {
     /// The rejections with the plugin's name.
-    pub fn new(plugin: Symbol) -> Refusals {
-        Refusals(Reason::ALL.map(|reason| refusal(reason).by(plugin)))
+    pub fn new(plugin: Symbol) -> AffinityRejections {
+        AffinityRejections(Reason::ALL.map(|reason| refusal(reason).by(plugin)))
     }
 }
 
 /// The part of the state that AddPod and RemovePod do not change.
 #[derive(Debug)]
-struct Own {
+struct OwnTerms {
     affinity: Vec<AffinityTerm>,
     anti_affinity: Vec<AffinityTerm>,
     namespace_labels: Labels,
@@ -64,7 +64,7 @@ struct Own {
 /// The counts of one cycle for one pod.
 #[derive(Clone, Debug)]
 pub struct FilterState {
-    own: Arc<Own>,
+    own: Arc<OwnTerms>,
     /// Pods that match all own affinity terms.
     affinity: KeyedCounts,
     /// Pods that match an own anti-affinity term.
@@ -78,7 +78,7 @@ impl FilterState {
     pub fn new(cx: &CycleContext<'_>) -> FilterState {
         let terms = cx.pod.own_terms();
         let affinity = expand(&terms.required_affinity, cx.objects);
-        let own = Own {
+        let own = OwnTerms {
             matches_itself: all_match(&affinity, &cx.pod.pod),
             affinity,
             anti_affinity: expand(&terms.required_anti_affinity, cx.objects),
@@ -97,7 +97,7 @@ impl FilterState {
     }
 
     /// AddPod and RemovePod: adds `other` to all three counts, or removes it.
-    pub fn count_pod(
+    pub(crate) fn count_pod(
         &mut self,
         cx: &CycleContext<'_>,
         other: &PodInfo,
@@ -162,7 +162,7 @@ impl FilterState {
     }
 
     /// What Filter says.
-    pub fn filter(&self, node: NodeId, refusals: &Refusals) -> Status {
+    pub fn filter(&self, node: NodeId, refusals: &AffinityRejections) -> Status {
         let first = self.reasons(node).next();
         first.map_or(Status::SUCCESS, |reason| refusals.0[reason as usize].clone())
     }
@@ -182,7 +182,7 @@ fn none_at(counts: &KeyedCounts, node: NodeId) -> bool {
 
 /// Pods that match all own affinity terms, and pods that match each own anti-affinity term. Every
 /// key of an own term has an entry, even with count 0.
-fn count_matching(cx: &CycleContext<'_>, own: &Own) -> (KeyedCounts, KeyedCounts) {
+fn count_matching(cx: &CycleContext<'_>, own: &OwnTerms) -> (KeyedCounts, KeyedCounts) {
     let (mut affinity, mut anti_affinity) = (KeyedCounts::default(), KeyedCounts::default());
     let keys = |terms: &[AffinityTerm], counts: &mut KeyedCounts| {
         terms.iter().for_each(|term| {

@@ -14,7 +14,11 @@ use super::terms::all_match;
 use crate::placed::is_placed;
 
 /// Another pod helps if it changes which of the pod's terms are met.
-pub fn after_pod_change(cx: &QueueContext<'_>, pod: &PodInfo, event: &EventObjects) -> HintResult {
+pub(crate) fn after_pod_change(
+    cx: &QueueContext<'_>,
+    pod: &PodInfo,
+    event: &EventObjects,
+) -> HintResult {
     let helps = match (&event.old, &event.new) {
         (Some(Object::Pod(old)), Some(Object::Pod(new))) => pod_changed(cx.features, pod, old, new),
         (None, Some(Object::Pod(new))) => pod_added(cx.features, pod, new),
@@ -25,7 +29,11 @@ pub fn after_pod_change(cx: &QueueContext<'_>, pod: &PodInfo, event: &EventObjec
 }
 
 /// A node helps if it belongs to another domain of a term than before.
-pub fn after_node_change(cx: &QueueContext<'_>, pod: &PodInfo, event: &EventObjects) -> HintResult {
+pub(crate) fn after_node_change(
+    cx: &QueueContext<'_>,
+    pod: &PodInfo,
+    event: &EventObjects,
+) -> HintResult {
     let (old, Some(new)) = event.nodes()? else { return Err("unexpected objects".into()) };
     parsed(pod)?;
     let compares = |_: &&Node| cx.features.has(Switch::AffinityHintComparesTopology);

@@ -24,7 +24,7 @@ mod hints;
 mod score;
 mod terms;
 
-use filter::Refusals;
+use filter::AffinityRejections;
 pub use filter::{FilterState, Reason, refusal};
 pub use score::Weights;
 pub use terms::selects;
@@ -73,13 +73,13 @@ impl Arguments for InterPodAffinityArgs {
 /// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     let (name, args) = (Symbol::new(PLUGIN.name), args.of());
-    Ok(Arc::new(InterPodAffinity { name, args, refusals: Refusals::new(name) }))
+    Ok(Arc::new(InterPodAffinity { name, args, refusals: AffinityRejections::new(name) }))
 }
 
 struct InterPodAffinity {
     name: Symbol,
     args: InterPodAffinityArgs,
-    refusals: Refusals,
+    refusals: AffinityRejections,
 }
 
 fn filter_state_missing() -> Status {

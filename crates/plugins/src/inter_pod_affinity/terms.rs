@@ -13,7 +13,7 @@ pub fn expand(terms: &[AffinityTerm], objects: &Objects) -> Vec<AffinityTerm> {
 }
 
 /// Like [`expand`], for preferred terms.
-pub fn expand_weighted(terms: &[WeightedTerm], objects: &Objects) -> Vec<WeightedTerm> {
+pub(crate) fn expand_weighted(terms: &[WeightedTerm], objects: &Objects) -> Vec<WeightedTerm> {
     let expanded = |weighted: &WeightedTerm| WeightedTerm {
         term: expand_one(&weighted.term, objects),
         weight: weighted.weight,
@@ -50,7 +50,7 @@ pub fn all_match(terms: &[AffinityTerm], pod: &Pod) -> bool {
 }
 
 /// Like [`all_match`], for a class of pods.
-pub fn all_match_class(terms: &[AffinityTerm], class: &PodClass) -> bool {
+pub(crate) fn all_match_class(terms: &[AffinityTerm], class: &PodClass) -> bool {
     all_select(terms, class.namespace, &class.labels)
 }
 

@@ -19,12 +19,12 @@ use kubestep_framework::resource::is_scalar_name;
 /// A configured resource.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Counted {
-    kind: Kind,
+    kind: AmountKind,
     weight: i64,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Kind {
+enum AmountKind {
     Cpu,
     Memory,
     EphemeralStorage,
@@ -51,7 +51,7 @@ pub struct Amounts {
 
 /// How the pod's requests are computed; upstream's plugins differ here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reading {
+pub enum RequestBasis {
     /// The requests as written, with the status of resizes (NodeResourcesBalancedAllocation).
     Requested,
     /// CPU and memory default to 100m and 200Mi, and pod-level requests are ignored
@@ -61,9 +61,9 @@ pub enum Reading {
 
 /// The configured resources and how requests are computed.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Scorer {
+pub struct ResourceScorer {
     counted: Vec<Counted>,
-    reading: Reading,
+    reading: RequestBasis,
 }
 
 /// The inputs of a score from the pod and from devices, computed once per cycle.
@@ -81,20 +81,20 @@ impl ScoreInput {
     }
 }
 
-impl Scorer {
+impl ResourceScorer {
     /// A scorer over `resources`.
-    pub fn new(resources: &[ResourceSpec], reading: Reading) -> Scorer {
+    pub fn new(resources: &[ResourceSpec], reading: RequestBasis) -> ResourceScorer {
         let counted = |spec: &ResourceSpec| Counted {
             weight: spec.weight,
             kind: match spec.name.as_str() {
-                "cpu" => Kind::Cpu,
-                "memory" => Kind::Memory,
-                "ephemeral-storage" => Kind::EphemeralStorage,
-                name if is_scalar_name(name) => Kind::Scalar(spec.name),
-                _ => Kind::Unknown(spec.name),
+                "cpu" => AmountKind::Cpu,
+                "memory" => AmountKind::Memory,
+                "ephemeral-storage" => AmountKind::EphemeralStorage,
+                name if is_scalar_name(name) => AmountKind::Scalar(spec.name),
+                _ => AmountKind::Unknown(spec.name),
             },
         };
-        Scorer { counted: resources.iter().map(counted).collect(), reading }
+        ResourceScorer { counted: resources.iter().map(counted).collect(), reading }
     }
 
     /// Whether no resource is configured.
@@ -107,7 +107,7 @@ impl Scorer {
     pub fn key(&self, pod: &PodInfo) -> Option<String> {
         let requested = |name: Symbol| pod.resource.resource.scalar(name) != 0;
         let by_devices = |counted: &Counted| match counted.kind {
-            Kind::Scalar(name) => is_device_resource(&name) && requested(name),
+            AmountKind::Scalar(name) => is_device_resource(&name) && requested(name),
             _ => false,
         };
         let node_alone = !self.counted.iter().any(by_devices);
@@ -122,12 +122,12 @@ impl Scorer {
 
     fn requests(&self, features: &FeatureGates, pod: &Pod) -> SmallVec<[i64; 4]> {
         let options = match self.reading {
-            Reading::NonZero => RequestOptions {
+            RequestBasis::NonZero => RequestOptions {
                 skip_pod_level: true,
                 non_missing: default_requests(),
                 ..RequestOptions::default()
             },
-            Reading::Requested => RequestOptions {
+            RequestBasis::Requested => RequestOptions {
                 skip_pod_level: !features.enabled(Feature::PodLevelResources),
                 ..RequestOptions::with_status(features)
             },
@@ -136,7 +136,7 @@ impl Scorer {
         let amount = |counted: &Counted| {
             let quantity = requests.get(counted.kind.name());
             quantity.map_or(0, |quantity| match counted.kind {
-                Kind::Cpu => quantity.milli_value(),
+                AmountKind::Cpu => quantity.milli_value(),
                 _ => quantity.value(),
             })
         };
@@ -164,11 +164,11 @@ impl Scorer {
         let mut all = SmallVec::new();
         for (counted, request) in self.counted.iter().zip(&input.requests) {
             // A scalar that the pod does not request does not count, even if the node has it.
-            if *request == 0 && matches!(counted.kind, Kind::Scalar(_)) {
+            if *request == 0 && matches!(counted.kind, AmountKind::Scalar(_)) {
                 continue;
             }
             let (allocatable, allocated) = match counted.kind {
-                Kind::Scalar(name) => scalar_totals(cx, input.devices.as_ref(), node, name),
+                AmountKind::Scalar(name) => scalar_totals(cx, input.devices.as_ref(), node, name),
                 kind => self.plain_totals(kind, node),
             };
             if allocatable != 0 {
@@ -183,7 +183,7 @@ impl Scorer {
 
     /// The resources of a whole placement with the group's pods on it; without devices, as
     /// upstream.
-    pub fn placement_amounts(
+    pub(crate) fn placement_amounts(
         &self,
         cx: &GroupContext<'_>,
         proposal: &Proposal<'_>,
@@ -194,7 +194,7 @@ impl Scorer {
         let mut all = SmallVec::new();
         for (at, counted) in self.counted.iter().enumerate() {
             let request: i64 = pods.iter().map(|requests| requests[at]).sum();
-            if request == 0 && matches!(counted.kind, Kind::Scalar(_)) {
+            if request == 0 && matches!(counted.kind, AmountKind::Scalar(_)) {
                 continue;
             }
             let offered = nodes.clone().map(|node| self.node_totals(counted.kind, node));
@@ -211,26 +211,28 @@ impl Scorer {
     }
 
     /// The allocatable and allocated amount of a node, without devices.
-    fn node_totals(&self, kind: Kind, node: &NodeInfo) -> (i64, i64) {
+    fn node_totals(&self, kind: AmountKind, node: &NodeInfo) -> (i64, i64) {
         match kind {
-            Kind::Scalar(name) => (node.allocatable.scalar(name), node.requested.scalar(name)),
+            AmountKind::Scalar(name) => {
+                (node.allocatable.scalar(name), node.requested.scalar(name))
+            }
             kind => self.plain_totals(kind, node),
         }
     }
 
     /// The allocatable and allocated amount of CPU, memory or ephemeral storage.
-    fn plain_totals(&self, kind: Kind, node: &NodeInfo) -> (i64, i64) {
+    fn plain_totals(&self, kind: AmountKind, node: &NodeInfo) -> (i64, i64) {
         let requested = match self.reading {
-            Reading::Requested => &node.requested,
-            Reading::NonZero => &node.non_zero_requested,
+            RequestBasis::Requested => &node.requested,
+            RequestBasis::NonZero => &node.non_zero_requested,
         };
         match kind {
-            Kind::Cpu => (node.allocatable.milli_cpu, requested.milli_cpu),
-            Kind::Memory => (node.allocatable.memory, requested.memory),
-            Kind::EphemeralStorage => {
+            AmountKind::Cpu => (node.allocatable.milli_cpu, requested.milli_cpu),
+            AmountKind::Memory => (node.allocatable.memory, requested.memory),
+            AmountKind::EphemeralStorage => {
                 (node.allocatable.ephemeral_storage, node.requested.ephemeral_storage)
             }
-            Kind::Scalar(_) | Kind::Unknown(_) => (0, 0),
+            AmountKind::Scalar(_) | AmountKind::Unknown(_) => (0, 0),
         }
     }
 }
@@ -254,13 +256,13 @@ fn scalar_totals(
     (allocatable, node.requested.scalar(name))
 }
 
-impl Kind {
+impl AmountKind {
     fn name(self) -> Symbol {
         match self {
-            Kind::Cpu => Symbol::new("cpu"),
-            Kind::Memory => Symbol::new("memory"),
-            Kind::EphemeralStorage => Symbol::new("ephemeral-storage"),
-            Kind::Scalar(name) | Kind::Unknown(name) => name,
+            AmountKind::Cpu => Symbol::new("cpu"),
+            AmountKind::Memory => Symbol::new("memory"),
+            AmountKind::EphemeralStorage => Symbol::new("ephemeral-storage"),
+            AmountKind::Scalar(name) | AmountKind::Unknown(name) => name,
         }
     }
 }

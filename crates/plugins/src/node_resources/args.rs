@@ -15,7 +15,7 @@ argument_object! {
 }
 
 /// CPU and memory, weight 1 each.
-pub fn default_resources() -> Vec<ResourceSpec> {
+pub(crate) fn default_resources() -> Vec<ResourceSpec> {
     ["cpu", "memory"].map(|name| ResourceSpec { name: Symbol::new(name), weight: 1 }).to_vec()
 }
 

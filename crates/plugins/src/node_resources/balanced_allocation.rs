@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::amounts::{Amounts, Reading, ScoreInput, Scorer};
+use super::amounts::{Amounts, RequestBasis, ResourceScorer, ScoreInput};
 use super::args::{ResourceSpec, complete, default_resources};
 use super::sign_requests;
 use kubestep_api::intern::Symbol;
@@ -75,7 +75,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let args: NodeResourcesBalancedAllocationArgs = args.of();
     Ok(Arc::new(BalancedAllocation {
         name: Symbol::new("NodeResourcesBalancedAllocation"),
-        scorer: Scorer::new(&args.resources, Reading::Requested),
+        scorer: ResourceScorer::new(&args.resources, RequestBasis::Requested),
         gain: features.has(Switch::BalancedAllocationGain),
         skips: features.has(Switch::BalancedAllocationSkips),
     }))
@@ -88,7 +88,7 @@ pub fn balances(
     args: &NodeResourcesBalancedAllocationArgs,
     node: &NodeInfo,
 ) -> (Vec<Amounts>, i64, i64) {
-    let scorer = Scorer::new(&args.resources, Reading::Requested);
+    let scorer = ResourceScorer::new(&args.resources, RequestBasis::Requested);
     let amounts = scorer.amounts(cx, &scorer.input(cx), node);
     let with_pod = balance(&amounts, |amount| amount.requested);
     let without = balance(&amounts, |amount| amount.allocated);
@@ -97,7 +97,7 @@ pub fn balances(
 
 struct BalancedAllocation {
     name: Symbol,
-    scorer: Scorer,
+    scorer: ResourceScorer,
     /// Whether the score is what the pod changes, and not the balance with the pod.
     gain: bool,
     /// Whether pods without requests are skipped.

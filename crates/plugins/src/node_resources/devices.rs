@@ -64,7 +64,7 @@ impl DeviceTotals {
 }
 
 /// Whether devices can serve a resource of that name.
-pub fn is_device_resource(name: &str) -> bool {
+pub(crate) fn is_device_resource(name: &str) -> bool {
     is_extended_name(name) || name.starts_with(DEVICE_CLASS_PREFIX)
 }
 

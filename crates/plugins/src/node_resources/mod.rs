@@ -11,7 +11,7 @@ mod args;
 mod devices;
 pub mod strategy;
 
-pub use args::{ResourceSpec, default_resources};
+pub use args::ResourceSpec;
 
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;

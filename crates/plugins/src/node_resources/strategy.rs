@@ -14,7 +14,7 @@ const MAX_CUSTOM_SCORE: i64 = 10;
 
 /// How amounts become a score.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Strategy {
+pub enum UtilizationStrategy {
     /// Prefers nodes with less allocated.
     Least,
     /// Prefers nodes with more allocated.
@@ -39,19 +39,19 @@ impl From<&UtilizationShapePoint> for Point {
     }
 }
 
-impl Strategy {
+impl UtilizationStrategy {
     /// The configured strategy.
     ///
     /// # Errors
     /// The strategy is unknown.
-    pub fn new(configured: &ScoringStrategy) -> Result<Strategy, PluginError> {
+    pub fn new(configured: &ScoringStrategy) -> Result<UtilizationStrategy, PluginError> {
         match configured.strategy.as_str() {
-            "LeastAllocated" => Ok(Strategy::Least),
-            "MostAllocated" => Ok(Strategy::Most),
+            "LeastAllocated" => Ok(UtilizationStrategy::Least),
+            "MostAllocated" => Ok(UtilizationStrategy::Most),
             "RequestedToCapacityRatio" => {
                 let ratio = configured.requested_to_capacity_ratio.iter();
                 let shape = ratio.flat_map(|ratio| &ratio.shape);
-                Ok(Strategy::Ratio(shape.map(Point::from).collect()))
+                Ok(UtilizationStrategy::Ratio(shape.map(Point::from).collect()))
             }
             other => Err(format!("scoring strategy {other} is not supported").into()),
         }
@@ -60,9 +60,9 @@ impl Strategy {
     /// The score of a node, 0 to 100.
     pub fn score(&self, amounts: &[Amounts]) -> i64 {
         match self {
-            Strategy::Least => weighted(amounts, least),
-            Strategy::Most => weighted(amounts, most),
-            Strategy::Ratio(shape) => ratio(amounts, shape),
+            UtilizationStrategy::Least => weighted(amounts, least),
+            UtilizationStrategy::Most => weighted(amounts, most),
+            UtilizationStrategy::Ratio(shape) => ratio(amounts, shape),
         }
     }
 }
@@ -111,7 +111,7 @@ fn ratio(amounts: &[Amounts], shape: &[Point]) -> i64 {
 }
 
 /// The score at `utilization`, interpolated linearly between the points in integers.
-pub fn interpolate(shape: &[Point], utilization: i64) -> i64 {
+pub(crate) fn interpolate(shape: &[Point], utilization: i64) -> i64 {
     let Some(next) = shape.iter().position(|point| utilization <= point.utilization) else {
         return shape.last().map_or(0, |point| point.score);
     };
@@ -131,7 +131,7 @@ mod tests {
         Amounts { resource: "cpu".into(), requested, allocated: 0, allocatable, weight }
     }
 
-    fn strategy(name: &str, shape: &[(i32, i32)]) -> Strategy {
+    fn strategy(name: &str, shape: &[(i32, i32)]) -> UtilizationStrategy {
         let shape = shape
             .iter()
             .map(|(utilization, score)| UtilizationShapePoint {
@@ -144,7 +144,7 @@ mod tests {
             requested_to_capacity_ratio: Some(RequestedToCapacityRatio { shape }),
             ..ScoringStrategy::default()
         };
-        Strategy::new(&configured).unwrap()
+        UtilizationStrategy::new(&configured).unwrap()
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_curve_is_a_broken_line_in_whole_numbers() {
-        let Strategy::Ratio(shape) =
+        let UtilizationStrategy::Ratio(shape) =
             strategy("RequestedToCapacityRatio", &[(10, 1), (40, 0), (90, 9)])
         else {
             panic!("not a curve");
@@ -200,7 +200,7 @@ mod tests {
     fn there_are_only_three() {
         let other = ScoringStrategy { strategy: Symbol::new("Best"), ..ScoringStrategy::default() };
         assert_eq!(
-            Strategy::new(&other).unwrap_err().to_string(),
+            UtilizationStrategy::new(&other).unwrap_err().to_string(),
             "scoring strategy Best is not supported"
         );
     }

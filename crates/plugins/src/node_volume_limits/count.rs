@@ -57,7 +57,7 @@ impl Migrated {
 pub struct Attachable(BTreeSet<(Symbol, Symbol)>);
 
 /// Whether a volume may count: it has a claim, or its in-tree plugin can be migrated to CSI.
-pub fn may_attach(volume: &Volume) -> bool {
+pub(crate) fn may_attach(volume: &Volume) -> bool {
     volume.persistent_volume_claim.is_some()
         || volume.ephemeral.is_some()
         || InTree::of_volume(volume).is_some()
@@ -70,7 +70,7 @@ impl Attachable {
     }
 
     /// Removes the volumes that are in `other`.
-    pub fn remove_all(&mut self, other: &Attachable) {
+    pub(crate) fn remove_all(&mut self, other: &Attachable) {
         self.0.retain(|volume| !other.0.contains(volume));
     }
 

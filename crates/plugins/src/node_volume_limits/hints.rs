@@ -15,13 +15,17 @@ use super::count::may_attach;
 use crate::placed::is_placed;
 
 /// A CSINode helps if it has a higher limit than before.
-pub fn after_limit_change(_: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) -> HintResult {
+pub(crate) fn after_limit_change(
+    _: &QueueContext<'_>,
+    _: &PodInfo,
+    objects: &EventObjects,
+) -> HintResult {
     let (Some(old), Some(new)) = objects.csi_nodes()? else { return Ok(Hint::Queue) };
     Ok(Hint::queue_if(limit_rose(old, new)))
 }
 
 /// A new claim helps if the pod uses it.
-pub fn after_claim_creation(
+pub(crate) fn after_claim_creation(
     _: &QueueContext<'_>,
     pod: &PodInfo,
     objects: &EventObjects,
@@ -30,7 +34,7 @@ pub fn after_claim_creation(
 }
 
 /// A deleted pod helps if it had volumes that count.
-pub fn after_pod_deletion(
+pub(crate) fn after_pod_deletion(
     cx: &QueueContext<'_>,
     _: &PodInfo,
     objects: &EventObjects,
@@ -40,7 +44,11 @@ pub fn after_pod_deletion(
 }
 
 /// A volume that was detached helps if the pod may need room for one of its driver.
-pub fn after_detachment(_: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
+pub(crate) fn after_detachment(
+    _: &QueueContext<'_>,
+    pod: &PodInfo,
+    objects: &EventObjects,
+) -> HintResult {
     let (Some(attachment), _) = objects.volume_attachments()? else { return Ok(Hint::Queue) };
     Ok(Hint::queue_if(attachment_helps(&pod.pod, attachment)?))
 }

@@ -72,7 +72,7 @@ impl Arguments for PodTopologySpreadArgs {
 
 impl PodTopologySpreadArgs {
     /// Whether the built-in constraints apply to pods that have none.
-    pub fn uses_system_defaults(&self) -> bool {
+    pub(crate) fn uses_system_defaults(&self) -> bool {
         self.defaulting_type == SYSTEM
     }
 
@@ -113,7 +113,7 @@ fn constraint(found: &mut Findings, constraints: &[DefaultConstraint], path: &Fi
 
 impl DefaultConstraint {
     /// The constraint as a pod would have it; text that is neither choice counts as the second.
-    pub fn to_constraint(&self) -> TopologySpreadConstraint {
+    pub(crate) fn to_constraint(&self) -> TopologySpreadConstraint {
         TopologySpreadConstraint {
             max_skew: self.max_skew,
             topology_key: self.topology_key,

@@ -27,11 +27,11 @@ use super::default_selector::default_selector;
 pub struct Defaults {
     constraints: Vec<TopologySpreadConstraint>,
     system: bool,
-    reading: Reading,
+    reading: ConstraintFeatures,
 }
 
 #[derive(Clone, Copy)]
-struct Reading {
+struct ConstraintFeatures {
     match_label_keys: bool,
     comparisons: bool,
 }
@@ -40,7 +40,7 @@ impl Defaults {
     /// The system defaults, or the default constraints of the arguments.
     pub fn new(args: &PodTopologySpreadArgs, features: &FeatureGates) -> Defaults {
         let system = args.uses_system_defaults();
-        let reading = Reading {
+        let reading = ConstraintFeatures {
             match_label_keys: features.enabled(Feature::MatchLabelKeysInPodTopologySpread),
             comparisons: features.enabled(Feature::TaintTolerationComparisonOperators),
         };
@@ -87,7 +87,7 @@ impl Constraint {
     fn new(
         written: &TopologySpreadConstraint,
         labels: &Labels,
-        reading: Reading,
+        reading: ConstraintFeatures,
     ) -> Result<Constraint, PluginError> {
         let mut selector = Selector::new(written.label_selector.as_ref())?;
         if reading.match_label_keys {
@@ -193,7 +193,7 @@ impl Constraints {
     }
 
     /// Whether the labels have all topology keys.
-    pub fn has_all_keys(&self, labels: &Labels) -> bool {
+    pub(crate) fn has_all_keys(&self, labels: &Labels) -> bool {
         self.list.iter().all(|constraint| labels.contains_key(constraint.key))
     }
 

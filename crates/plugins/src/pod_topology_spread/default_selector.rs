@@ -9,7 +9,7 @@ use kubestep_framework::pod::NamespacedName;
 
 /// The selector of all services that select the pod and of the controller that owns it; empty if
 /// there are none.
-pub fn default_selector(pod: &Pod, objects: &Objects) -> Selector {
+pub(crate) fn default_selector(pod: &Pod, objects: &Objects) -> Selector {
     let mut labels = Labels::default();
     for service in Objects::in_namespace(&objects.services, pod.metadata.namespace) {
         // A service without a selector selects no pods, one with an empty selector all pods.

@@ -18,7 +18,7 @@ use super::constraint::{Constraint, Constraints};
 use super::critical_paths::CriticalPaths;
 
 /// The two rejections, built once. A missing label is unresolvable, the skew is not.
-pub struct Refusals {
+pub struct SpreadRejections {
     skew: Status,
     no_label: Status,
 }
@@ -32,7 +32,7 @@ pub enum Reason {
     Skew,
 }
 
-impl Refusals {
+impl SpreadRejections {
     /// The rejection for a reason.
     pub fn of(&self, reason: Reason) -> &Status {
         match reason {
@@ -42,10 +42,10 @@ impl Refusals {
     }
 
     /// The rejections with the plugin's name.
-    pub fn new(plugin: Symbol) -> Refusals {
+    pub fn new(plugin: Symbol) -> SpreadRejections {
         let skew = "node(s) didn't match pod topology spread constraints";
         let no_label = format!("{skew} (missing required label)");
-        Refusals {
+        SpreadRejections {
             skew: Status::unschedulable(skew).by(plugin),
             no_label: Status::unresolvable(&no_label).by(plugin),
         }
@@ -165,7 +165,7 @@ fn shared_spreads(
 }
 
 /// Adds the pods of a class on eligible nodes to the counts of their domains.
-pub fn add_pods(
+pub(crate) fn add_pods(
     counts: &mut [i64],
     pods: &ClassPods,
     column: &TopologyColumn,
@@ -181,7 +181,7 @@ pub fn add_pods(
 }
 
 /// The nodes that have all topology keys, by slot.
-pub fn with_all_keys(cx: &CycleContext<'_>, constraints: &Constraints) -> FixedBitSet {
+pub(crate) fn with_all_keys(cx: &CycleContext<'_>, constraints: &Constraints) -> FixedBitSet {
     let mut nodes = FixedBitSet::with_capacity(cx.snapshot.slots());
     let mut columns = constraints.list.iter().map(|one| cx.snapshot.topology(one.key));
     match columns.next() {
@@ -270,12 +270,12 @@ impl FilterState {
     }
 
     /// The status of one node.
-    pub fn filter(&self, node: NodeId, refusals: &Refusals) -> Status {
+    pub fn filter(&self, node: NodeId, refusals: &SpreadRejections) -> Status {
         self.filter_all(&[node], refusals).pop().unwrap_or_default()
     }
 
     /// The status of each node: the first constraint that is not satisfied decides.
-    pub fn filter_all(&self, nodes: &[NodeId], refusals: &Refusals) -> Vec<Status> {
+    pub fn filter_all(&self, nodes: &[NodeId], refusals: &SpreadRejections) -> Vec<Status> {
         let pairs = self.constraints.list.iter().zip(&self.spreads);
         let limits: SmallVec<[(&Spread, i64); 4]> =
             pairs.map(|(constraint, spread)| (spread, spread.most(constraint))).collect();
@@ -289,7 +289,7 @@ impl FilterState {
 
     /// AddPod and RemovePod: adds `other` to the counts, or removes it. As upstream, and unlike in
     /// the initial counts, terminating pods are counted, and an empty selector matches all pods.
-    pub fn count_pod(&mut self, pod: &PodInfo, other: &PodInfo, info: &NodeInfo, sign: i64) {
+    pub(crate) fn count_pod(&mut self, pod: &PodInfo, other: &PodInfo, info: &NodeInfo, sign: i64) {
         let (own, other) = (&pod.pod.metadata, &other.pod.metadata);
         let Some(node) = &info.node else { return };
         let constraints = &self.constraints;

@@ -10,7 +10,7 @@ use super::constraint::{Constraints, Defaults};
 use crate::placed::is_placed;
 
 /// Another pod of the namespace helps if a constraint counts it, or no longer does.
-pub fn after_pod_change(
+pub(crate) fn after_pod_change(
     cx: &QueueContext<'_>,
     pod: &Pod,
     objects: &EventObjects,
@@ -26,7 +26,7 @@ pub fn after_pod_change(
 }
 
 /// A node helps if it belongs to another domain than before.
-pub fn after_node_change(
+pub(crate) fn after_node_change(
     cx: &QueueContext<'_>,
     pod: &Pod,
     objects: &EventObjects,

@@ -28,7 +28,7 @@ mod score;
 
 pub use args::{DefaultConstraint, PodTopologySpreadArgs};
 pub use constraint::{Constraint, Constraints};
-pub use filter::{FilterState, Reason, Refusals};
+pub use filter::{FilterState, Reason, SpreadRejections};
 
 use constraint::Defaults;
 pub use score::ScoreState;
@@ -59,13 +59,13 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let name = Symbol::new("PodTopologySpread");
     let defaults = Defaults::new(&args.of(), features);
-    Ok(Arc::new(PodTopologySpread { name, defaults, refusals: Refusals::new(name) }))
+    Ok(Arc::new(PodTopologySpread { name, defaults, refusals: SpreadRejections::new(name) }))
 }
 
 struct PodTopologySpread {
     name: Symbol,
     defaults: Defaults,
-    refusals: Refusals,
+    refusals: SpreadRejections,
 }
 
 fn filter_state_missing() -> Status {

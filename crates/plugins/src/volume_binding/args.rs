@@ -22,7 +22,7 @@ arguments! {
 }
 
 /// Whether nodes are scored by capacity, by the gate of today or by the one before 1.33.
-pub fn scores_capacity(gates: &FeatureGates) -> bool {
+pub(crate) fn scores_capacity(gates: &FeatureGates) -> bool {
     let gate = |feature| gates.enabled(feature);
     gate(Feature::StorageCapacityScoring) || gate(Feature::VolumeCapacityPriority)
 }

@@ -14,7 +14,7 @@ use kubestep_framework::plugin::BindContext;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::shared::assumed_volumes::AssumedVolumes;
 
-use super::candidate::Candidate;
+use super::candidate::CandidateVolume;
 use super::claims::is_bound;
 use super::find::{PodVolumes, SELECTED_NODE};
 use super::matching::is_bound_to;
@@ -23,7 +23,7 @@ use super::matching::is_bound_to;
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 
 /// Whether all claims of the pod are bound.
-pub fn all_bound(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> bool {
+pub(crate) fn all_bound(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> bool {
     let bound = |key| assumed.claims.get(objects, key).is_some_and(|claim| is_bound(claim));
     volumes::claims(pod).all(|claim| bound(claim.key))
 }
@@ -110,7 +110,7 @@ pub fn revert(volumes: &PodVolumes, assumed: &mut AssumedVolumes) {
 
 /// How far the binding of a pod's volumes has progressed.
 #[derive(Clone, Default, Debug)]
-pub struct Progress {
+pub struct BindProgress {
     /// The number of volumes and claims written.
     written: usize,
     /// When the last one was written.
@@ -125,7 +125,7 @@ pub struct Progress {
 pub fn bind(
     cx: &mut BindContext<'_>,
     volumes: &PodVolumes,
-    progress: &mut Progress,
+    progress: &mut BindProgress,
     timeout: Duration,
 ) -> Poll<Result<(), PluginError>> {
     ready!(write(cx, volumes, &mut progress.written))?;
@@ -269,7 +269,7 @@ fn check_reach(
     let Object::Node(node) = node else { return Ok(Ok(())) };
     let csi_node = cx.objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, cx.node));
     let csi_node = csi_node.map(|csi_node| csi_node.as_ref());
-    let reached = Candidate::new(volume).reaches_migrated(node, csi_node)?;
+    let reached = CandidateVolume::new(volume).reaches_migrated(node, csi_node)?;
     Ok(reached.then_some(()).ok_or_else(|| {
         format!(
             "pv \"{}\" node affinity doesn't match node \"{}\": no matching NodeSelectorTerms",

@@ -9,11 +9,11 @@ use kubestep_api::{CsiNode, Node, PersistentVolume};
 use kubestep_framework::error::PluginError;
 
 /// On a CSINode: the in-tree plugins that are migrated to CSI drivers, joined by commas.
-pub const MIGRATED_PLUGINS: &str = "storage.alpha.kubernetes.io/migrated-plugins";
+pub(crate) const MIGRATED_PLUGINS: &str = "storage.alpha.kubernetes.io/migrated-plugins";
 
 /// A volume, prepared for matching with nodes.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct CandidateVolume {
     /// The volume as the scheduler sees it.
     pub volume: Arc<PersistentVolume>,
     nodes: Option<NodeMatcher>,
@@ -22,15 +22,15 @@ pub struct Candidate {
     migrated: Option<(&'static str, Result<Option<NodeMatcher>, String>)>,
 }
 
-impl Candidate {
+impl CandidateVolume {
     /// Compiles the node affinity of a volume.
-    pub fn new(volume: &Arc<PersistentVolume>) -> Candidate {
+    pub fn new(volume: &Arc<PersistentVolume>) -> CandidateVolume {
         let in_tree = InTree::of_persistent_volume(volume).filter(|in_tree| in_tree.counts);
         let translated = |in_tree: InTree| {
             let nodes = || compile(&migration::translate_topology(in_tree, volume));
             (in_tree.plugin, migration::volume_handle(volume).map(|_| nodes()))
         };
-        Candidate {
+        CandidateVolume {
             volume: volume.clone(),
             nodes: compile(volume),
             migrated: in_tree.map(translated),
@@ -42,11 +42,11 @@ impl Candidate {
         accepts(self.nodes.as_ref(), node)
     }
 
-    /// Like [`Candidate::reaches`], but translated if the node migrated the in-tree plugin.
+    /// Like [`CandidateVolume::reaches`], but translated if the node migrated the in-tree plugin.
     ///
     /// # Errors
     /// Upstream's message that the volume cannot be translated.
-    pub fn reaches_migrated(
+    pub(crate) fn reaches_migrated(
         &self,
         node: &Node,
         csi_node: Option<&CsiNode>,
@@ -62,7 +62,7 @@ impl Candidate {
 }
 
 /// The class of a volume; the beta annotation takes precedence over the field.
-pub fn class_of_volume(volume: &PersistentVolume) -> Symbol {
+pub(crate) fn class_of_volume(volume: &PersistentVolume) -> Symbol {
     let annotated = volume.metadata.annotations.get_str("volume.beta.kubernetes.io/storage-class");
     annotated.copied().unwrap_or(volume.spec.storage_class_name)
 }
@@ -78,7 +78,7 @@ fn accepts(nodes: Option<&NodeMatcher>, node: &Node) -> bool {
 }
 
 /// Whether the annotation of a node's CSINode lists an in-tree plugin.
-pub fn is_migrated(csi_node: Option<&CsiNode>, plugin: &str) -> bool {
+pub(crate) fn is_migrated(csi_node: Option<&CsiNode>, plugin: &str) -> bool {
     let annotation = csi_node.and_then(|node| node.metadata.annotations.get_str(MIGRATED_PLUGINS));
     annotation.is_some_and(|plugins| plugins.split(',').any(|other| other == plugin))
 }

@@ -14,7 +14,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::shared::assumed_volumes::AssumedVolumes;
 use kubestep_framework::status::Status;
 
-use super::candidate::{Candidate, class_of_volume};
+use super::candidate::{CandidateVolume, class_of_volume};
 
 /// On a claim: binding is complete. Its value does not matter.
 pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
@@ -27,7 +27,7 @@ pub struct Claims {
     /// Claims that bind to an existing or provisioned volume when the node is known.
     pub delayed: Vec<Arc<PersistentVolumeClaim>>,
     /// The volumes of those claims' classes, by class name.
-    pub candidates: BTreeMap<Symbol, Vec<Candidate>>,
+    pub candidates: BTreeMap<Symbol, Vec<CandidateVolume>>,
 }
 
 /// A claim that is bound.
@@ -38,7 +38,7 @@ pub struct BoundClaim {
     /// The name of its volume.
     pub name: Symbol,
     /// The volume; `None` if it does not exist.
-    pub volume: Option<Candidate>,
+    pub volume: Option<CandidateVolume>,
 }
 
 /// Whether the pod has claims.
@@ -82,7 +82,11 @@ fn check_one(pod: &Pod, volume: ClaimVolume, objects: &Objects) -> Result<(), Pl
 ///
 /// # Errors
 /// A claim with immediate binding is not bound, or its class has no binding mode.
-pub fn classify(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> Result<Claims, Status> {
+pub(crate) fn classify(
+    pod: &Pod,
+    objects: &Objects,
+    assumed: &AssumedVolumes,
+) -> Result<Claims, Status> {
     let mut claims = Claims::default();
     let mut immediate = false;
     for key in volumes::claims(pod).map(|claim| claim.key) {
@@ -93,7 +97,7 @@ pub fn classify(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> Resul
         })?;
         if is_bound(claim) {
             let name = claim.spec.volume_name;
-            let volume = assumed.volume(objects, name).map(Candidate::new);
+            let volume = assumed.volume(objects, name).map(CandidateVolume::new);
             claims.bound.push(BoundClaim { claim: key, name, volume });
         } else if is_delayed(claim, objects)? && claim.spec.volume_name.is_empty() {
             claims.delayed.push(claim.clone());
@@ -128,15 +132,15 @@ fn candidates(
     delayed: &[Arc<PersistentVolumeClaim>],
     objects: &Objects,
     assumed: &AssumedVolumes,
-) -> BTreeMap<Symbol, Vec<Candidate>> {
+) -> BTreeMap<Symbol, Vec<CandidateVolume>> {
     let classes = delayed.iter().map(|claim| (volumes::class_of(claim), Vec::new()));
-    let mut candidates: BTreeMap<Symbol, Vec<Candidate>> = classes.collect();
+    let mut candidates: BTreeMap<Symbol, Vec<CandidateVolume>> = classes.collect();
     if candidates.is_empty() {
         return candidates;
     }
     for volume in assumed.volumes.iter(objects) {
         if let Some(of_class) = candidates.get_mut(&class_of_volume(volume)) {
-            of_class.push(Candidate::new(volume));
+            of_class.push(CandidateVolume::new(volume));
         }
     }
     candidates

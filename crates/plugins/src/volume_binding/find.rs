@@ -16,8 +16,8 @@ use kubestep_framework::pod::NamespacedName;
 
 use super::capacity;
 use super::claims::{BoundClaim, Claims};
-use super::matching::{Binding, Unfit, best, requested};
-use super::reason::{Reason, Walk, key};
+use super::matching::{Unfit, VolumeMatch, best, requested};
+use super::reason::{ClaimWalk, Reason, key};
 
 /// On a claim: the node for which its volume is provisioned.
 pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
@@ -37,7 +37,7 @@ pub struct Provision {
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PodVolumes {
     /// Existing volumes to bind, with their claims.
-    pub bindings: Vec<Binding>,
+    pub bindings: Vec<VolumeMatch>,
     /// Volumes to provision.
     pub provisions: Vec<Provision>,
 }
@@ -50,7 +50,7 @@ pub fn find(
     claims: &Claims,
     node: &Node,
     objects: &Objects,
-    walk: &mut Walk<'_>,
+    walk: &mut ClaimWalk<'_>,
 ) -> Result<PodVolumes, PluginError> {
     check_bound(claims, node, objects, walk)?;
     walk.go_on();
@@ -63,7 +63,7 @@ fn check_bound(
     claims: &Claims,
     node: &Node,
     objects: &Objects,
-    walk: &mut Walk<'_>,
+    walk: &mut ClaimWalk<'_>,
 ) -> Result<(), PluginError> {
     let csi_node = objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, node.metadata.name));
     let csi_node: Option<&CsiNode> = csi_node.map(|csi_node| csi_node.as_ref());
@@ -90,7 +90,7 @@ fn find_delayed(
     claims: &Claims,
     node: &Node,
     objects: &Objects,
-    walk: &mut Walk<'_>,
+    walk: &mut ClaimWalk<'_>,
 ) -> Result<PodVolumes, PluginError> {
     let mut volumes = PodVolumes::default();
     let (mut to_match, mut to_provision) = (Vec::new(), Vec::new());

@@ -10,13 +10,17 @@ use super::candidate::MIGRATED_PLUGINS;
 use super::capacity::limit;
 
 /// A class helps if it is new or its topologies changed. Its binding mode is immutable.
-pub fn after_class_change(_: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) -> HintResult {
+pub(crate) fn after_class_change(
+    _: &QueueContext<'_>,
+    _: &PodInfo,
+    objects: &EventObjects,
+) -> HintResult {
     let (Some(old), Some(new)) = objects.storage_classes()? else { return Ok(Hint::Queue) };
     Ok(Hint::queue_if(old.allowed_topologies != new.allowed_topologies))
 }
 
 /// A claim helps if the pod uses it.
-pub fn after_claim_change(
+pub(crate) fn after_claim_change(
     _: &QueueContext<'_>,
     pod: &PodInfo,
     objects: &EventObjects,
@@ -25,7 +29,7 @@ pub fn after_claim_change(
 }
 
 /// A CSINode helps if it is new or other plugins are migrated on its node.
-pub fn after_csi_node_change(
+pub(crate) fn after_csi_node_change(
     _: &QueueContext<'_>,
     _: &PodInfo,
     objects: &EventObjects,
@@ -36,7 +40,7 @@ pub fn after_csi_node_change(
 }
 
 /// A driver helps if it stops reporting storage capacity and the pod has an inline volume of it.
-pub fn after_driver_change(
+pub(crate) fn after_driver_change(
     _: &QueueContext<'_>,
     pod: &PodInfo,
     objects: &EventObjects,
@@ -49,7 +53,7 @@ pub fn after_driver_change(
 }
 
 /// A CSIStorageCapacity helps if it is new or larger than before.
-pub fn after_capacity_change(
+pub(crate) fn after_capacity_change(
     _: &QueueContext<'_>,
     _: &PodInfo,
     objects: &EventObjects,

@@ -14,7 +14,7 @@ use kubestep_api::{
 use kubestep_framework::error::PluginError;
 use kubestep_framework::pod::NamespacedName;
 
-use super::candidate::Candidate;
+use super::candidate::CandidateVolume;
 use super::reason::key;
 
 /// The storage that a claim requests.
@@ -28,7 +28,7 @@ pub fn capacity(volume: &PersistentVolume) -> Quantity {
 }
 
 /// Whether the volume's claimRef names the claim.
-pub fn is_bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+pub(crate) fn is_bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     volume.spec.claim_ref.as_ref().is_some_and(|reference| {
         reference.name == claim.metadata.name
             && reference.namespace == claim.metadata.namespace
@@ -44,15 +44,16 @@ pub fn is_bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> 
 /// The claim's selector is invalid.
 pub fn best<'a>(
     claim: &PersistentVolumeClaim,
-    candidates: &'a [Candidate],
+    candidates: &'a [CandidateVolume],
     node: &Node,
-    chosen: &[Binding],
+    chosen: &[VolumeMatch],
     mut pass_over: impl FnMut(Symbol, Unfit),
 ) -> Result<Option<&'a Arc<PersistentVolume>>, PluginError> {
     let selector = selector(claim)?;
     let wanted = requested(claim).cloned().unwrap_or_default();
-    let wanted = Wanted { claim, node, chosen, selector: selector.as_ref(), size: wanted };
-    let mut smallest: Option<(&Candidate, Quantity)> = None;
+    let wanted =
+        VolumeRequirements { claim, node, chosen, selector: selector.as_ref(), size: wanted };
+    let mut smallest: Option<(&CandidateVolume, Quantity)> = None;
     for candidate in candidates {
         let volume = &candidate.volume;
         let unfit = wanted.unfit(candidate);
@@ -76,7 +77,7 @@ pub fn best<'a>(
 }
 
 /// A volume and the claim to bind it to.
-pub type Binding = (Arc<PersistentVolume>, Arc<PersistentVolumeClaim>);
+pub type VolumeMatch = (Arc<PersistentVolume>, Arc<PersistentVolumeClaim>);
 
 /// Why a volume does not match a claim on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,19 +101,19 @@ pub enum Unfit {
 }
 
 /// The properties that a volume must match.
-struct Wanted<'a> {
+struct VolumeRequirements<'a> {
     claim: &'a PersistentVolumeClaim,
     node: &'a Node,
-    chosen: &'a [Binding],
+    chosen: &'a [VolumeMatch],
     selector: Option<&'a Selector>,
     size: Quantity,
 }
 
-impl Wanted<'_> {
+impl VolumeRequirements<'_> {
     /// The first mismatch of a volume. For a volume pre-bound to the claim, only capacity, volume
     /// mode, attributes class, deletion and node affinity are checked.
-    fn unfit(&self, candidate: &Candidate) -> Option<Unfit> {
-        let Wanted { claim, node, chosen, selector, size } = self;
+    fn unfit(&self, candidate: &CandidateVolume) -> Option<Unfit> {
+        let VolumeRequirements { claim, node, chosen, selector, size } = self;
         let volume = &candidate.volume;
         let promised = is_bound_to(volume, claim);
         if let Some(other) = volume.spec.claim_ref.as_ref().filter(|_| !promised) {

@@ -50,8 +50,8 @@ pub use reason::{Reason, Rejection, refusal};
 
 use claims::Claims;
 use find::PodVolumes;
-use reason::{Refusals, Walk};
-use score::Scorer;
+use reason::{ClaimWalk, VolumeRejections};
+use score::CapacityScorer;
 
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
@@ -84,8 +84,8 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(VolumeBinding {
         name,
         filters: !args.without_filter.contains(&name),
-        scorer: scores.then(|| Scorer::new(&own)),
-        refusals: Refusals::default(),
+        scorer: scores.then(|| CapacityScorer::new(&own)),
+        refusals: VolumeRejections::default(),
         bind_timeout: Duration::from_secs(own.bind_timeout_seconds),
     }))
 }
@@ -95,8 +95,8 @@ struct VolumeBinding {
     /// Whether it runs at Filter: upstream's Reserve and Score use only what Filter found.
     filters: bool,
     /// `None` without StorageCapacityScoring.
-    scorer: Option<Scorer>,
-    refusals: Refusals,
+    scorer: Option<CapacityScorer>,
+    refusals: VolumeRejections,
     /// The time for controllers to bind volumes.
     bind_timeout: Duration,
 }
@@ -107,7 +107,7 @@ struct BindingState {
     /// `None` for a pod without claims.
     claims: Option<Arc<Claims>>,
     taken: Option<PodVolumes>,
-    progress: bind::Progress,
+    progress: bind::BindProgress,
     all_bound: bool,
 }
 
@@ -117,7 +117,8 @@ pub fn rejections(cx: &CycleContext<'_>, state: &CycleState, node: &Node) -> Vec
     let state = state.read::<BindingState>();
     if let Some(claims) = state.and_then(|state| state.claims.as_ref()) {
         // An error before the claim at which Filter stops is Filter's status; after it, it is none.
-        let _found = find::find(claims, node, cx.objects, &mut Walk::heard_by(&mut rejections));
+        let _found =
+            find::find(claims, node, cx.objects, &mut ClaimWalk::heard_by(&mut rejections));
     }
     rejections
 }
@@ -135,7 +136,7 @@ impl VolumeBinding {
         objects: &Objects,
     ) -> Result<PodVolumes, Status> {
         let Some(node) = &node.node else { return Ok(PodVolumes::default()) };
-        let mut walk = Walk::default();
+        let mut walk = ClaimWalk::default();
         let volumes = find::find(claims, node, objects, &mut walk);
         let volumes = volumes.map_err(Status::error)?;
         match self.refusals.after(&walk) {

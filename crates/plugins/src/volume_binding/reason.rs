@@ -73,11 +73,11 @@ impl Sentences {
 }
 
 /// The statuses for every combination of messages, built once.
-pub struct Refusals([Status; 1 << SENTENCES.len()]);
+pub struct VolumeRejections([Status; 1 << SENTENCES.len()]);
 
-impl Default for Refusals {
-    fn default() -> Refusals {
-        Refusals(std::array::from_fn(|set| {
+impl Default for VolumeRejections {
+    fn default() -> VolumeRejections {
+        VolumeRejections(std::array::from_fn(|set| {
             let given = SENTENCES.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0);
             let reasons = given.map(|(_, reason)| Symbol::new(reason)).collect();
             match set {
@@ -88,9 +88,9 @@ impl Default for Refusals {
     }
 }
 
-impl Refusals {
+impl VolumeRejections {
     /// Filter's status after a walk.
-    pub fn after(&self, walk: &Walk<'_>) -> Status {
+    pub fn after(&self, walk: &ClaimWalk<'_>) -> Status {
         self.0[walk.sentences.0].clone()
     }
 }
@@ -100,26 +100,26 @@ pub fn refusal(rejections: &[Rejection]) -> Status {
     let mut sentences = Sentences::default();
     let decisive = rejections.iter().filter(|rejection| rejection.decisive);
     decisive.for_each(|rejection| sentences.add(rejection.reason));
-    Refusals::default().0[sentences.0].clone()
+    VolumeRejections::default().0[sentences.0].clone()
 }
 
 /// One walk over a pod's claims on a node.
 #[derive(Default)]
-pub struct Walk<'a> {
+pub struct ClaimWalk<'a> {
     sentences: Sentences,
     /// Whether the walk is past the claim at which Filter stops.
     settled: bool,
     listener: Option<&'a mut Vec<Rejection>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ClaimWalk<'a> {
     /// A walk that continues after the first claim that fails, and reports every failure.
-    pub fn heard_by(listener: &'a mut Vec<Rejection>) -> Walk<'a> {
-        Walk { listener: Some(listener), ..Walk::default() }
+    pub(crate) fn heard_by(listener: &'a mut Vec<Rejection>) -> ClaimWalk<'a> {
+        ClaimWalk { listener: Some(listener), ..ClaimWalk::default() }
     }
 
     /// Whether the walk reports the volumes that did not match.
-    pub fn is_heard(&self) -> bool {
+    pub(crate) fn is_heard(&self) -> bool {
         self.listener.is_some()
     }
 

@@ -17,14 +17,14 @@ struct Use {
 }
 
 /// The scoring function from the configuration.
-pub struct Scorer {
+pub struct CapacityScorer {
     shape: Vec<Point>,
 }
 
-impl Scorer {
+impl CapacityScorer {
     /// Reads the shape of the function.
-    pub fn new(args: &VolumeBindingArgs) -> Scorer {
-        Scorer { shape: args.shape.iter().flatten().map(Point::from).collect() }
+    pub fn new(args: &VolumeBindingArgs) -> CapacityScorer {
+        CapacityScorer { shape: args.shape.iter().flatten().map(Point::from).collect() }
     }
 
     /// The score of a node: the mean over the classes, rounded half up.

@@ -3,7 +3,7 @@
 use kubestep_api::{Pod, Volume};
 
 /// Whether the volume is of a kind that can conflict.
-pub fn is_restricted(volume: &Volume) -> bool {
+pub(crate) fn is_restricted(volume: &Volume) -> bool {
     volume.gce_persistent_disk.is_some()
         || volume.aws_elastic_block_store.is_some()
         || volume.rbd.is_some()
@@ -11,7 +11,7 @@ pub fn is_restricted(volume: &Volume) -> bool {
 }
 
 /// Whether both pods use a disk that only one of them may use.
-pub fn pods_conflict(pod: &Pod, other: &Pod) -> bool {
+pub(crate) fn pods_conflict(pod: &Pod, other: &Pod) -> bool {
     let volumes = &other.spec.volumes;
     let restricted = pod.spec.volumes.iter().filter(|volume| is_restricted(volume));
     restricted.into_iter().any(|volume| volumes.iter().any(|other| conflict(volume, other)))

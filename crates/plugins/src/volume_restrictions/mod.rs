@@ -59,15 +59,15 @@ struct VolumeRestrictions {
 
 /// The pod's ReadWriteOncePod claims, and the number of those that pods in the snapshot use.
 #[derive(Clone, PartialEq, Debug)]
-struct ClaimState {
+struct ClaimConflicts {
     once_pod_claims: Vec<Symbol>,
     conflicts: i64,
 }
 
-impl ClaimState {
+impl ClaimConflicts {
     /// Looks up all claims that the pod names. The number of conflicts is global, not by node.
-    fn new(cx: &CycleContext<'_>) -> Result<ClaimState, PluginError> {
-        let mut state = ClaimState { once_pod_claims: Vec::new(), conflicts: 0 };
+    fn new(cx: &CycleContext<'_>) -> Result<ClaimConflicts, PluginError> {
+        let mut state = ClaimConflicts { once_pod_claims: Vec::new(), conflicts: 0 };
         for key in volumes::named_claims(&cx.pod.pod) {
             let claim = volumes::find_claim(cx.objects, key)?;
             let once_pod = PersistentVolumeAccessMode::ReadWriteOncePod;
@@ -116,7 +116,7 @@ fn disk_holders<'a>(
 pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Vec<Reason> {
     let disks = disk_holders(&cx.pod.pod, node).map(|pod| Reason::Disk { holder: pod.key() });
     let mut reasons: Vec<Reason> = disks.collect();
-    let Some(state) = state.read::<ClaimState>().filter(|state| state.conflicts > 0) else {
+    let Some(state) = state.read::<ClaimConflicts>().filter(|state| state.conflicts > 0) else {
         return reasons;
     };
     let namespace = cx.pod.pod.metadata.namespace;
@@ -158,7 +158,7 @@ pub fn refusal(reason: Reason, features: &FeatureGates) -> Status {
 
 impl VolumeRestrictions {
     fn count(&self, state: &mut CycleState, pod: &PodInfo, sign: i64) -> Status {
-        let Some(state) = state.read_mut::<ClaimState>() else { return state_missing() };
+        let Some(state) = state.read_mut::<ClaimConflicts>() else { return state_missing() };
         state.conflicts += sign * state.uses(&pod.pod);
         Status::SUCCESS
     }
@@ -188,7 +188,7 @@ impl Plugin for VolumeRestrictions {
     /// Skips pods without restricted disks and without conflicting claims.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let restricted = cx.pod.pod.spec.volumes.iter().any(is_restricted);
-        let claims = match ClaimState::new(cx) {
+        let claims = match ClaimConflicts::new(cx) {
             Ok(claims) => claims,
             Err(text) => return volumes::unresolvable(text).into(),
         };
@@ -224,7 +224,7 @@ impl Plugin for VolumeRestrictions {
         if disk_holders(&cx.pod.pod, node).next().is_some() {
             return self.disk_conflict.clone();
         }
-        match state.read::<ClaimState>() {
+        match state.read::<ClaimConflicts>() {
             None => state_missing(),
             Some(state) if state.conflicts > 0 => self.claim_conflict.clone(),
             Some(_) => Status::SUCCESS,

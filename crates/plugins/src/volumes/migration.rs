@@ -65,7 +65,7 @@ impl InTree {
     }
 
     /// The in-tree plugin of a persistent volume.
-    pub fn of_persistent_volume(volume: &PersistentVolume) -> Option<InTree> {
+    pub(crate) fn of_persistent_volume(volume: &PersistentVolume) -> Option<InTree> {
         let spec = &volume.spec;
         let present = [
             (AWS, spec.aws_elastic_block_store.is_some()),
@@ -81,13 +81,13 @@ impl InTree {
 }
 
 /// A CSI handle; or upstream's message that the in-tree volume cannot be translated.
-pub type Handle = Result<String, String>;
+pub type VolumeHandle = Result<String, String>;
 
 /// The CSI handle of an inline volume, for the plugins that [count](InTree::counts).
 ///
 /// # Errors
 /// The in-tree volume cannot be translated.
-pub fn inline_handle(volume: &Volume) -> Handle {
+pub(crate) fn inline_handle(volume: &Volume) -> VolumeHandle {
     if let Some(disk) = &volume.aws_elastic_block_store {
         return ebs_handle(disk.volume_id);
     }
@@ -110,7 +110,7 @@ pub fn inline_handle(volume: &Volume) -> Handle {
 ///
 /// # Errors
 /// The in-tree volume cannot be translated.
-pub fn volume_handle(volume: &PersistentVolume) -> Handle {
+pub fn volume_handle(volume: &PersistentVolume) -> VolumeHandle {
     let spec = &volume.spec;
     if let Some(disk) = &spec.aws_elastic_block_store {
         return ebs_handle(disk.volume_id);
@@ -135,7 +135,7 @@ fn untranslatable(name: &str) -> String {
 }
 
 /// `vol-…` from `aws://ZONE/vol-…`; any other id unchanged.
-fn ebs_handle(id: Symbol) -> Handle {
+fn ebs_handle(id: Symbol) -> VolumeHandle {
     let Some(url) = id.strip_prefix("aws://") else { return Ok(id.to_string()) };
     let path = url.split_once('/').map_or("", |(_zone, path)| path);
     let handle = path.trim_matches('/');
@@ -148,7 +148,7 @@ fn ebs_handle(id: Symbol) -> Handle {
 }
 
 /// Only managed disks are served by the CSI driver.
-fn azure_handle(disk: &AzureDiskVolumeSource) -> Handle {
+fn azure_handle(disk: &AzureDiskVolumeSource) -> VolumeHandle {
     match disk.kind {
         Some(kind) if !kind.eq_ignore_ascii_case("Managed") => {
             Err(format!("kind({kind}) is not supported in csi migration"))
@@ -162,7 +162,7 @@ fn gce_zonal_handle(zone: &str, disk: Symbol) -> String {
 }
 
 /// The zone of a disk is in the volume's labels; a disk in several zones is regional.
-fn gce_handle(labels: &Labels, disk: Symbol) -> Handle {
+fn gce_handle(labels: &Labels, disk: Symbol) -> VolumeHandle {
     let label = |key| labels.get_str(key).filter(|zones| !zones.is_empty());
     let zones = label(BETA_ZONE).or_else(|| label(ZONE));
     let Some(zones) = zones else { return Ok(gce_zonal_handle("UNSPECIFIED", disk)) };
@@ -196,7 +196,7 @@ fn gce_region(zones: &str) -> Result<String, String> {
 
 /// The volume with its node affinity translated for the CSI driver: zones use the driver's
 /// topology label, and come from the volume's labels if the affinity names none.
-pub fn translate_topology(in_tree: InTree, volume: &PersistentVolume) -> PersistentVolume {
+pub(crate) fn translate_topology(in_tree: InTree, volume: &PersistentVolume) -> PersistentVolume {
     let mut translated = volume.clone();
     let driver_zone = match in_tree {
         AWS => "topology.ebs.csi.aws.com/zone",

@@ -50,7 +50,7 @@ pub fn claims(pod: &Pod) -> impl Iterator<Item = ClaimVolume> + '_ {
 }
 
 /// The claims that a pod references by name, without those of ephemeral volumes.
-pub fn named_claims(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
+pub(crate) fn named_claims(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
     claims(pod).filter(|claim| !claim.ephemeral).map(|claim| claim.key)
 }
 
@@ -58,7 +58,7 @@ pub fn named_claims(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
 ///
 /// # Errors
 /// Upstream's message that the pod does not own the claim.
-pub fn check_owner(pod: &Pod, claim: &PersistentVolumeClaim) -> Result<(), PluginError> {
+pub(crate) fn check_owner(pod: &Pod, claim: &PersistentVolumeClaim) -> Result<(), PluginError> {
     let (of_claim, of_pod) = (&claim.metadata, &pod.metadata);
     let owned = of_claim.controller().is_some_and(|owner| owner.uid == of_pod.uid);
     if owned && of_claim.namespace == of_pod.namespace {
@@ -83,7 +83,7 @@ pub fn class_of(claim: &PersistentVolumeClaim) -> Symbol {
 ///
 /// # Errors
 /// The API server's "not found" message.
-pub fn find_claim(
+pub(crate) fn find_claim(
     objects: &Objects,
     key: NamespacedName,
 ) -> Result<&Arc<PersistentVolumeClaim>, PluginError> {
@@ -118,7 +118,7 @@ pub fn sign(pod: &Pod) -> Vec<(&'static str, String)> {
 }
 
 /// The claim as an event leaves it, if it is in the pod's namespace.
-pub fn new_claim_beside<'a>(
+pub(crate) fn new_claim_beside<'a>(
     pod: &Pod,
     objects: &'a EventObjects,
 ) -> Result<Option<&'a PersistentVolumeClaim>, PluginError> {
@@ -128,7 +128,7 @@ pub fn new_claim_beside<'a>(
 }
 
 /// Whether the pod uses the claim that an event leaves.
-pub fn uses_new_claim(pod: &Pod, objects: &EventObjects) -> Result<bool, PluginError> {
+pub(crate) fn uses_new_claim(pod: &Pod, objects: &EventObjects) -> Result<bool, PluginError> {
     let claim = new_claim_beside(pod, objects)?;
     let is_used = |claim: &PersistentVolumeClaim| {
         claims(pod).any(|used| used.key.name == claim.metadata.name)

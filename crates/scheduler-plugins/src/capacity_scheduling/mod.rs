@@ -57,7 +57,7 @@ pub(crate) struct CapacityScheduling;
 
 /// What the cycle's pod requests, alone and with nominated pods. Written by PreFilter.
 #[derive(Clone, Default)]
-struct Requests {
+struct QuotaRequests {
     pod: Resource,
     /// With the nominated pods of the namespace that are at least as important.
     in_quota: Resource,
@@ -65,10 +65,10 @@ struct Requests {
     in_all: Resource,
 }
 
-impl Requests {
-    fn of(cx: &CycleContext<'_>, quotas: &Quotas) -> Requests {
+impl QuotaRequests {
+    fn of(cx: &CycleContext<'_>, quotas: &Quotas) -> QuotaRequests {
         let (own, pod) = (cx.pod, requested(&cx.pod.pod));
-        let mut requests = Requests { pod: pod.clone(), in_quota: pod.clone(), in_all: pod };
+        let mut requests = QuotaRequests { pod: pod.clone(), in_quota: pod.clone(), in_all: pod };
         let nodes = cx.snapshot.iter().flat_map(|node| cx.nominated.for_node(node.name));
         for other in nodes.filter(|other| other.uid() != own.uid()) {
             let namespace = other.key().namespace;
@@ -87,18 +87,18 @@ impl Requests {
 }
 
 /// Which quota rejects the pod.
-enum Refusal {
+enum QuotaRejection {
     Max(Vec<Excess>),
     TotalMin(Vec<Excess>),
 }
 
-fn refusal(namespace: Symbol, quotas: &Quotas, requests: &Requests) -> Option<Refusal> {
+fn refusal(namespace: Symbol, quotas: &Quotas, requests: &QuotaRequests) -> Option<QuotaRejection> {
     let over_max = quotas.of(namespace)?.over_max(&requests.in_quota);
     if !over_max.is_empty() {
-        return Some(Refusal::Max(over_max));
+        return Some(QuotaRejection::Max(over_max));
     }
     let over_min = quotas.over_total_min(&requests.in_all);
-    (!over_min.is_empty()).then_some(Refusal::TotalMin(over_min))
+    (!over_min.is_empty()).then_some(QuotaRejection::TotalMin(over_min))
 }
 
 impl Plugin for CapacityScheduling {
@@ -140,22 +140,27 @@ impl Plugin for CapacityScheduling {
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let quotas = cx.shared.plugins.get::<Quotas>().cloned().unwrap_or_default();
-        let requests = Requests::of(cx, &quotas);
+        let requests = QuotaRequests::of(cx, &quotas);
         let key = cx.pod.key();
         let refusal = refusal(key.namespace, &quotas, &requests);
         state.write(quotas);
         state.write(requests);
         let reason = match refusal {
             None => return PreFilterAnswer::default(),
-            Some(Refusal::Max(_)) => format!("ElasticQuota {} is more than Max", key.namespace),
-            Some(Refusal::TotalMin(_)) => "total ElasticQuota used is more than min".to_owned(),
+            Some(QuotaRejection::Max(_)) => {
+                format!("ElasticQuota {} is more than Max", key.namespace)
+            }
+            Some(QuotaRejection::TotalMin(_)) => {
+                "total ElasticQuota used is more than min".to_owned()
+            }
         };
         let text = format!("Pod {key} is rejected in PreFilter because {reason}");
         Status::unschedulable(&text).into()
     }
 
     fn explain_pre_filter(&self, cx: &CycleContext<'_>, state: &CycleState) -> Vec<Explanation> {
-        let (Some(quotas), Some(requests)) = (state.read::<Quotas>(), state.read::<Requests>())
+        let (Some(quotas), Some(requests)) =
+            (state.read::<Quotas>(), state.read::<QuotaRequests>())
         else {
             return Vec::new();
         };
@@ -166,11 +171,11 @@ impl Plugin for CapacityScheduling {
         };
         match refusal(namespace, quotas, requests) {
             None => Vec::new(),
-            Some(Refusal::Max(excess)) => {
+            Some(QuotaRejection::Max(excess)) => {
                 let of = format!("max of the elastic quota of namespace {namespace}");
                 explain(("the elastic quota's max is used up", of, excess))
             }
-            Some(Refusal::TotalMin(excess)) => {
+            Some(QuotaRejection::TotalMin(excess)) => {
                 let of = "sum of the mins of all elastic quotas".to_owned();
                 explain(("the mins of all elastic quotas are used up", of, excess))
             }

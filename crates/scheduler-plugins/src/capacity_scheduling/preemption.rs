@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{CapacityScheduling, PLUGIN, Requests};
+use super::{CapacityScheduling, PLUGIN, QuotaRequests};
 use crate::capacity_scheduling::quota::Quotas;
 use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::cycle_state::CycleState;
@@ -15,7 +15,7 @@ use kubestep_framework::pod::PodInfo;
 use kubestep_framework::preemption::PreemptionRules;
 use kubestep_framework::preemption::eligibility::{may_preempt, refusal_while_terminating};
 use kubestep_framework::preemption::victims::{
-    Reprieve, Search, Trial, Victims, is_more_important,
+    Reprieve, VictimSearch, VictimTrial, Victims, is_more_important,
 };
 use kubestep_framework::status::Status;
 use kubestep_framework::status::node_statuses::NodeStatuses;
@@ -31,7 +31,7 @@ enum Rule {
 }
 
 impl Rule {
-    fn of(cx: &CycleContext<'_>, quotas: &Quotas, requests: &Requests) -> Rule {
+    fn of(cx: &CycleContext<'_>, quotas: &Quotas, requests: &QuotaRequests) -> Rule {
         match quotas.of(cx.pod.key().namespace) {
             None => Rule::WithoutQuota,
             Some(quota) if quota.is_over_min_with(&requests.in_quota) => Rule::OwnNamespace,
@@ -51,7 +51,12 @@ impl Rule {
 }
 
 /// Whether a terminating pod makes room for the cycle's pod.
-fn makes_room(cx: &CycleContext<'_>, quotas: &Quotas, requests: &Requests, pod: &PodInfo) -> bool {
+fn makes_room(
+    cx: &CycleContext<'_>,
+    quotas: &Quotas,
+    requests: &QuotaRequests,
+    pod: &PodInfo,
+) -> bool {
     let rule = Rule::of(cx, quotas, requests);
     // Also with a borrowed min, less important pods of its own namespace do.
     let allows = |rule: &Rule| rule.allows(cx, quotas, pod);
@@ -84,10 +89,14 @@ impl PreemptionRules for CapacityScheduling {
         refusal_while_terminating(cx, statuses, |pod| makes_room(cx, quotas, requests, pod))
     }
 
-    fn select_victims(&self, search: &Search<'_>, node: &NodeInfo) -> Result<Victims, Status> {
+    fn select_victims(
+        &self,
+        search: &VictimSearch<'_>,
+        node: &NodeInfo,
+    ) -> Result<Victims, Status> {
         let cx = &search.cx;
         let (Some(quotas), Some(requests)) =
-            (search.state.read::<Quotas>(), search.state.read::<Requests>())
+            (search.state.read::<Quotas>(), search.state.read::<QuotaRequests>())
         else {
             return Err(Status::unschedulable("Failed to read preFilterState from cycleState"));
         };
@@ -98,22 +107,23 @@ impl PreemptionRules for CapacityScheduling {
             return Err(Status::unresolvable(&text));
         }
         let namespace = cx.pod.key().namespace;
-        let fits = |trial: &Trial<'_>| {
+        let fits = |trial: &VictimTrial<'_>| {
             let status = trial.filter();
             match status.is_success() && exceeds(trial, namespace, &requests.pod, &requests.pod) {
                 true => Status::unschedulable("global quota max exceeded"),
                 false => status,
             }
         };
-        let reprieve = |trial: &mut Trial<'_>, pod: &Arc<PodInfo>| -> Result<Reprieve, Status> {
-            let answer = trial.reprieve(pod)?;
-            if !exceeds(trial, namespace, &requests.in_quota, &requests.in_all) {
-                return Ok(answer);
-            }
-            // As upstream, an error if the pod did not fit either.
-            trial.remove(pod)?;
-            Ok(Reprieve::Refused)
-        };
+        let reprieve =
+            |trial: &mut VictimTrial<'_>, pod: &Arc<PodInfo>| -> Result<Reprieve, Status> {
+                let answer = trial.reprieve(pod)?;
+                if !exceeds(trial, namespace, &requests.in_quota, &requests.in_all) {
+                    return Ok(answer);
+                }
+                // As upstream, an error if the pod did not fit either.
+                trial.remove(pod)?;
+                Ok(Reprieve::Refused)
+            };
         search.select_victims_with(node, potential, fits, reprieve)
     }
 }
@@ -123,7 +133,7 @@ impl PreemptionRules for CapacityScheduling {
 fn potential_victims(
     cx: &CycleContext<'_>,
     quotas: &Quotas,
-    requests: &Requests,
+    requests: &QuotaRequests,
     node: &NodeInfo,
 ) -> Vec<Arc<PodInfo>> {
     let (rule, mut quotas) = (Rule::of(cx, quotas, requests), quotas.clone());
@@ -142,7 +152,7 @@ fn potential_victims(
 /// Whether the quota of the cycle's pod would be over max with `in_quota`, or all together over
 /// their mins with `in_all`.
 fn exceeds(
-    trial: &Trial<'_>,
+    trial: &VictimTrial<'_>,
     namespace: Symbol,
     in_quota: &kubestep_framework::resource::Resource,
     in_all: &kubestep_framework::resource::Resource,

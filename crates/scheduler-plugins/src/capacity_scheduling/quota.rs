@@ -12,8 +12,7 @@ use kubestep_framework::api::{Pod, ResourceList};
 use kubestep_framework::resource::{Resource, amount};
 use kubestep_framework::shared::PluginState;
 
-/// The kind.
-pub const ELASTIC_QUOTAS: CustomKind = CustomKind::new(&INFO);
+pub(crate) const ELASTIC_QUOTAS: CustomKind = CustomKind::new(&INFO);
 
 static INFO: CustomKindInfo = CustomKindInfo::of::<ElasticQuota>(
     KindNames {
@@ -141,17 +140,17 @@ impl Quota {
     }
 
     /// What would be over max with `request`.
-    pub fn over_max(&self, request: &Resource) -> Vec<Excess> {
+    pub(crate) fn over_max(&self, request: &Resource) -> Vec<Excess> {
         excess(request, &self.used, &self.max, i64::MAX)
     }
 
     /// Whether more than min would be used with `request`.
-    pub fn is_over_min_with(&self, request: &Resource) -> bool {
+    pub(crate) fn is_over_min_with(&self, request: &Resource) -> bool {
         !excess(request, &self.used, &self.min, 0).is_empty()
     }
 
     /// Whether more than min is used.
-    pub fn is_over_min(&self) -> bool {
+    pub(crate) fn is_over_min(&self) -> bool {
         !excess(&self.used, &Resource::default(), &self.min, 0).is_empty()
     }
 
@@ -196,7 +195,7 @@ impl Quotas {
     }
 
     /// What all quotas together would use over the sum of their min with `request`.
-    pub fn over_total_min(&self, request: &Resource) -> Vec<Excess> {
+    pub(crate) fn over_total_min(&self, request: &Resource) -> Vec<Excess> {
         let (mut used, mut min) = (Resource::default(), Resource::default());
         for quota in self.0.values() {
             used.accumulate(&quota.used, 1);

@@ -18,8 +18,7 @@ use kubestep_framework::snapshot::Snapshot;
 /// The label of a pod that names its group.
 const GROUP_LABEL: &str = "scheduling.x-k8s.io/pod-group";
 
-/// The kind.
-pub const PODGROUPS: CustomKind = CustomKind::new(&INFO);
+pub(crate) const PODGROUPS: CustomKind = CustomKind::new(&INFO);
 
 static INFO: CustomKindInfo = CustomKindInfo::of::<PodGroup>(
     KindNames {
@@ -60,7 +59,7 @@ impl Custom for PodGroup {
 
 impl PodGroup {
     /// The number of pods that must have a node before any is bound.
-    pub fn min_member(&self) -> i32 {
+    pub(crate) fn min_member(&self) -> i32 {
         self.spec.min_member.unwrap_or(0)
     }
 }
@@ -72,9 +71,9 @@ pub fn group_of(pod: &Pod) -> Option<NamespacedName> {
 }
 
 /// The amounts of `minResources` that are not free; CPU in millicores.
-pub struct Missing(BTreeMap<&'static str, (i64, QuantityFormat)>);
+pub struct MissingResources(BTreeMap<&'static str, (i64, QuantityFormat)>);
 
-impl Missing {
+impl MissingResources {
     /// `2 CPU, 4Gi memory`.
     pub fn words(&self) -> String {
         let words = self
@@ -85,7 +84,7 @@ impl Missing {
     }
 
     /// As Go prints a map of quantities.
-    pub fn as_go(&self) -> String {
+    pub(crate) fn as_go(&self) -> String {
         let entry = |(name, (amount, format)): (&&str, &(i64, QuantityFormat))| {
             let scale = if *name == "cpu" { -3 } else { 0 };
             let format = match format {
@@ -101,11 +100,11 @@ impl Missing {
 
 /// `None`: the group has no `minResources`. `Some(None)`: all nodes together have them free, apart
 /// from what the group's own pods use.
-pub fn missing_resources(
+pub(crate) fn missing_resources(
     snapshot: &Snapshot,
     group: &PodGroup,
     key: NamespacedName,
-) -> Option<Option<Missing>> {
+) -> Option<Option<MissingResources>> {
     let mut wanted = group.spec.min_resources.clone()?;
     let members = Quantity::new(i64::from(group.min_member()), QuantityFormat::DecimalSi);
     wanted.insert(Symbol::new("pods"), members);
@@ -124,7 +123,7 @@ pub fn missing_resources(
             return Some(None);
         }
     }
-    Some(Some(Missing(missing)))
+    Some(Some(MissingResources(missing)))
 }
 
 fn counted(free: &Resource, name: &str) -> i64 {

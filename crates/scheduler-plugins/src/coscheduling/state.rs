@@ -120,12 +120,12 @@ impl PluginState for GroupTimes {}
 
 impl GroupTimes {
     /// Notes that the resources of a group are free, until `end` at the latest.
-    pub fn permitted(&mut self, group: NamespacedName, end: Time, now: Time) {
+    pub(crate) fn permitted(&mut self, group: NamespacedName, end: Time, now: Time) {
         add(&mut self.permitted, group, end, now);
     }
 
     /// Whether the resources of a group need no check.
-    pub fn is_permitted(&self, group: NamespacedName, now: Time) -> bool {
+    pub(crate) fn is_permitted(&self, group: NamespacedName, now: Time) -> bool {
         self.permitted.get(&group).is_some_and(|end| now <= *end)
     }
 

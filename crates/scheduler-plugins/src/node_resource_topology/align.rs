@@ -2,7 +2,7 @@
 //!
 //! Upstream: `pkg/noderesourcetopology/filter.go` and `numaresources.go`.
 
-use super::topology::{NumaZone, Scope};
+use super::topology::{ManagerScope, NumaZone};
 use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::api::{Pod, Quantity, ResourceList};
 use kubestep_framework::node::NodeInfo;
@@ -44,8 +44,8 @@ pub struct Need {
 }
 
 /// What a pod needs, in the order in which the kubelet aligns it.
-pub fn needs(pod: &Pod, scope: Scope) -> Vec<Need> {
-    if scope == Scope::Pod {
+pub fn needs(pod: &Pod, scope: ManagerScope) -> Vec<Need> {
+    if scope == ManagerScope::Pod {
         return vec![Need { container: None, wanted: effective_request(pod), kind: None }];
     }
     let need = |container: &kubestep_framework::api::Container, kind| Need {
@@ -60,7 +60,7 @@ pub fn needs(pod: &Pod, scope: Scope) -> Vec<Need> {
 }
 
 /// The sum of the containers, or the largest init container, and the overhead.
-pub fn effective_request(pod: &Pod) -> ResourceList {
+pub(crate) fn effective_request(pod: &Pod) -> ResourceList {
     let mut sum = ResourceList::default();
     let requests = |it: &kubestep_framework::api::Container| it.resources.requests.clone();
     for list in pod.spec.containers.iter().filter_map(requests) {

@@ -1,7 +1,7 @@
 //! The arguments: how nodes are scored, and what is known of zones between two reports.
 
-use super::cache::Cache;
-use super::score::Strategy;
+use super::cache::ReportCache;
+use super::score::ZoneScoring;
 use crate::resources::{ResourceSpec, cpu_and_memory};
 use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::config::validation::Findings;
@@ -102,7 +102,7 @@ impl Arguments for NodeResourceTopologyMatchArgs {
 
     fn validate(&self, found: &mut Findings, path: &FieldPath, _: &FeatureGates) {
         let strategy = &self.scoring_strategy.strategy;
-        if Strategy::by_name(strategy, &[]).is_none() {
+        if ZoneScoring::by_name(strategy, &[]).is_none() {
             let path = path.field("scoringStrategy").field("type");
             found.invalid(&path, strategy.as_str(), "is not a scoring strategy");
         }
@@ -114,16 +114,16 @@ impl Arguments for NodeResourceTopologyMatchArgs {
 }
 
 impl NodeResourceTopologyMatchArgs {
-    pub(super) fn strategy(&self) -> Strategy {
+    pub(super) fn strategy(&self) -> ZoneScoring {
         let ScoringStrategy { strategy, resources } = &self.scoring_strategy;
-        Strategy::by_name(strategy, resources).unwrap_or_default()
+        ZoneScoring::by_name(strategy, resources).unwrap_or_default()
     }
 
-    pub(super) fn cache(&self) -> Cache {
+    pub(super) fn cache(&self) -> ReportCache {
         match (self.discard_reserved_nodes, self.cache_resync_period_seconds) {
-            (true, _) => Cache::DiscardReserved,
-            (false, ..=0) => Cache::Passthrough,
-            (false, _) => Cache::OverReserve {
+            (true, _) => ReportCache::DiscardReserved,
+            (false, ..=0) => ReportCache::Passthrough,
+            (false, _) => ReportCache::OverReserve {
                 foreign: self.cache.foreign_pods_detect,
                 method: self.cache.resync_method,
                 dedicated: self.cache.informer_mode == "Dedicated",

@@ -23,7 +23,7 @@ use kubestep_framework::shared::{PluginState, Shared};
 
 /// Which changes count that the agent has not reported yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cache {
+pub enum ReportCache {
     /// None.
     Passthrough,
     /// A node with a pod on its way has no valid report.
@@ -42,7 +42,7 @@ pub enum Cache {
 }
 
 /// The zones of a node.
-pub struct Topology {
+pub struct NodeTopology {
     /// How its topology manager is set.
     pub manager: TopologyManager,
     /// The NUMA zones, with what is known to be free.
@@ -50,13 +50,13 @@ pub struct Topology {
 }
 
 /// What is known of a node.
-pub enum Known {
+pub enum NodeReport {
     /// Nothing.
     Nothing,
     /// Nothing valid, and why.
     Stale(&'static str),
     /// Its zones.
-    Topology(Topology),
+    NodeTopology(NodeTopology),
 }
 
 /// UIDs of the pods on their way to each node.
@@ -80,28 +80,28 @@ fn key(node: Symbol) -> NamespacedName {
     NamespacedName::new(Symbol::EMPTY, node)
 }
 
-fn topology(report: &NodeResourceTopology) -> Topology {
-    Topology { manager: report.topology_manager(), zones: report.numa_zones() }
+fn topology(report: &NodeResourceTopology) -> NodeTopology {
+    NodeTopology { manager: report.topology_manager(), zones: report.numa_zones() }
 }
 
-impl Cache {
+impl ReportCache {
     /// What is known of a node.
-    pub fn known(self, objects: &Objects, shared: &Shared, node: Symbol) -> Known {
+    pub fn known(self, objects: &Objects, shared: &Shared, node: Symbol) -> NodeReport {
         let report = || {
             let report = objects.custom::<NodeResourceTopology>(key(node));
-            report.map_or(Known::Nothing, |report| Known::Topology(topology(report)))
+            report.map_or(NodeReport::Nothing, |report| NodeReport::NodeTopology(topology(report)))
         };
         match self {
-            Cache::Passthrough => report(),
-            Cache::DiscardReserved => {
+            ReportCache::Passthrough => report(),
+            ReportCache::DiscardReserved => {
                 let reserved = shared.plugins.get::<Reserved>();
                 match reserved.is_some_and(|it| it.0.get(&node).is_some_and(|it| !it.is_empty())) {
-                    true => Known::Stale("a pod is on its way to the node"),
+                    true => NodeReport::Stale("a pod is on its way to the node"),
                     false => report(),
                 }
             }
-            Cache::OverReserve { .. } => {
-                shared.plugins.get::<Reports>().map_or(Known::Nothing, |it| it.known(node))
+            ReportCache::OverReserve { .. } => {
+                shared.plugins.get::<Reports>().map_or(NodeReport::Nothing, |it| it.known(node))
             }
         }
     }
@@ -110,11 +110,11 @@ impl Cache {
     pub fn reserve(self, cx: &mut BindContext<'_>) {
         let (node, pod) = (cx.node, cx.pod.clone());
         match self {
-            Cache::Passthrough => {}
-            Cache::DiscardReserved => cx.shared.plugins.update(|reserved: &mut Reserved| {
+            ReportCache::Passthrough => {}
+            ReportCache::DiscardReserved => cx.shared.plugins.update(|reserved: &mut Reserved| {
                 reserved.0.entry(node).or_default().insert(pod.uid());
             }),
-            Cache::OverReserve { .. } => cx.shared.plugins.update(|reports: &mut Reports| {
+            ReportCache::OverReserve { .. } => cx.shared.plugins.update(|reports: &mut Reports| {
                 if reports.used.contains_key(&node) {
                     let reserved = reports.reserved.entry(node).or_default();
                     reserved.insert(pod.key(), effective_request(&pod.pod));
@@ -127,7 +127,7 @@ impl Cache {
     pub fn unreserve(self, cx: &mut BindContext<'_>) {
         let (node, key) = (cx.node, cx.pod.key());
         match self {
-            Cache::OverReserve { .. } => cx.shared.plugins.update(|reports: &mut Reports| {
+            ReportCache::OverReserve { .. } => cx.shared.plugins.update(|reports: &mut Reports| {
                 if let Some(reserved) = reports.reserved.get_mut(&node) {
                     reserved.remove(&key);
                 }
@@ -138,7 +138,7 @@ impl Cache {
 
     /// The pod was bound.
     pub fn bound(self, cx: &mut BindContext<'_>) {
-        if self != Cache::DiscardReserved {
+        if self != ReportCache::DiscardReserved {
             return;
         }
         let (node, uid) = (cx.node, cx.pod.uid());
@@ -151,7 +151,7 @@ impl Cache {
 
     /// A report or a pod changed.
     pub fn handle_event(self, cx: &mut HandlerContext<'_>, objects: &EventObjects) {
-        let Cache::OverReserve { .. } = self else { return };
+        let ReportCache::OverReserve { .. } = self else { return };
         let newest = objects.new.as_ref().or(objects.old.as_ref());
         let (node, report, pod) = match newest {
             Some(Object::Custom(report)) if report.kind == TOPOLOGIES && objects.new.is_some() => {
@@ -182,7 +182,7 @@ impl Cache {
 
     /// Whether the pod is one of another scheduler that counts.
     fn is_foreign(self, pod: &Pod, profiles: &[Symbol], report: &CustomObject) -> bool {
-        let Cache::OverReserve { foreign, .. } = self else { return false };
+        let ReportCache::OverReserve { foreign, .. } = self else { return false };
         let is_known = foreign == "None" || profiles.contains(&pod.spec.scheduler_name);
         !is_known && (foreign != "OnlyExclusiveResources" || is_exclusive(pod, report))
     }
@@ -192,7 +192,8 @@ impl Cache {
         let manager = |report: &CustomObject| {
             report.get::<NodeResourceTopology>().map(NodeResourceTopology::topology_manager)
         };
-        matches!(self, Cache::OverReserve { attributes: true, .. }) && manager(old) != manager(new)
+        matches!(self, ReportCache::OverReserve { attributes: true, .. })
+            && manager(old) != manager(new)
     }
 
     /// Whether the report has the pods that are on the node with the change of one of them.
@@ -222,14 +223,16 @@ impl Cache {
     /// Whether the pod counts in fingerprints.
     fn counts(self, pod: &Pod) -> bool {
         match self {
-            Cache::OverReserve { dedicated: true, .. } => pod.status.phase != PodPhase::Pending,
+            ReportCache::OverReserve { dedicated: true, .. } => {
+                pod.status.phase != PodPhase::Pending
+            }
             _ => pod.status.phase == PodPhase::Running,
         }
     }
 
     /// The fingerprint in a report, and whether it counts only pods with exclusive resources.
     fn expected(self, report: &CustomObject) -> Option<(String, bool)> {
-        let Cache::OverReserve { method, .. } = self else { return None };
+        let ReportCache::OverReserve { method, .. } = self else { return None };
         let topology = report.get::<NodeResourceTopology>()?;
         if let Some(expected) = topology.attribute("nodeTopologyPodsFingerprint") {
             let reported = topology.attribute("nodeTopologyPodsFingerprintMethod");
@@ -243,16 +246,18 @@ impl Cache {
 }
 
 impl Reports {
-    fn known(&self, node: Symbol) -> Known {
+    fn known(&self, node: Symbol) -> NodeReport {
         if self.foreign.contains(&node) {
-            return Known::Stale("the node has pods of other schedulers that its report lacks");
+            return NodeReport::Stale(
+                "the node has pods of other schedulers that its report lacks",
+            );
         }
         let report = self.used.get(&node).and_then(|it| it.get::<NodeResourceTopology>());
-        let Some(mut topology) = report.map(topology) else { return Known::Nothing };
+        let Some(mut topology) = report.map(topology) else { return NodeReport::Nothing };
         for reserved in self.reserved.get(&node).into_iter().flat_map(BTreeMap::values) {
             topology.zones.iter_mut().for_each(|zone| reserve(zone, reserved));
         }
-        Known::Topology(topology)
+        NodeReport::NodeTopology(topology)
     }
 }
 

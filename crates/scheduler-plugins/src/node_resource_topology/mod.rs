@@ -23,8 +23,8 @@ use std::sync::Arc;
 
 use crate::node_resource_topology::align::{Misalignment, needs};
 use crate::node_resource_topology::args::NodeResourceTopologyMatchArgs;
-use crate::node_resource_topology::cache::{Cache, Known};
-use crate::node_resource_topology::score::Strategy;
+use crate::node_resource_topology::cache::{NodeReport, ReportCache};
+use crate::node_resource_topology::score::ZoneScoring;
 use crate::node_resource_topology::topology::TOPOLOGIES;
 use kubestep_framework::api::Pod;
 use kubestep_framework::api::intern::Symbol;
@@ -71,8 +71,8 @@ pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
 }
 
 struct TopologyMatch {
-    cache: Cache,
-    strategy: Strategy,
+    cache: ReportCache,
+    strategy: ZoneScoring,
 }
 
 impl TopologyMatch {
@@ -83,9 +83,9 @@ impl TopologyMatch {
             return None;
         }
         let topology = match self.cache.known(cx.objects, cx.shared, node.name) {
-            Known::Stale(why) => return Some(Misalignment::Stale(why)),
-            Known::Nothing => return None,
-            Known::Topology(topology) => topology,
+            NodeReport::Stale(why) => return Some(Misalignment::Stale(why)),
+            NodeReport::Nothing => return None,
+            NodeReport::NodeTopology(topology) => topology,
         };
         if !topology.manager.is_single_numa_node {
             return None;
@@ -142,7 +142,7 @@ impl Plugin for TopologyMatch {
             return Ok(MAX_NODE_SCORE);
         }
         match self.cache.known(cx.objects, cx.shared, node.name) {
-            Known::Topology(topology) => {
+            NodeReport::NodeTopology(topology) => {
                 Ok(self.strategy.score(&cx.pod.pod, topology.manager, topology.zones))
             }
             _ => Ok(0),

@@ -4,7 +4,7 @@
 //! `least_numa.go` in `pkg/noderesourcetopology`.
 
 use super::align::{add, effective_request, suits};
-use super::topology::{NumaZone, Scope, TopologyManager};
+use super::topology::{ManagerScope, NumaZone, TopologyManager};
 use crate::resources::ResourceSpec;
 use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::api::{Pod, Quantity, ResourceList};
@@ -13,7 +13,7 @@ use kubestep_framework::record::scores::MAX_NODE_SCORE;
 
 /// How nodes are scored.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Strategy {
+pub enum ZoneScoring {
     /// By what remains in a zone.
     LeastAllocated(Vec<ResourceSpec>),
     /// By what is used of a zone.
@@ -24,20 +24,20 @@ pub enum Strategy {
     LeastNumaNodes,
 }
 
-impl Default for Strategy {
-    fn default() -> Strategy {
-        Strategy::LeastAllocated(Vec::new())
+impl Default for ZoneScoring {
+    fn default() -> ZoneScoring {
+        ZoneScoring::LeastAllocated(Vec::new())
     }
 }
 
-impl Strategy {
+impl ZoneScoring {
     /// The strategy of that name, with weights of resources.
-    pub fn by_name(name: &str, resources: &[ResourceSpec]) -> Option<Strategy> {
+    pub fn by_name(name: &str, resources: &[ResourceSpec]) -> Option<ZoneScoring> {
         Some(match name {
-            "LeastAllocated" => Strategy::LeastAllocated(resources.to_vec()),
-            "MostAllocated" => Strategy::MostAllocated(resources.to_vec()),
-            "BalancedAllocation" => Strategy::BalancedAllocation,
-            "LeastNUMANodes" => Strategy::LeastNumaNodes,
+            "LeastAllocated" => ZoneScoring::LeastAllocated(resources.to_vec()),
+            "MostAllocated" => ZoneScoring::MostAllocated(resources.to_vec()),
+            "BalancedAllocation" => ZoneScoring::BalancedAllocation,
+            "LeastNUMANodes" => ZoneScoring::LeastNumaNodes,
             _ => return None,
         })
     }
@@ -49,15 +49,15 @@ impl Strategy {
             all.map(|container| container.resources.requests.clone().unwrap_or_default())
         };
         match (self, manager.scope) {
-            (Strategy::LeastNumaNodes, Scope::Pod) => {
+            (ZoneScoring::LeastNumaNodes, ManagerScope::Pod) => {
                 least_zones([effective_request(pod)].into_iter(), &mut zones, manager)
             }
-            (Strategy::LeastNumaNodes, Scope::Container) => {
+            (ZoneScoring::LeastNumaNodes, ManagerScope::Container) => {
                 least_zones(containers(), &mut zones, manager)
             }
             _ if !manager.is_single_numa_node => 0,
-            (_, Scope::Pod) => self.lowest(&effective_request(pod), &zones),
-            (_, Scope::Container) => {
+            (_, ManagerScope::Pod) => self.lowest(&effective_request(pod), &zones),
+            (_, ManagerScope::Container) => {
                 let scores: Vec<i64> = containers().map(|it| self.lowest(&it, &zones)).collect();
                 // Upstream rounds the mean down.
                 scores.iter().sum::<i64>().checked_div(scores.len() as i64).unwrap_or(0)
@@ -88,10 +88,10 @@ impl Strategy {
             sum.checked_div(total).unwrap_or(0)
         };
         match self {
-            Strategy::LeastAllocated(weights) => {
+            ZoneScoring::LeastAllocated(weights) => {
                 weighted(weights, |wanted, free| (free - wanted) * MAX_NODE_SCORE / free)
             }
-            Strategy::MostAllocated(weights) => {
+            ZoneScoring::MostAllocated(weights) => {
                 weighted(weights, |wanted, free| wanted * MAX_NODE_SCORE / free)
             }
             _ => balance(pairs.iter().map(|(_, wanted, free)| match free.value() {

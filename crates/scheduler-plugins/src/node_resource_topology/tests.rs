@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::cache::Cache;
+use super::cache::ReportCache;
 use super::*;
 use crate::testing::{object, problems, world};
 use kubestep_framework::api::Object;
@@ -175,8 +175,9 @@ fn scores(strategy: &str, policy: &str, nodes: &[&[&str]], containers: &[&str]) 
     for (at, zones) in nodes.iter().enumerate() {
         cluster = cluster.with(topology(&name(at), policy, zones));
     }
-    let strategy = Strategy::by_name(strategy, &[]).unwrap();
-    let plugin: Arc<dyn Plugin> = Arc::new(TopologyMatch { cache: Cache::Passthrough, strategy });
+    let strategy = ZoneScoring::by_name(strategy, &[]).unwrap();
+    let plugin: Arc<dyn Plugin> =
+        Arc::new(TopologyMatch { cache: ReportCache::Passthrough, strategy });
     cluster.raw_scores(&plugin, &info(sized(containers))).unwrap()
 }
 
@@ -240,9 +241,9 @@ fn near_zones_score_higher() {
         }
         topology = Object::deserialize_as(topology.kind(), json).unwrap();
         let cluster = Cluster::new([node("n0")], []).with(topology);
-        let strategy = Strategy::LeastNumaNodes;
+        let strategy = ZoneScoring::LeastNumaNodes;
         let plugin: Arc<dyn Plugin> =
-            Arc::new(TopologyMatch { cache: Cache::Passthrough, strategy });
+            Arc::new(TopologyMatch { cache: ReportCache::Passthrough, strategy });
         let pod = sized(&[&format!("cpu=2 memory=2Gi vendor.com/gpu={wanted}")]);
         cluster.raw_scores(&plugin, &info(pod)).unwrap()
     };

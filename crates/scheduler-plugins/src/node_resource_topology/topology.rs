@@ -12,7 +12,7 @@ use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::api::{Quantity, ResourceList};
 
 /// The kind. Its object has the name of the node.
-pub const TOPOLOGIES: CustomKind = CustomKind::new(&INFO);
+pub(crate) const TOPOLOGIES: CustomKind = CustomKind::new(&INFO);
 
 static INFO: CustomKindInfo = CustomKindInfo::of::<NodeResourceTopology>(
     KindNames {
@@ -90,7 +90,7 @@ impl Custom for NodeResourceTopology {
 
 /// What resources must come from one zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
+pub enum ManagerScope {
     /// Those of a container.
     Container,
     /// Those of the whole pod.
@@ -101,7 +101,7 @@ pub enum Scope {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TopologyManager {
     /// What is aligned together.
-    pub scope: Scope,
+    pub scope: ManagerScope,
     /// Whether the policy is `single-numa-node`; the others reject nothing here.
     pub is_single_numa_node: bool,
     /// The largest number of NUMA zones that it supports.
@@ -119,9 +119,9 @@ impl NodeResourceTopology {
     }
 
     /// How the topology manager is set; settings that are not valid do not count.
-    pub fn topology_manager(&self) -> TopologyManager {
+    pub(crate) fn topology_manager(&self) -> TopologyManager {
         let mut manager = TopologyManager {
-            scope: Scope::Container,
+            scope: ManagerScope::Container,
             is_single_numa_node: false,
             max_numa_nodes: MAX_NUMA_NODES,
         };
@@ -130,8 +130,8 @@ impl NodeResourceTopology {
         }
         for Attribute { name, value } in &self.attributes {
             match (name.as_str(), value.as_str()) {
-                ("topologyManagerScope", "container") => manager.scope = Scope::Container,
-                ("topologyManagerScope", "pod") => manager.scope = Scope::Pod,
+                ("topologyManagerScope", "container") => manager.scope = ManagerScope::Container,
+                ("topologyManagerScope", "pod") => manager.scope = ManagerScope::Pod,
                 ("topologyManagerPolicy", "single-numa-node") => manager.is_single_numa_node = true,
                 ("topologyManagerPolicy", "none" | "best-effort" | "restricted") => {
                     manager.is_single_numa_node = false;
@@ -148,16 +148,16 @@ impl NodeResourceTopology {
     }
 
     /// The NUMA zones with what is free in them.
-    pub fn numa_zones(&self) -> Vec<NumaZone> {
+    pub(crate) fn numa_zones(&self) -> Vec<NumaZone> {
         let zones = self.zones.iter().filter(|zone| zone.type_ == "Node");
         zones.filter_map(|zone| Some(NumaZone::new(numa_id(&zone.name)?, zone))).collect()
     }
 }
 
 /// `SingleNUMANodePodLevel` as policy and scope.
-fn policy_of(text: &str) -> Option<(&str, Scope)> {
-    let pod = text.strip_suffix("PodLevel").map(|policy| (policy, Scope::Pod));
-    let container = || text.strip_suffix("ContainerLevel").map(|it| (it, Scope::Container));
+fn policy_of(text: &str) -> Option<(&str, ManagerScope)> {
+    let pod = text.strip_suffix("PodLevel").map(|policy| (policy, ManagerScope::Pod));
+    let container = || text.strip_suffix("ContainerLevel").map(|it| (it, ManagerScope::Container));
     let known = ["SingleNUMANode", "BestEffort", "Restricted"];
     pod.or_else(container).filter(|(policy, _)| known.contains(policy))
 }
@@ -195,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    fn manager(topology: Value) -> (Scope, bool, i64) {
+    fn manager(topology: Value) -> (ManagerScope, bool, i64) {
         let topology: NodeResourceTopology = serde_json::from_value(topology).unwrap();
         let TopologyManager { scope, is_single_numa_node, max_numa_nodes } =
             topology.topology_manager();
@@ -209,29 +209,32 @@ mod tests {
             json!({"attributes": list.collect::<Vec<_>>()})
         };
         for (topology, expected) in [
-            (json!({}), (Scope::Container, false, 8)),
-            (json!({"topologyPolicies": ["SingleNUMANodePodLevel"]}), (Scope::Pod, true, 8)),
+            (json!({}), (ManagerScope::Container, false, 8)),
+            (json!({"topologyPolicies": ["SingleNUMANodePodLevel"]}), (ManagerScope::Pod, true, 8)),
             (
                 json!({"topologyPolicies": ["SingleNUMANodeContainerLevel", "BestEffort"]}),
-                (Scope::Container, true, 8),
+                (ManagerScope::Container, true, 8),
             ),
-            (json!({"topologyPolicies": ["RestrictedPodLevel"]}), (Scope::Pod, false, 8)),
-            (json!({"topologyPolicies": ["SingleNUMANode"]}), (Scope::Container, false, 8)),
+            (json!({"topologyPolicies": ["RestrictedPodLevel"]}), (ManagerScope::Pod, false, 8)),
+            (json!({"topologyPolicies": ["SingleNUMANode"]}), (ManagerScope::Container, false, 8)),
             (
                 attributes(&[
                     ("topologyManagerScope", "pod"),
                     ("topologyManagerPolicy", "single-numa-node"),
                 ]),
-                (Scope::Pod, true, 8),
+                (ManagerScope::Pod, true, 8),
             ),
             (
                 attributes(&[
                     ("topologyManagerScope", "all"),
                     ("topologyManagerMaxNUMANodes", "4096"),
                 ]),
-                (Scope::Container, false, 1024),
+                (ManagerScope::Container, false, 1024),
             ),
-            (attributes(&[("topologyManagerMaxNUMANodes", "1")]), (Scope::Container, false, 8)),
+            (
+                attributes(&[("topologyManagerMaxNUMANodes", "1")]),
+                (ManagerScope::Container, false, 8),
+            ),
         ] {
             assert_eq!(manager(topology.clone()), expected, "{topology}");
         }
@@ -239,6 +242,6 @@ mod tests {
             "topologyPolicies": ["SingleNUMANodePodLevel"],
             "attributes": [{"name": "topologyManagerScope", "value": "container"}],
         });
-        assert_eq!(manager(both), (Scope::Container, true, 8));
+        assert_eq!(manager(both), (ManagerScope::Container, true, 8));
     }
 }

@@ -17,7 +17,7 @@ const COLUMNS: usize = 512;
 
 /// The key of a column: profile, plugin, extension point, and what the plugin looks at in a pod.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Key {
+pub(crate) struct AnswerKey {
     pub profile: Symbol,
     pub plugin: Symbol,
     pub point: ExtensionPoint,
@@ -50,7 +50,7 @@ pub(crate) enum CachedColumn {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct CachedAnswer {
     column: CachedColumn,
     /// The number of the first change that it does not reflect.
     as_of: u64,
@@ -59,7 +59,7 @@ struct Entry {
 /// The columns, and the log of changed nodes that brings them up to date.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AnswerCache {
-    entries: IndexMap<Key, Entry>,
+    entries: IndexMap<AnswerKey, CachedAnswer>,
     /// Nodes in the order they changed; `first` is the number of the first entry.
     changed: Vec<NodeId>,
     first: u64,
@@ -89,7 +89,7 @@ impl AnswerCache {
 
     /// Takes a column out, with the nodes for which it is stale. `None` if there is none or it
     /// is too far behind.
-    pub fn take(&mut self, key: &Key) -> Option<(CachedColumn, Vec<NodeId>)> {
+    pub fn take(&mut self, key: &AnswerKey) -> Option<(CachedColumn, Vec<NodeId>)> {
         let entry = self.entries.swap_remove(key)?;
         let behind = usize::try_from(entry.as_of.checked_sub(self.first)?).ok()?;
         let mut stale = self.changed.get(behind..)?.to_vec();
@@ -99,7 +99,7 @@ impl AnswerCache {
     }
 
     /// Puts a column back as up to date.
-    pub fn put(&mut self, key: Key, column: CachedColumn) {
+    pub fn put(&mut self, key: AnswerKey, column: CachedColumn) {
         let as_of = self.first + self.changed.len() as u64;
         if self.entries.len() >= COLUMNS && !self.entries.contains_key(&key) {
             let oldest = self.entries.values().enumerate().min_by_key(|(_, entry)| entry.as_of);
@@ -107,7 +107,7 @@ impl AnswerCache {
                 self.entries.swap_remove_index(at);
             }
         }
-        self.entries.insert(key, Entry { column, as_of });
+        self.entries.insert(key, CachedAnswer { column, as_of });
     }
 }
 
@@ -115,9 +115,9 @@ impl AnswerCache {
 mod tests {
     use super::*;
 
-    fn key(pod: &str) -> Key {
+    fn key(pod: &str) -> AnswerKey {
         let (profile, plugin) = ("default-scheduler".into(), "NodeName".into());
-        Key { profile, plugin, point: ExtensionPoint::Filter, pod: pod.into() }
+        AnswerKey { profile, plugin, point: ExtensionPoint::Filter, pod: pod.into() }
     }
 
     fn some() -> CachedColumn {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::cache::{AnswerCache, CachedColumn, Key};
+use super::cache::{AnswerCache, AnswerKey, CachedColumn};
 use super::recent::Recent;
 use super::scores::UNKNOWN;
 use kubestep_api::intern::Symbol;
@@ -52,7 +52,7 @@ struct PluginScores {
 /// A plugin whose scores are kept, with what it looks at in the pod.
 struct KeptPlugin<'a> {
     plugin: &'a dyn Plugin,
-    key: Key,
+    key: AnswerKey,
     weight: i64,
 }
 
@@ -114,7 +114,7 @@ fn kept_plugins(cycle: ScoreCycle<'_>) -> Vec<KeptPlugin<'_>> {
     let plugins = framework.at(point).iter().filter(|plugin| kept(plugin));
     let plugins = plugins.filter_map(|plugin| {
         let (profile, pod) = (framework.name(), plugin.score_key(cx.pod)?);
-        let key = Key { profile, plugin: plugin.name(), point, pod };
+        let key = AnswerKey { profile, plugin: plugin.name(), point, pod };
         let weight = framework.score_weight(plugin.name());
         Some(KeptPlugin { plugin: plugin.as_ref(), key, weight })
     });

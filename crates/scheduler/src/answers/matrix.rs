@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::PluginAnswers;
-use super::cache::{CachedColumn, FilterAnswers, Key};
+use super::cache::{AnswerKey, CachedColumn, FilterAnswers};
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{NodeId, NodeInfo};
@@ -46,7 +46,7 @@ pub(crate) struct FilterCycle<'a> {
 
 impl PluginAnswers {
     /// Runs every filter plugin on every node.
-    pub fn filter_matrix(&mut self, cycle: FilterCycle<'_>) -> FilterMatrix {
+    pub(crate) fn filter_matrix(&mut self, cycle: FilterCycle<'_>) -> FilterMatrix {
         let FilterCycle { framework, cx, state } = cycle;
         let mut columns = Vec::new();
         let mut rejected = Vec::new();
@@ -106,7 +106,7 @@ impl PluginAnswers {
         let fails = state.fault(point, name).is_some();
         match key.filter(|_| !fails) {
             Some(pod) => {
-                self.cached_answers(plugin, cycle, Key { profile, plugin: name, point, pod })
+                self.cached_answers(plugin, cycle, AnswerKey { profile, plugin: name, point, pod })
             }
             None => self.all_answers(plugin, cycle, cx.snapshot.placement()),
         }
@@ -117,7 +117,7 @@ impl PluginAnswers {
         &mut self,
         plugin: &Arc<dyn Plugin>,
         cycle: FilterCycle<'_>,
-        key: Key,
+        key: AnswerKey,
     ) -> FilterAnswers {
         let FilterCycle { cx, state, .. } = cycle;
         let answers = match self.cache.take(&key) {
@@ -170,7 +170,7 @@ impl PluginAnswers {
 
     /// The verdict about a node with the pods nominated to it counted in: that of the first
     /// plugin that fails. Without such pods it is `alone`.
-    pub fn verdict_with_nominated(
+    pub(crate) fn verdict_with_nominated(
         &mut self,
         cycle: FilterCycle<'_>,
         id: NodeId,

@@ -45,7 +45,7 @@ impl PluginAnswers {
     }
 
     /// The number of a status. The table is copied only when a status is new.
-    pub fn verdict_id(&mut self, status: &Status) -> VerdictId {
+    pub(crate) fn verdict_id(&mut self, status: &Status) -> VerdictId {
         match self.verdicts.find(status) {
             Some(id) => id,
             None => Arc::make_mut(&mut self.verdicts).id_of(status),
@@ -53,7 +53,7 @@ impl PluginAnswers {
     }
 
     /// Notes which nodes of the snapshot changed since the last cycle.
-    pub fn snapshot_changed(
+    pub(crate) fn snapshot_changed(
         &mut self,
         changed: &[NodeId],
         snapshot: &Snapshot,

@@ -13,12 +13,12 @@ const FEWEST: usize = 8;
 /// Values by class. Copies share the values.
 #[derive(Clone, Debug)]
 pub(super) struct Recent<T> {
-    entries: IndexMap<Arc<str>, Entry<T>>,
+    entries: IndexMap<Arc<str>, RecentEntry<T>>,
     uses: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Entry<T> {
+struct RecentEntry<T> {
     value: Arc<T>,
     /// The number of the last use.
     used: u64,
@@ -41,7 +41,7 @@ impl<T: Clone> Recent<T> {
         self.uses += 1;
         let at = self.entries.get_index_of(class).unwrap_or_else(|| {
             self.make_room(bytes);
-            let entry = Entry { value: Arc::new(new()), used: 0 };
+            let entry = RecentEntry { value: Arc::new(new()), used: 0 };
             self.entries.insert_full(class.into(), entry).0
         });
         let entry = &mut self.entries[at];

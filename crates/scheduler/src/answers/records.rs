@@ -64,7 +64,7 @@ impl RecordPool {
     }
 
     /// Brings the names up to date. `true` if the set or the order of nodes changed.
-    pub fn update_names(&mut self, snapshot: &Snapshot) -> bool {
+    pub(crate) fn update_names(&mut self, snapshot: &Snapshot) -> bool {
         if Arc::ptr_eq(&self.order, snapshot.order()) && !self.names.order.is_empty() {
             return false;
         }

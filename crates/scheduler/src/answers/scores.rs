@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::cache::{AnswerCache, CachedColumn, Key};
+use super::cache::{AnswerCache, AnswerKey, CachedColumn};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
@@ -15,7 +15,7 @@ use kubestep_framework::status::Status;
 pub(super) const UNKNOWN: i64 = i64::MIN;
 
 /// Asks the score plugins of a profile about the feasible nodes.
-pub(crate) struct Scorer<'a> {
+pub(crate) struct AnswerScorer<'a> {
     pub profile: Symbol,
     pub cx: CycleContext<'a>,
     pub state: &'a CycleState,
@@ -25,7 +25,7 @@ pub(crate) struct Scorer<'a> {
     pub cache: &'a mut AnswerCache,
 }
 
-impl Scorer<'_> {
+impl AnswerScorer<'_> {
     /// The raw scores of one plugin, in the order of the nodes. The error ends the cycle.
     pub fn raw(&mut self, plugin: &dyn Plugin) -> Result<Vec<i64>, Status> {
         if let Some(scores) = plugin.scores(&self.cx, self.state, self.ids) {
@@ -45,7 +45,7 @@ impl Scorer<'_> {
     /// The scores that the cache has for pods with this key; the plugin computes the others.
     fn cached(&mut self, plugin: &dyn Plugin, pod: String) -> Result<Vec<i64>, Status> {
         let point = ExtensionPoint::Score;
-        let key = Key { profile: self.profile, plugin: plugin.name(), point, pod };
+        let key = AnswerKey { profile: self.profile, plugin: plugin.name(), point, pod };
         let mut column = match self.cache.take(&key) {
             Some((CachedColumn::Scores(mut column), stale)) => {
                 column.grow(UNKNOWN, self.cx.snapshot.slots());

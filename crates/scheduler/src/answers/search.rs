@@ -23,7 +23,7 @@ const NODE_BYTES: usize = 12;
 
 /// What a search found: which nodes it evaluated, and those that passed.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct SearchResult {
     pub evaluated: Arc<[NodeId]>,
     pub feasible: Arc<[NodeId]>,
     /// By slot: the verdict on the node.
@@ -36,15 +36,15 @@ pub(crate) struct Found {
 
 /// A search with its input: where it started and how many nodes it wanted.
 #[derive(Clone, Debug)]
-struct Last {
+struct PreviousSearch {
     start: usize,
     wanted: usize,
-    found: Found,
+    found: SearchResult,
 }
 
 /// The nodes that pass the filters for one class of pods.
 #[derive(Clone, Debug)]
-pub(crate) struct Search {
+pub(crate) struct FeasibleSearch {
     /// The verdicts of the filter plugins that `first` reflects.
     columns: Vec<Column<VerdictId>>,
     /// By slot: the verdict of the first filter plugin that rejects the node, each run alone.
@@ -54,12 +54,12 @@ pub(crate) struct Search {
     order: Arc<Vec<NodeId>>,
     /// By position in the node order: whether the node passes.
     passing: Vec<u64>,
-    last: Option<Last>,
+    last: Option<PreviousSearch>,
 }
 
 /// The searches by class of pods.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Searches(Recent<Search>);
+pub(crate) struct Searches(Recent<FeasibleSearch>);
 
 impl Searches {
     /// Forgets all.
@@ -75,21 +75,21 @@ impl Searches {
         columns: &[FilterColumn],
         rejected: &[usize],
         snapshot: &Snapshot,
-    ) -> &mut Search {
-        let new = || Search::new(columns, rejected, snapshot);
+    ) -> &mut FeasibleSearch {
+        let new = || FeasibleSearch::new(columns, rejected, snapshot);
         let search = self.0.entry(class, snapshot.slots() * NODE_BYTES, new);
         search.update(columns, rejected, snapshot);
         search
     }
 
     /// The search of a class of pods.
-    pub fn get_mut(&mut self, class: &str) -> Option<&mut Search> {
+    pub fn get_mut(&mut self, class: &str) -> Option<&mut FeasibleSearch> {
         self.0.get_mut(class)
     }
 }
 
-impl Search {
-    fn new(columns: &[FilterColumn], rejected: &[usize], snapshot: &Snapshot) -> Search {
+impl FeasibleSearch {
+    fn new(columns: &[FilterColumn], rejected: &[usize], snapshot: &Snapshot) -> FeasibleSearch {
         let verdicts = first_rejections(columns, rejected, snapshot.slots());
         let mut passing = vec![0; snapshot.len().div_ceil(64)];
         let mut counts = HashMap::new();
@@ -98,7 +98,7 @@ impl Search {
             *counts.entry(verdict).or_default() += 1;
             set_bit(&mut passing, rank, verdict == VerdictId::PASS);
         }
-        Search {
+        FeasibleSearch {
             columns: columns.iter().map(|column| column.verdicts.clone()).collect(),
             first: Column::from_values(&verdicts),
             counts,
@@ -118,7 +118,7 @@ impl Search {
         }
         // So many are cheaper to compute again.
         if !is_same || slots.len() > 16 + snapshot.len() / 4 {
-            *self = Search::new(columns, rejected, snapshot);
+            *self = FeasibleSearch::new(columns, rejected, snapshot);
             return;
         }
         let pairs = self.columns.iter_mut().zip(columns);
@@ -148,15 +148,16 @@ impl Search {
     }
 
     /// Whether it is the same as one that is made now.
-    pub fn is_as_computed_again(
+    pub(crate) fn is_as_computed_again(
         &self,
         columns: &[FilterColumn],
         rejected: &[usize],
         snapshot: &Snapshot,
     ) -> bool {
-        let again = Search::new(columns, rejected, snapshot);
-        let count =
-            |search: &Search, verdict: &VerdictId| search.counts.get(verdict).copied().unwrap_or(0);
+        let again = FeasibleSearch::new(columns, rejected, snapshot);
+        let count = |search: &FeasibleSearch, verdict: &VerdictId| {
+            search.counts.get(verdict).copied().unwrap_or(0)
+        };
         let mut verdicts = self.counts.keys().chain(again.counts.keys());
         let is_same = |id: &NodeId| self.first.get(*id) == again.first.get(*id);
         self.passing == again.passing
@@ -165,13 +166,13 @@ impl Search {
     }
 
     /// Whether an error is among the verdicts. It ends the cycle at its node.
-    pub fn has_errors(&self, table: &VerdictTable) -> bool {
+    pub(crate) fn has_errors(&self, table: &VerdictTable) -> bool {
         let is_error = |id: &VerdictId| table.get(*id).is_some_and(|s| s.code() == Code::Error);
         self.counts.iter().any(|(id, count)| *count > 0 && is_error(id))
     }
 
     /// Visits the nodes from a position in the node order until `wanted` and one more pass.
-    pub fn find(&mut self, start: usize, wanted: usize, snapshot: &Snapshot) -> Found {
+    pub fn find(&mut self, start: usize, wanted: usize, snapshot: &Snapshot) -> SearchResult {
         if let Some(last) = &self.last
             && (last.start, last.wanted) == (start, wanted)
         {
@@ -200,13 +201,13 @@ impl Search {
             }),
         };
         let feasible = feasible.into();
-        let found = Found { evaluated, feasible, verdicts, processed, diagnosis: None };
-        self.last = Some(Last { start, wanted, found: found.clone() });
+        let found = SearchResult { evaluated, feasible, verdicts, processed, diagnosis: None };
+        self.last = Some(PreviousSearch { start, wanted, found: found.clone() });
         found
     }
 
     /// Keeps why all nodes were rejected in the last search.
-    pub fn keep_diagnosis(&mut self, diagnosis: &Diagnosis) {
+    pub(crate) fn keep_diagnosis(&mut self, diagnosis: &Diagnosis) {
         if let Some(last) = &mut self.last {
             last.found.diagnosis = Some(Arc::new(diagnosis.clone()));
         }

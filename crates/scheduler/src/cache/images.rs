@@ -17,7 +17,7 @@ pub struct Images {
 impl Images {
     /// Counts the images of a node. The size of an image is the one that the first node with it
     /// reports.
-    pub fn add_node(&mut self, node: &Node) {
+    pub(crate) fn add_node(&mut self, node: &Node) {
         for (name, size) in names(node) {
             let entry = self.by_name.entry(name);
             entry.or_insert(ImageState { name, num_nodes: 0, size }).num_nodes += 1;
@@ -25,7 +25,7 @@ impl Images {
     }
 
     /// Subtracts the images of a node that was counted.
-    pub fn remove_node(&mut self, node: &Node) {
+    pub(crate) fn remove_node(&mut self, node: &Node) {
         for (name, _) in names(node) {
             let Some(image) = self.by_name.get_mut(&name) else { continue };
             image.num_nodes -= 1;

@@ -89,7 +89,7 @@ fn key_of(pod: &Pod) -> NamespacedName {
 
 /// A pod in the cache.
 #[derive(Clone, Debug)]
-struct PodState {
+struct CachedPod {
     pod: Arc<PodInfo>,
     assumed: bool,
 }
@@ -103,7 +103,7 @@ pub struct Cache {
     free: Vec<NodeId>,
     tree: Arc<NodeTree>,
     images: Images,
-    pods: Shards<Symbol, PodState>,
+    pods: Shards<Symbol, CachedPod>,
     /// Slots of deleted nodes and ghosts with their former names. They are freed once the snapshot
     /// no longer uses them.
     vanished: BTreeMap<NodeId, Symbol>,
@@ -114,12 +114,11 @@ pub struct Cache {
 
 impl Cache {
     /// Adds or replaces a node. Pods that were bound to that name earlier are on it.
-    pub fn add_node(&mut self, node: Arc<Node>) {
+    pub(crate) fn add_node(&mut self, node: Arc<Node>) {
         self.put_node(node, |tree, _, new| tree.add(new));
     }
 
-    /// Replaces a node.
-    pub fn update_node(&mut self, node: Arc<Node>) {
+    pub(crate) fn update_node(&mut self, node: Arc<Node>) {
         self.put_node(node, |tree, old, new| match old {
             Some(old) => tree.update(old, new),
             None => tree.add(new),
@@ -141,7 +140,7 @@ impl Cache {
     ///
     /// # Errors
     /// The node is not in the cache, or not in the zone that its labels name.
-    pub fn remove_node(&mut self, node: &Node) -> Result<(), CacheError> {
+    pub(crate) fn remove_node(&mut self, node: &Node) -> Result<(), CacheError> {
         let name = node.metadata.name;
         let missing = || CacheError::UnknownNode(name);
         let id = *self.slots.get(&name).ok_or_else(missing)?;
@@ -162,7 +161,7 @@ impl Cache {
     ///
     /// # Errors
     /// The pod is already in the cache.
-    pub fn assume_pod(&mut self, pod: Arc<PodInfo>) -> Result<(), CacheError> {
+    pub(crate) fn assume_pod(&mut self, pod: Arc<PodInfo>) -> Result<(), CacheError> {
         if self.pods.contains_key(&pod.uid()) {
             return Err(CacheError::Present { uid: pod.uid(), key: pod.key() });
         }
@@ -174,7 +173,7 @@ impl Cache {
     ///
     /// # Errors
     /// The pod is assumed on another node, or not assumed at all.
-    pub fn forget_pod(&mut self, pod: &PodInfo) -> Result<(), CacheError> {
+    pub(crate) fn forget_pod(&mut self, pod: &PodInfo) -> Result<(), CacheError> {
         let (uid, key) = (pod.uid(), pod.key());
         let Some(state) = self.pods.get(&uid) else { return Ok(()) };
         let (given, recorded) = (pod.pod.spec.node_name, state.pod.pod.spec.node_name);
@@ -205,7 +204,7 @@ impl Cache {
     ///
     /// # Errors
     /// The pod is not in the cache, or it is only assumed.
-    pub fn update_pod(&mut self, old: &Pod, pod: Arc<PodInfo>) -> Result<(), CacheError> {
+    pub(crate) fn update_pod(&mut self, old: &Pod, pod: Arc<PodInfo>) -> Result<(), CacheError> {
         let (uid, key) = (old.metadata.uid, key_of(old));
         match self.pods.get(&uid) {
             None => Err(CacheError::NotAdded { uid, key }),
@@ -229,7 +228,7 @@ impl Cache {
     }
 
     /// Whether the pod is assumed.
-    pub fn is_assumed(&self, uid: Symbol) -> bool {
+    pub(crate) fn is_assumed(&self, uid: Symbol) -> bool {
         self.pods.get(&uid).is_some_and(|state| state.assumed)
     }
 
@@ -282,7 +281,7 @@ impl Cache {
             pods.iter().for_each(|pod| node.add_pod(pod.clone()));
             for pod in pods {
                 let assumed = self.pods.get(&pod.uid()).is_some_and(|state| state.assumed);
-                self.pods.insert(pod.uid(), PodState { pod, assumed });
+                self.pods.insert(pod.uid(), CachedPod { pod, assumed });
             }
         }
     }
@@ -290,7 +289,7 @@ impl Cache {
     fn insert_pod(&mut self, pod: Arc<PodInfo>, assumed: bool) {
         let id = self.slot(pod.pod.spec.node_name);
         self.node_mut(id).add_pod(pod.clone());
-        self.pods.insert(pod.uid(), PodState { pod, assumed });
+        self.pods.insert(pod.uid(), CachedPod { pod, assumed });
     }
 
     fn take_pod(&mut self, uid: Symbol) -> Option<Arc<PodInfo>> {

@@ -9,20 +9,20 @@ use kubestep_api::intern::Symbol;
 
 /// Region and zone of a node, together the key of its group; both are empty without labels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-struct Zone {
+struct NodeZone {
     region: Symbol,
     zone: Symbol,
 }
 
-impl Zone {
+impl NodeZone {
     /// The deprecated zone labels (`failure-domain.beta.kubernetes.io/…`) take precedence over
     /// `topology.kubernetes.io/…`.
-    fn of(node: &Node) -> Zone {
+    fn of(node: &Node) -> NodeZone {
         let labels = &node.metadata.labels;
         let label = |old: &str, current: &str| {
             labels.get_str(old).or_else(|| labels.get_str(current)).copied().unwrap_or_default()
         };
-        Zone {
+        NodeZone {
             region: label(
                 "failure-domain.beta.kubernetes.io/region",
                 "topology.kubernetes.io/region",
@@ -35,9 +35,9 @@ impl Zone {
 /// Names of nodes by zone; zones and names in the order they were added.
 #[derive(Clone, Default, Debug)]
 pub struct NodeTree {
-    zones: Vec<(Zone, Vec<Symbol>)>,
+    zones: Vec<(NodeZone, Vec<Symbol>)>,
     /// Every (zone, name) pair, for a fast lookup.
-    members: HashSet<(Zone, Symbol)>,
+    members: HashSet<(NodeZone, Symbol)>,
 }
 
 impl NodeTree {
@@ -48,7 +48,7 @@ impl NodeTree {
 
     /// Adds a node at the end of its zone. A known node keeps its position.
     pub fn add(&mut self, node: &Node) {
-        let (zone, name) = (Zone::of(node), node.metadata.name);
+        let (zone, name) = (NodeZone::of(node), node.metadata.name);
         let at = match self.zones.iter().position(|(other, _)| *other == zone) {
             Some(at) => at,
             None => {
@@ -64,7 +64,7 @@ impl NodeTree {
     /// Removes a node from the zone that the labels of `node` name, and the zone if it is empty
     /// then. `false` if the node is not in that zone.
     pub fn remove(&mut self, node: &Node) -> bool {
-        let (zone, name) = (Zone::of(node), node.metadata.name);
+        let (zone, name) = (NodeZone::of(node), node.metadata.name);
         if !self.members.remove(&(zone, name)) {
             return false;
         }
@@ -77,7 +77,7 @@ impl NodeTree {
 
     /// Moves a node whose zone changed to the end of its new zone.
     pub fn update(&mut self, old: &Node, new: &Node) {
-        if Zone::of(old) != Zone::of(new) {
+        if NodeZone::of(old) != NodeZone::of(new) {
             self.remove(old);
         }
         self.add(new);

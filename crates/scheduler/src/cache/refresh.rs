@@ -10,7 +10,7 @@ use kubestep_framework::snapshot::{Listed, Snapshot};
 
 /// Which of the snapshot's lists are out of date.
 #[derive(Default)]
-struct Stale {
+struct StaleLists {
     /// Nodes were added or deleted.
     order: bool,
     /// Nodes whose membership in the lists of nodes with affinity, anti-affinity or volume claims
@@ -20,11 +20,11 @@ struct Stale {
 
 impl Cache {
     /// Updates `snapshot` and returns the slots that changed, in order.
-    pub fn update_snapshot(&mut self, snapshot: &mut Snapshot) -> Vec<NodeId> {
+    pub(crate) fn update_snapshot(&mut self, snapshot: &mut Snapshot) -> Vec<NodeId> {
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_unstable();
         changed.dedup();
-        let mut stale = Stale::default();
+        let mut stale = StaleLists::default();
         for id in &changed {
             self.refresh_node(snapshot, *id, &mut stale);
         }
@@ -42,7 +42,7 @@ impl Cache {
     }
 
     /// Copies one node into the snapshot; ghosts are skipped.
-    fn refresh_node(&mut self, snapshot: &mut Snapshot, id: NodeId, stale: &mut Stale) {
+    fn refresh_node(&mut self, snapshot: &mut Snapshot, id: NodeId, stale: &mut StaleLists) {
         let Some(info) = &self.nodes[id.index()] else { return };
         let Some(node) = &info.node else {
             self.vanished.insert(id, info.name);

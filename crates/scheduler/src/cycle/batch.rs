@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Cycle;
-use super::select::Others;
+use super::select::RankedNodes;
 use crate::cluster_state::ClusterState;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Duration, Time};
@@ -35,7 +35,7 @@ struct Batch {
 #[derive(Clone)]
 struct Ranking {
     signature: Arc<String>,
-    nodes: Others,
+    nodes: RankedNodes,
     made: Time,
 }
 
@@ -110,7 +110,7 @@ impl Batches {
         cycle: &Cycle,
         popped: u64,
         selected: Symbol,
-        others: impl FnOnce() -> Option<Others>,
+        others: impl FnOnce() -> Option<RankedNodes>,
     ) {
         if !cluster.features.enabled(Feature::OpportunisticBatching) {
             return;

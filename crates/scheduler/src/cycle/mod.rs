@@ -158,7 +158,7 @@ impl Cycle {
     }
 
     /// Sets the verdict of every node to the one of a cycle that ended, if none is known yet.
-    pub fn begin_verdicts(&mut self, snapshot: &Snapshot) {
+    pub(crate) fn begin_verdicts(&mut self, snapshot: &Snapshot) {
         if self.verdicts.is_empty() {
             self.verdicts = vec![VerdictId::CYCLE_ENDED; snapshot.slots()];
             mark_outside_placement(snapshot, &mut self.verdicts);
@@ -171,7 +171,7 @@ impl Cycle {
     }
 
     /// The pod as it will be on the node, with the resources that its claims use there.
-    pub fn pod_on(&self, node: Symbol, features: &FeatureGates) -> Arc<PodInfo> {
+    pub(crate) fn pod_on(&self, node: Symbol, features: &FeatureGates) -> Arc<PodInfo> {
         let info = self.queued.info.as_ref();
         let mut pod = info.pod.as_ref().clone();
         pod.spec.node_name = node;

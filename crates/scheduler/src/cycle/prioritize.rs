@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use super::schedule_pod::SchedulePod;
-use super::select::{self, Others};
+use super::select::{self, RankedNodes};
 use super::{Cycle, CycleParts};
 use crate::answers::class_scores::{self, ScoreCycle};
-use crate::answers::scores::Scorer;
+use crate::answers::scores::AnswerScorer;
 use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
@@ -35,7 +35,7 @@ impl SchedulePod<'_> {
         }
         let selected = select_host(&mut self.cycle.record);
         let cycle = &*self.cycle;
-        let (batches, others) = (&mut self.algorithm.batches, || Others::of(&cycle.record));
+        let (batches, others) = (&mut self.algorithm.batches, || RankedNodes::of(&cycle.record));
         batches.remember(self.cluster, cycle, self.popped, selected, others);
         Ok(selected)
     }
@@ -59,7 +59,7 @@ impl SchedulePod<'_> {
             };
             let kept = kept.unwrap_or_else(|| KeptScores::none(feasible.len()));
             debug_assert!(class_scores::are_as_computed_again(&kept, cycle));
-            let mut scorer = Scorer {
+            let mut scorer = AnswerScorer {
                 profile: framework.name(),
                 cx,
                 state,

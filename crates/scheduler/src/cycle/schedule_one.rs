@@ -74,19 +74,8 @@ impl Scheduler {
         now: Time,
         host: &mut dyn SchedulerHost,
     ) -> Result<Cycle, Box<CycleRecord>> {
-        let mut record = CycleRecord {
-            pod: queued.key(),
-            uid: queued.uid(),
-            info: Some(queued.info.clone()),
-            attempt: queued.attempts,
-            profile: queued.info.pod.spec.scheduler_name,
-            time: now,
-            outcome: Outcome::Dropped,
-            tie_break: self.tie_break,
-            ..CycleRecord::default()
-        };
         self.cycles += 1;
-        record.cycle = self.cycles;
+        let mut record = self.new_record(&queued, now);
         host.reached(self, record.cycle, Milestone::Popped);
         let framework = self.profiles.frameworks.get(&record.profile).cloned();
         let Some(framework) = framework.filter(|_| !self.skips(&queued, host)) else {
@@ -121,6 +110,22 @@ impl Scheduler {
             signature,
             now,
         })
+    }
+
+    /// The record of a cycle that ends before it begins.
+    fn new_record(&self, queued: &QueuedPod, now: Time) -> CycleRecord {
+        CycleRecord {
+            cycle: self.cycles,
+            pod: queued.key(),
+            uid: queued.uid(),
+            info: Some(queued.info.clone()),
+            attempt: queued.attempts,
+            profile: queued.info.pod.spec.scheduler_name,
+            time: now,
+            outcome: Outcome::Dropped,
+            tie_break: self.tie_break,
+            ..CycleRecord::default()
+        }
     }
 
     /// Whether the pod is skipped: it is being deleted, or assumed already.

@@ -7,7 +7,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 use super::batch::Batches;
-use super::select::Others;
+use super::select::RankedNodes;
 use super::{Cycle, CycleParts};
 use crate::answers::PluginAnswers;
 use crate::answers::matrix::FilterCycle;
@@ -124,7 +124,7 @@ impl SchedulePod<'_> {
     }
 
     /// Remembers the selected node for batching.
-    pub fn remember(&mut self, selected: Symbol, others: impl FnOnce() -> Option<Others>) {
+    pub fn remember(&mut self, selected: Symbol, others: impl FnOnce() -> Option<RankedNodes>) {
         let batches = &mut self.algorithm.batches;
         batches.remember(self.cluster, self.cycle, self.popped, selected, others);
     }
@@ -207,7 +207,7 @@ impl SchedulePod<'_> {
     }
 
     /// Lets the next search start after the nodes that this one processed.
-    pub fn advance_start(&mut self, processed: usize) {
+    pub(crate) fn advance_start(&mut self, processed: usize) {
         let start = self.algorithm.next_start_node_index + processed;
         let nodes = self.cluster.snapshot.placement().len();
         self.algorithm.next_start_node_index = start % nodes;

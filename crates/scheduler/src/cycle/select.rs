@@ -27,11 +27,11 @@ pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<
 
 /// The nodes of a cycle that did not win, best first; sorted when the first is requested.
 #[derive(Clone)]
-pub(crate) struct Others(Arc<Stage>);
+pub(crate) struct RankedNodes(Arc<RankingStage>);
 
 #[derive(Clone)]
-enum Stage {
-    Scored(Scored),
+enum RankingStage {
+    ScoredNodes(ScoredNodes),
     Heap(ScoreHeap, Nodes),
     Sorted(std::vec::IntoIter<usize>, Nodes),
 }
@@ -45,67 +45,67 @@ struct Nodes {
 
 /// What the order is computed from.
 #[derive(Clone)]
-struct Scored {
+struct ScoredNodes {
     totals: Scores,
     tie_break: TieBreak,
     cycle: u64,
     nodes: Nodes,
 }
 
-impl Others {
+impl RankedNodes {
     /// The nodes that did not win in a cycle that scored. `None` if there are none.
-    pub fn of(record: &CycleRecord) -> Option<Others> {
+    pub fn of(record: &CycleRecord) -> Option<RankedNodes> {
         let nodes = Nodes { ids: record.feasible.clone(), names: record.nodes.clone() };
-        let scored = Scored {
+        let scored = ScoredNodes {
             totals: record.score.totals.clone(),
             tie_break: record.tie_break,
             cycle: record.cycle,
             nodes,
         };
-        (scored.totals.len() > 1).then(|| Others(Arc::new(Stage::Scored(scored))))
+        (scored.totals.len() > 1).then(|| RankedNodes(Arc::new(RankingStage::ScoredNodes(scored))))
     }
 
     /// Whether none is left.
     pub fn is_empty(&self) -> bool {
         match &*self.0 {
-            Stage::Scored(scored) => scored.totals.len() <= 1,
-            Stage::Heap(heap, _) => heap.0.is_empty(),
-            Stage::Sorted(sorted, _) => sorted.len() == 0,
+            RankingStage::ScoredNodes(scored) => scored.totals.len() <= 1,
+            RankingStage::Heap(heap, _) => heap.0.is_empty(),
+            RankingStage::Sorted(sorted, _) => sorted.len() == 0,
         }
     }
 }
 
-impl Iterator for Others {
+impl Iterator for RankedNodes {
     type Item = Symbol;
 
     fn next(&mut self) -> Option<Symbol> {
         let stage = Arc::make_mut(&mut self.0);
-        if let Stage::Scored(scored) = stage {
+        if let RankingStage::ScoredNodes(scored) = stage {
             *stage = scored.without_winner();
         }
         let (at, nodes) = match stage {
-            Stage::Scored(_) => return None,
-            Stage::Heap(heap, nodes) => (heap.pop()?, nodes),
-            Stage::Sorted(sorted, nodes) => (sorted.next()?, nodes),
+            RankingStage::ScoredNodes(_) => return None,
+            RankingStage::Heap(heap, nodes) => (heap.pop()?, nodes),
+            RankingStage::Sorted(sorted, nodes) => (sorted.next()?, nodes),
         };
         nodes.ids.get(at).map(|node| nodes.names.name(*node))
     }
 }
 
-impl Scored {
-    fn without_winner(&mut self) -> Stage {
+impl ScoredNodes {
+    fn without_winner(&mut self) -> RankingStage {
         let nodes = Nodes { ids: self.nodes.ids.clone(), names: self.nodes.names.clone() };
         let totals: Vec<i64> = self.totals.iter().collect();
         match self.tie_break.ranking(&totals, self.cycle) {
             None => {
                 let mut heap = ScoreHeap::new(&totals);
                 let _winner = heap.pop();
-                Stage::Heap(heap, nodes)
+                RankingStage::Heap(heap, nodes)
             }
             Some(ranking) => {
                 let mut sorted = ranking.into_iter();
                 let _winner = sorted.next();
-                Stage::Sorted(sorted, nodes)
+                RankingStage::Sorted(sorted, nodes)
             }
         }
     }
@@ -170,7 +170,7 @@ mod tests {
         record.feasible = ids.into();
         record.score.totals = totals.to_vec().into();
         let winner = winner(&record.score.tied_best(), tie_break, cycle);
-        let others = Others::of(&record).into_iter().flatten();
+        let others = RankedNodes::of(&record).into_iter().flatten();
         winner.into_iter().chain(others.map(|name| name.parse().unwrap())).collect()
     }
 
@@ -216,7 +216,7 @@ mod tests {
             ..CycleRecord::default()
         };
         record.score.totals = vec![1, 4, 2, 3].into();
-        let mut others = Others::of(&record).unwrap();
+        let mut others = RankedNodes::of(&record).unwrap();
         let untouched = others.clone();
         assert_eq!(others.next(), Some("d".into()));
         let rest: Vec<Symbol> = others.clone().collect();

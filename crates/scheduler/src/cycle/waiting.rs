@@ -100,7 +100,7 @@ impl WaitingPods {
     }
 
     /// Lets the pod wait at Permit. `waits` are the plugins, with their timeouts.
-    pub fn wait_on_permit(
+    pub(crate) fn wait_on_permit(
         &mut self,
         cycle: Cycle,
         node: Symbol,
@@ -116,7 +116,7 @@ impl WaitingPods {
     }
 
     /// Lets the pod wait until the plugins that wait check again.
-    pub fn wait_on_pre_bind(&mut self, mut cycle: Cycle, node: Symbol) -> CycleRecord {
+    pub(crate) fn wait_on_pre_bind(&mut self, mut cycle: Cycle, node: Symbol) -> CycleRecord {
         let poll = cycle.state.poll_again_in.take().unwrap_or(POLL);
         let deadline = cycle.now + poll;
         let waits = cycle.record.pre_bind.iter().filter(|answer| answer.status.is_wait());
@@ -126,7 +126,7 @@ impl WaitingPods {
     }
 
     /// Lets the pod wait until its binding is answered.
-    pub fn wait_on_bind(&mut self, cycle: Cycle, node: Symbol) -> CycleRecord {
+    pub(crate) fn wait_on_bind(&mut self, cycle: Cycle, node: Symbol) -> CycleRecord {
         self.wait(cycle, node, Vec::new(), WaitingStage::Bind)
     }
 
@@ -157,7 +157,7 @@ impl WaitingPods {
     }
 
     /// Whether the pod with that UID waits at Permit.
-    pub fn is_at_permit(&self, uid: Symbol) -> bool {
+    pub(crate) fn is_at_permit(&self, uid: Symbol) -> bool {
         self.at_permit(uid).is_some()
     }
 

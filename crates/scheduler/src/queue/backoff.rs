@@ -13,7 +13,7 @@ use kubestep_framework::pod::{NamespacedName, QueuedPod};
 impl QueueSettings {
     /// The backoff after the `count`th failure: the initial backoff, doubled with each failure up
     /// to the maximum.
-    pub fn backoff_duration(&self, count: u32) -> Duration {
+    pub(crate) fn backoff_duration(&self, count: u32) -> Duration {
         let Some(shift) = count.checked_sub(1) else { return Duration::ZERO };
         let (initial, max) = (self.initial_backoff.nanos, self.max_backoff.nanos);
         let is_over = initial > max.checked_shr(shift).unwrap_or(0);
@@ -42,7 +42,7 @@ impl QueueSettings {
     }
 
     /// Whether the pod is still backing off.
-    pub fn is_backing_off(&self, pod: &QueuedPod, now: Time) -> bool {
+    pub(crate) fn is_backing_off(&self, pod: &QueuedPod, now: Time) -> bool {
         pod.backoff_expiration.is_some_and(|end| end >= self.align(now))
     }
 

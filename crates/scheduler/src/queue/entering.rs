@@ -21,10 +21,10 @@ impl SchedulingQueue {
     /// Adds a new pod.
     pub fn add(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>) {
         self.begin(cx);
-        self.add_new(cx, pod, Cause::event("UnschedulablePodAdd"));
+        self.add_new(cx, pod, MoveCause::event("UnschedulablePodAdd"));
     }
 
-    pub(super) fn add_new(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>, cause: Cause) {
+    pub(super) fn add_new(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>, cause: MoveCause) {
         let from = self.place_of(pod.key());
         let mut pod = QueuedPod::new(pod, cx.now);
         self.sign(cx, &mut pod);
@@ -32,14 +32,14 @@ impl SchedulingQueue {
     }
 
     /// Moves all pods whose backoff is over into the active queue.
-    pub fn flush_backoff_completed(&mut self, cx: &QueueContext<'_>) {
+    pub(crate) fn flush_backoff_completed(&mut self, cx: &QueueContext<'_>) {
         self.begin(cx);
         let completed = with_orders!(self, |_less, order| {
             self.backoff.pop_completed(&self.settings, order, cx.now)
         });
         for pod in completed {
             let pod = Arc::unwrap_or_clone(pod);
-            self.move_to_active(cx, pod, QueueName::Backoff, Cause::event(BACKOFF_COMPLETE));
+            self.move_to_active(cx, pod, QueueName::Backoff, MoveCause::event(BACKOFF_COMPLETE));
         }
     }
 
@@ -50,7 +50,7 @@ impl SchedulingQueue {
         cx: &QueueContext<'_>,
         mut pod: QueuedPod,
         from: QueueName,
-        cause: Cause,
+        cause: MoveCause,
     ) -> QueueName {
         // If pods may be popped from backoff, they passed PreEnqueue on the way in. A new pod of
         // the same name did not.
@@ -90,7 +90,7 @@ impl SchedulingQueue {
         cx: &QueueContext<'_>,
         mut pod: QueuedPod,
         from: QueueName,
-        cause: Cause,
+        cause: MoveCause,
     ) -> QueueName {
         if self.settings.pop_from_backoff {
             self.run_pre_enqueue(cx, &mut pod);
@@ -110,7 +110,7 @@ impl SchedulingQueue {
         &mut self,
         pod: QueuedPod,
         from: QueueName,
-        cause: Cause,
+        cause: MoveCause,
     ) -> QueueName {
         let key = pod.key();
         let (to, plugin) = match pod.gating_plugin {
@@ -118,7 +118,7 @@ impl SchedulingQueue {
             None => (QueueName::Unschedulable, cause.plugin),
         };
         Arc::make_mut(&mut self.unschedulable).add_or_update(Arc::new(pod));
-        self.record(key, from, to, Cause { plugin, ..cause });
+        self.record(key, from, to, MoveCause { plugin, ..cause });
         to
     }
 

@@ -36,13 +36,13 @@ pub(super) fn name(answer: &HintResult) -> Symbol {
 }
 
 /// Plugin and event of the answers that did not requeue the pod.
-type Refusals = SmallVec<[(Symbol, ClusterEvent); 4]>;
+type SkippedHints = SmallVec<[(Symbol, ClusterEvent); 4]>;
 
 /// The answers since the last call of [`HintLog::drain`].
 #[derive(Clone, Default)]
 pub(super) struct HintLog {
     records: Vec<HintRecord>,
-    refusals: Arc<HashMap<NamespacedName, Refusals>>,
+    refusals: Arc<HashMap<NamespacedName, SkippedHints>>,
 }
 
 impl HintLog {

@@ -18,7 +18,7 @@ use kubestep_framework::plugin::Plugin;
 use kubestep_framework::runtime::Framework;
 
 /// The rejector's name when an extender rejected the pod.
-pub const EXTENDER: &str = "Extender";
+pub(crate) const EXTENDER: &str = "Extender";
 
 /// Plugins at these extension points take part in requeueing: only they can reject a pod.
 const REQUEUEING_POINTS: [ExtensionPoint; 5] = [

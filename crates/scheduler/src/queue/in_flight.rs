@@ -21,7 +21,7 @@ pub(super) struct InFlightEvent {
 }
 
 #[derive(Clone)]
-enum Entry {
+enum InFlightEntry {
     Pod(Arc<QueuedPod>),
     Event(Arc<InFlightEvent>),
 }
@@ -29,7 +29,7 @@ enum Entry {
 /// The list, and the position of each pod in it.
 #[derive(Clone, Default)]
 pub(super) struct InFlight {
-    list: BTreeMap<u64, Entry>,
+    list: BTreeMap<u64, InFlightEntry>,
     pods: HashMap<Symbol, u64>,
     next: u64,
 }
@@ -53,16 +53,16 @@ impl InFlight {
     /// The pods, in the order in which they were popped.
     pub(super) fn pods(&self) -> impl Iterator<Item = &Arc<QueuedPod>> {
         self.list.values().filter_map(|entry| match entry {
-            Entry::Pod(pod) => Some(pod),
-            Entry::Event(_) => None,
+            InFlightEntry::Pod(pod) => Some(pod),
+            InFlightEntry::Event(_) => None,
         })
     }
 
     /// The events, in the order in which they happened.
     pub(super) fn events(&self) -> impl Iterator<Item = ClusterEvent> {
         self.list.values().filter_map(|entry| match entry {
-            Entry::Pod(_) => None,
-            Entry::Event(event) => Some(event.event),
+            InFlightEntry::Pod(_) => None,
+            InFlightEntry::Event(event) => Some(event.event),
         })
     }
 
@@ -77,16 +77,16 @@ impl InFlight {
             return false;
         }
         self.pods.insert(pod.uid(), self.next);
-        self.push(Entry::Pod(pod));
+        self.push(InFlightEntry::Pod(pod));
         true
     }
 
     /// Appends an event.
     pub(super) fn push_event(&mut self, event: ClusterEvent, objects: EventObjects) {
-        self.push(Entry::Event(Arc::new(InFlightEvent { event, objects })));
+        self.push(InFlightEntry::Event(Arc::new(InFlightEvent { event, objects })));
     }
 
-    fn push(&mut self, entry: Entry) {
+    fn push(&mut self, entry: InFlightEntry) {
         self.list.insert(self.next, entry);
         self.next += 1;
     }
@@ -95,8 +95,8 @@ impl InFlight {
     pub(super) fn events_since(&self, uid: Symbol) -> Option<Vec<Arc<InFlightEvent>>> {
         let after = self.pods.get(&uid)? + 1;
         let events = self.list.range(after..).filter_map(|(_, entry)| match entry {
-            Entry::Event(event) => Some(event.clone()),
-            Entry::Pod(_) => None,
+            InFlightEntry::Event(event) => Some(event.clone()),
+            InFlightEntry::Pod(_) => None,
         });
         Some(events.collect())
     }
@@ -106,13 +106,13 @@ impl InFlight {
         let place = self.pods.remove(&uid)?;
         let pod = self.list.remove(&place);
         while let Some(first) = self.list.first_entry()
-            && matches!(first.get(), Entry::Event(_))
+            && matches!(first.get(), InFlightEntry::Event(_))
         {
             first.remove();
         }
         match pod? {
-            Entry::Pod(pod) => Some(pod),
-            Entry::Event(_) => None,
+            InFlightEntry::Pod(pod) => Some(pod),
+            InFlightEntry::Event(_) => None,
         }
     }
 }
@@ -121,9 +121,9 @@ impl InFlight {
 impl InFlight {
     /// The whole list as texts: keys of pods and labels of events.
     pub(super) fn describe(&self) -> Vec<String> {
-        let text = |entry: &Entry| match entry {
-            Entry::Pod(pod) => pod.key().to_string(),
-            Entry::Event(event) => event.event.label(),
+        let text = |entry: &InFlightEntry| match entry {
+            InFlightEntry::Pod(pod) => pod.key().to_string(),
+            InFlightEntry::Event(event) => event.event.label(),
         };
         self.list.values().map(text).collect()
     }

@@ -52,7 +52,6 @@ mod updating;
 mod views;
 mod without_hints;
 
-pub use hints::EXTENDER;
 pub use requeueing::AlreadyQueued;
 
 /// The queue's settings, from the configuration.
@@ -119,14 +118,14 @@ pub struct SchedulingQueue {
 
 /// Why a pod moves.
 #[derive(Clone, Copy)]
-struct Cause {
+struct MoveCause {
     event: Symbol,
     plugin: Option<Symbol>,
 }
 
-impl Cause {
-    fn event(label: &str) -> Cause {
-        Cause { event: label.into(), plugin: None }
+impl MoveCause {
+    fn event(label: &str) -> MoveCause {
+        MoveCause { event: label.into(), plugin: None }
     }
 }
 
@@ -207,7 +206,7 @@ impl SchedulingQueue {
         self.begin(cx);
         loop {
             let (pod, from, label) = self.take_next()?;
-            if let Some(pod) = self.move_to_flight(pod, from, Cause::event(label)) {
+            if let Some(pod) = self.move_to_flight(pod, from, MoveCause::event(label)) {
                 return Some(pod);
             }
         }
@@ -218,7 +217,7 @@ impl SchedulingQueue {
         &mut self,
         pod: Arc<QueuedPod>,
         from: QueueName,
-        cause: Cause,
+        cause: MoveCause,
     ) -> Option<QueuedPod> {
         let mut pod = Arc::unwrap_or_clone(pod);
         pod.attempts += 1;
@@ -237,7 +236,7 @@ impl SchedulingQueue {
 
     /// Pops the pod with that key from any queue and puts it in flight, for a pod group's cycle.
     /// `None` if it is in no queue, or gated.
-    pub fn pop_specific(
+    pub(crate) fn pop_specific(
         &mut self,
         cx: &QueueContext<'_>,
         key: NamespacedName,
@@ -250,7 +249,7 @@ impl SchedulingQueue {
         let pod = with_orders!(self, |less, _order| {
             Arc::make_mut(&mut self.active).remove(key, less)
         })?;
-        self.move_to_flight(pod, QueueName::Active, Cause::event("PodPopped"))
+        self.move_to_flight(pod, QueueName::Active, MoveCause::event("PodPopped"))
     }
 
     fn take_next(&mut self) -> Option<(Arc<QueuedPod>, QueueName, &'static str)> {
@@ -271,7 +270,7 @@ impl SchedulingQueue {
             return;
         }
         if let Some(pod) = Arc::make_mut(&mut self.in_flight).done(uid) {
-            self.record(pod.key(), QueueName::InFlight, QueueName::None, Cause::event("Done"));
+            self.record(pod.key(), QueueName::InFlight, QueueName::None, MoveCause::event("Done"));
         }
     }
 
@@ -287,7 +286,7 @@ impl SchedulingQueue {
 
     /// Nominates the pod to `node`, which may be empty (upstream's mode Override), or with `None`
     /// to the node of its own status (mode Noop).
-    pub fn add_nominated_pod(
+    pub(crate) fn add_nominated_pod(
         &mut self,
         pod: &Arc<PodInfo>,
         node: Option<Symbol>,
@@ -300,7 +299,7 @@ impl SchedulingQueue {
     }
 
     /// Deletes the pod's nomination.
-    pub fn delete_nominated_pod_if_exists(&mut self, uid: Symbol) {
+    pub(crate) fn delete_nominated_pod_if_exists(&mut self, uid: Symbol) {
         if self.nominator.contains(uid) {
             Arc::make_mut(&mut self.nominator).remove(uid);
         }
@@ -312,12 +311,12 @@ impl SchedulingQueue {
         pod.signature = signers.and_then(|signers| signing::sign(signers, cx, &pod.info));
     }
 
-    fn record(&mut self, pod: NamespacedName, from: QueueName, to: QueueName, cause: Cause) {
+    fn record(&mut self, pod: NamespacedName, from: QueueName, to: QueueName, cause: MoveCause) {
         if from == to {
             return;
         }
         self.asked.forget(pod);
-        let Cause { event, plugin } = cause;
+        let MoveCause { event, plugin } = cause;
         let (time, order) = (self.now, None);
         self.moves.push(QueueMove { time, pod, from, to, event, plugin, order });
     }

@@ -11,7 +11,11 @@ use kubestep_framework::events::{Action, ClusterEvent, EventResource};
 
 /// The events of the update, in upstream's order; none if nothing relevant changed. A node that is
 /// uncordoned and loses a taint yields the taint event twice.
-pub fn node_update_events(old: &Node, new: &Node, features: &FeatureGates) -> Vec<ClusterEvent> {
+pub(crate) fn node_update_events(
+    old: &Node,
+    new: &Node,
+    features: &FeatureGates,
+) -> Vec<ClusterEvent> {
     let (before, after) = (&old.status, &new.status);
     let declares = features.enabled(Feature::NodeDeclaredFeatures);
     let changes = [

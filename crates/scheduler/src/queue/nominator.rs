@@ -12,7 +12,7 @@ use kubestep_framework::pod::NamespacedName;
 
 /// A reference to a nominated pod.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct PodRef {
+pub(super) struct NominatedPodRef {
     /// Namespace and name.
     pub(super) key: NamespacedName,
     pub(super) uid: Symbol,
@@ -21,7 +21,7 @@ pub(super) struct PodRef {
 /// Nominated pods by node, in the order nominated, and the node by the pod's UID.
 #[derive(Clone, Default)]
 pub(super) struct Nominator {
-    by_node: IndexMap<Symbol, Vec<PodRef>>,
+    by_node: IndexMap<Symbol, Vec<NominatedPodRef>>,
     node_of: HashMap<Symbol, Symbol>,
 }
 
@@ -38,7 +38,7 @@ impl Nominator {
             return;
         }
         self.node_of.insert(uid, node);
-        self.by_node.entry(node).or_default().push(PodRef { key, uid });
+        self.by_node.entry(node).or_default().push(NominatedPodRef { key, uid });
     }
 
     /// Replaces `old` by `new`. If neither object carries a nomination, one that only the scheduler
@@ -67,7 +67,7 @@ impl Nominator {
     }
 
     /// All nodes with their nominated pods.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Symbol, &[PodRef])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Symbol, &[NominatedPodRef])> {
         self.by_node.iter().map(|(node, pods)| (*node, pods.as_slice()))
     }
 }

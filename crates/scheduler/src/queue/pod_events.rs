@@ -9,23 +9,27 @@ use kubestep_framework::events::{Action, ClusterEvent, EventResource};
 use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 
 /// A pod with a node was added.
-pub const ASSIGNED_POD_ADD: ClusterEvent =
+pub(crate) const ASSIGNED_POD_ADD: ClusterEvent =
     ClusterEvent::new(EventResource::AssignedPod, Action::ADD);
 /// A pod with a node was deleted.
-pub const ASSIGNED_POD_DELETE: ClusterEvent =
+pub(crate) const ASSIGNED_POD_DELETE: ClusterEvent =
     ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
 /// A pod without a node was added.
-pub const UNSCHEDULED_POD_ADD: ClusterEvent =
+pub(crate) const UNSCHEDULED_POD_ADD: ClusterEvent =
     ClusterEvent::new(EventResource::UnschedulablePod, Action::ADD);
 /// A pod without a node was updated.
-pub const UNSCHEDULED_POD_UPDATE: ClusterEvent =
+pub(crate) const UNSCHEDULED_POD_UPDATE: ClusterEvent =
     ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE);
 /// A pod without a node was deleted.
-pub const UNSCHEDULED_POD_DELETE: ClusterEvent =
+pub(crate) const UNSCHEDULED_POD_DELETE: ClusterEvent =
     ClusterEvent::new(EventResource::UnschedulablePod, Action::DELETE);
 
 /// The events of the update, in upstream's order; at least one.
-pub fn pod_update_events(old: &Pod, new: &Pod, features: &FeatureGates) -> Vec<ClusterEvent> {
+pub(crate) fn pod_update_events(
+    old: &Pod,
+    new: &Pod,
+    features: &FeatureGates,
+) -> Vec<ClusterEvent> {
     let resource = match new.spec.node_name.is_empty() {
         true => EventResource::UnschedulablePod,
         false => EventResource::AssignedPod,

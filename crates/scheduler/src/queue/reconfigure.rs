@@ -28,7 +28,7 @@ impl SchedulingQueue {
         }
         let gated = owned(self.gated());
         (self.active, self.backoff) = (Arc::default(), BackoffQueue::default());
-        let cause = Cause::event(&ClusterEvent::RECONFIGURED.label());
+        let cause = MoveCause::event(&ClusterEvent::RECONFIGURED.label());
         for mut pod in active {
             self.sign(cx, &mut pod);
             self.move_to_active(cx, pod, QueueName::Active, cause);

@@ -18,7 +18,7 @@ const SCHEDULING_GATES: &str = "SchedulingGates";
 
 /// How to requeue a rejected pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Strategy {
+pub(super) enum QueueingStrategy {
     /// Not at all: it stays unschedulable.
     Skip,
     /// Into the backoff queue, or the active queue if its backoff is over.
@@ -29,15 +29,16 @@ pub(super) enum Strategy {
 
 /// How to requeue, and the plugin whose hint decided, if one did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Verdict {
-    pub(super) strategy: Strategy,
+pub(super) struct RequeueDecision {
+    pub(super) strategy: QueueingStrategy,
     pub(super) plugin: Option<Symbol>,
 }
 
-impl Verdict {
-    const SKIP: Verdict = Verdict { strategy: Strategy::Skip, plugin: None };
-    pub(super) const AFTER_BACKOFF: Verdict =
-        Verdict { strategy: Strategy::AfterBackoff, plugin: None };
+impl RequeueDecision {
+    const SKIP: RequeueDecision =
+        RequeueDecision { strategy: QueueingStrategy::Skip, plugin: None };
+    pub(super) const AFTER_BACKOFF: RequeueDecision =
+        RequeueDecision { strategy: QueueingStrategy::AfterBackoff, plugin: None };
 }
 
 /// An event with its objects and the registrations that match it.
@@ -88,7 +89,7 @@ impl SchedulingQueue {
     ///
     /// # Errors
     /// The pod is already in a queue.
-    pub fn add_unschedulable_if_not_present(
+    pub(crate) fn add_unschedulable_if_not_present(
         &mut self,
         cx: &QueueContext<'_>,
         pod: QueuedPod,
@@ -132,27 +133,27 @@ impl SchedulingQueue {
     }
 
     /// Judges the events since the pod was popped.
-    fn judge_in_flight(&mut self, cx: &QueueContext<'_>, pod: &QueuedPod) -> Verdict {
+    fn judge_in_flight(&mut self, cx: &QueueContext<'_>, pod: &QueuedPod) -> RequeueDecision {
         let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
         let grouped =
             self.settings.generic_workload && pod.info.pod.spec.scheduling_group.is_some();
         if !rejected || grouped {
-            return Verdict::AFTER_BACKOFF;
+            return RequeueDecision::AFTER_BACKOFF;
         }
         let Some(events) = self.in_flight.events_since(pod.uid()) else {
-            return Verdict::AFTER_BACKOFF;
+            return RequeueDecision::AFTER_BACKOFF;
         };
         let plugins = self.plugins.clone();
-        let mut verdict = Verdict::SKIP;
+        let mut verdict = RequeueDecision::SKIP;
         for happened in events {
             let hints = plugins.matching(&happened.event);
             let (event, objects) = (&happened.event, &happened.objects);
             let judged = self.judge(cx, pod, JudgedEvent { event, objects, hints: &hints });
             match judged.strategy {
-                Strategy::Skip => {}
-                Strategy::Immediately => return judged,
-                Strategy::AfterBackoff if pod.pending_plugins.is_empty() => return judged,
-                Strategy::AfterBackoff => verdict = judged,
+                QueueingStrategy::Skip => {}
+                QueueingStrategy::Immediately => return judged,
+                QueueingStrategy::AfterBackoff if pod.pending_plugins.is_empty() => return judged,
+                QueueingStrategy::AfterBackoff => verdict = judged,
             }
         }
         verdict
@@ -164,22 +165,24 @@ impl SchedulingQueue {
         cx: &QueueContext<'_>,
         pod: &QueuedPod,
         judged: JudgedEvent<'_>,
-    ) -> Verdict {
+    ) -> RequeueDecision {
         if pod.unschedulable_plugins.is_empty() && pod.pending_plugins.is_empty() {
-            return Verdict::AFTER_BACKOFF;
+            return RequeueDecision::AFTER_BACKOFF;
         }
         if judged.event.is_wildcard() {
             return match &judged.objects.new {
-                Some(Object::Pod(only)) if only.metadata.uid == pod.uid() => Verdict::AFTER_BACKOFF,
-                Some(_) => Verdict::SKIP,
-                None => Verdict::AFTER_BACKOFF,
+                Some(Object::Pod(only)) if only.metadata.uid == pod.uid() => {
+                    RequeueDecision::AFTER_BACKOFF
+                }
+                Some(_) => RequeueDecision::SKIP,
+                None => RequeueDecision::AFTER_BACKOFF,
             };
         }
         let profile = pod.info.pod.spec.scheduler_name;
         let Some(entries) = judged.hints.of_profile(profile) else {
-            return Verdict::AFTER_BACKOFF;
+            return RequeueDecision::AFTER_BACKOFF;
         };
-        let mut verdict = Verdict::SKIP;
+        let mut verdict = RequeueDecision::SKIP;
         for entry in entries {
             let pending = pod.pending_plugins.contains(&entry.plugin);
             if !pending && !pod.unschedulable_plugins.contains(&entry.plugin) {
@@ -190,9 +193,9 @@ impl SchedulingQueue {
             }
             let plugin = Some(entry.plugin);
             if pending {
-                return Verdict { strategy: Strategy::Immediately, plugin };
+                return RequeueDecision { strategy: QueueingStrategy::Immediately, plugin };
             }
-            verdict = Verdict { strategy: Strategy::AfterBackoff, plugin };
+            verdict = RequeueDecision { strategy: QueueingStrategy::AfterBackoff, plugin };
             if pod.pending_plugins.is_empty() {
                 return verdict;
             }
@@ -227,13 +230,13 @@ impl SchedulingQueue {
         cx: &QueueContext<'_>,
         pod: QueuedPod,
         from: QueueName,
-        verdict: Verdict,
+        verdict: RequeueDecision,
         event: Symbol,
     ) -> QueueName {
-        let cause = Cause { event, plugin: verdict.plugin };
+        let cause = MoveCause { event, plugin: verdict.plugin };
         match verdict.strategy {
-            Strategy::Skip => self.put_unschedulable(pod, from, cause),
-            Strategy::AfterBackoff if self.settings.is_backing_off(&pod, cx.now) => {
+            QueueingStrategy::Skip => self.put_unschedulable(pod, from, cause),
+            QueueingStrategy::AfterBackoff if self.settings.is_backing_off(&pod, cx.now) => {
                 self.move_to_backoff(cx, pod, from, cause)
             }
             _ => self.move_to_active(cx, pod, from, cause),
@@ -242,7 +245,7 @@ impl SchedulingQueue {
 
     /// Checks all unschedulable pods, or those that pass `check`, against an event and requeues
     /// those it helps. An event that no plugin registered for has no effect at all.
-    pub fn move_all(
+    pub(crate) fn move_all(
         &mut self,
         cx: &QueueContext<'_>,
         event: ClusterEvent,
@@ -279,7 +282,7 @@ impl SchedulingQueue {
                 continue;
             }
             let verdict = self.judge(cx, &pod, judged);
-            if verdict.strategy != Strategy::Skip {
+            if verdict.strategy != QueueingStrategy::Skip {
                 // Removed first, so that a pod that becomes gated frees its slot.
                 self.leave_unschedulable(pod.key());
                 let from = place_among_unschedulable(&pod);
@@ -309,7 +312,7 @@ impl SchedulingQueue {
 
     /// Requeues pods that have been unschedulable for too long. Gated ones are marked as flushed
     /// but stay gated.
-    pub fn flush_unschedulable_leftover(&mut self, cx: &QueueContext<'_>) {
+    pub(crate) fn flush_unschedulable_leftover(&mut self, cx: &QueueContext<'_>) {
         self.begin(cx);
         let limit = self.settings.max_unschedulable_duration;
         let is_left_over = |pod: &&Arc<QueuedPod>| cx.now - pod.timestamp > limit;

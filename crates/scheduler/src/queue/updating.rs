@@ -37,7 +37,7 @@ impl SchedulingQueue {
         let key = key_of(&new);
         let Some(pod) = self.unschedulable.get(key) else {
             let info = Arc::new(PodInfo::with_features(new, cx.features));
-            return self.add_new(cx, info, Cause::event("UnschedulablePodUpdate"));
+            return self.add_new(cx, info, MoveCause::event("UnschedulablePodUpdate"));
         };
         let mut pod = QueuedPod::clone(pod);
         pod.info = Arc::new(pod.info.updated(new.clone(), cx.features));
@@ -107,7 +107,7 @@ impl SchedulingQueue {
             }
             QueueName::None | QueueName::InFlight => {}
         });
-        self.record(key, from, QueueName::None, Cause::event("UnschedulablePodDelete"));
+        self.record(key, from, QueueName::None, MoveCause::event("UnschedulablePodDelete"));
     }
 
     /// Moves the pods into the active queue, also from backoff. A pod in flight is requeued
@@ -136,7 +136,7 @@ impl SchedulingQueue {
                 (pod, QueueName::Backoff)
             }
         };
-        let cause = Cause::event("ForceActivate");
+        let cause = MoveCause::event("ForceActivate");
         self.move_to_active(cx, Arc::unwrap_or_clone(pod), from, cause) == QueueName::Active
     }
 }

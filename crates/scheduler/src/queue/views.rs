@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::queue::nominator::PodRef;
+use crate::queue::nominator::NominatedPodRef;
 use kubestep_api::Pod;
 use kubestep_framework::events::ClusterEvent;
 use kubestep_framework::pod::nominated::NominatedPods;
@@ -104,7 +104,7 @@ impl SchedulingQueue {
     }
 
     /// Those that are nominated to a node. A pod that failed is nominated to the empty name.
-    pub fn nominated_to_nodes(&self) -> NominatedPods {
+    pub(crate) fn nominated_to_nodes(&self) -> NominatedPods {
         self.nominated(|node| !node.is_empty())
     }
 
@@ -118,7 +118,7 @@ impl SchedulingQueue {
         nominated
     }
 
-    fn resolve(&self, nominated: &PodRef) -> Arc<PodInfo> {
+    fn resolve(&self, nominated: &NominatedPodRef) -> Arc<PodInfo> {
         let key = nominated.key;
         let queued = self.active.get(key).or_else(|| self.unschedulable.get(key));
         if let Some(pod) = queued.or_else(|| self.backoff.get(key)) {

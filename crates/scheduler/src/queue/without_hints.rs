@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::queue::requeueing::{JudgedEvent, Verdict, place_among_unschedulable};
+use crate::queue::requeueing::{JudgedEvent, RequeueDecision, place_among_unschedulable};
 use kubestep_api::{Pod, PodStatus};
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource, Registration};
 
@@ -66,7 +66,7 @@ impl SchedulingQueue {
     pub(super) fn take_back_without_hints(&mut self, cx: &QueueContext<'_>, pod: QueuedPod) {
         let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
         let moved = self.moved_in_cycle == Some(self.cycle);
-        let cause = Cause::event("ScheduleAttemptFailure");
+        let cause = MoveCause::event("ScheduleAttemptFailure");
         match moved || !rejected {
             true => self.move_to_backoff(cx, pod, QueueName::InFlight, cause),
             false => self.put_unschedulable(pod, QueueName::InFlight, cause),
@@ -86,12 +86,12 @@ impl SchedulingQueue {
         };
         let (pod, from) = (QueuedPod::clone(pod), place_among_unschedulable(pod));
         let label = Symbol::new("PodUpdate");
-        self.requeue(cx, pod, from, Verdict::AFTER_BACKOFF, label);
+        self.requeue(cx, pod, from, RequeueDecision::AFTER_BACKOFF, label);
     }
 
     /// Requeues the pods that a pod with a node may help: those with a required affinity term that
     /// matches it, and those in its namespace that spread constraints rejected.
-    pub fn move_related(
+    pub(crate) fn move_related(
         &mut self,
         cx: &QueueContext<'_>,
         event: ClusterEvent,

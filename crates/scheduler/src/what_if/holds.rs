@@ -38,11 +38,11 @@ pub enum ParseHoldError {
 pub struct PodSelection {
     /// The selection as written, trimmed.
     text: String,
-    by: By,
+    by: SelectedBy,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum By {
+enum SelectedBy {
     Labels(Selector),
     /// The namespace, if one is given, and the name; both are patterns with `*` and `?`.
     Name(Option<String>, String),
@@ -64,10 +64,10 @@ impl PodSelection {
             None => text.contains(['=', '!', ' ', '(']).then_some(text),
         };
         let by = match labels {
-            Some(labels) => By::Labels(Selector::parse(labels)?),
+            Some(labels) => SelectedBy::Labels(Selector::parse(labels)?),
             None => match text.split_once('/') {
-                Some((namespace, name)) => By::Name(Some(namespace.into()), name.into()),
-                None => By::Name(None, text.into()),
+                Some((namespace, name)) => SelectedBy::Name(Some(namespace.into()), name.into()),
+                None => SelectedBy::Name(None, text.into()),
             },
         };
         Ok(PodSelection { text: text.into(), by })
@@ -75,7 +75,7 @@ impl PodSelection {
 
     /// Selects exactly this pod.
     pub fn of(pod: NamespacedName) -> PodSelection {
-        let by = By::Name(Some(pod.namespace.to_string()), pod.name.to_string());
+        let by = SelectedBy::Name(Some(pod.namespace.to_string()), pod.name.to_string());
         PodSelection { text: pod.to_string(), by }
     }
 
@@ -83,8 +83,8 @@ impl PodSelection {
     pub fn matches(&self, pod: &PodInfo) -> bool {
         let key = pod.key();
         match &self.by {
-            By::Labels(selector) => selector.matches(&pod.pod.metadata.labels),
-            By::Name(namespace, name) => {
+            SelectedBy::Labels(selector) => selector.matches(&pod.pod.metadata.labels),
+            SelectedBy::Name(namespace, name) => {
                 namespace.as_ref().is_none_or(|namespace| glob(namespace, &key.namespace))
                     && glob(name, &key.name)
             }

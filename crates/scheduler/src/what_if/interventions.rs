@@ -54,7 +54,7 @@ impl Interventions {
     }
 
     /// Ends the rule with this selection, or all with `None`. `false` if there is none.
-    pub fn end_hold(&mut self, pods: Option<&PodSelection>) -> bool {
+    pub(crate) fn end_hold(&mut self, pods: Option<&PodSelection>) -> bool {
         let before = self.holds.len();
         self.holds.retain(|rule| pods.is_some_and(|pods| rule.pods != *pods));
         self.holds.len() != before

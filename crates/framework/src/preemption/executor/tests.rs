@@ -51,7 +51,7 @@ impl Scene {
         EvictionContext { host, hooks, nominated, now: Time(7) }
     }
 
-    fn step(&mut self, eviction: &mut Eviction) -> Stage {
+    fn step(&mut self, eviction: &mut Eviction) -> EvictionStage {
         let Poll::Ready(stage) = eviction.step(&mut self.cx()) else {
             panic!("the host answers at once");
         };
@@ -112,7 +112,7 @@ fn all_but_the_last_then_the_last() {
     let mut scene = Scene::default();
     let mut eviction = begun(victims(&["a", "b", "c"]), &mut scene);
     assert_eq!(last_pending(&scene), None);
-    assert_eq!(scene.step(&mut eviction), Stage::LastPending);
+    assert_eq!(scene.step(&mut eviction), EvictionStage::LastPending);
     let note = "Preempted by pod default-p on node n1";
     let gone = |name: &str| {
         [
@@ -123,7 +123,7 @@ fn all_but_the_last_then_the_last() {
     };
     assert_eq!(scene.asked(), [gone("a"), gone("b")].concat());
     assert_eq!(last_pending(&scene), Some(key("c")));
-    assert_eq!(scene.step(&mut eviction), Stage::Done);
+    assert_eq!(scene.step(&mut eviction), EvictionStage::Done);
     assert_eq!(scene.asked(), gone("c"));
     assert!(scene.shared.preempting.is_empty());
 }
@@ -179,10 +179,10 @@ fn a_failure_spares_the_last_victim_and_activates_the_preemptor() {
     let mut scene = Scene::default();
     scene.host.refuse = vec!["a".into()];
     let mut eviction = begun(victims(&["a", "b", "c"]), &mut scene);
-    assert_eq!(scene.step(&mut eviction), Stage::Failed);
+    assert_eq!(scene.step(&mut eviction), EvictionStage::Failed);
     assert_eq!(scene.asked(), ["mark default/a"]);
     assert!(scene.shared.preempting.is_empty());
-    assert_eq!(scene.step(&mut eviction), Stage::Failed);
+    assert_eq!(scene.step(&mut eviction), EvictionStage::Failed);
     assert!(scene.asked().is_empty());
     let outcome = evict_at_once(
         &mut scene.cx(),
@@ -199,7 +199,7 @@ fn a_victim_that_is_gone_gets_no_event() {
     scene.host.gone = vec!["a".into()];
     let mut eviction = begun(victims(&["a"]), &mut scene);
     scene.step(&mut eviction);
-    assert_eq!(scene.step(&mut eviction), Stage::Done);
+    assert_eq!(scene.step(&mut eviction), EvictionStage::Done);
     assert_eq!(scene.asked(), ["mark default/a", "delete default/a"]);
 }
 
@@ -250,8 +250,8 @@ fn lower_nominations_to_the_node_are_cleared_first() {
     // When that fails, the eviction continues, but the preemptor is activated.
     scene.host.refuse = vec!["low".into()];
     let mut eviction = begun(victims(&["a"]), &mut scene);
-    assert_eq!(scene.step(&mut eviction), Stage::LastPending);
-    assert_eq!(scene.step(&mut eviction), Stage::Failed);
+    assert_eq!(scene.step(&mut eviction), EvictionStage::LastPending);
+    assert_eq!(scene.step(&mut eviction), EvictionStage::Failed);
     assert!(scene.asked().contains(&"delete default/a".into()));
     evict_at_once(
         &mut scene.cx(),

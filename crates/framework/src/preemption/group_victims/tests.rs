@@ -42,7 +42,7 @@ struct Slots<'a> {
     needed: usize,
 }
 
-impl Trial for Slots<'_> {
+impl PlacementTrial for Slots<'_> {
     fn remove(&mut self, unit: &Unit) {
         for pod in &unit.pods {
             self.cluster.snapshot.change_node(pod.pod.spec.node_name, |node| {
@@ -110,7 +110,7 @@ impl Case {
         let pods: Vec<_> = self.preempting.into_iter().map(info).collect();
         let preemptor = GroupPreemptor { group: &preemptor, pods: &pods };
         let units = units(&cluster.snapshot, &cluster.objects, cluster.now);
-        let budgets = Budgets::new(&cluster.objects);
+        let budgets = DisruptionBudgets::new(&cluster.objects);
         let needed = pods.len();
         let mut trial = Slots { cluster: &mut cluster, slots, needed };
         let victims = preemptor.select_victims(units, &budgets, &mut trial);

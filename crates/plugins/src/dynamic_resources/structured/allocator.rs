@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashMap;
 use thiserror::Error;
 
-use crate::dynamic_resources::structured::constraint::Constraint;
+use crate::dynamic_resources::structured::constraint::ConstraintState;
 use crate::dynamic_resources::structured::counters::{self, Counters};
 use crate::dynamic_resources::structured::device::DeviceRef;
 use crate::dynamic_resources::structured::pools::{Pool, PoolState, Slices};
 use crate::dynamic_resources::structured::request::{Alternatives, RequestData, RequestView};
-use crate::dynamic_resources::structured::search::{At, Search, Stop, full_name};
+use crate::dynamic_resources::structured::search::{
+    DeviceSearch, SearchPosition, SearchStop, full_name,
+};
 use crate::dynamic_resources::structured::{Features, MAX_DEVICES_PER_CLAIM};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{AllocationResult, DeviceAllocationMode, DeviceClass, Node, ResourceClaim};
@@ -87,7 +89,7 @@ impl Allocator {
     }
 
     /// Like [`Allocator::allocate`], with the number of steps, which upstream's tests check.
-    pub fn allocate_counting(
+    pub(crate) fn allocate_counting(
         &self,
         node: &Node,
         claims: &[Arc<ResourceClaim>],
@@ -99,7 +101,7 @@ impl Allocator {
                 return (Err(AllocationError::Failed(text)), 0);
             }
         };
-        let mut search = Search::new(self, node, claims, &pools);
+        let mut search = DeviceSearch::new(self, node, claims, &pools);
         let found = search.prepare().and_then(|()| search.run());
         (finish(&search, found, &pools), search.steps)
     }
@@ -129,8 +131,8 @@ impl Allocator {
 }
 
 fn finish(
-    search: &Search<'_>,
-    found: Result<bool, Stop>,
+    search: &DeviceSearch<'_>,
+    found: Result<bool, SearchStop>,
     pools: &[Pool<'_>],
 ) -> Result<Option<Vec<AllocationResult>>, AllocationError> {
     match found {
@@ -142,23 +144,27 @@ fn finish(
             Err(AllocationError::OnNode("invalid resource pools were encountered".to_owned()))
         }
         Ok(false) => Ok(None),
-        Err(Stop::TooMany) => {
+        Err(SearchStop::TooMany) => {
             Err(AllocationError::Failed("allocation max size exceeded".to_owned()))
         }
-        Err(Stop::TimedOut) => Err(AllocationError::TimedOut),
-        Err(Stop::Failed(text)) => Err(AllocationError::Failed(text)),
+        Err(SearchStop::TimedOut) => Err(AllocationError::TimedOut),
+        Err(SearchStop::Failed(text)) => Err(AllocationError::Failed(text)),
     }
 }
 
-impl<'a> Search<'a> {
+impl<'a> DeviceSearch<'a> {
     /// Validates all requests and checks that no claim needs more devices than it may have.
-    pub(super) fn prepare(&mut self) -> Result<(), Stop> {
+    pub(super) fn prepare(&mut self) -> Result<(), SearchStop> {
         let claims = self.claims;
         for (claim_at, claim) in claims.iter().enumerate() {
             let mut least = 0;
             let mut requests = Vec::new();
             for (request_at, request) in claim.spec.devices.requests.iter().enumerate() {
-                let at = At { claim: claim_at, request: request_at, ..At::default() };
+                let at = SearchPosition {
+                    claim: claim_at,
+                    request: request_at,
+                    ..SearchPosition::default()
+                };
                 let is_list = !request.first_available.is_empty();
                 let views = RequestView::all(request);
                 self.check_features(claim, request.name, is_list, &views)?;
@@ -167,7 +173,7 @@ impl<'a> Search<'a> {
                 requests.push(Alternatives { data, taken: 0, is_list });
             }
             if least > MAX_DEVICES_PER_CLAIM {
-                return Err(Stop::Failed(format!(
+                return Err(SearchStop::Failed(format!(
                     "claim {}: number of requested devices {least} exceeds the claim limit of \
                      {MAX_DEVICES_PER_CLAIM}",
                     full_name(claim)
@@ -186,11 +192,11 @@ impl<'a> Search<'a> {
         request: Symbol,
         is_list: bool,
         views: &[RequestView<'_>],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SearchStop> {
         let features = self.allocator.features();
         let claim = full_name(claim);
         if is_list && !features.prioritized_list {
-            return Err(Stop::Failed(format!(
+            return Err(SearchStop::Failed(format!(
                 "claim {claim}, request {request}: has subrequests, but the DRAPrioritizedList \
                  feature is disabled"
             )));
@@ -199,7 +205,7 @@ impl<'a> Search<'a> {
         let refuses = !features.consumable_capacity && !features.is_stable();
         match asks.filter(|_| refuses) {
             None => Ok(()),
-            Some(view) => Err(Stop::Failed(format!(
+            Some(view) => Err(SearchStop::Failed(format!(
                 "claim {claim}, {} {}: has capacity requests, but the DRAConsumableCapacity \
                  feature is disabled",
                 if is_list { "subrequest" } else { "request" },
@@ -210,19 +216,23 @@ impl<'a> Search<'a> {
 
     fn prepare_request(
         &mut self,
-        at: At,
+        at: SearchPosition,
         views: Vec<RequestView<'a>>,
-    ) -> Result<Vec<RequestData<'a>>, Stop> {
+    ) -> Result<Vec<RequestData<'a>>, SearchStop> {
         let views = views.into_iter().enumerate();
-        views.map(|(sub, view)| self.prepare_view(At { sub, ..at }, view)).collect()
+        views.map(|(sub, view)| self.prepare_view(SearchPosition { sub, ..at }, view)).collect()
     }
 
     /// Validates a request and compiles its selectors; for mode `All`, collects its devices.
-    fn prepare_view(&mut self, at: At, view: RequestView<'a>) -> Result<RequestData<'a>, Stop> {
+    fn prepare_view(
+        &mut self,
+        at: SearchPosition,
+        view: RequestView<'a>,
+    ) -> Result<RequestData<'a>, SearchStop> {
         let claims = self.claims;
         let fail = |text: String| {
             let (claim, request) = (full_name(&claims[at.claim]), view.short_name());
-            Stop::Failed(format!("claim {claim}, request {request}{text}"))
+            SearchStop::Failed(format!("claim {claim}, request {request}{text}"))
         };
         if let Some(at) = view.selectors.iter().position(|selector| selector.cel.is_none()) {
             let text = "CEL expression empty (unsupported selector type?)";
@@ -260,10 +270,10 @@ impl<'a> Search<'a> {
     /// All devices that the request selects and whose capacity suffices.
     fn selectable_devices(
         &mut self,
-        at: At,
+        at: SearchPosition,
         data: &RequestData<'a>,
-        fail: &impl Fn(String) -> Stop,
-    ) -> Result<Vec<DeviceRef<'a>>, Stop> {
+        fail: &impl Fn(String) -> SearchStop,
+    ) -> Result<Vec<DeviceRef<'a>>, SearchStop> {
         let pools = self.pools;
         let mut devices = Vec::new();
         for (pool, known) in pools.iter().enumerate() {
@@ -299,14 +309,17 @@ fn compile(
     texts.map(|cel| cel::compile(cel.expression, options)).collect()
 }
 
-fn constraints(claim: &ResourceClaim, features: Features) -> Result<Vec<Constraint>, Stop> {
+fn constraints(
+    claim: &ResourceClaim,
+    features: Features,
+) -> Result<Vec<ConstraintState>, SearchStop> {
     let written = claim.spec.devices.constraints.iter().enumerate();
     written
         .map(|(at, constraint)| {
-            Constraint::new(constraint, !features.is_stable()).ok_or_else(|| {
+            ConstraintState::new(constraint, !features.is_stable()).ok_or_else(|| {
                 let claim = full_name(claim);
                 let text = "empty constraint (unsupported constraint type?)";
-                Stop::Failed(format!("claim {claim}, constraint #{at}: {text}"))
+                SearchStop::Failed(format!("claim {claim}, constraint #{at}: {text}"))
             })
         })
         .collect()

@@ -13,7 +13,7 @@ use kubestep_api::{
 use kubestep_framework::dra::allocated::Capacities;
 
 /// The capacities of a device by name.
-pub type DeviceCapacities = BTreeMap<Symbol, DeviceCapacity>;
+pub(crate) type DeviceCapacities = BTreeMap<Symbol, DeviceCapacity>;
 
 /// Whether the request fits with what is `consumed` and what this search is `allocating`. A
 /// request for a capacity that the device does not have never fits.
@@ -42,7 +42,7 @@ pub fn fits(
 }
 
 /// The consumption of each capacity by the request.
-pub fn consumption(
+pub(crate) fn consumption(
     request: Option<&CapacityRequirements>,
     capacities: &DeviceCapacities,
 ) -> Capacities {

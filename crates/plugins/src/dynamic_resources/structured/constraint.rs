@@ -29,15 +29,15 @@ impl RequestName {
 
 /// A constraint with the values of the devices allocated so far.
 #[derive(Clone, Debug)]
-pub struct Constraint {
+pub struct ConstraintState {
     pub(super) requests: Vec<Symbol>,
     pub(super) attribute: Symbol,
-    rule: Rule,
+    rule: ConstraintRule,
     devices: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Rule {
+enum ConstraintRule {
     /// All devices have the value of the first one.
     Same(Option<DeviceAttribute>),
     /// All values differ. As upstream, only one value is stored for each request, so for a request
@@ -45,21 +45,23 @@ enum Rule {
     Distinct(BTreeMap<Symbol, DeviceAttribute>),
 }
 
-impl Constraint {
+impl ConstraintState {
     /// The constraint of a claim; `None` if its type is unknown. Without `distinct`, a
     /// distinctAttribute constraint is of unknown type.
-    pub fn new(written: &DeviceConstraint, distinct: bool) -> Option<Constraint> {
+    pub fn new(written: &DeviceConstraint, distinct: bool) -> Option<ConstraintState> {
         let (attribute, rule) = match (written.match_attribute, written.distinct_attribute) {
-            (Some(attribute), _) => (attribute, Rule::Same(None)),
-            (None, Some(attribute)) if distinct => (attribute, Rule::Distinct(BTreeMap::new())),
+            (Some(attribute), _) => (attribute, ConstraintRule::Same(None)),
+            (None, Some(attribute)) if distinct => {
+                (attribute, ConstraintRule::Distinct(BTreeMap::new()))
+            }
             (None, _) => return None,
         };
-        Some(Constraint { requests: written.requests.clone(), attribute, rule, devices: 0 })
+        Some(ConstraintState { requests: written.requests.clone(), attribute, rule, devices: 0 })
     }
 
     /// Whether the values must differ; otherwise they must be equal.
     pub(super) fn is_distinct(&self) -> bool {
-        matches!(self.rule, Rule::Distinct(_))
+        matches!(self.rule, ConstraintRule::Distinct(_))
     }
 
     /// Adds a device allocated for a request; `false` if the constraint forbids it.
@@ -72,9 +74,9 @@ impl Constraint {
             return false;
         }
         match &mut self.rule {
-            Rule::Same(first) if self.devices == 0 => *first = Some(value.clone()),
-            Rule::Same(_) => {}
-            Rule::Distinct(values) => {
+            ConstraintRule::Same(first) if self.devices == 0 => *first = Some(value.clone()),
+            ConstraintRule::Same(_) => {}
+            ConstraintRule::Distinct(values) => {
                 values.insert(request.base, value.clone());
             }
         }
@@ -87,7 +89,7 @@ impl Constraint {
         if !self.applies_to(request) {
             return;
         }
-        if let Rule::Distinct(values) = &mut self.rule {
+        if let ConstraintRule::Distinct(values) = &mut self.rule {
             values.remove(&request.base);
         }
         self.devices = self.devices.saturating_sub(1);
@@ -101,11 +103,15 @@ impl Constraint {
     }
 }
 
-impl Rule {
+impl ConstraintRule {
     fn allows(&self, value: &DeviceAttribute) -> bool {
         match self {
-            Rule::Same(first) => first.as_ref().is_some_and(|first| compare(value, first, false)),
-            Rule::Distinct(values) => values.values().all(|other| compare(value, other, true)),
+            ConstraintRule::Same(first) => {
+                first.as_ref().is_some_and(|first| compare(value, first, false))
+            }
+            ConstraintRule::Distinct(values) => {
+                values.values().all(|other| compare(value, other, true))
+            }
         }
     }
 }
@@ -149,8 +155,8 @@ mod tests {
         serde_json::from_value(json!({"name": "d", "attributes": attributes})).unwrap()
     }
 
-    fn constraint(json: Value) -> Constraint {
-        Constraint::new(&serde_json::from_value(json).unwrap(), true).unwrap()
+    fn constraint(json: Value) -> ConstraintState {
+        ConstraintState::new(&serde_json::from_value(json).unwrap(), true).unwrap()
     }
 
     fn request(base: &str) -> RequestName {
@@ -202,6 +208,6 @@ mod tests {
     #[test]
     fn the_stable_allocator_knows_no_distinct_values() {
         let written = serde_json::from_value(json!({"distinctAttribute": "d/x"})).unwrap();
-        assert!(Constraint::new(&written, false).is_none());
+        assert!(ConstraintState::new(&written, false).is_none());
     }
 }

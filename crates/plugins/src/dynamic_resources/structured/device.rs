@@ -12,7 +12,7 @@ use kubestep_framework::error::PluginError;
 
 /// The nodes that can use a slice or a device.
 #[derive(Clone, Debug)]
-enum Reach {
+enum NodeReach {
     Nowhere,
     Node(Symbol),
     Everywhere,
@@ -21,29 +21,31 @@ enum Reach {
     Invalid(String),
 }
 
-impl Reach {
-    fn new(name: Option<Symbol>, all: Option<bool>, selector: Option<&NodeSelector>) -> Reach {
+impl NodeReach {
+    fn new(name: Option<Symbol>, all: Option<bool>, selector: Option<&NodeSelector>) -> NodeReach {
         if let Some(name) = name.filter(|name| !name.is_empty()) {
-            return Reach::Node(name);
+            return NodeReach::Node(name);
         }
         if all == Some(true) {
-            return Reach::Everywhere;
+            return NodeReach::Everywhere;
         }
-        let Some(selector) = selector else { return Reach::Nowhere };
+        let Some(selector) = selector else { return NodeReach::Nowhere };
         let matcher = NodeMatcher::new(selector, "");
         match matcher.check() {
-            Ok(()) => Reach::Selected(matcher),
-            Err(errors) => Reach::Invalid(errors.to_string()),
+            Ok(()) => NodeReach::Selected(matcher),
+            Err(errors) => NodeReach::Invalid(errors.to_string()),
         }
     }
 
     fn includes(&self, node: &Node) -> Result<bool, PluginError> {
         match self {
-            Reach::Nowhere => Ok(false),
-            Reach::Node(name) => Ok(*name == node.metadata.name),
-            Reach::Everywhere => Ok(true),
-            Reach::Selected(matcher) => Ok(matcher.matches_node(node)),
-            Reach::Invalid(text) => Err(format!("failed to parse node selector: {text}").into()),
+            NodeReach::Nowhere => Ok(false),
+            NodeReach::Node(name) => Ok(*name == node.metadata.name),
+            NodeReach::Everywhere => Ok(true),
+            NodeReach::Selected(matcher) => Ok(matcher.matches_node(node)),
+            NodeReach::Invalid(text) => {
+                Err(format!("failed to parse node selector: {text}").into())
+            }
         }
     }
 }
@@ -53,18 +55,18 @@ impl Reach {
 pub struct PreparedSlice {
     /// The slice.
     pub slice: Arc<ResourceSlice>,
-    reach: Reach,
+    reach: NodeReach,
     /// One entry for each device, if each device selects its nodes itself.
-    device_reach: Vec<Reach>,
+    device_reach: Vec<NodeReach>,
 }
 
 impl PreparedSlice {
     /// Compiles the node selectors.
     pub fn new(slice: Arc<ResourceSlice>) -> PreparedSlice {
         let spec = &slice.spec;
-        let reach = Reach::new(spec.node_name, spec.all_nodes, spec.node_selector.as_ref());
+        let reach = NodeReach::new(spec.node_name, spec.all_nodes, spec.node_selector.as_ref());
         let of = |device: &Device| {
-            Reach::new(device.node_name, device.all_nodes, device.node_selector.as_ref())
+            NodeReach::new(device.node_name, device.all_nodes, device.node_selector.as_ref())
         };
         let device_reach = match spec.per_device_node_selection {
             Some(true) => spec.devices.iter().map(of).collect(),
@@ -83,7 +85,7 @@ impl PreparedSlice {
             return Ok(true);
         }
         let name = self.slice.metadata.name;
-        if !matches!(self.reach, Reach::Nowhere) {
+        if !matches!(self.reach, NodeReach::Nowhere) {
             let reached = self.reach.includes(node);
             return reached.map_err(|text| {
                 format!("failed to perform node selection for slice {name}: {text}").into()
@@ -107,7 +109,7 @@ impl PreparedSlice {
     ///
     /// # Errors
     /// The device's node selector is invalid.
-    pub fn device_reaches(&self, device: usize, node: &Node) -> Result<bool, PluginError> {
+    pub(crate) fn device_reaches(&self, device: usize, node: &Node) -> Result<bool, PluginError> {
         self.device_reach.get(device).map_or(Ok(true), |reach| reach.includes(node))
     }
 

@@ -26,7 +26,7 @@ pub use allocator::{AllocationError, Allocator};
 pub use shortage::{Constrained, Devices, Shortage};
 
 /// The maximum number of devices allocated to one claim.
-pub const MAX_DEVICES_PER_CLAIM: usize = 32;
+pub(crate) const MAX_DEVICES_PER_CLAIM: usize = 32;
 
 /// The optional features of the allocator that are on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +63,7 @@ impl Features {
     }
 
     /// Whether upstream uses its stable allocator, which ignores fields of features it lacks.
-    pub fn is_stable(&self) -> bool {
+    pub(crate) fn is_stable(&self) -> bool {
         !(self.consumable_capacity || self.binding_conditions)
     }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::dynamic_resources::structured::node_selector::node_selector;
 use crate::dynamic_resources::structured::request::Alternatives;
-use crate::dynamic_resources::structured::search::{Pick, Search};
+use crate::dynamic_resources::structured::search::{DeviceSearch, Pick};
 use kubestep_api::admission::made_up_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
@@ -17,7 +17,7 @@ use kubestep_api::{
 use kubestep_framework::dra::DeviceId;
 use kubestep_framework::error::PluginError;
 
-impl Search<'_> {
+impl DeviceSearch<'_> {
     /// The allocations, one for each claim.
     ///
     /// # Errors

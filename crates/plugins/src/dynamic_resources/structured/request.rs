@@ -72,7 +72,7 @@ impl<'a> RequestView<'a> {
     }
 
     /// Whether the mode is `All`.
-    pub fn wants_all(&self) -> bool {
+    pub(crate) fn wants_all(&self) -> bool {
         self.mode == DeviceAllocationMode::All
     }
 }

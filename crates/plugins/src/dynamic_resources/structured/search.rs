@@ -12,7 +12,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::dynamic_resources::structured::allocator::Allocator;
-use crate::dynamic_resources::structured::constraint::{Constraint, RequestName};
+use crate::dynamic_resources::structured::constraint::{ConstraintState, RequestName};
 use crate::dynamic_resources::structured::counters::{self, Counters};
 use crate::dynamic_resources::structured::device::DeviceRef;
 use crate::dynamic_resources::structured::pools::Pool;
@@ -28,7 +28,7 @@ use kubestep_framework::error::PluginError;
 
 /// Why the search, or a branch of it, ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Stop {
+pub enum SearchStop {
     /// A claim would get more devices than it may have: only this branch ends.
     TooMany,
     /// The search reached its time limit.
@@ -54,7 +54,7 @@ pub struct Pick<'a> {
 
 /// The position of the search: claim, request, alternative, and device within the request.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub struct At {
+pub struct SearchPosition {
     pub claim: usize,
     pub request: usize,
     pub sub: usize,
@@ -63,15 +63,15 @@ pub struct At {
 
 /// Where the search for the next device starts.
 #[derive(Clone, Copy, Default)]
-struct Location {
+struct DeviceCursor {
     pool: usize,
     slice: usize,
     device: usize,
 }
 
-/// What [`Search::undo`] needs to release a device.
+/// What [`DeviceSearch::undo`] needs to release a device.
 struct Undo<'a> {
-    at: At,
+    at: SearchPosition,
     request: RequestName,
     device: DeviceRef<'a>,
     is_shared: bool,
@@ -79,7 +79,7 @@ struct Undo<'a> {
 }
 
 /// One search on one node.
-pub struct Search<'a> {
+pub struct DeviceSearch<'a> {
     pub allocator: &'a Allocator,
     pub node: &'a Node,
     pub claims: &'a [Arc<ResourceClaim>],
@@ -87,10 +87,10 @@ pub struct Search<'a> {
     /// By claim and request.
     pub requests: Vec<Vec<Alternatives<'a>>>,
     /// By claim.
-    pub constraints: Vec<Vec<Constraint>>,
+    pub constraints: Vec<Vec<ConstraintState>>,
     /// The devices allocated so far, by claim.
     pub picks: Vec<Vec<Pick<'a>>>,
-    matches: HashMap<(At, DeviceId), bool>,
+    matches: HashMap<(SearchPosition, DeviceId), bool>,
     pub(super) consumed: HashMap<Symbol, Counters>,
     allocating: HashMap<DeviceId, BTreeSet<usize>>,
     allocating_capacity: HashMap<DeviceId, Capacities>,
@@ -99,15 +99,15 @@ pub struct Search<'a> {
     pub looks: u64,
 }
 
-impl<'a> Search<'a> {
+impl<'a> DeviceSearch<'a> {
     /// A search that has not started.
     pub fn new(
         allocator: &'a Allocator,
         node: &'a Node,
         claims: &'a [Arc<ResourceClaim>],
         pools: &'a [Pool<'a>],
-    ) -> Search<'a> {
-        Search {
+    ) -> DeviceSearch<'a> {
+        DeviceSearch {
             allocator,
             node,
             claims,
@@ -125,18 +125,23 @@ impl<'a> Search<'a> {
     }
 
     /// Whether the search found an allocation; `picks` then holds it.
-    pub fn run(&mut self) -> Result<bool, Stop> {
-        self.allocate(At::default(), false, Location::default())
+    pub fn run(&mut self) -> Result<bool, SearchStop> {
+        self.allocate(SearchPosition::default(), false, DeviceCursor::default())
     }
 
     /// Continues at `at`. `alternative_taken`: whether `at.sub` is already chosen.
-    fn allocate(&mut self, at: At, alternative_taken: bool, start: Location) -> Result<bool, Stop> {
+    fn allocate(
+        &mut self,
+        at: SearchPosition,
+        alternative_taken: bool,
+        start: DeviceCursor,
+    ) -> Result<bool, SearchStop> {
         self.steps += 1;
         let Some(requests) = self.requests.get(at.claim) else { return Ok(true) };
         let Some(request) = requests.get(at.request) else {
-            let next = At { claim: at.claim + 1, ..At::default() };
-            return match self.allocate(next, false, Location::default()) {
-                Err(Stop::TooMany) => Ok(false),
+            let next = SearchPosition { claim: at.claim + 1, ..SearchPosition::default() };
+            return match self.allocate(next, false, DeviceCursor::default()) {
+                Err(SearchStop::TooMany) => Ok(false),
                 other => other,
             };
         };
@@ -148,12 +153,16 @@ impl<'a> Search<'a> {
             return Ok(false);
         }
         if at.device >= data.wanted {
-            let next = At { claim: at.claim, request: at.request + 1, ..At::default() };
-            return self.allocate(next, false, Location::default());
+            let next = SearchPosition {
+                claim: at.claim,
+                request: at.request + 1,
+                ..SearchPosition::default()
+            };
+            return self.allocate(next, false, DeviceCursor::default());
         }
         let after = self.picks[at.claim].len() + data.wanted - at.device;
         if after > MAX_DEVICES_PER_CLAIM {
-            return Err(Stop::TooMany);
+            return Err(SearchStop::TooMany);
         }
         let data = data.clone();
         match data.view.wants_all() {
@@ -163,11 +172,15 @@ impl<'a> Search<'a> {
     }
 
     /// Allocates the first alternative with which the rest can be allocated.
-    fn allocate_alternatives(&mut self, at: At, count: usize) -> Result<bool, Stop> {
+    fn allocate_alternatives(
+        &mut self,
+        at: SearchPosition,
+        count: usize,
+    ) -> Result<bool, SearchStop> {
         let mut all_exceed = true;
         for sub in 0..count {
-            match self.allocate(At { sub, ..at }, true, Location::default()) {
-                Err(Stop::TooMany) => continue,
+            match self.allocate(SearchPosition { sub, ..at }, true, DeviceCursor::default()) {
+                Err(SearchStop::TooMany) => continue,
                 Err(stop) => return Err(stop),
                 Ok(true) => {
                     self.requests[at.claim][at.request].taken = sub;
@@ -176,31 +189,35 @@ impl<'a> Search<'a> {
                 Ok(false) => all_exceed = false,
             }
         }
-        if all_exceed { Err(Stop::TooMany) } else { Ok(false) }
+        if all_exceed { Err(SearchStop::TooMany) } else { Ok(false) }
     }
 
     /// Allocates the next device of a request for all devices.
-    fn allocate_all(&mut self, at: At, data: &RequestData<'a>) -> Result<bool, Stop> {
+    fn allocate_all(
+        &mut self,
+        at: SearchPosition,
+        data: &RequestData<'a>,
+    ) -> Result<bool, SearchStop> {
         let device = data.all[at.device];
         let Some(undo) = self.pick(at, data, device, true)? else { return Ok(false) };
-        let done = self.next_device(at, Location::default());
+        let done = self.next_device(at, DeviceCursor::default());
         if done != Ok(true) {
             self.undo(&undo);
         }
         done
     }
 
-    fn next_device(&mut self, at: At, start: Location) -> Result<bool, Stop> {
-        self.allocate(At { device: at.device + 1, ..at }, true, start)
+    fn next_device(&mut self, at: SearchPosition, start: DeviceCursor) -> Result<bool, SearchStop> {
+        self.allocate(SearchPosition { device: at.device + 1, ..at }, true, start)
     }
 
     /// Allocates the first device from `start` on with which the rest can be allocated.
     fn allocate_any(
         &mut self,
-        at: At,
+        at: SearchPosition,
         data: &RequestData<'a>,
-        start: Location,
-    ) -> Result<bool, Stop> {
+        start: DeviceCursor,
+    ) -> Result<bool, SearchStop> {
         let pools = self.pools;
         for (pool_at, pool) in pools.iter().enumerate().skip(start.pool) {
             let in_pool = pool_at == start.pool;
@@ -211,7 +228,7 @@ impl<'a> Search<'a> {
                 for (index, device) in slice.slice.spec.devices.iter().enumerate().skip(first) {
                     let id = slice.id(device);
                     let device = DeviceRef { id, device, slice, index, pool: pool_at };
-                    let next = Location { pool: pool_at, slice: slice_at, device: index + 1 };
+                    let next = DeviceCursor { pool: pool_at, slice: slice_at, device: index + 1 };
                     if self.try_device(at, data, device, next)? {
                         return Ok(true);
                     }
@@ -224,14 +241,14 @@ impl<'a> Search<'a> {
     /// Whether everything can be allocated with this device.
     fn try_device(
         &mut self,
-        at: At,
+        at: SearchPosition,
         data: &RequestData<'a>,
         device: DeviceRef<'a>,
-        next: Location,
-    ) -> Result<bool, Stop> {
+        next: DeviceCursor,
+    ) -> Result<bool, SearchStop> {
         self.looks += 1;
         if self.looks > self.allocator.look_limit() {
-            return Err(Stop::TimedOut);
+            return Err(SearchStop::TimedOut);
         }
         if self.is_taken(at, data, &device.id)
             || !self.is_selectable(at, data, device)?
@@ -249,7 +266,12 @@ impl<'a> Search<'a> {
 
     /// Whether the device is in use. A request with admin access may use allocated devices, but not
     /// twice in the same claim.
-    pub(super) fn is_taken(&self, at: At, data: &RequestData<'_>, id: &DeviceId) -> bool {
+    pub(super) fn is_taken(
+        &self,
+        at: SearchPosition,
+        data: &RequestData<'_>,
+        id: &DeviceId,
+    ) -> bool {
         match data.view.admin_access {
             true => self.is_allocating_for(id, at.claim),
             false => self.is_in_use(id),
@@ -266,29 +288,29 @@ impl<'a> Search<'a> {
     }
 
     /// Whether the selectors match the device, and the device's own node selection the node.
-    pub fn is_selectable(
+    pub(crate) fn is_selectable(
         &mut self,
-        at: At,
+        at: SearchPosition,
         data: &RequestData<'a>,
         device: DeviceRef<'a>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, SearchStop> {
         let features = self.allocator.features();
         if !features.binding_conditions && !device.device.binding_conditions.is_empty() {
             return Ok(false);
         }
-        let key = (At { device: 0, ..at }, device.id);
+        let key = (SearchPosition { device: 0, ..at }, device.id);
         if let Some(known) = self.matches.get(&key) {
             return Ok(*known);
         }
         let matches =
-            self.select(at, data, device).map_err(|error| Stop::Failed(error.to_string()))?;
+            self.select(at, data, device).map_err(|error| SearchStop::Failed(error.to_string()))?;
         self.matches.insert(key, matches);
         Ok(matches)
     }
 
     fn select(
         &self,
-        at: At,
+        at: SearchPosition,
         data: &RequestData<'a>,
         device: DeviceRef<'a>,
     ) -> Result<bool, PluginError> {
@@ -300,7 +322,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether the device has the requested capacities left.
-    pub fn has_capacity(&self, data: &RequestData<'_>, device: DeviceRef<'_>) -> bool {
+    pub(crate) fn has_capacity(&self, data: &RequestData<'_>, device: DeviceRef<'_>) -> bool {
         !self.allocator.features().consumable_capacity
             || capacity::fits(
                 data.view.capacity,
@@ -314,11 +336,11 @@ impl<'a> Search<'a> {
     /// is an error, as upstream in mode `All`.
     fn pick(
         &mut self,
-        at: At,
+        at: SearchPosition,
         data: &RequestData<'a>,
         device: DeviceRef<'a>,
         must: bool,
-    ) -> Result<Option<Undo<'a>>, Stop> {
+    ) -> Result<Option<Undo<'a>>, SearchStop> {
         let features = self.allocator.features();
         let (view, id) = (data.view, device.id);
         let is_shared = features.consumable_capacity && device.is_shared();
@@ -381,11 +403,11 @@ impl<'a> Search<'a> {
 
     fn meets_constraints(
         &mut self,
-        at: At,
+        at: SearchPosition,
         data: &RequestData<'a>,
         device: DeviceRef<'a>,
         must: bool,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, SearchStop> {
         let name = data.view.name;
         let constraints = &mut self.constraints[at.claim];
         let failed = constraints
@@ -393,7 +415,7 @@ impl<'a> Search<'a> {
             .position(|constraint| !constraint.add(name, device.device, device.id.driver));
         let Some(failed) = failed else { return Ok(true) };
         if must {
-            return Err(Stop::Failed(format!(
+            return Err(SearchStop::Failed(format!(
                 "claim {}, request {}: cannot add device {} because a claim constraint would not \
                  be satisfied",
                 full_name(&self.claims[at.claim]),

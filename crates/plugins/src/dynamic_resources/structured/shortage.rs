@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::dynamic_resources::structured::allocator::Allocator;
-use crate::dynamic_resources::structured::constraint::{Constraint, lookup};
+use crate::dynamic_resources::structured::constraint::{ConstraintState, lookup};
 use crate::dynamic_resources::structured::device::DeviceRef;
 use crate::dynamic_resources::structured::pools::PoolState;
 use crate::dynamic_resources::structured::request::RequestData;
 use crate::dynamic_resources::structured::search::{
-    At, Search, full_name, is_kept_off, unmet_selector,
+    DeviceSearch, SearchPosition, full_name, is_kept_off, unmet_selector,
 };
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DeviceAttribute, Node, ResourceClaim};
@@ -111,7 +111,7 @@ impl Allocator {
         let Ok(pools) = self.slices.pools(node, self.features().partitionable) else {
             return Shortage::default();
         };
-        let mut search = Search::new(self, node, claims, &pools);
+        let mut search = DeviceSearch::new(self, node, claims, &pools);
         if search.prepare().is_err() {
             return Shortage::default();
         }
@@ -125,9 +125,13 @@ impl Allocator {
 
     /// The single constraint without which the claims can be allocated, or all constraints if the
     /// claims can be allocated only without any.
-    fn unmet_constraints(&self, search: &Search<'_>, requests: &[Devices]) -> Vec<Constrained> {
+    fn unmet_constraints(
+        &self,
+        search: &DeviceSearch<'_>,
+        requests: &[Devices],
+    ) -> Vec<Constrained> {
         let each = || {
-            let of_claim = |(claim, all): (usize, &Vec<Constraint>)| {
+            let of_claim = |(claim, all): (usize, &Vec<ConstraintState>)| {
                 (0..all.len()).map(move |at| (claim, at)).collect::<Vec<_>>()
             };
             search.constraints.iter().enumerate().flat_map(of_claim)
@@ -144,7 +148,7 @@ impl Allocator {
     /// Whether the claims could be allocated without the given constraints.
     fn is_allocated_without(
         &self,
-        search: &Search<'_>,
+        search: &DeviceSearch<'_>,
         leaves_out: impl Fn((usize, usize)) -> bool,
     ) -> bool {
         let without = |(claim_at, claim): (usize, &Arc<ResourceClaim>)| {
@@ -161,7 +165,7 @@ impl Allocator {
     }
 }
 
-impl<'a> Search<'a> {
+impl<'a> DeviceSearch<'a> {
     /// Counts the devices for each request by itself, before any device is allocated.
     fn each_request(&mut self) -> Vec<Devices> {
         let requests = self.requests.clone();
@@ -169,7 +173,7 @@ impl<'a> Search<'a> {
         for (claim, requests) in requests.iter().enumerate() {
             for (request, alternatives) in requests.iter().enumerate() {
                 for (sub, data) in alternatives.data.iter().enumerate() {
-                    let at = At { claim, request, sub, device: 0 };
+                    let at = SearchPosition { claim, request, sub, device: 0 };
                     found.push(self.devices(at, data));
                 }
             }
@@ -177,7 +181,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    fn devices(&mut self, at: At, data: &RequestData<'a>) -> Devices {
+    fn devices(&mut self, at: SearchPosition, data: &RequestData<'a>) -> Devices {
         let name = data.view.name;
         let sub = name.sub.map(|sub| format!("/{sub}")).unwrap_or_default();
         let pools = self.pools;
@@ -206,7 +210,7 @@ impl<'a> Search<'a> {
     fn count(
         &mut self,
         found: &mut Devices,
-        at: At,
+        at: SearchPosition,
         data: &RequestData<'a>,
         device: DeviceRef<'a>,
     ) {

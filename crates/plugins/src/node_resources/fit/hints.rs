@@ -16,7 +16,7 @@ use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 use kubestep_framework::resource::{Resource, is_scalar_name};
 
 /// A pod was deleted or reduced its requests.
-pub fn after_pod_change(
+pub(crate) fn after_pod_change(
     cx: &QueueContext<'_>,
     pod: &PodInfo,
     objects: &EventObjects,
@@ -51,7 +51,7 @@ fn frees_something(cx: &QueueContext<'_>, pod: &PodInfo, old: &Pod, new: &Pod) -
 }
 
 /// A node was added, or its allocatable resources changed.
-pub fn after_node_change(
+pub(crate) fn after_node_change(
     cx: &QueueContext<'_>,
     pod: &PodInfo,
     objects: &EventObjects,
@@ -96,7 +96,7 @@ fn offers_more(cx: &QueueContext<'_>, request: &Resource, old: &Node, new: &Node
 }
 
 /// A device class was added or changed.
-pub fn after_class_change(
+pub(crate) fn after_class_change(
     _: &QueueContext<'_>,
     pod: &PodInfo,
     objects: &EventObjects,

@@ -29,13 +29,13 @@ use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
 pub use super::amounts::Amounts;
-use super::amounts::{Reading, ScoreInput, Scorer};
+use super::amounts::{RequestBasis, ResourceScorer, ScoreInput};
 use super::sign_requests;
-use super::strategy::Strategy;
+use super::strategy::UtilizationStrategy;
 pub use args::{NodeResourcesFitArgs, RequestedToCapacityRatio, ScoringStrategy};
 pub use check::Shortfall;
 use check::{Demand, Exempt};
-use refusal::Refusals;
+use refusal::FitRejections;
 pub use refusal::refusal;
 
 /// What configurations and the manual know of the plugin.
@@ -71,8 +71,8 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(Fit {
         name: Symbol::new("NodeResourcesFit"),
         exempt: exempt(&args),
-        strategy: Strategy::new(scoring_strategy)?,
-        scorer: Scorer::new(&scoring_strategy.resources, Reading::NonZero),
+        strategy: UtilizationStrategy::new(scoring_strategy)?,
+        scorer: ResourceScorer::new(&scoring_strategy.resources, RequestBasis::NonZero),
         distinguishes: features.has(Switch::RequestAboveAllocatableUnresolvable),
         features: *features,
     }))
@@ -90,7 +90,7 @@ pub fn score_amounts(
     args: &NodeResourcesFitArgs,
     node: &NodeInfo,
 ) -> Vec<Amounts> {
-    let scorer = Scorer::new(&args.scoring_strategy.resources, Reading::NonZero);
+    let scorer = ResourceScorer::new(&args.scoring_strategy.resources, RequestBasis::NonZero);
     scorer.amounts(cx, &scorer.input(cx), node).into_vec()
 }
 
@@ -104,8 +104,8 @@ fn exempt(args: &NodeResourcesFitArgs) -> Exempt {
 struct Fit {
     name: Symbol,
     exempt: Exempt,
-    strategy: Strategy,
-    scorer: Scorer,
+    strategy: UtilizationStrategy,
+    scorer: ResourceScorer,
     /// Whether a request above the allocatable amount of a node is unresolvable.
     distinguishes: bool,
     features: FeatureGates,
@@ -115,7 +115,7 @@ struct Fit {
 #[derive(Clone)]
 struct FitState {
     demand: Demand,
-    refusals: Arc<Refusals>,
+    refusals: Arc<FitRejections>,
 }
 
 /// Written by PreScore, read by Score.
@@ -164,7 +164,7 @@ impl Plugin for Fit {
     /// Never skips: even a pod without requests needs room for one more pod.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let demand = Demand::new(&cx.queue(), cx.pod, &self.exempt);
-        let refusals = Arc::new(Refusals::new(self.name, self.distinguishes, &demand));
+        let refusals = Arc::new(FitRejections::new(self.name, self.distinguishes, &demand));
         state.write(FitState { demand, refusals });
         PreFilterAnswer::default()
     }
@@ -210,7 +210,7 @@ impl Plugin for Fit {
         cx: &GroupContext<'_>,
         proposal: &Proposal<'_>,
     ) -> Result<i64, Status> {
-        Ok(Strategy::Most.score(&self.scorer.placement_amounts(cx, proposal)))
+        Ok(UtilizationStrategy::Most.score(&self.scorer.placement_amounts(cx, proposal)))
     }
 
     fn sign(

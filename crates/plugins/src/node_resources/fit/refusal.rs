@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 const TABLE_REASONS: usize = 8;
 
 /// The rejections of a pod that were needed so far.
-pub struct Refusals {
+pub struct FitRejections {
     plugin: Symbol,
     /// Whether a request above the allocatable amount makes the rejection unresolvable.
     distinguishes: bool,
@@ -20,12 +20,12 @@ pub struct Refusals {
     table: Box<[OnceLock<Status>]>,
 }
 
-impl Refusals {
+impl FitRejections {
     /// An empty table.
-    pub fn new(plugin: Symbol, distinguishes: bool, demand: &Demand) -> Refusals {
+    pub fn new(plugin: Symbol, distinguishes: bool, demand: &Demand) -> FitRejections {
         let reasons = 4 + demand.scalars.len();
         let len = if reasons <= TABLE_REASONS { 2 << reasons } else { 0 };
-        Refusals { plugin, distinguishes, table: (0..len).map(|_| OnceLock::new()).collect() }
+        FitRejections { plugin, distinguishes, table: (0..len).map(|_| OnceLock::new()).collect() }
     }
 
     /// The rejection of a node with these reasons.

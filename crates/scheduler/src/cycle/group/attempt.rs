@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Outcome, PodGroupCycle, Verdict};
+use super::{GroupOutcome, GroupVerdict, PodGroupCycle};
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
 use kubestep_api::intern::Symbol;
@@ -14,7 +14,7 @@ use kubestep_framework::status::{Code, Status};
 const GROUP_UNSCHEDULABLE: &str = "pod group is unschedulable";
 
 /// The result for one pod in the simulation.
-pub(super) enum Attempt {
+pub(super) enum PodAttempt {
     /// No node was found.
     Failed(Failure),
     /// A node was found.
@@ -32,7 +32,7 @@ pub(super) struct Placed {
     pub original: Arc<PodInfo>,
 }
 
-impl Verdict {
+impl GroupVerdict {
     /// As upstream's metrics name it.
     pub(super) fn result(&self) -> &'static str {
         match () {
@@ -44,26 +44,26 @@ impl Verdict {
     }
 
     /// Too few pods are placed.
-    fn rejected() -> Verdict {
-        Verdict { status: group_rejection(""), awaits_preemption: false }
+    fn rejected() -> GroupVerdict {
+        GroupVerdict { status: group_rejection(""), awaits_preemption: false }
     }
 
     /// Permit found enough pods placed.
-    fn with_quorum(preempts: bool) -> Verdict {
+    fn with_quorum(preempts: bool) -> GroupVerdict {
         match preempts {
-            true => Verdict {
+            true => GroupVerdict {
                 status: group_rejection("pod group is waiting for preemption to complete"),
                 awaits_preemption: true,
             },
-            false => Verdict::default(),
+            false => GroupVerdict::default(),
         }
     }
 
     /// A pod failed with an error, so the group does.
-    fn broken(status: &Status) -> Verdict {
+    fn broken(status: &Status) -> GroupVerdict {
         let text = status.message();
         let text = format!("failed to schedule other pod from a pod group: {text}");
-        Verdict { status: Status::error(&text), awaits_preemption: false }
+        GroupVerdict { status: Status::error(&text), awaits_preemption: false }
     }
 }
 
@@ -76,24 +76,24 @@ pub(super) fn group_rejection(reason: &str) -> Status {
 impl PodGroupCycle<'_> {
     /// Places the pods one after the other, each seeing those before it, and undoes everything
     /// at the end.
-    pub(super) fn try_pods(&mut self, mut cycles: Vec<Cycle>) -> Outcome {
+    pub(super) fn try_pods(&mut self, mut cycles: Vec<Cycle>) -> GroupOutcome {
         let before = self.scheduler.cluster.snapshot.clone();
-        let mut verdict = Verdict::rejected();
+        let mut verdict = GroupVerdict::rejected();
         let mut attempts = Vec::new();
         let mut preempts = false;
         for cycle in &mut cycles {
             let attempt = self.try_pod(cycle);
             let broken = match &attempt {
-                Attempt::Failed(failure) => (!failure.status.is_rejected()).then_some(failure),
-                Attempt::Placed(placed) => {
+                PodAttempt::Failed(failure) => (!failure.status.is_rejected()).then_some(failure),
+                PodAttempt::Placed(placed) => {
                     preempts |= placed.preempting.is_some();
                     if placed.permit.is_success() {
-                        verdict = Verdict::with_quorum(preempts);
+                        verdict = GroupVerdict::with_quorum(preempts);
                     }
                     None
                 }
             };
-            let broken = broken.map(|failure| Verdict::broken(&failure.status));
+            let broken = broken.map(|failure| GroupVerdict::broken(&failure.status));
             attempts.push(Some(attempt));
             if let Some(broken) = broken {
                 verdict = broken;
@@ -101,16 +101,16 @@ impl PodGroupCycle<'_> {
             }
         }
         for (cycle, attempt) in cycles.iter_mut().zip(&attempts).rev() {
-            if let Some(Attempt::Placed(placed)) = attempt {
+            if let Some(PodAttempt::Placed(placed)) = attempt {
                 self.undo(cycle, placed);
             }
         }
         self.scheduler.cluster.snapshot = before;
         attempts.resize_with(cycles.len(), || None);
-        Outcome { verdict, cycles, attempts }
+        GroupOutcome { verdict, cycles, attempts }
     }
 
-    fn try_pod(&mut self, cycle: &mut Cycle) -> Attempt {
+    fn try_pod(&mut self, cycle: &mut Cycle) -> PodAttempt {
         cycle.nominated = self.scheduler.queue.nominated_to_nodes();
         cycle.record.start_index = self.scheduler.algorithm.next_start_node_index;
         let (node, preempting) = match self.scheduler.select_node(cycle, self.host) {
@@ -118,7 +118,7 @@ impl PodGroupCycle<'_> {
             Err(failure) => match failure.nominate.filter(|node| !node.is_empty()) {
                 // The pods after it must see it on its future node.
                 Some(node) => (node, Some(failure)),
-                None => return Attempt::Failed(failure),
+                None => return PodAttempt::Failed(failure),
             },
         };
         cycle.record.node = Some(node);
@@ -131,14 +131,14 @@ impl PodGroupCycle<'_> {
         if reserved.is_success() {
             placed.permit = self.scheduler.permit(cycle, node, self.host).status;
             if placed.permit.is_success() || placed.permit.is_wait() {
-                return Attempt::Placed(placed);
+                return PodAttempt::Placed(placed);
             }
         }
         let status = if reserved.is_success() { placed.permit.clone() } else { reserved };
         let snapshot = &self.scheduler.cluster.snapshot;
         let failure = Failure::after_selection(snapshot, cycle.record.node, status);
         self.undo(cycle, &placed);
-        Attempt::Failed(failure)
+        PodAttempt::Failed(failure)
     }
 
     /// Puts the pod on the node in the snapshot alone. The lists of nodes with affinity stay as

@@ -25,11 +25,11 @@ use kubestep_framework::shared::GroupCycle;
 use kubestep_framework::status::Status;
 use kubestep_framework::stopwatch::Work;
 
-use attempt::Attempt;
+use attempt::PodAttempt;
 
 /// The result for the group.
 #[derive(Clone, Default)]
-struct Verdict {
+struct GroupVerdict {
     /// Success, a rejection, or an error.
     status: Status,
     /// Rejected only until its victims are deleted.
@@ -37,25 +37,25 @@ struct Verdict {
 }
 
 /// The group after it was tried: its verdict, and the attempt of each of its pods.
-struct Outcome {
-    verdict: Verdict,
+struct GroupOutcome {
+    verdict: GroupVerdict,
     cycles: Vec<Cycle>,
     /// Parallel to `cycles`; `None` for pods that were not tried.
-    attempts: Vec<Option<Attempt>>,
+    attempts: Vec<Option<PodAttempt>>,
 }
 
-impl Outcome {
+impl GroupOutcome {
     /// The number of pods that found a node.
     fn placed(&self) -> usize {
-        let placed = |attempt: &&Attempt| matches!(attempt, Attempt::Placed(_));
+        let placed = |attempt: &&PodAttempt| matches!(attempt, PodAttempt::Placed(_));
         self.attempts.iter().flatten().filter(placed).count()
     }
 
     /// An end before any pod was tried.
-    fn untried(cycles: Vec<Cycle>, status: Status) -> Outcome {
-        let verdict = Verdict { status, awaits_preemption: false };
+    fn untried(cycles: Vec<Cycle>, status: Status) -> GroupOutcome {
+        let verdict = GroupVerdict { status, awaits_preemption: false };
         let attempts = cycles.iter().map(|_| None).collect();
-        Outcome { verdict, cycles, attempts }
+        GroupOutcome { verdict, cycles, attempts }
     }
 }
 
@@ -135,7 +135,7 @@ impl PodGroupCycle<'_> {
         }
         self.scheduler.cluster.shared.group_cycle = None;
         let recorded = self.record(outcome.placed());
-        let Outcome { verdict, cycles, attempts } = outcome;
+        let GroupOutcome { verdict, cycles, attempts } = outcome;
         let mut records = Vec::new();
         for (mut cycle, attempt) in cycles.into_iter().zip(attempts) {
             cycle.record.group = Some(recorded.clone());
@@ -161,7 +161,7 @@ impl PodGroupCycle<'_> {
     }
 
     /// Tries the group where its constraints allow.
-    fn try_group(&mut self, cycles: Vec<Cycle>) -> Outcome {
+    fn try_group(&mut self, cycles: Vec<Cycle>) -> GroupOutcome {
         let features = &self.scheduler.cluster.features;
         match features.enabled(Feature::TopologyAwareWorkloadScheduling) {
             true => self.try_placements(cycles),

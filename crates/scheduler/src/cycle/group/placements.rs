@@ -1,8 +1,8 @@
 //! Trying a group in one placement after the other and keeping the best (alpha, behind
 //! TopologyAwareWorkloadScheduling).
 
-use super::attempt::Attempt;
-use super::{Outcome, PodGroupCycle};
+use super::attempt::PodAttempt;
+use super::{GroupOutcome, PodGroupCycle};
 use crate::cycle::Cycle;
 use kubestep_framework::plugin::GroupContext;
 use kubestep_framework::pod_groups::placement::{Placement, Proposal};
@@ -11,12 +11,12 @@ use kubestep_framework::status::Status;
 use kubestep_framework::tie_break::place;
 
 /// A placement that was tried.
-struct Tried {
+struct TriedPlacement {
     placement: Placement,
-    outcome: Outcome,
+    outcome: GroupOutcome,
 }
 
-impl Tried {
+impl TriedPlacement {
     /// Whether the group can start there, now or after preemption.
     fn is_possible(&self) -> bool {
         self.outcome.verdict.status.is_success() || self.outcome.verdict.awaits_preemption
@@ -26,8 +26,8 @@ impl Tried {
     fn proposal(&self) -> Proposal<'_> {
         let attempts = self.outcome.attempts.iter().flatten();
         let assignments = attempts.filter_map(|attempt| match attempt {
-            Attempt::Placed(placed) => Some((placed.original.clone(), placed.node)),
-            Attempt::Failed(_) => None,
+            PodAttempt::Placed(placed) => Some((placed.original.clone(), placed.node)),
+            PodAttempt::Failed(_) => None,
         });
         Proposal { placement: &self.placement, assignments: assignments.collect() }
     }
@@ -45,33 +45,33 @@ impl Tried {
 
 impl PodGroupCycle<'_> {
     /// Tries the group in every placement that its constraints allow.
-    pub(super) fn try_placements(&mut self, cycles: Vec<Cycle>) -> Outcome {
+    pub(super) fn try_placements(&mut self, cycles: Vec<Cycle>) -> GroupOutcome {
         let Some(framework) = cycles.first().map(|cycle| cycle.framework.clone()) else {
-            return Outcome::untried(cycles, Status::SUCCESS);
+            return GroupOutcome::untried(cycles, Status::SUCCESS);
         };
         let placements = match framework.run_placement_generate(&self.context()) {
             Ok(placements) => placements,
-            Err(status) => return Outcome::untried(cycles, status),
+            Err(status) => return GroupOutcome::untried(cycles, status),
         };
         let mut tried = Vec::new();
         for placement in placements {
             if let Err(text) = self.scheduler.cluster.snapshot.assume_placement(&placement) {
                 let text = format!("failed to assume pod group placement: {text}");
-                return Outcome::untried(cycles, Status::error(&text));
+                return GroupOutcome::untried(cycles, Status::error(&text));
             }
             let outcome = self.try_pods(cycles.clone());
             self.scheduler.cluster.snapshot.forget_placement();
             if outcome.verdict.status.is_error() {
                 return outcome;
             }
-            tried.push(Tried { placement, outcome });
+            tried.push(TriedPlacement { placement, outcome });
         }
         self.best_placement(cycles, tried)
     }
 
     /// The outcome of the best placement, or of the first if none is possible.
-    fn best_placement(&self, cycles: Vec<Cycle>, tried: Vec<Tried>) -> Outcome {
-        let mut records: Vec<PlacementRecord> = tried.iter().map(Tried::record).collect();
+    fn best_placement(&self, cycles: Vec<Cycle>, tried: Vec<TriedPlacement>) -> GroupOutcome {
+        let mut records: Vec<PlacementRecord> = tried.iter().map(TriedPlacement::record).collect();
         let possible: Vec<usize> = (0..tried.len()).filter(|at| tried[*at].is_possible()).collect();
         let best = match possible.as_slice() {
             [] => return none_possible(tried, records),
@@ -80,7 +80,7 @@ impl PodGroupCycle<'_> {
                 let proposals: Vec<_> = several.iter().map(|at| tried[*at].proposal()).collect();
                 let totals = match self.placement_totals(&cycles, &proposals) {
                     Ok(totals) => totals,
-                    Err(status) => return Outcome::untried(cycles, status),
+                    Err(status) => return GroupOutcome::untried(cycles, status),
                 };
                 for (at, total) in several.iter().zip(&totals) {
                     records[*at].total = Some(*total);
@@ -89,7 +89,7 @@ impl PodGroupCycle<'_> {
             }
         };
         let outcome = tried.into_iter().nth(best).map(|tried| tried.outcome);
-        let outcome = outcome.unwrap_or_else(|| Outcome::untried(cycles, Status::SUCCESS));
+        let outcome = outcome.unwrap_or_else(|| GroupOutcome::untried(cycles, Status::SUCCESS));
         recorded(outcome, records, Some(best))
     }
 
@@ -126,10 +126,10 @@ fn first_of_best(totals: &[i64], chance: u64) -> usize {
 }
 
 /// The group fits in no placement: the first outcome stands for all.
-fn none_possible(tried: Vec<Tried>, records: Vec<PlacementRecord>) -> Outcome {
+fn none_possible(tried: Vec<TriedPlacement>, records: Vec<PlacementRecord>) -> GroupOutcome {
     let count = tried.len();
     let first = tried.into_iter().next().map(|tried| tried.outcome);
-    let mut outcome = first.unwrap_or_else(|| Outcome::untried(Vec::new(), Status::SUCCESS));
+    let mut outcome = first.unwrap_or_else(|| GroupOutcome::untried(Vec::new(), Status::SUCCESS));
     // Upstream shows the error of the status alone, which is its first reason.
     let reasons = outcome.verdict.status.reasons();
     let reason = reasons.first().copied().unwrap_or_default();
@@ -140,7 +140,11 @@ fn none_possible(tried: Vec<Tried>, records: Vec<PlacementRecord>) -> Outcome {
 }
 
 /// The outcome with the placements written into the record of every pod.
-fn recorded(mut outcome: Outcome, records: Vec<PlacementRecord>, best: Option<usize>) -> Outcome {
+fn recorded(
+    mut outcome: GroupOutcome,
+    records: Vec<PlacementRecord>,
+    best: Option<usize>,
+) -> GroupOutcome {
     for cycle in &mut outcome.cycles {
         cycle.record.placements.clone_from(&records);
         cycle.record.placement = best;

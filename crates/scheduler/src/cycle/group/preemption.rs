@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Outcome, PodGroupCycle};
+use super::{GroupOutcome, PodGroupCycle};
 use crate::cycle::Cycle;
 use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
@@ -11,8 +11,8 @@ use kubestep_framework::node::ImageState;
 use kubestep_framework::plugin::Preemption;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::preemption::executor::Preemptor;
-use kubestep_framework::preemption::group_victims::{GroupPreemptor, Trial, Unit, units};
-use kubestep_framework::preemption::{self, budgets::Budgets};
+use kubestep_framework::preemption::group_victims::{GroupPreemptor, PlacementTrial, Unit, units};
+use kubestep_framework::preemption::{self, budgets::DisruptionBudgets};
 use kubestep_framework::record::Candidate;
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::status::{Code, Status};
@@ -23,7 +23,7 @@ const CLUSTER: &str = "cluster";
 impl PodGroupCycle<'_> {
     /// Evicts pods so that the group can start, if it was rejected; `outcome` gets the result.
     /// `fresh` are the cycles of its pods as they began.
-    pub(super) fn preempt(&mut self, fresh: &[Cycle], outcome: &mut Outcome) {
+    pub(super) fn preempt(&mut self, fresh: &[Cycle], outcome: &mut GroupOutcome) {
         if outcome.verdict.status.code() != Code::Unschedulable {
             return;
         }
@@ -103,7 +103,7 @@ impl PodGroupCycle<'_> {
         let before = cluster.snapshot.clone();
         forget_image_counts(&mut cluster.snapshot);
         let units = units(&cluster.snapshot, &cluster.objects, self.now);
-        let budgets = Budgets::new(&cluster.objects);
+        let budgets = DisruptionBudgets::new(&cluster.objects);
         let preemptor = GroupPreemptor { group: object, pods };
         self.scheduler.algorithm.answers.cache.clear();
         let victims =
@@ -133,7 +133,7 @@ struct GroupTrial<'a, 'b> {
     fresh: &'a [Cycle],
 }
 
-impl Trial for GroupTrial<'_, '_> {
+impl PlacementTrial for GroupTrial<'_, '_> {
     fn remove(&mut self, unit: &Unit) {
         for pod in &unit.pods {
             self.cycle.change_in_snapshot(pod.pod.spec.node_name, |node| {

@@ -1,8 +1,8 @@
 //! Acting on the outcome of a group: its pods are bound or return to the queue, and the group's
 //! condition is written.
 
-use super::attempt::{Attempt, Placed, group_rejection};
-use super::{PodGroupCycle, Verdict};
+use super::attempt::{Placed, PodAttempt, group_rejection};
+use super::{GroupVerdict, PodGroupCycle};
 use crate::cycle::{Cycle, Failure};
 use kubestep_api::{Condition, ConditionStatus, find_condition};
 use kubestep_framework::record::CycleRecord;
@@ -13,33 +13,33 @@ impl PodGroupCycle<'_> {
     pub(super) fn submit(
         &mut self,
         mut cycle: Cycle,
-        attempt: Option<Attempt>,
-        verdict: &Verdict,
+        attempt: Option<PodAttempt>,
+        verdict: &GroupVerdict,
     ) -> CycleRecord {
         let group_failed = || Failure::plain(verdict.status.clone());
         let failure = match attempt {
             // The rejection of the group leaves the nomination.
             None if verdict.status.is_rejected() => Failure { nominate: None, ..group_failed() },
             None => group_failed(),
-            Some(Attempt::Failed(failure)) => match verdict.status.is_error() {
+            Some(PodAttempt::Failed(failure)) => match verdict.status.is_error() {
                 true if failure.status.is_rejected() => group_failed(),
                 _ => failure,
             },
-            Some(Attempt::Placed(_)) if verdict.status.is_error() => group_failed(),
-            Some(Attempt::Placed(placed))
+            Some(PodAttempt::Placed(_)) if verdict.status.is_error() => group_failed(),
+            Some(PodAttempt::Placed(placed))
                 if verdict.status.is_success() && placed.preempting.is_none() =>
             {
                 cycle.record.node = Some(placed.node);
                 return self.scheduler.assume_and_bind(cycle, placed.node, self.host);
             }
-            Some(Attempt::Placed(placed)) => failure_of_placed(placed, verdict),
+            Some(PodAttempt::Placed(placed)) => failure_of_placed(placed, verdict),
         };
         self.scheduler.fail(&mut cycle, failure, self.host);
         cycle.record
     }
 
     /// Writes the group's condition, which never changes from True to False.
-    pub(super) fn update_condition(&mut self, verdict: &Verdict) {
+    pub(super) fn update_condition(&mut self, verdict: &GroupVerdict) {
         let groups = &self.scheduler.cluster.objects.pod_groups;
         let Some(object) = groups.get(&self.group) else { return };
         let (status, reason) = outcome_of(&verdict.status);
@@ -78,7 +78,7 @@ fn outcome_of(status: &Status) -> (ConditionStatus, &'static str) {
 }
 
 /// Why a pod that was placed returns to the queue with its group.
-fn failure_of_placed(placed: Placed, verdict: &Verdict) -> Failure {
+fn failure_of_placed(placed: Placed, verdict: &GroupVerdict) -> Failure {
     match (placed.preempting, verdict.awaits_preemption) {
         (Some(own), true) => own,
         (None, true) => {

@@ -1,14 +1,14 @@
 //! Whether an event requeues a pod, and into which queue.
 
 use super::*;
-use crate::queue::requeueing::{JudgedEvent, Strategy};
+use crate::queue::requeueing::{JudgedEvent, QueueingStrategy};
 use kubestep_api::{Node, PodSchedulingGroup};
 
 /// Unschedulable and pending plugins.
 type Rejectors = [&'static [&'static str]; 2];
 
 /// The strategy, and how many hints ran.
-fn judge(fakes: &[Fake], rejectors: Rejectors, event: ClusterEvent) -> (Strategy, usize) {
+fn judge(fakes: &[Fake], rejectors: Rejectors, event: ClusterEvent) -> (QueueingStrategy, usize) {
     judge_about(fakes, rejectors, event, Some(Object::from(Node::default())))
 }
 
@@ -17,7 +17,7 @@ fn judge_about(
     [unschedulable, pending]: Rejectors,
     event: ClusterEvent,
     new: Option<Object>,
-) -> (Strategy, usize) {
+) -> (QueueingStrategy, usize) {
     let mut bench = Bench::with_hints(fakes);
     let info = Arc::new(PodInfo::new(Arc::new(pod("a", 0))));
     let queued = rejected(QueuedPod::new(info, bench.now), unschedulable, pending);
@@ -39,26 +39,31 @@ fn hints_decide() {
     let wrong = answering("foo", &[NODE_ADD], Err("unexpected error".into()));
     let other_event = hinting("foo", &[pod_events::ASSIGNED_POD_ADD], Hint::Queue);
     let (queue, skip) = (Hint::Queue, Hint::Skip);
-    type Case<'a> = (&'a [Fake], Rejectors, Strategy, usize);
+    type Case<'a> = (&'a [Fake], Rejectors, QueueingStrategy, usize);
     let cases: [Case<'_>; 8] = [
-        (&[other_event], [&["foo"], &[]], Strategy::Skip, 0),
-        (&[wrong], [&["foo"], &[]], Strategy::AfterBackoff, 1),
+        (&[other_event], [&["foo"], &[]], QueueingStrategy::Skip, 0),
+        (&[wrong], [&["foo"], &[]], QueueingStrategy::AfterBackoff, 1),
         (
             &[foo(queue), bar(queue), baz(queue)],
             [&["foo", "baz"], &["bar"]],
-            Strategy::Immediately,
+            QueueingStrategy::Immediately,
             2,
         ),
         (
             &[foo(queue), bar(skip), baz(queue)],
             [&["foo", "baz"], &["bar"]],
-            Strategy::AfterBackoff,
+            QueueingStrategy::AfterBackoff,
             3,
         ),
-        (&[foo(skip), bar(queue), baz(queue)], [&["foo", "bar"], &[]], Strategy::AfterBackoff, 2),
-        (&[foo(skip), bar(skip), baz(queue)], [&["foo", "bar"], &[]], Strategy::Skip, 2),
-        (&[foo(skip)], [&[], &[]], Strategy::AfterBackoff, 0),
-        (&[], [&["foo"], &[]], Strategy::Skip, 0),
+        (
+            &[foo(skip), bar(queue), baz(queue)],
+            [&["foo", "bar"], &[]],
+            QueueingStrategy::AfterBackoff,
+            2,
+        ),
+        (&[foo(skip), bar(skip), baz(queue)], [&["foo", "bar"], &[]], QueueingStrategy::Skip, 2),
+        (&[foo(skip)], [&[], &[]], QueueingStrategy::AfterBackoff, 0),
+        (&[], [&["foo"], &[]], QueueingStrategy::Skip, 0),
     ];
     for (case, (fakes, rejectors, strategy, asked)) in cases.into_iter().enumerate() {
         assert_eq!(judge(fakes, rejectors, NODE_ADD), (strategy, asked), "case {case}");
@@ -78,7 +83,7 @@ fn coarser_registrations_are_asked() {
     for (registered, incoming) in cases {
         let fakes = [hinting("foo", &[registered], Hint::Queue)];
         let judged = judge(&fakes, [&["foo"], &[]], incoming);
-        assert_eq!(judged, (Strategy::AfterBackoff, 1));
+        assert_eq!(judged, (QueueingStrategy::AfterBackoff, 1));
     }
 }
 
@@ -90,10 +95,10 @@ fn wildcards_concern_every_pod_or_the_one_they_name() {
     let this = Some(Object::from(pod("a", 0)));
     let other = Some(Object::from(pod("b", 0)));
     let judged = |new| judge_about(&[], rejectors, force, new);
-    assert_eq!(judged(None), (Strategy::AfterBackoff, 0));
-    assert_eq!(judged(this), (Strategy::AfterBackoff, 0));
-    assert_eq!(judged(other), (Strategy::Skip, 0));
-    assert_eq!(judged(Some(Object::from(Node::default()))), (Strategy::Skip, 0));
+    assert_eq!(judged(None), (QueueingStrategy::AfterBackoff, 0));
+    assert_eq!(judged(this), (QueueingStrategy::AfterBackoff, 0));
+    assert_eq!(judged(other), (QueueingStrategy::Skip, 0));
+    assert_eq!(judged(Some(Object::from(Node::default()))), (QueueingStrategy::Skip, 0));
 }
 
 /// Upstream's cases of Test_InFlightPods on where a failed pod is requeued.

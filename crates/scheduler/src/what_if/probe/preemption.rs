@@ -6,9 +6,9 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::preemption::NodeVictims;
-use kubestep_framework::preemption::budgets::Budgets;
+use kubestep_framework::preemption::budgets::DisruptionBudgets;
 use kubestep_framework::preemption::dry_run::dry_run;
-use kubestep_framework::preemption::victims::Search;
+use kubestep_framework::preemption::victims::VictimSearch;
 use kubestep_framework::status::node_statuses::NodeStatuses;
 use kubestep_framework::status::{Code, Status};
 
@@ -44,9 +44,9 @@ impl Probe {
         if found.refusal.is_some() {
             return Some(found);
         }
-        let budgets = Budgets::new(cx.objects);
+        let budgets = DisruptionBudgets::new(cx.objects);
         let (framework, state) = (&*self.framework, &self.state);
-        let search = Search { cx, framework, state, budgets: &budgets };
+        let search = VictimSearch { cx, framework, state, budgets: &budgets };
         let run = dry_run(&search, rules, &resolvable);
         let is_candidate = |name: Symbol| run.candidates.iter().any(|found| found.node == name);
         for node in resolvable.iter().filter_map(|id| self.snapshot.get(*id)) {

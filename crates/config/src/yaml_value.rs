@@ -19,7 +19,7 @@ const MOST_REPEATED: usize = 100;
 
 /// A value of a YAML or JSON document.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Node {
+pub enum YamlValue {
     /// `null`.
     Null,
     /// A boolean.
@@ -31,16 +31,18 @@ pub enum Node {
     /// A string.
     Text(String),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<YamlValue>),
     /// The fields of a map in the order of the document, repeated ones included.
-    Map(Vec<(String, Node)>),
+    Map(Vec<(String, YamlValue)>),
 }
 
-impl Node {
+impl YamlValue {
     /// The last field of that name, if this is a map.
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub fn get(&self, name: &str) -> Option<&YamlValue> {
         match self {
-            Node::Map(fields) => fields.iter().rev().find(|(key, _)| key == name).map(|(_, v)| v),
+            YamlValue::Map(fields) => {
+                fields.iter().rev().find(|(key, _)| key == name).map(|(_, v)| v)
+            }
             _ => None,
         }
     }
@@ -48,13 +50,13 @@ impl Node {
     /// A description of the value for error messages: `the text "x"`.
     pub fn describe(&self) -> String {
         match self {
-            Node::Null => "nothing".to_owned(),
-            Node::Bool(value) => format!("{value}"),
-            Node::Int(value) => format!("the number {value}"),
-            Node::Float(value) => format!("the number {value}"),
-            Node::Text(text) => format!("the text {text:?}"),
-            Node::List(_) => "a list".to_owned(),
-            Node::Map(_) => "a map".to_owned(),
+            YamlValue::Null => "nothing".to_owned(),
+            YamlValue::Bool(value) => format!("{value}"),
+            YamlValue::Int(value) => format!("the number {value}"),
+            YamlValue::Float(value) => format!("the number {value}"),
+            YamlValue::Text(text) => format!("the text {text:?}"),
+            YamlValue::List(_) => "a list".to_owned(),
+            YamlValue::Map(_) => "a map".to_owned(),
         }
     }
 
@@ -62,8 +64,8 @@ impl Node {
     /// fields.
     fn merge(&mut self) {
         match self {
-            Node::List(list) => list.iter_mut().for_each(Node::merge),
-            Node::Map(fields) => {
+            YamlValue::List(list) => list.iter_mut().for_each(YamlValue::merge),
+            YamlValue::Map(fields) => {
                 fields.iter_mut().for_each(|(_, value)| value.merge());
                 merge_fields(fields);
             }
@@ -72,11 +74,11 @@ impl Node {
     }
 }
 
-fn merge_fields(fields: &mut Vec<(String, Node)>) {
+fn merge_fields(fields: &mut Vec<(String, YamlValue)>) {
     let Some(position) = fields.iter().position(|(key, _)| key == "<<") else { return };
     let sources = match &fields[position].1 {
-        Node::Map(source) => vec![source.clone()],
-        Node::List(list) => list.iter().filter_map(as_fields).collect(),
+        YamlValue::Map(source) => vec![source.clone()],
+        YamlValue::List(list) => list.iter().filter_map(as_fields).collect(),
         _ => return,
     };
     fields.remove(position);
@@ -87,17 +89,17 @@ fn merge_fields(fields: &mut Vec<(String, Node)>) {
     }
 }
 
-fn as_fields(node: &Node) -> Option<Vec<(String, Node)>> {
+fn as_fields(node: &YamlValue) -> Option<Vec<(String, YamlValue)>> {
     match node {
-        Node::Map(fields) => Some(fields.clone()),
+        YamlValue::Map(fields) => Some(fields.clone()),
         _ => None,
     }
 }
 
 /// The tree of a text.
-pub struct Parsed {
+pub struct ParsedDocuments {
     /// The first document.
-    pub root: Node,
+    pub root: YamlValue,
     /// Whether it was read as YAML and not as JSON.
     pub yaml: bool,
     /// Whether more documents follow; they are ignored, as upstream.
@@ -105,12 +107,12 @@ pub struct Parsed {
 }
 
 /// Parses `text`: as JSON if it starts with `{` and is valid JSON, otherwise as YAML.
-pub fn parse(text: &str) -> Result<Parsed, Problem> {
+pub fn parse(text: &str) -> Result<ParsedDocuments, Problem> {
     if !text.trim_start().starts_with('{') {
         return parse_yaml(text);
     }
     match (serde_json::from_str(text), parse_yaml(text)) {
-        (Ok(root), _) => Ok(Parsed { root, yaml: false, more: false }),
+        (Ok(root), _) => Ok(ParsedDocuments { root, yaml: false, more: false }),
         (Err(_), Ok(parsed)) => Ok(parsed),
         (Err(error), Err(_)) => {
             let location = Location { line: error.line(), column: error.column().max(1) };
@@ -119,22 +121,23 @@ pub fn parse(text: &str) -> Result<Parsed, Problem> {
     }
 }
 
-fn parse_yaml(text: &str) -> Result<Parsed, Problem> {
+fn parse_yaml(text: &str) -> Result<ParsedDocuments, Problem> {
     let documents = yaml::documents(text);
     let mut documents =
         documents.map_err(|error| not_readable("YAML", &error.to_string(), None))?;
     let mut root = match documents.next() {
-        Some(document) => Node::deserialize(document).map_err(|error| {
+        Some(document) => YamlValue::deserialize(document).map_err(|error| {
             let location = error
                 .location()
                 .map(|location| Location { line: location.line(), column: location.column() });
             not_readable("YAML", &error.to_string(), location)
         })?,
-        None => Node::Null,
+        None => YamlValue::Null,
     };
     root.merge();
-    let more = documents.any(|document| !matches!(Node::deserialize(document), Ok(Node::Null)));
-    Ok(Parsed { root, yaml: true, more })
+    let more =
+        documents.any(|document| !matches!(YamlValue::deserialize(document), Ok(YamlValue::Null)));
+    Ok(ParsedDocuments { root, yaml: true, more })
 }
 
 fn not_readable(format: &str, message: &str, location: Option<Location>) -> Problem {
@@ -157,14 +160,19 @@ fn without_places(message: &str) -> String {
 }
 
 /// Reports every field that occurs several times in the same map.
-pub fn find_repeated(node: &Node, path: &FieldPath, text: &str, problems: &mut Vec<Problem>) {
+pub(crate) fn find_repeated(
+    node: &YamlValue,
+    path: &FieldPath,
+    text: &str,
+    problems: &mut Vec<Problem>,
+) {
     match node {
-        Node::List(list) => {
+        YamlValue::List(list) => {
             for (i, entry) in list.iter().enumerate() {
                 find_repeated(entry, &path.index(i), text, problems);
             }
         }
-        Node::Map(fields) => {
+        YamlValue::Map(fields) => {
             let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
             for (name, value) in fields {
                 let path = path.field(name);
@@ -182,20 +190,20 @@ pub fn find_repeated(node: &Node, path: &FieldPath, text: &str, problems: &mut V
     }
 }
 
-impl Serialize for Node {
+impl Serialize for YamlValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Node::Null => serializer.serialize_unit(),
-            Node::Bool(value) => serializer.serialize_bool(*value),
-            Node::Int(value) => serializer.serialize_i64(*value),
-            Node::Float(value) => serializer.serialize_f64(*value),
-            Node::Text(text) => serializer.serialize_str(text),
-            Node::List(list) => {
+            YamlValue::Null => serializer.serialize_unit(),
+            YamlValue::Bool(value) => serializer.serialize_bool(*value),
+            YamlValue::Int(value) => serializer.serialize_i64(*value),
+            YamlValue::Float(value) => serializer.serialize_f64(*value),
+            YamlValue::Text(text) => serializer.serialize_str(text),
+            YamlValue::List(list) => {
                 let mut out = serializer.serialize_seq(Some(list.len()))?;
                 list.iter().try_for_each(|entry| out.serialize_element(entry))?;
                 out.end()
             }
-            Node::Map(fields) => {
+            YamlValue::Map(fields) => {
                 let mut out = serializer.serialize_map(Some(fields.len()))?;
                 fields.iter().try_for_each(|(key, value)| out.serialize_entry(key, value))?;
                 out.end()
@@ -204,63 +212,63 @@ impl Serialize for Node {
     }
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
+impl<'de> Deserialize<'de> for YamlValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<YamlValue, D::Error> {
+        deserializer.deserialize_any(YamlVisitor)
     }
 }
 
-struct NodeVisitor;
+struct YamlVisitor;
 
-impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
+impl<'de> Visitor<'de> for YamlVisitor {
+    type Value = YamlValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a plain value, a list or a map")
     }
-    fn visit_unit<E: Error>(self) -> Result<Node, E> {
-        Ok(Node::Null)
+    fn visit_unit<E: Error>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
-    fn visit_none<E: Error>(self) -> Result<Node, E> {
-        Ok(Node::Null)
+    fn visit_none<E: Error>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::Bool(value))
+    fn visit_bool<E: Error>(self, value: bool) -> Result<YamlValue, E> {
+        Ok(YamlValue::Bool(value))
     }
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Int(value))
+    fn visit_i64<E: Error>(self, value: i64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Int(value))
     }
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Node, E> {
-        Ok(i64::try_from(value).map_or(Node::Float(value as f64), Node::Int))
+    fn visit_u64<E: Error>(self, value: u64) -> Result<YamlValue, E> {
+        Ok(i64::try_from(value).map_or(YamlValue::Float(value as f64), YamlValue::Int))
     }
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
-        Ok(Node::Float(value))
+    fn visit_f64<E: Error>(self, value: f64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Float(value))
     }
-    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Text(text.to_owned()))
+    fn visit_str<E: Error>(self, text: &str) -> Result<YamlValue, E> {
+        Ok(YamlValue::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<YamlValue, A::Error> {
         let mut entries = Vec::new();
         while let Some(entry) = list.next_element()? {
             entries.push(entry);
         }
-        Ok(Node::List(entries))
+        Ok(YamlValue::List(entries))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<YamlValue, A::Error> {
         let mut fields = Vec::new();
-        while let Some((key, value)) = map.next_entry::<Node, Node>()? {
+        while let Some((key, value)) = map.next_entry::<YamlValue, YamlValue>()? {
             let key = match key {
-                Node::Text(text) => text,
-                Node::Int(value) => value.to_string(),
-                Node::Float(value) => value.to_string(),
-                Node::Bool(value) => value.to_string(),
+                YamlValue::Text(text) => text,
+                YamlValue::Int(value) => value.to_string(),
+                YamlValue::Float(value) => value.to_string(),
+                YamlValue::Bool(value) => value.to_string(),
                 other => return Err(A::Error::custom(format!("{} as a key", other.describe()))),
             };
             fields.push((key, value));
         }
-        Ok(Node::Map(fields))
+        Ok(YamlValue::Map(fields))
     }
 }
 
@@ -277,7 +285,7 @@ mod tests {
         let json = parse("{\"a\": [1, 2.5, null, true], \"b\": {\"c\": \"x\"}}").unwrap();
         let yaml = parse("a: [1, 2.5, ~, true]\nb:\n  c: x\n").unwrap();
         assert!(json.root == yaml.root && !json.yaml && yaml.yaml);
-        assert_eq!(json.root.get("b").and_then(|b| b.get("c")), Some(&Node::Text("x".into())));
+        assert_eq!(json.root.get("b").and_then(|b| b.get("c")), Some(&YamlValue::Text("x".into())));
         assert!(parse("{a: 1}").unwrap().yaml);
     }
 
@@ -286,15 +294,15 @@ mod tests {
         let parsed = parse("a: 1\n---\nb: 2\n").unwrap();
         assert!(parsed.more && parsed.root.get("b").is_none());
         assert!(!parse("a: 1\n---\n").unwrap().more);
-        assert_eq!(parse("# nothing\n").unwrap().root, Node::Null);
+        assert_eq!(parse("# nothing\n").unwrap().root, YamlValue::Null);
     }
 
     #[test]
     fn anchors_and_merge_keys_are_followed() {
         let parsed = parse("base: &b {x: 1, y: 2}\nuse:\n  <<: *b\n  y: 3\n").unwrap();
         let merged = parsed.root.get("use").unwrap();
-        assert_eq!(merged.get("x"), Some(&Node::Int(1)));
-        assert_eq!(merged.get("y"), Some(&Node::Int(3)));
+        assert_eq!(merged.get("x"), Some(&YamlValue::Int(1)));
+        assert_eq!(merged.get("y"), Some(&YamlValue::Int(3)));
     }
 
     #[test]
