@@ -80,9 +80,9 @@ api_structs! {
 /// The reports of controllers in front of the scheduler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ControllerReports {
-    /// What Kueue admits.
+    /// What Kueue admits or keeps waiting.
     pub workloads: Vec<KueueWorkload>,
-    /// Sets of jobs.
+    /// The sets of jobs that own pods.
     pub job_sets: Vec<JobSet>,
     /// Events of objects that were not created.
     pub events: Vec<Event>,

@@ -24,7 +24,7 @@ pub struct KindNames {
     pub name: &'static str,
     /// As in URLs, `podgroups`.
     pub plural: &'static str,
-    /// The API group.
+    /// The API group, without the version.
     pub group: &'static str,
     /// Whether its objects are in namespaces.
     pub namespaced: bool,
@@ -168,9 +168,9 @@ pub fn declared() -> Vec<CustomKind> {
 /// An object of a custom kind.
 #[derive(Clone)]
 pub struct CustomObject {
-    /// The kind.
+    /// The custom kind, by group and name.
     pub kind: CustomKind,
-    /// The object's metadata.
+    /// The metadata that all kinds have.
     pub metadata: ObjectMeta,
     /// All other fields, without `apiVersion` and `kind`.
     fields: Arc<Map<String, Value>>,

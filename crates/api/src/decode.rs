@@ -38,7 +38,7 @@ pub struct DecodeError {
     pub object: String,
     /// The field, `spec.containers[0].resources.requests.cpu`; "" for the whole object.
     pub path: String,
-    /// The error.
+    /// What is wrong, in the decoder's words.
     pub message: String,
     /// Line and column in the text, both from 1, where known.
     pub position: Option<(usize, usize)>,

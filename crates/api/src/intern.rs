@@ -49,10 +49,10 @@ struct InternerShard {
 pub struct Symbol(u32);
 
 impl Symbol {
-    /// The empty string.
+    /// The symbol of the empty string, which is also the default.
     pub const EMPTY: Symbol = Symbol(0);
 
-    /// Interns `text`.
+    /// The symbol of a text, which is stored for good if it is new.
     pub fn new(text: &str) -> Symbol {
         if text.is_empty() {
             return Symbol::EMPTY;
@@ -82,7 +82,7 @@ impl Symbol {
         self.0
     }
 
-    /// The text.
+    /// The text; comparing symbols needs none.
     pub fn as_str(self) -> &'static str {
         if self.0 == 0 {
             return "";

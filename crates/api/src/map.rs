@@ -31,7 +31,7 @@ impl<V> Default for SymbolMap<V> {
 }
 
 impl<V> SymbolMap<V> {
-    /// An empty map.
+    /// A map without entries; allocates nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -57,7 +57,7 @@ impl<V> SymbolMap<V> {
         self.get(key).is_some()
     }
 
-    /// Number of entries.
+    /// How many entries there are.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

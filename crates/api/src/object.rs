@@ -27,7 +27,7 @@ macro_rules! object {
                 }
             }
 
-            /// The object's metadata.
+            /// The metadata that all kinds have.
             pub fn metadata(&self) -> &ObjectMeta {
                 match self {
                     $(Object::$kind(object) => &object.metadata,)*
@@ -142,7 +142,7 @@ pub struct ObjectKey {
 }
 
 impl Object {
-    /// The object's key.
+    /// Kind, namespace and name.
     pub fn key(&self) -> ObjectKey {
         let metadata = self.metadata();
         let namespaced = self.kind().is_namespaced();

@@ -143,7 +143,7 @@ pub struct InstanceType {
     pub architecture: Symbol,
     /// The operating systems that it may have.
     pub operating_systems: Vec<Symbol>,
-    /// Its capacity.
+    /// What a new node of this kind offers.
     pub resources: ResourceList,
 }
 
@@ -190,19 +190,19 @@ impl<'de> Deserialize<'de> for NodeGroup {
 /// Everything that is known about where new nodes come from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Provisioning {
-    /// Karpenter's pools.
+    /// Karpenter's pools, each a template of nodes.
     pub node_pools: Vec<NodePool>,
-    /// Karpenter's requested nodes.
+    /// The nodes that Karpenter requested, and how far they are.
     pub node_claims: Vec<NodeClaim>,
     /// Karpenter's corrections of the catalogue.
     pub node_overlays: Vec<NodeOverlay>,
-    /// The catalogue.
+    /// The instance types that can be had, with prices.
     pub instance_types: Vec<InstanceType>,
     /// The groups of cluster-autoscaler.
     pub node_groups: Vec<NodeGroup>,
     /// The report of cluster-autoscaler.
     pub autoscaler: Option<AutoscalerStatus>,
-    /// DaemonSets as written.
+    /// DaemonSets as written, whose pods run on new nodes.
     pub daemon_sets: Vec<serde_json::Value>,
 }
 

@@ -101,7 +101,7 @@ impl Quantity {
         parse::parse(text)
     }
 
-    /// The notation.
+    /// The notation in which it is printed.
     pub fn format(&self) -> Format {
         self.format
     }

@@ -234,7 +234,7 @@ api_structs! {
         pub allocation_timestamp: Option<Time>,
     }
 
-    /// The devices.
+    /// The allocated devices, and the configuration of each.
     pub struct DeviceAllocationResult {
         pub results: Vec<DeviceRequestAllocationResult>,
         pub config: Vec<DeviceAllocationConfiguration>,

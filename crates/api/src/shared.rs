@@ -18,7 +18,7 @@ const SHARDS: usize = 16;
 /// Number of entries at which a shard is first swept for values that are no longer used.
 const FIRST_SWEEP: usize = 256;
 
-/// Values by content.
+/// A pool of values: equal ones are stored once.
 pub struct Pool<T> {
     hasher: OnceLock<DefaultHashBuilder>,
     shards: [Mutex<PoolShard<T>>; SHARDS],
@@ -43,7 +43,7 @@ pub trait Pooled: Hash + PartialEq + Sized + 'static {
 }
 
 impl<T> Pool<T> {
-    /// An empty pool.
+    /// A pool without values, for a static.
     pub const fn new() -> Pool<T> {
         let shards = [const { Mutex::new(PoolShard::new()) }; SHARDS];
         Pool { hasher: OnceLock::new(), shards }

@@ -122,7 +122,7 @@ api_structs! {
         pub spec: CsiNodeSpec,
     }
 
-    /// The drivers.
+    /// The drivers that are installed on the node.
     pub struct CsiNodeSpec {
         pub drivers: Vec<CsiNodeDriver>,
     }
@@ -178,7 +178,7 @@ api_structs! {
         pub node_name: Symbol,
     }
 
-    /// The attached volume.
+    /// The volume, by the name of its object.
     pub struct VolumeAttachmentSource {
         pub persistent_volume_name: Option<Symbol>,
         pub inline_volume_spec: Option<Box<PersistentVolumeSpec>>,

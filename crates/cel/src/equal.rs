@@ -16,7 +16,6 @@ const EQUAL: &str = "@equal";
 /// The types that can only be compared with values of the same type.
 const PARTICULAR: [&str; 4] = ["kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR"];
 
-/// Adds the function.
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(EQUAL, EQUAL, vec![DYN_TYPE, DYN_TYPE], equal)
 }

@@ -11,7 +11,6 @@ use crate::quantity::failed;
 
 type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
-/// Adds the functions.
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     let text = || vec![STRING_TYPE];
     env.add_member_overload("find", "string_find_string", STRING_TYPE, text(), find)?;

@@ -14,7 +14,6 @@ use crate::quantity::{answer, failed, number};
 type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 type Items<'v> = Vec<Box<dyn Val + 'v>>;
 
-/// Adds the functions.
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     let mut member = |name: &str, args, op| {
         env.add_member_overload(name, &format!("list_{name}"), LIST_TYPE, args, op)

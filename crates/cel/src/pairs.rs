@@ -25,7 +25,6 @@ const RESULT: &str = "@result";
 type Helper<'h, 'p> = &'h mut MacroExprHelper<'p>;
 type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
-/// Adds the macros.
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(PAIRS, PAIRS, vec![DYN_TYPE], pairs)?;
     env.add_overload(PUT, PUT, vec![MAP_TYPE, DYN_TYPE, DYN_TYPE], put)?;

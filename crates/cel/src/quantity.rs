@@ -68,12 +68,10 @@ pub fn failed(function: &str, message: &str) -> ExecutionError {
     ExecutionError::function_error(function, message)
 }
 
-/// A bool.
 pub fn answer<'b, 'v>(value: bool) -> Answer<'b, 'v> {
     Ok(CowVal::owned(CelBool::from(value)))
 }
 
-/// An int.
 pub fn number<'b, 'v>(value: i64) -> Answer<'b, 'v> {
     Ok(CowVal::owned(CelInt::from(value)))
 }

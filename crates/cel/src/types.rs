@@ -6,7 +6,7 @@ use std::slice;
 
 use hashbrown::HashMap;
 
-/// A type.
+/// A type as the checker knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Type {
     /// A type without parameters, by its name.
@@ -16,7 +16,7 @@ pub enum Type {
     Optional(Box<Type>),
     /// The type of types.
     Kind(Option<Box<Type>>),
-    /// A type variable.
+    /// A variable, bound when a type for it is found.
     Var(u32),
 }
 
@@ -38,7 +38,6 @@ impl Type {
         Type::List(Box::new(of))
     }
 
-    /// A map.
     pub fn map(key: Type, value: Type) -> Type {
         Type::Map(Box::new(key), Box::new(value))
     }

@@ -108,7 +108,7 @@ pub struct ArgsType {
 }
 
 impl ArgsType {
-    /// The type `A`.
+    /// The arguments that are decoded into an `A`.
     pub const fn of<A: Arguments>() -> ArgsType {
         ArgsType { kind: A::KIND, docs: A::DOCS, read: read::<A> }
     }

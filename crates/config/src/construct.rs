@@ -125,7 +125,6 @@ fn with_ignored_resources(
     Ok(profiles)
 }
 
-/// Builds one profile.
 struct Builder<'a> {
     profile: &'a KubeSchedulerProfile,
     path: &'a FieldPath,

@@ -32,7 +32,6 @@ pub struct Decoded {
 pub(super) struct Context<'a> {
     /// The plugins that a document may name.
     pub plugins: &'a [PluginDescriptor],
-    /// The feature gates.
     pub gates: &'a FeatureGates,
 }
 

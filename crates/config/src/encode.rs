@@ -28,7 +28,7 @@ pub fn to_json(document: &KubeSchedulerConfiguration) -> serde_json::Value {
 pub struct Map(Vec<(String, YamlValue)>);
 
 impl Map {
-    /// Appends a field.
+    /// Appends a field, whatever its value.
     #[must_use]
     pub fn put(mut self, name: &str, value: impl Into<YamlValue>) -> Map {
         self.0.push((name.to_owned(), value.into()));

@@ -15,7 +15,7 @@ use kubestep_api::intern::Symbol;
 pub struct Overlay {
     /// The plugin, by name.
     pub plugin: Symbol,
-    /// The change.
+    /// What changes about the plugin.
     pub switch: Switch,
     /// The scheduler name of the profile to change; `None` for all profiles.
     pub profile: Option<Symbol>,

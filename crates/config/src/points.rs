@@ -36,9 +36,9 @@ pub enum ExtensionPoint {
     Permit,
     /// Work before the binding.
     PreBind,
-    /// Binds the pod.
+    /// Bind: sends the binding to the API server.
     Bind,
-    /// After the binding.
+    /// PostBind: the pod was bound.
     PostBind,
     /// Generates candidate placements of a pod group.
     PlacementGenerate,
@@ -156,7 +156,7 @@ impl fmt::Display for ExtensionPoint {
 pub struct PointSet(u16);
 
 impl PointSet {
-    /// All points.
+    /// The set of all points.
     pub const ALL: PointSet = PointSet::of(&ExtensionPoint::ALL);
 
     /// The set of the points in `points`.

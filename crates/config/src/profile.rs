@@ -53,7 +53,7 @@ pub struct ResolvedPlugin {
 /// The plugin set that enabled a plugin at a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// The MultiPoint set.
+    /// The set `multiPoint`, which stands for all points.
     MultiPoint,
     /// The point's own set.
     Specific,

@@ -78,7 +78,7 @@ impl Reader {
         });
     }
 
-    /// Reads a string.
+    /// Reads a string; anything else is a problem, and the empty string.
     pub fn text(&mut self, node: &YamlValue, path: &FieldPath) -> String {
         match node {
             YamlValue::Text(text) => text.clone(),
@@ -95,7 +95,7 @@ impl Reader {
         Symbol::from(self.text(node, path))
     }
 
-    /// Reads a boolean.
+    /// Reads a boolean; anything else is a problem, and `false`.
     pub fn boolean(&mut self, node: &YamlValue, path: &FieldPath) -> bool {
         match node {
             YamlValue::Bool(value) => *value,
@@ -138,7 +138,7 @@ impl Reader {
         }
     }
 
-    /// Reads any number.
+    /// Reads a number, whole or not; anything else is a problem, and 0.
     pub fn float(&mut self, node: &YamlValue, path: &FieldPath) -> f32 {
         match node {
             YamlValue::Int(value) => *value as f32,
@@ -151,7 +151,7 @@ impl Reader {
         }
     }
 
-    /// Reads a duration.
+    /// Reads a duration such as `1m30s`; anything else is a problem, and no time.
     pub fn duration(&mut self, node: &YamlValue, path: &FieldPath) -> Duration {
         let parsed = match node {
             YamlValue::Text(text) => Duration::parse(text),

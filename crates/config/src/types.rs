@@ -131,7 +131,7 @@ impl Plugins {
 /// The enabled and disabled plugins of one point.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PluginSet {
-    /// Enabled, in order.
+    /// The plugins to enable, in the order in which they run.
     pub enabled: Vec<Plugin>,
     /// Disabled; `*` means all.
     pub disabled: Vec<Plugin>,
@@ -172,7 +172,7 @@ pub struct Extender {
     pub bind_verb: String,
     /// Whether to use HTTPS.
     pub enable_https: bool,
-    /// The TLS settings.
+    /// How the connection is secured; `None` without TLS settings.
     pub tls_config: Option<ExtenderTlsConfig>,
     /// The time limit of a call; zero means five seconds.
     pub http_timeout: Duration,
@@ -219,10 +219,10 @@ pub struct ExtenderTlsConfig {
     pub key_file: String,
     /// The file of the certificate authority.
     pub ca_file: String,
-    /// The client certificate.
+    /// The certificate of the client, in base64.
     pub cert_data: String,
-    /// The client key.
+    /// The key of the client, in base64.
     pub key_data: String,
-    /// The certificate authority.
+    /// The certificate of the authority, in base64.
     pub ca_data: String,
 }

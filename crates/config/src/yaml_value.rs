@@ -22,15 +22,15 @@ const MOST_REPEATED: usize = 100;
 pub enum YamlValue {
     /// `null`.
     Null,
-    /// A boolean.
+    /// `true` or `false`, written without quotes.
     Bool(bool),
-    /// An integer.
+    /// A whole number of 64 bits.
     Int(i64),
     /// Any other number.
     Float(f64),
-    /// A string.
+    /// A text, with or without quotes.
     Text(String),
-    /// A list.
+    /// A sequence, in order.
     List(Vec<YamlValue>),
     /// The fields of a map in the order of the document, repeated ones included.
     Map(Vec<(String, YamlValue)>),
@@ -98,7 +98,7 @@ fn as_fields(node: &YamlValue) -> Option<Vec<(String, YamlValue)>> {
 
 /// The tree of a text.
 pub struct ParsedDocuments {
-    /// The first document.
+    /// The first document of the text.
     pub root: YamlValue,
     /// Whether it was read as YAML and not as JSON.
     pub yaml: bool,

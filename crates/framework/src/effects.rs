@@ -17,7 +17,7 @@ impl StateUpdate {
         StateUpdate(Arc::new(move |states| states.update(|state: &mut S| change(state))))
     }
 
-    /// Applies the change.
+    /// Applies the change to the states of all plugins.
     pub fn apply(&self, states: &mut PluginStates) {
         (self.0)(states);
     }

@@ -30,7 +30,7 @@ pub enum PluginError {
     /// A pod group has no pods.
     #[error(transparent)]
     PodGroup(#[from] UnknownPodGroup),
-    /// Anything else.
+    /// Any other error, in upstream's words.
     #[error("{0}")]
     Other(String),
 }

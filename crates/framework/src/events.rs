@@ -44,9 +44,9 @@ impl Action {
     pub const UPDATE_POD_SCHEDULING_GATES_ELIMINATED: Action = Action(1 << 11);
     /// A claim was generated for a pod.
     pub const UPDATE_POD_GENERATED_RESOURCE_CLAIM: Action = Action(1 << 12);
-    /// Every action.
+    /// Every action, additions and deletions included.
     pub const ALL: Action = Action((1 << 13) - 1);
-    /// Every update.
+    /// Every update, of whatever field.
     pub const UPDATE: Action = Action(((1 << 13) - 1) & !3);
 
     /// Whether both sets have an action in common.
@@ -115,7 +115,7 @@ pub enum EventResource {
     PodGroup,
     /// An object of a custom kind.
     Custom(CustomKind),
-    /// Any kind.
+    /// An object of any kind, or none.
     Wildcard,
 }
 

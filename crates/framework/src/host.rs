@@ -39,9 +39,9 @@ pub struct ApiEvent {
     pub reporter: Symbol,
     /// `Normal` or `Warning`.
     pub kind: &'static str,
-    /// For example `FailedScheduling`.
+    /// Why the event is written, for example `FailedScheduling`.
     pub reason: &'static str,
-    /// For example `Scheduling`.
+    /// What the scheduler did, for example `Scheduling`.
     pub action: &'static str,
     /// The text of the event, for people.
     pub note: String,

@@ -8,7 +8,7 @@ use crate::registry::Registry;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, PointSet, ResolvedProfile};
 
-/// An opaque plugin.
+/// A plugin that only the configuration knows: it has a name, points and a weight, and never runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpaquePlugin {
     /// The plugin, by name.

@@ -19,7 +19,7 @@ pub trait Clock: Send + Sync {
 /// The time that a plugin took at an extension point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent {
-    /// The extension point.
+    /// The extension point at which the plugin ran.
     pub point: ExtensionPoint,
     /// The plugin, by name.
     pub plugin: Symbol,
@@ -58,7 +58,7 @@ pub enum Work {
     QueueingHint {
         /// The plugin, by name.
         plugin: Symbol,
-        /// The event.
+        /// The event that the hint judged.
         event: ClusterEvent,
         /// `Queue`, `QueueSkip` or `Error`.
         answer: Symbol,
@@ -83,7 +83,7 @@ pub enum Work {
     BatchFlush {
         /// The profile, by its scheduler name.
         profile: Symbol,
-        /// The reason.
+        /// Why the ranking was dropped, as upstream's metric labels it.
         reason: &'static str,
     },
     /// A pod has waited for the binding conditions of a driver's devices.

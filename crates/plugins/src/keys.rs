@@ -18,7 +18,7 @@ pub fn node_affinity(pod: &PodInfo) -> Option<String> {
     key_of(&(&spec.node_selector, affinity))
 }
 
-/// The tolerations.
+/// All tolerations of the pod, with their effects and values.
 pub fn tolerations(pod: &PodInfo) -> Option<String> {
     key_of(&pod.pod.spec.tolerations)
 }

@@ -12,7 +12,7 @@ use kubestep_api::{NodeSelectorRequirement, NodeSelectorTerm, Pod, PreferredSche
 /// The fragments of one plugin, as (key, text); or why the pod is not signable.
 pub(crate) type Fragments = Result<Vec<(&'static str, String)>, Symbol>;
 
-/// A single fragment.
+/// The part of a signature that one field of the pod gives, as JSON.
 pub fn fragment(key: &'static str, value: &impl Serialize) -> Fragments {
     Ok(vec![(key, text(value)?)])
 }

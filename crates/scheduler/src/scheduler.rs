@@ -30,7 +30,7 @@ use kubestep_framework::tie_break::TieBreak;
 pub struct Scheduler {
     pub(crate) profiles: Profiles,
     pub(crate) tie_break: TieBreak,
-    /// What plugins see.
+    /// What plugins see: listers, snapshot, their own state, feature gates.
     pub(crate) cluster: ClusterState,
     pub(crate) cache: Cache,
     pub(crate) queue: SchedulingQueue,
@@ -42,7 +42,7 @@ pub struct Scheduler {
     pub(crate) waiting: WaitingPods,
     /// Cycles that ended after their pod had waited.
     pub(crate) finished: Vec<CycleRecord>,
-    /// Preemptions in progress.
+    /// Preemptions whose victims are evicted in the background, in turn.
     pub(crate) preemptions: VecDeque<Eviction>,
     pub(crate) interventions: Interventions,
     /// Pods that wait at Permit and are still to be rejected, while that is going on.

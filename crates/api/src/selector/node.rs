@@ -182,7 +182,7 @@ fn unsupported(path: &str, operator: Symbol, choices: &str) -> String {
     format!("{path}.operator: Unsupported value: {operator:?}: supported values: {choices}")
 }
 
-/// Compiled node preferences.
+/// The preferred terms of a pod's node affinity, compiled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PreferredTerms {
     terms: Vec<(i64, CompiledTerm)>,

@@ -20,12 +20,12 @@ pub enum Operator {
     LessThan,
 }
 
-/// A validated requirement.
+/// A requirement that the API server would accept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Requirement {
-    /// The label's key.
+    /// The key of the label.
     pub key: Symbol,
-    /// How it compares.
+    /// How values are compared with the label.
     pub operator: Operator,
     /// The values, in the order written.
     pub values: Box<[Symbol]>,

@@ -373,11 +373,11 @@ pub enum FeatureGateError {
     Locked {
         /// The feature gate.
         feature: Feature,
-        /// The requested value.
+        /// Whether it should be on.
         on: bool,
         /// The gate as that version has it.
         spec: GateSpec,
-        /// The version.
+        /// The emulated version, which has no such gate.
         version: KubeVersion,
     },
     /// A gate is on although a gate that it depends on is off.

@@ -13,7 +13,7 @@ pub enum Stage {
     Alpha,
     /// Usually on by default.
     Beta,
-    /// Generally available.
+    /// Stable; usually locked to on.
     Ga,
 }
 
@@ -87,7 +87,7 @@ macro_rules! features {
     ($($name:ident {
         $($minor:literal $stage:ident $($rest:ident)*),*
     } [$($need:ident)*] $effect:literal)*) => {
-        /// A feature gate.
+        /// A feature gate of kube-scheduler, of any version that is supported.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
         pub enum Feature { $(#[doc = $effect] $name,)* }

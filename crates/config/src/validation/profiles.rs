@@ -13,7 +13,7 @@ use super::{Findings, percentage};
 /// Plugins that were removed from Kubernetes.
 const REMOVED: [&str; 4] = ["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"];
 
-/// Validates all profiles.
+/// Validates all profiles: names, queue order, plugins and their arguments.
 pub fn validate(
     found: &mut Findings,
     profiles: &[KubeSchedulerProfile],

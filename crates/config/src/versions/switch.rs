@@ -283,7 +283,7 @@ impl Switch {
         &ROWS[self as usize]
     }
 
-    /// Its name.
+    /// The name, as reports print it.
     pub const fn name(self) -> &'static str {
         self.row().name
     }

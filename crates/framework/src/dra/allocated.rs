@@ -83,7 +83,7 @@ fn taken(
     })
 }
 
-/// Adds amounts.
+/// Adds amounts to what a device already gave.
 pub fn add(to: &mut Capacities, amounts: &Capacities) {
     for (name, amount) in amounts {
         match to.get_mut(name) {

@@ -19,7 +19,7 @@ pub use allocated::AllocatedDevices;
 pub struct DeviceId {
     /// The DRA driver, by name.
     pub driver: Symbol,
-    /// The driver's pool.
+    /// The pool of the driver, by name.
     pub pool: Symbol,
     /// The device's name in the pool.
     pub device: Symbol,

@@ -6,11 +6,9 @@ use serde_json::Value;
 
 use AnswerShape::{List, Map, Struct, Text, Whole};
 
-/// A Go type.
+/// A type of Go, as far as decoding checks it.
 pub(crate) enum AnswerShape {
-    /// A string.
     Text,
-    /// An int64.
     Whole,
     /// A slice: its type, and that of its elements.
     List(&'static str, &'static AnswerShape),
@@ -96,7 +94,7 @@ impl AnswerShape {
 
 /// The position of a value in an answer.
 struct FieldPosition {
-    /// The innermost struct.
+    /// The innermost struct, which the error names.
     holder: &'static str,
     /// The path of fields to the value.
     path: String,

@@ -27,7 +27,7 @@ impl NodeId {
 /// An image on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ImageState {
-    /// The image's name.
+    /// The name of the image, with its tag.
     pub name: Symbol,
     /// Number of nodes that had the image when this node was last refreshed. As upstream, it is not
     /// updated when another node gets the image.
@@ -39,7 +39,7 @@ pub struct ImageState {
 /// A node, its pods and their sums.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeInfo {
-    /// The slot.
+    /// The slot in snapshots and columns.
     pub id: NodeId,
     /// The name, also kept after the object is deleted.
     pub name: Symbol,
@@ -103,7 +103,7 @@ impl NodeInfo {
         self.node = Some(node);
     }
 
-    /// Adds a pod.
+    /// Adds a pod and what it requests.
     pub fn add_pod(&mut self, pod: Arc<PodInfo>) {
         if pod.has_affinity() {
             self.pods_with_affinity.push(pod.clone());

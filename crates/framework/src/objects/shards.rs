@@ -71,17 +71,17 @@ impl<K: Spread, V> Shards<K, V> {
         self.len == 0
     }
 
-    /// All entries.
+    /// All entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.pieces.iter().flat_map(|piece| piece.iter())
     }
 
-    /// All keys.
+    /// All keys, in no particular order.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.iter().map(|(key, _)| key)
     }
 
-    /// All values.
+    /// All values, in no particular order.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }

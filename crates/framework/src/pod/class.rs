@@ -34,9 +34,9 @@ impl AffinityTerms {
 /// What the pods of one class have in common.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PodClass {
-    /// The namespace.
+    /// The namespace that the pods share.
     pub namespace: Symbol,
-    /// The labels.
+    /// The labels that the pods share.
     pub labels: Labels,
     /// Whether they are terminating.
     pub terminating: bool,

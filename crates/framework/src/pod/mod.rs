@@ -80,7 +80,7 @@ pub struct AffinityTerm {
 /// A preferred term with its weight.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct WeightedTerm {
-    /// The term.
+    /// The term, parsed for this pod.
     pub term: AffinityTerm,
     /// 1 to 100.
     pub weight: i64,
@@ -117,7 +117,7 @@ impl AffinityTerm {
 /// Shared as `Arc<PodInfo>` between cache, snapshot, queue and trace; immutable.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PodInfo {
-    /// The object.
+    /// The pod as the API has it.
     pub pod: Arc<Pod>,
     /// What the terms and constraints of other pods depend on, and its own terms.
     pub class: Arc<PodClass>,
@@ -144,13 +144,13 @@ pub(crate) struct ParsedTerms {
 /// A list of affinity terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TermList {
-    /// Required affinity.
+    /// `podAffinity`, required.
     RequiredAffinity,
-    /// Required anti-affinity.
+    /// `podAntiAffinity`, required.
     RequiredAntiAffinity,
-    /// Preferred affinity.
+    /// `podAffinity`, preferred.
     PreferredAffinity,
-    /// Preferred anti-affinity.
+    /// `podAntiAffinity`, preferred.
     PreferredAntiAffinity,
 }
 
@@ -218,12 +218,12 @@ impl PodInfo {
         (!errors.is_empty()).then_some(SelectorErrors(errors))
     }
 
-    /// Namespace and name.
+    /// Namespace and name, by which listers find it.
     pub fn key(&self) -> NamespacedName {
         NamespacedName::new(self.pod.metadata.namespace, self.pod.metadata.name)
     }
 
-    /// The UID.
+    /// The UID, which a pod of the same name that replaces it does not have.
     pub fn uid(&self) -> Symbol {
         self.pod.metadata.uid
     }
@@ -319,7 +319,7 @@ fn parse_list<T, U>(
 /// A pod in the scheduling queue.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueuedPod {
-    /// The pod.
+    /// The pod, with its parsed fields.
     pub info: Arc<PodInfo>,
     /// When it was last added to a queue.
     pub timestamp: Time,
@@ -368,12 +368,12 @@ impl QueuedPod {
         }
     }
 
-    /// Namespace and name.
+    /// Namespace and name, by which listers find it.
     pub fn key(&self) -> NamespacedName {
         self.info.key()
     }
 
-    /// The UID.
+    /// The UID, which a pod of the same name that replaces it does not have.
     pub fn uid(&self) -> Symbol {
         self.info.uid()
     }

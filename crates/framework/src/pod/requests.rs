@@ -46,7 +46,7 @@ impl RequestOptions {
 /// The resources that a pod counts for on its node.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct PodResource {
-    /// What it requests.
+    /// What the pod counts on its node.
     pub resource: Resource,
     /// CPU in millicores with defaults for containers that request none.
     pub non_zero_milli_cpu: i64,

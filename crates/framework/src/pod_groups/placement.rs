@@ -18,7 +18,7 @@ pub struct Placement {
 /// A placement with the nodes that were found for pods of the group in it.
 #[derive(Clone, Debug)]
 pub struct Proposal<'a> {
-    /// The placement.
+    /// The nodes among which the pods were tried.
     pub placement: &'a Placement,
     /// The pods for which a node was found, with their nodes.
     pub assignments: Vec<(Arc<PodInfo>, Symbol)>,

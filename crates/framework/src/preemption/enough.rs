@@ -8,9 +8,9 @@ use kubestep_config::validation::Findings;
 /// The minimum of candidates, as the larger of a share of the nodes and a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EnoughCandidates {
-    /// `minCandidateNodesPercentage`.
+    /// `minCandidateNodesPercentage`: the share of nodes to search, 0 to 100.
     pub percentage: i32,
-    /// `minCandidateNodesAbsolute`.
+    /// `minCandidateNodesAbsolute`: the number of nodes to search at least.
     pub absolute: i32,
 }
 

@@ -48,7 +48,7 @@ pub struct EvictionContext<'a> {
     pub host: &'a mut dyn Host,
     /// Victims that wait at Permit or are being bound.
     pub hooks: &'a mut dyn VictimHooks,
-    /// The current nominations.
+    /// The nominations as of now, not of the cycle.
     pub nominated: &'a NominatedPods,
     /// The current time; virtual in a simulation.
     pub now: Time,
@@ -70,7 +70,7 @@ pub struct Preemptor {
 }
 
 impl Preemptor {
-    /// A single pod.
+    /// A pod that preempts for itself.
     pub fn pod(pod: &PodInfo) -> Preemptor {
         Preemptor {
             kind: "pod",

@@ -24,7 +24,7 @@ use kubestep_api::{DisruptionMode, PodGroup, PreemptionPolicy, Time};
 /// The pod group that preempts.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupPreemptor<'a> {
-    /// Its object.
+    /// The object of the pod group.
     pub group: &'a PodGroup,
     /// Its pods that are not scheduled.
     pub pods: &'a [Arc<PodInfo>],
@@ -48,7 +48,7 @@ pub struct Unit {
 pub trait PlacementTrial {
     /// Removes a unit's pods from their nodes.
     fn remove(&mut self, unit: &Unit);
-    /// Puts them back.
+    /// Puts the pods of a unit back on their nodes.
     fn add(&mut self, unit: &Unit);
     /// Whether the whole group can be scheduled now.
     fn schedule(&mut self) -> Status;

@@ -43,7 +43,7 @@ pub const PLUGIN: &str = "DefaultPreemption";
 /// What a plugin that preempts decides itself; the defaults are DefaultPreemption's. Upstream:
 /// `Interface` in `pkg/scheduler/framework/preemption/preemption.go`.
 pub trait PreemptionRules {
-    /// The plugin's name.
+    /// The name of the plugin that preempts.
     fn plugin(&self) -> Symbol;
 
     /// The number of candidates among `nodes` nodes with which the search ends.

@@ -39,11 +39,11 @@ fn is_older(a: &PodInfo, b: &PodInfo, now: Time) -> bool {
 pub struct VictimSearch<'a> {
     /// The cycle of the preempting pod.
     pub cx: CycleContext<'a>,
-    /// The profile.
+    /// The profile whose filters decide.
     pub framework: &'a dyn Handle,
     /// The cycle's state; each node is tried on a copy.
     pub state: &'a CycleState,
-    /// The disruption budgets.
+    /// How many evictions each disruption budget still allows.
     pub budgets: &'a DisruptionBudgets,
 }
 

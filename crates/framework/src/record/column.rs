@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::node::NodeId;
 
-/// Values per chunk.
+/// Values per chunk: what a change of one slot copies.
 const CHUNK: usize = 256;
 
 /// One value per node slot. Copies share the list of chunks until one of them is changed.
@@ -86,7 +86,7 @@ impl<T: Copy + PartialEq> Column<T> {
         Column { chunks, len: values.len(), range: None }
     }
 
-    /// Number of slots.
+    /// How many slots there are, used or not.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -123,7 +123,7 @@ impl NodeNames {
 pub struct PluginStatus {
     /// The plugin, by name.
     pub plugin: Symbol,
-    /// Its answer.
+    /// What the plugin answered.
     pub status: Status,
     /// PreFilter: the nodes it narrowed to, sorted. PostFilter: empty.
     pub nodes: Option<Vec<Symbol>>,
@@ -177,7 +177,7 @@ impl FilterRecord {
 pub struct ScoreColumn {
     /// The plugin, by name.
     pub plugin: Symbol,
-    /// Its weight.
+    /// The factor of its scores in the total.
     pub weight: i64,
     /// The raw scores, by position in [`CycleRecord::feasible`].
     pub raw: Scores,
@@ -197,7 +197,7 @@ impl ScoreColumn {
 pub struct ExtenderColumn {
     /// The extender, by name.
     pub extender: Symbol,
-    /// Its weight.
+    /// The factor of its scores in the total.
     pub weight: i64,
     /// What it answered, 0 to 10, by position in [`CycleRecord::feasible`]; `None` for nodes that
     /// it did not name.
@@ -275,7 +275,7 @@ pub struct Candidate {
 /// The pod group of a cycle, and how far it was.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GroupRecord {
-    /// The group.
+    /// The pod group, by namespace and name.
     pub group: NamespacedName,
     /// How many pods have to be placed together; `None` for a group without such a quorum.
     pub min_count: Option<usize>,
@@ -305,14 +305,14 @@ pub struct PlacementRecord {
 /// The result of a cycle for the pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Outcome {
-    /// It was bound.
+    /// The pod was bound to its node.
     Scheduled,
     /// It waits in its binding cycle.
     Waiting,
-    /// It was rejected.
+    /// Plugins or extenders rejected the pod.
     #[default]
     Unschedulable,
-    /// An error occurred.
+    /// A plugin, an extender or a write failed.
     SchedulerError,
     /// It was skipped, because it is being deleted or is already assumed.
     Dropped,
@@ -345,7 +345,7 @@ pub struct LeftOut {
 pub struct CycleRecord {
     /// The number of the cycle, from 1.
     pub cycle: u64,
-    /// The pod.
+    /// The pod, by namespace and name.
     pub pod: NamespacedName,
     /// The UID of that pod.
     pub uid: Symbol,
@@ -367,7 +367,7 @@ pub struct CycleRecord {
     pub node_hint: Option<Symbol>,
     /// The nominated node that was tried first.
     pub nominated_first: Option<Symbol>,
-    /// Filter.
+    /// What Filter answered about each node.
     pub filter: FilterRecord,
     /// The nodes that passed filters and extenders, in order.
     pub feasible: Arc<[NodeId]>,
@@ -382,7 +382,7 @@ pub struct CycleRecord {
     pub dry_run: Option<Arc<NodeStatuses>>,
     /// The node where preemption decided to evict, with the victims.
     pub preemption: Option<Candidate>,
-    /// The pod's group.
+    /// The group whose cycle this was part of.
     pub group: Option<GroupRecord>,
     /// The placements on which the pod's group was tried, in that order.
     pub placements: Vec<PlacementRecord>,
@@ -405,7 +405,7 @@ pub struct CycleRecord {
     pub outcome: Outcome,
     /// The complete message, as written into the pod's condition.
     pub message: String,
-    /// The selected node.
+    /// The selected node, by name; `None` if none was feasible.
     pub node: Option<Symbol>,
     /// The node nominated by this cycle.
     pub nominated_node: Option<Symbol>,
@@ -503,13 +503,13 @@ impl QueueName {
 /// A pod that moved between queues, and why.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueueMove {
-    /// When it moved.
+    /// When the pod moved.
     pub time: Time,
-    /// The pod.
+    /// The pod, by namespace and name.
     pub pod: NamespacedName,
-    /// The former queue.
+    /// The queue that the pod left.
     pub from: QueueName,
-    /// The new queue.
+    /// The queue that the pod entered.
     pub to: QueueName,
     /// The label of the event that moved it, as in upstream's metrics (`UnschedulablePodAdd`,
     /// `BackoffComplete`, `AssignedPodDelete`, …).
@@ -549,7 +549,7 @@ impl QueueMove {
 pub struct HintRecord {
     /// When the hint ran.
     pub time: Time,
-    /// The event.
+    /// The event that the hint judged.
     pub event: ClusterEvent,
     /// The pod that was judged.
     pub pod: NamespacedName,

@@ -21,7 +21,7 @@ pub struct PermitOutcome {
     pub status: Status,
     /// The plugins that wait, with their timeouts.
     pub waits: Vec<(Symbol, Duration)>,
-    /// Each plugin's answer.
+    /// The answer of each plugin that ran, in order.
     pub answers: Vec<PluginStatus>,
 }
 

@@ -47,7 +47,7 @@ pub struct PreFilterOutcome {
     pub nodes: Option<Vec<Symbol>>,
     /// The plugins that narrowed the nodes.
     pub narrowed_by: Vec<Symbol>,
-    /// Each plugin's answer.
+    /// The answer of each plugin that ran, in order.
     pub answers: Vec<PluginStatus>,
 }
 
@@ -61,11 +61,11 @@ impl PreFilterOutcome {
 /// The combined result of all PostFilter plugins.
 #[derive(Default, Debug)]
 pub struct PostFilterOutcome {
-    /// The combined status.
+    /// Success or Unschedulable; of one plugin, if it ended the run.
     pub status: Status,
     /// The answer that counts.
     pub answer: PostFilterAnswer,
-    /// Each plugin's answer.
+    /// The answer of each plugin that ran, in order.
     pub answers: Vec<PluginStatus>,
     /// What the plugins that ran request.
     pub effects: Effects,
@@ -152,7 +152,7 @@ impl Framework {
         &self.extenders
     }
 
-    /// The scheduler name.
+    /// The scheduler name, by which pods choose the profile.
     pub fn name(&self) -> Symbol {
         self.profile.scheduler_name
     }
@@ -237,7 +237,7 @@ impl Framework {
         outcome
     }
 
-    /// Runs PostFilter.
+    /// Runs PostFilter until a plugin succeeds, fails, or says that nothing helps.
     pub fn run_post_filter(
         &self,
         cycle: CycleContext<'_>,

@@ -15,20 +15,20 @@ use kubestep_api::{ObjectMeta, PersistentVolume, PersistentVolumeClaim, Resource
 /// Why an object cannot be assumed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AssumeError {
-    /// It was deleted.
+    /// The object was deleted, or never existed.
     #[error("{resource} \"{key}\" not found")]
     NotFound {
         /// The plural of its kind.
         resource: &'static str,
-        /// The object.
+        /// The object, by namespace and name.
         key: NamespacedName,
     },
     /// It was changed since.
     #[error("\"{key}\" is out of sync (stored: {stored}, assume: {new})")]
     OutOfSync {
-        /// The object.
+        /// The object, by namespace and name.
         key: NamespacedName,
-        /// The current version.
+        /// The version that listers have.
         stored: ResourceVersion,
         /// The version that the assumed object was made from.
         new: ResourceVersion,
@@ -39,7 +39,7 @@ pub enum AssumeError {
 pub trait Assumable {
     /// The plural of the kind, as in the API's "not found".
     const RESOURCE: &'static str;
-    /// The metadata.
+    /// The metadata, whose resource version decides.
     fn meta(&self) -> &ObjectMeta;
     /// All current objects of the kind.
     fn current(objects: &Objects) -> &BTreeMap<NamespacedName, Arc<Self>>;

@@ -98,7 +98,7 @@ impl Snapshot {
         self.placement.as_ref().is_none_or(|placement| placement.contains(&id))
     }
 
-    /// Number of nodes.
+    /// How many nodes there are, whatever the placement.
     pub fn len(&self) -> usize {
         self.order.len()
     }

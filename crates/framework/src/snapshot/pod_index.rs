@@ -16,7 +16,7 @@ use crate::pod::class::PodClass;
 /// The pods of one class by node.
 #[derive(Clone, Debug)]
 pub struct ClassPods {
-    /// The class.
+    /// What the pods have in common.
     pub class: Arc<PodClass>,
     /// Nodes with the number of the class's pods on each, by slot; never 0.
     pub nodes: Arc<Vec<(NodeId, u32)>>,
@@ -35,7 +35,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// In both.
+    /// In both lists of nodes.
     pub const BOTH: Listed = Listed { with_affinity: true, with_required_anti_affinity: true };
 
     /// The lists to which the pods of a node make it belong.

@@ -56,7 +56,7 @@ impl TopologyColumn {
         &self.labelled
     }
 
-    /// Number of domains.
+    /// How many values the key has among the nodes.
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -141,11 +141,11 @@ pub struct KeyedCounts(SmallVec<[KeyCounts; 2]>);
 /// The counts of one topology key.
 #[derive(Clone, Debug)]
 pub struct KeyCounts {
-    /// The key.
+    /// The label of nodes whose values are the domains.
     pub key: Symbol,
-    /// Its domains.
+    /// The domain of each node, by slot.
     pub column: Arc<TopologyColumn>,
-    /// The counts.
+    /// The count of each domain.
     pub counts: DomainCounts,
 }
 

@@ -14,7 +14,7 @@ use kubestep_api::intern::Symbol;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum Code {
-    /// The plugin succeeded.
+    /// The plugin has no objection, or did what was asked.
     #[default]
     Success = 0,
     /// An internal error; the pod is retried with error backoff.

@@ -30,7 +30,7 @@ pub fn pod(name: &str) -> Pod {
 
 /// Chained changes of a node.
 pub trait NodeBuilder {
-    /// Sets a label.
+    /// Sets a label to that value.
     fn label(self, key: &str, value: &str) -> Self;
     /// Sets an allocatable (and capacity) amount.
     fn offers(self, resource: &str, amount: &str) -> Self;
@@ -53,11 +53,11 @@ impl NodeBuilder for Node {
 
 /// Chained changes of a pod.
 pub trait PodBuilder {
-    /// Sets a label.
+    /// Sets a label to that value.
     fn label(self, key: &str, value: &str) -> Self;
     /// Sets a request of its container.
     fn requests(self, resource: &str, amount: &str) -> Self;
-    /// Sets the priority.
+    /// Sets `spec.priority`; without it the priority is 0.
     fn priority(self, priority: i32) -> Self;
     /// Puts it on a node, running.
     fn on(self, node: &str) -> Self;

@@ -30,7 +30,7 @@ pub struct Cluster {
     pub objects: Objects,
     /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: FeatureGates,
-    /// Nominated pods.
+    /// The pods that are nominated to nodes.
     pub nominated: NominatedPods,
     /// What plugins store between cycles.
     pub shared: Shared,
@@ -79,7 +79,7 @@ impl Cluster {
         Cluster::new(nodes.into_iter().map(decoded), pods.into_iter().map(decoded))
     }
 
-    /// Changes one node.
+    /// Changes the node at that slot.
     pub fn edit_node(&mut self, slot: u32, change: impl FnOnce(&mut NodeInfo)) {
         let mut infos: Vec<NodeInfo> = self.snapshot.iter().map(|node| (**node).clone()).collect();
         change(&mut infos[slot as usize]);

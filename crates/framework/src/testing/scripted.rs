@@ -170,7 +170,7 @@ impl Plugin for Scripted {
     }
 }
 
-/// Adds these plugins.
+/// Adds these plugins to a registry, with their points.
 pub fn register(registry: &mut Registry, plugins: &[&Scripted]) {
     for plugin in plugins {
         let scripted = Arc::new((*plugin).clone());

@@ -161,7 +161,7 @@ impl FilterState {
         term.matches(&pod.pod, &self.own.namespace_labels)
     }
 
-    /// What Filter says.
+    /// The status of a node; its rejections are built once.
     pub fn filter(&self, node: NodeId, refusals: &AffinityRejections) -> Status {
         let first = self.reasons(node).next();
         first.map_or(Status::SUCCESS, |reason| refusals.0[reason as usize].clone())

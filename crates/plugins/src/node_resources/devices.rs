@@ -27,7 +27,6 @@ pub struct DeviceTotals {
 }
 
 impl DeviceTotals {
-    /// The current devices.
     pub fn new(cx: &CycleContext<'_>) -> DeviceTotals {
         let shares = counts_shares(cx.features);
         let allocated = cx.shared.claims.allocated(cx.objects, shares);

@@ -64,7 +64,6 @@ pub(crate) fn may_attach(volume: &Volume) -> bool {
 }
 
 impl Attachable {
-    /// Adds a volume.
     pub fn add(&mut self, driver: Symbol, handle: Symbol) {
         self.0.insert((driver, handle));
     }

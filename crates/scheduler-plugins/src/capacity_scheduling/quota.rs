@@ -31,7 +31,7 @@ static INFO: CustomKindInfo = CustomKindInfo::of::<ElasticQuota>(
 #[derive(Deserialize, Debug, Default)]
 #[serde(default)]
 pub struct ElasticQuota {
-    /// The amounts.
+    /// What is guaranteed, and what may be borrowed.
     pub spec: ElasticQuotaSpec,
 }
 

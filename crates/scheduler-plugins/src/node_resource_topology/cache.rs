@@ -24,7 +24,7 @@ use kubestep_framework::shared::{PluginState, Shared};
 /// Which changes count that the agent has not reported yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReportCache {
-    /// None.
+    /// Only what the agent reported counts.
     Passthrough,
     /// A node with a pod on its way has no valid report.
     DiscardReserved,
@@ -51,7 +51,7 @@ pub struct NodeTopology {
 
 /// What is known of a node.
 pub enum NodeReport {
-    /// Nothing.
+    /// There is no report of the node.
     Nothing,
     /// Nothing valid, and why.
     Stale(&'static str),

@@ -58,9 +58,9 @@ pub struct Zone {
 #[derive(Deserialize, Debug, Default)]
 #[serde(default)]
 pub struct Cost {
-    /// The zone.
+    /// The other zone, by name.
     pub name: String,
-    /// The distance.
+    /// The distance as the kernel reports it; 10 is local.
     pub value: i64,
 }
 

@@ -66,7 +66,6 @@ pub(crate) struct ScoreCycle<'a> {
 }
 
 impl AllClassScores {
-    /// Forgets all.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -31,7 +31,6 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T: Clone> Recent<T> {
-    /// Drops all.
     pub fn clear(&mut self) {
         self.entries.clear();
     }

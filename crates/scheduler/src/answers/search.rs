@@ -62,7 +62,6 @@ pub(crate) struct FeasibleSearch {
 pub(crate) struct Searches(Recent<FeasibleSearch>);
 
 impl Searches {
-    /// Forgets all.
     pub fn clear(&mut self) {
         self.0.clear();
     }

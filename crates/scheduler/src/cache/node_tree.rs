@@ -41,7 +41,6 @@ pub struct NodeTree {
 }
 
 impl NodeTree {
-    /// Number of nodes.
     pub fn count(&self) -> usize {
         self.members.len()
     }

@@ -53,7 +53,6 @@ impl NodeReach {
 /// A slice with compiled node selectors.
 #[derive(Clone, Debug)]
 pub struct PreparedSlice {
-    /// The slice.
     pub slice: Arc<ResourceSlice>,
     reach: NodeReach,
     /// One entry for each device, if each device selects its nodes itself.
@@ -125,7 +124,6 @@ impl PreparedSlice {
 pub struct DeviceRef<'a> {
     /// Its driver, pool and name.
     pub id: DeviceId,
-    /// The device.
     pub device: &'a Device,
     /// The slice it is in.
     pub slice: &'a PreparedSlice,

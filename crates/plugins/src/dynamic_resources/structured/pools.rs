@@ -74,7 +74,7 @@ impl Slices {
         }
     }
 
-    /// The given slices.
+    /// Groups slices by driver and pool; their selectors are compiled once.
     pub fn of(written: impl IntoIterator<Item = Arc<ResourceSlice>>) -> Slices {
         let mut slices = Slices::default();
         written.into_iter().for_each(|slice| slices.add(PreparedSlice::new(slice)));

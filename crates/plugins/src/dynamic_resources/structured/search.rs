@@ -42,7 +42,6 @@ pub enum SearchStop {
 pub struct Pick<'a> {
     /// The request that it was allocated for.
     pub request: RequestName,
-    /// The device.
     pub device: DeviceRef<'a>,
     /// Whether the request has admin access, which does not allocate the device exclusively.
     pub admin_access: bool,
@@ -427,7 +426,6 @@ impl<'a> DeviceSearch<'a> {
         Ok(false)
     }
 
-    /// Releases a device.
     fn undo(&mut self, undo: &Undo<'a>) {
         let (claim, id) = (undo.at.claim, undo.device.id);
         self.constraints[claim].iter_mut().for_each(|constraint| constraint.remove(undo.request));

@@ -21,7 +21,6 @@ pub struct FitRejections {
 }
 
 impl FitRejections {
-    /// An empty table.
     pub fn new(plugin: Symbol, distinguishes: bool, demand: &Demand) -> FitRejections {
         let reasons = 4 + demand.scalars.len();
         let len = if reasons <= TABLE_REASONS { 2 << reasons } else { 0 };
