@@ -62,11 +62,11 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
             (!found.is_empty()).then(|| fit::refusal(&found, cx.features))
         }
         "InterPodAffinity" => {
-            let found = state.read::<inter_pod_affinity::FilterState>()?;
+            let found = state.read::<inter_pod_affinity::AffinityFilterState>()?;
             found.reasons(node.id).next().map(inter_pod_affinity::refusal)
         }
         "PodTopologySpread" => {
-            let found = state.read::<pod_topology_spread::FilterState>()?;
+            let found = state.read::<pod_topology_spread::SpreadFilterState>()?;
             let refusals = pod_topology_spread::SpreadRejections::new(plugin.into());
             found.reasons(node.id).next().map(|(_, reason)| refusals.of(reason).clone())
         }

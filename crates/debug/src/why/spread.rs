@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::cause::pod_topology_spread::are_of_profile;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeInfo;
-use kubestep_plugins::pod_topology_spread::{Constraint, FilterState};
+use kubestep_plugins::pod_topology_spread::{SpreadConstraint, SpreadFilterState};
 use kubestep_scheduler::what_if::Probe;
 
 /// The most nodes that are listed by name.
@@ -67,12 +67,12 @@ pub struct ExcludedNodes {
 
 /// The ledgers of the pod's hard constraints, in the order written.
 pub(super) fn ledgers(probe: &Probe) -> Vec<SpreadCounts> {
-    let Some(state) = probe.state().read::<FilterState>() else { return Vec::new() };
+    let Some(state) = probe.state().read::<SpreadFilterState>() else { return Vec::new() };
     let places = 0..state.constraints().list.len();
     places.filter_map(|at| ledger(probe, state, at)).collect()
 }
 
-fn ledger(probe: &Probe, state: &FilterState, at: usize) -> Option<SpreadCounts> {
+fn ledger(probe: &Probe, state: &SpreadFilterState, at: usize) -> Option<SpreadCounts> {
     let (constraint, tally) = (state.constraints().list.get(at)?, state.tally(at)?);
     let counted = state.counted_nodes(&probe.cx(), at);
     let mut domains: IndexMap<Symbol, SpreadDomain> = IndexMap::new();
@@ -113,15 +113,15 @@ fn leave_out(left_out: &mut IndexMap<String, ExcludedNodes>, node: &NodeInfo, re
 
 fn why_left_out(
     probe: &Probe,
-    state: &FilterState,
-    constraint: &Constraint,
+    state: &SpreadFilterState,
+    constraint: &SpreadConstraint,
     node: &NodeInfo,
 ) -> String {
     let keys = state.constraints().list.iter().map(|constraint| constraint.key);
     if let Some(key) = keys.into_iter().find(|key| node.label(*key).is_none()) {
         return format!("no label {key}");
     }
-    let without_taints = Constraint { honors_taints: false, ..constraint.clone() };
+    let without_taints = SpreadConstraint { honors_taints: false, ..constraint.clone() };
     let (pod, constraints) = (&probe.pod().pod, state.constraints());
     let fits =
         node.node.as_ref().is_some_and(|node| constraints.includes(&without_taints, pod, node));

@@ -11,7 +11,7 @@ use kubestep_framework::status::Status;
 use super::conditions::{Readiness, is_timed_out, readiness};
 use super::extended;
 use super::node_resources;
-use super::reason::{Reason, Unavailable, Wanted, WhyUnavailable};
+use super::reason::{DeviceReason, Unavailable, Wanted, WhyUnavailable};
 use super::state::{ClaimState, NodeAllocation};
 
 /// The status of a node; the allocation found there is stored in the state.
@@ -34,7 +34,7 @@ pub fn filter(
             Status::SUCCESS
         }
         Err((reason, _)) => {
-            if let Reason::Unavailable(claims) = &reason {
+            if let DeviceReason::Unavailable(claims) = &reason {
                 let claims = claims.iter().map(|claim| claim.index).collect();
                 state.found().unavailable.insert(node.name, claims);
             }
@@ -52,15 +52,15 @@ pub(super) fn evaluate(
     state: &ClaimState,
     node: &NodeInfo,
     binding_timeout: Duration,
-) -> Result<Option<NodeAllocation>, (Reason, Option<Reason>)> {
+) -> Result<Option<NodeAllocation>, (DeviceReason, Option<DeviceReason>)> {
     let Some(object) = &node.node else { return Ok(None) };
-    let said = |status| (Reason::Said(status), None);
+    let said = |status| (DeviceReason::Said(status), None);
     let extended = extended::claim_on(cx, state, node).map_err(said)?;
     if extended.is_none() && state.has_no_user_claims() {
         return Ok(None);
     }
     let unavailable = unavailable_claims(cx, state, object, binding_timeout);
-    let unavailable = (!unavailable.is_empty()).then_some(Reason::Unavailable(unavailable));
+    let unavailable = (!unavailable.is_empty()).then_some(DeviceReason::Unavailable(unavailable));
     let counts_on_nodes = node_resources::is_on(cx.features);
     if counts_on_nodes {
         node_resources::check_sharing(cx, state, node).map_err(said)?;
@@ -120,7 +120,7 @@ fn allocate(
     state: &ClaimState,
     node: &Node,
     extended: Option<(Arc<ResourceClaim>, extended::Mappings)>,
-) -> Result<NodeAllocation, Reason> {
+) -> Result<NodeAllocation, DeviceReason> {
     let (extended, mappings) = extended.map_or((None, Vec::new()), |(claim, m)| (Some(claim), m));
     let (pending, fresh): (Vec<usize>, Vec<usize>) =
         state.to_allocate().into_iter().partition(|at| state.claims[*at].allocation.is_some());
@@ -129,8 +129,8 @@ fn allocate(
         _ => state.claims[at].claim.clone(),
     });
     let claims: Vec<Arc<ResourceClaim>> = own.collect();
-    let Some(mut results) = allocator.allocate(node, &claims).map_err(Reason::Failed)? else {
-        return Err(Reason::NotAllocated(Wanted { claims, mappings }));
+    let Some(mut results) = allocator.allocate(node, &claims).map_err(DeviceReason::Failed)? else {
+        return Err(DeviceReason::NotAllocated(Wanted { claims, mappings }));
     };
     // As upstream, allocations that are pending for the group come last, whatever the order of
     // the claims.

@@ -45,7 +45,7 @@ pub mod structured;
 mod workload;
 
 pub use args::DynamicResourcesArgs;
-pub use reason::{Reason, Unavailable, Wanted, WhyUnavailable};
+pub use reason::{DeviceReason, Unavailable, Wanted, WhyUnavailable};
 
 use state::ClaimState;
 
@@ -126,7 +126,7 @@ pub fn reasons(
     state: &CycleState,
     node: &NodeInfo,
     args: &DynamicResourcesArgs,
-) -> Vec<Reason> {
+) -> Vec<DeviceReason> {
     let Some(state) = state.read::<ClaimState>().filter(|state| !state.is_empty()) else {
         return Vec::new();
     };

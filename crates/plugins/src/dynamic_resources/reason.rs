@@ -11,7 +11,7 @@ use kubestep_framework::status::Status;
 
 /// Why a pod's claims are unavailable on a node.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Reason {
+pub enum DeviceReason {
     /// Only a status: for problems of the claims themselves or of the node's own resources.
     Said(Status),
     /// These claims cannot be allocated together.
@@ -53,18 +53,18 @@ pub enum WhyUnavailable {
     TimedOut,
 }
 
-impl Reason {
+impl DeviceReason {
     /// The status of the node with this reason.
     pub fn refusal(&self, node: Symbol) -> Status {
         match self {
-            Reason::Said(status) => status.clone(),
-            Reason::NotAllocated(_) => Status::unresolvable("cannot allocate all claims"),
-            Reason::Failed(AllocationError::OnNode(text)) => Status::unresolvable(text),
-            Reason::Failed(AllocationError::TimedOut) => {
+            DeviceReason::Said(status) => status.clone(),
+            DeviceReason::NotAllocated(_) => Status::unresolvable("cannot allocate all claims"),
+            DeviceReason::Failed(AllocationError::OnNode(text)) => Status::unresolvable(text),
+            DeviceReason::Failed(AllocationError::TimedOut) => {
                 Status::error(format!("node {node}: timed out trying to allocate devices"))
             }
-            Reason::Failed(AllocationError::Failed(text)) => Status::error(text),
-            Reason::Unavailable(_) => {
+            DeviceReason::Failed(AllocationError::Failed(text)) => Status::error(text),
+            DeviceReason::Unavailable(_) => {
                 Status::unresolvable("resourceclaim not available on the node")
             }
         }

@@ -15,7 +15,7 @@ use super::terms::{all_match, all_match_class, expand, selects};
 
 /// A rule that keeps a pod off a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reason {
+pub enum AffinityReason {
     /// The pod's affinity.
     Affinity,
     /// The pod's anti-affinity.
@@ -24,19 +24,23 @@ pub enum Reason {
     ExistingAntiAffinity,
 }
 
-impl Reason {
+impl AffinityReason {
     /// In the order in which Filter looks at them.
-    const ALL: [Reason; 3] = [Reason::Affinity, Reason::AntiAffinity, Reason::ExistingAntiAffinity];
+    const ALL: [AffinityReason; 3] = [
+        AffinityReason::Affinity,
+        AffinityReason::AntiAffinity,
+        AffinityReason::ExistingAntiAffinity,
+    ];
 }
 
 /// What Filter says for a reason.
-pub fn refusal(reason: Reason) -> Status {
+pub fn refusal(reason: AffinityReason) -> Status {
     match reason {
-        Reason::Affinity => Status::unresolvable("node(s) didn't match pod affinity rules"),
-        Reason::AntiAffinity => {
+        AffinityReason::Affinity => Status::unresolvable("node(s) didn't match pod affinity rules"),
+        AffinityReason::AntiAffinity => {
             Status::unschedulable("node(s) didn't match pod anti-affinity rules")
         }
-        Reason::ExistingAntiAffinity => {
+        AffinityReason::ExistingAntiAffinity => {
             Status::unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
         }
     }
@@ -48,7 +52,7 @@ pub struct AffinityRejections([Status; 3]);
 impl AffinityRejections {
     /// The rejections with the plugin's name.
     pub fn new(plugin: Symbol) -> AffinityRejections {
-        AffinityRejections(Reason::ALL.map(|reason| refusal(reason).by(plugin)))
+        AffinityRejections(AffinityReason::ALL.map(|reason| refusal(reason).by(plugin)))
     }
 }
 
@@ -63,7 +67,7 @@ struct OwnTerms {
 
 /// The counts of one cycle for one pod.
 #[derive(Clone, Debug)]
-pub struct FilterState {
+pub struct AffinityFilterState {
     own: Arc<OwnTerms>,
     /// Pods that match all own affinity terms.
     affinity: KeyedCounts,
@@ -73,9 +77,9 @@ pub struct FilterState {
     existing: KeyedCounts,
 }
 
-impl FilterState {
+impl AffinityFilterState {
     /// Counts over the whole snapshot.
-    pub fn new(cx: &CycleContext<'_>) -> FilterState {
+    pub fn new(cx: &CycleContext<'_>) -> AffinityFilterState {
         let terms = cx.pod.own_terms();
         let affinity = expand(&terms.required_affinity, cx.objects);
         let own = OwnTerms {
@@ -86,7 +90,7 @@ impl FilterState {
         };
         let (affinity, anti_affinity) = count_matching(cx, &own);
         let existing = count_existing(cx, &own.namespace_labels);
-        FilterState { own: Arc::new(own), affinity, anti_affinity, existing }
+        AffinityFilterState { own: Arc::new(own), affinity, anti_affinity, existing }
     }
 
     /// Whether Filter would accept every node: PreFilter then skips the plugin.
@@ -147,13 +151,13 @@ impl FilterState {
 
     /// The rules that keep the pod off the node: Filter stops at the first, an
     /// explanation names all.
-    pub fn reasons(&self, node: NodeId) -> impl Iterator<Item = Reason> {
-        let applies = move |reason: &Reason| match reason {
-            Reason::Affinity => !self.satisfies_affinity(node),
-            Reason::AntiAffinity => !none_at(&self.anti_affinity, node),
-            Reason::ExistingAntiAffinity => !none_at(&self.existing, node),
+    pub fn reasons(&self, node: NodeId) -> impl Iterator<Item = AffinityReason> {
+        let applies = move |reason: &AffinityReason| match reason {
+            AffinityReason::Affinity => !self.satisfies_affinity(node),
+            AffinityReason::AntiAffinity => !none_at(&self.anti_affinity, node),
+            AffinityReason::ExistingAntiAffinity => !none_at(&self.existing, node),
         };
-        Reason::ALL.into_iter().filter(applies)
+        AffinityReason::ALL.into_iter().filter(applies)
     }
 
     /// Whether an anti-affinity term of another pod matches this one.

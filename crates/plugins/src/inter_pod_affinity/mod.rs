@@ -25,7 +25,7 @@ mod score;
 mod terms;
 
 use filter::AffinityRejections;
-pub use filter::{FilterState, Reason, refusal};
+pub use filter::{AffinityFilterState, AffinityReason, refusal};
 pub use score::Weights;
 pub use terms::selects;
 
@@ -108,7 +108,7 @@ impl Plugin for InterPodAffinity {
         if let Some(text) = cx.pod.parse_error() {
             return Status::unresolvable(&format!("parsing pod: {text}")).into();
         }
-        let counted = FilterState::new(cx);
+        let counted = AffinityFilterState::new(cx);
         if counted.is_idle() {
             return Status::skip().into();
         }
@@ -123,7 +123,9 @@ impl Plugin for InterPodAffinity {
         added: &PodInfo,
         node: &NodeInfo,
     ) -> Status {
-        let Some(state) = state.read_mut::<FilterState>() else { return filter_state_missing() };
+        let Some(state) = state.read_mut::<AffinityFilterState>() else {
+            return filter_state_missing();
+        };
         state.count_pod(cx, added, node, 1);
         Status::SUCCESS
     }
@@ -135,13 +137,15 @@ impl Plugin for InterPodAffinity {
         removed: &PodInfo,
         node: &NodeInfo,
     ) -> Status {
-        let Some(state) = state.read_mut::<FilterState>() else { return filter_state_missing() };
+        let Some(state) = state.read_mut::<AffinityFilterState>() else {
+            return filter_state_missing();
+        };
         state.count_pod(cx, removed, node, -1);
         Status::SUCCESS
     }
 
     fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
-        match state.read::<FilterState>() {
+        match state.read::<AffinityFilterState>() {
             Some(state) => state.filter(node.id, &self.refusals),
             None => filter_state_missing(),
         }
@@ -153,7 +157,7 @@ impl Plugin for InterPodAffinity {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<Status>> {
-        let state = state.read::<FilterState>()?;
+        let state = state.read::<AffinityFilterState>()?;
         Some(nodes.iter().map(|node| state.filter(*node, &self.refusals)).collect())
     }
 

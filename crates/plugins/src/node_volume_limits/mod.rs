@@ -48,7 +48,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(NodeVolumeLimits {
         name: "NodeVolumeLimits".into(),
-        exceeded: refusal(&Reason::OverLimit(Vec::new())),
+        exceeded: refusal(&LimitReason::OverLimit(Vec::new())),
         hints_attachments: features.has(Switch::VolumeLimitsHints),
     }))
 }
@@ -81,7 +81,7 @@ fn missing_driver(
 
 /// Why a node cannot take the pod's volumes.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Reason {
+pub enum LimitReason {
     /// The driver must be installed on the node and is not.
     MissingDriver(Symbol),
     /// Drivers whose limit would be exceeded; not empty.
@@ -89,12 +89,12 @@ pub enum Reason {
 }
 
 /// The status for a reason.
-pub fn refusal(reason: &Reason) -> Status {
+pub fn refusal(reason: &LimitReason) -> Status {
     match reason {
-        Reason::MissingDriver(driver) => {
+        LimitReason::MissingDriver(driver) => {
             Status::unschedulable(&format!("{driver} CSI driver is not installed on the node"))
         }
-        Reason::OverLimit(_) => Status::unschedulable("node(s) exceed max volume count"),
+        LimitReason::OverLimit(_) => Status::unschedulable("node(s) exceed max volume count"),
     }
 }
 
@@ -106,15 +106,15 @@ pub fn reason(
     cx: &CycleContext<'_>,
     state: &CycleState,
     node: &NodeInfo,
-) -> Result<Option<Reason>, Status> {
+) -> Result<Option<LimitReason>, Status> {
     let new = over::new_volumes(cx, node)?;
     if cx.features.enabled(Feature::VolumeLimitScaling)
         && let Some(driver) = missing_driver(cx, &new, over::csi_node(cx, node))
     {
-        return Ok(Some(Reason::MissingDriver(driver)));
+        return Ok(Some(LimitReason::MissingDriver(driver)));
     }
     let over = over::over_limit(cx, state, node, new)?;
-    Ok((!over.is_empty()).then_some(Reason::OverLimit(over)))
+    Ok((!over.is_empty()).then_some(LimitReason::OverLimit(over)))
 }
 
 /// The maximum number of volumes of `driver` on the node; `None` without a limit.
@@ -202,7 +202,7 @@ impl Plugin for NodeVolumeLimits {
     fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         match reason(cx, state, node) {
             Ok(None) => Status::SUCCESS,
-            Ok(Some(Reason::OverLimit(_))) => self.exceeded.clone(),
+            Ok(Some(LimitReason::OverLimit(_))) => self.exceeded.clone(),
             Ok(Some(reason)) => refusal(&reason),
             Err(status) => status,
         }

@@ -66,7 +66,7 @@ fn system_defaults() -> Vec<TopologySpreadConstraint> {
 
 /// A constraint with a compiled selector.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Constraint {
+pub struct SpreadConstraint {
     /// The maximum difference between the counts of two domains.
     pub max_skew: i64,
     /// The topology key: the node label whose values are the domains.
@@ -81,14 +81,14 @@ pub struct Constraint {
     pub honors_taints: bool,
 }
 
-impl Constraint {
+impl SpreadConstraint {
     /// Each of `matchLabelKeys` that the pod has as a label adds a requirement to the selector. The
     /// defaults are minDomains 1, nodeAffinityPolicy Honor and nodeTaintsPolicy Ignore.
     fn new(
         written: &TopologySpreadConstraint,
         labels: &Labels,
         reading: ConstraintFeatures,
-    ) -> Result<Constraint, PluginError> {
+    ) -> Result<SpreadConstraint, PluginError> {
         let mut selector = Selector::new(written.label_selector.as_ref())?;
         if reading.match_label_keys {
             let equals = |key: &Symbol| {
@@ -102,7 +102,7 @@ impl Constraint {
         }
         let affinity = written.node_affinity_policy.unwrap_or(NodeInclusionPolicy::Honor);
         let taints = written.node_taints_policy.unwrap_or(NodeInclusionPolicy::Ignore);
-        Ok(Constraint {
+        Ok(SpreadConstraint {
             max_skew: i64::from(written.max_skew),
             key: written.topology_key,
             selector,
@@ -126,7 +126,7 @@ impl Constraint {
 #[derive(Debug)]
 pub struct Constraints {
     /// The constraints in the order of the spec.
-    pub list: Vec<Constraint>,
+    pub list: Vec<SpreadConstraint>,
     /// Whether nodes that lack any topology key are ignored in scoring; not so for system defaults.
     pub require_all_keys: bool,
     affinity: RequiredNodeAffinity,
@@ -175,7 +175,9 @@ impl Constraints {
         let list = written
             .iter()
             .filter(|constraint| constraint.when_unsatisfiable == action)
-            .map(|constraint| Constraint::new(constraint, &pod.metadata.labels, defaults.reading))
+            .map(|constraint| {
+                SpreadConstraint::new(constraint, &pod.metadata.labels, defaults.reading)
+            })
             .collect::<Result<Vec<_>, _>>()
             .map_err(|err| format!("{doing} {kind} topology spread constraints: {err}"))?;
         let list = if own { list } else { with_selector(list, pod, objects) };
@@ -200,7 +202,7 @@ impl Constraints {
     /// The nodes among `nodes` on which a constraint counts pods.
     pub fn included(
         &self,
-        constraint: &Constraint,
+        constraint: &SpreadConstraint,
         cx: &CycleContext<'_>,
         nodes: &FixedBitSet,
     ) -> FixedBitSet {
@@ -219,7 +221,7 @@ impl Constraints {
 
     /// Whether a constraint counts pods on the node, by its inclusion policies. Invalid node
     /// affinity matches no node.
-    pub fn includes(&self, constraint: &Constraint, pod: &Pod, node: &Node) -> bool {
+    pub fn includes(&self, constraint: &SpreadConstraint, pod: &Pod, node: &Node) -> bool {
         let (labels, name) = (&node.metadata.labels, node.metadata.name);
         if constraint.honors_affinity && !self.affinity.matches(labels, name).unwrap_or(false) {
             return false;
@@ -235,7 +237,11 @@ impl Constraints {
 
 /// The default constraints for a pod, with the selector of its services and owner; none if that
 /// selector is empty.
-fn with_selector(list: Vec<Constraint>, pod: &Pod, objects: &Objects) -> Vec<Constraint> {
+fn with_selector(
+    list: Vec<SpreadConstraint>,
+    pod: &Pod,
+    objects: &Objects,
+) -> Vec<SpreadConstraint> {
     if list.is_empty() {
         return list;
     }
@@ -243,6 +249,6 @@ fn with_selector(list: Vec<Constraint>, pod: &Pod, objects: &Objects) -> Vec<Con
     if selector.is_everything() {
         return Vec::new();
     }
-    let with = |constraint| Constraint { selector: selector.clone(), ..constraint };
+    let with = |constraint| SpreadConstraint { selector: selector.clone(), ..constraint };
     list.into_iter().map(with).collect()
 }

@@ -14,7 +14,7 @@ use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::{DomainCounts, TopologyColumn};
 use kubestep_framework::status::Status;
 
-use super::constraint::{Constraint, Constraints};
+use super::constraint::{Constraints, SpreadConstraint};
 use super::critical_paths::CriticalPaths;
 
 /// The two rejections, built once. A missing label is unresolvable, the skew is not.
@@ -25,7 +25,7 @@ pub struct SpreadRejections {
 
 /// Why a constraint refuses a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum SpreadReason {
     /// The node lacks the topology label.
     NoLabel,
     /// One more pod in the node's domain would exceed the skew.
@@ -34,10 +34,10 @@ pub enum Reason {
 
 impl SpreadRejections {
     /// The rejection for a reason.
-    pub fn of(&self, reason: Reason) -> &Status {
+    pub fn of(&self, reason: SpreadReason) -> &Status {
         match reason {
-            Reason::NoLabel => &self.no_label,
-            Reason::Skew => &self.skew,
+            SpreadReason::NoLabel => &self.no_label,
+            SpreadReason::Skew => &self.skew,
         }
     }
 
@@ -68,7 +68,7 @@ struct Spread {
 impl Spread {
     /// Counts over the whole snapshot. Every domain with an eligible node is included, even if it
     /// has no pods.
-    fn new(cx: &CycleContext<'_>, constraint: &Constraint, eligible: &FixedBitSet) -> Spread {
+    fn new(cx: &CycleContext<'_>, constraint: &SpreadConstraint, eligible: &FixedBitSet) -> Spread {
         let column = cx.snapshot.topology(constraint.key);
         let mut counts = vec![0; column.len()];
         constraint.add_counts(cx, &column, eligible, &mut counts);
@@ -78,7 +78,7 @@ impl Spread {
     /// As [`Spread::new`], with the counts of the domains.
     fn of(
         cx: &CycleContext<'_>,
-        constraint: &Constraint,
+        constraint: &SpreadConstraint,
         eligible: &FixedBitSet,
         counts: Vec<i64>,
     ) -> Spread {
@@ -108,23 +108,23 @@ impl Spread {
     }
 
     /// Why the constraint refuses a node, if it does. `most` is from [`Spread::most`].
-    fn refuses(&self, most: i64, node: NodeId) -> Option<Reason> {
+    fn refuses(&self, most: i64, node: NodeId) -> Option<SpreadReason> {
         match self.column.domain(node) {
-            None => Some(Reason::NoLabel),
-            Some(domain) => (self.pods.get(domain) > most).then_some(Reason::Skew),
+            None => Some(SpreadReason::NoLabel),
+            Some(domain) => (self.pods.get(domain) > most).then_some(SpreadReason::Skew),
         }
     }
 
     /// The highest count with which a domain can take one more pod. With fewer domains than
     /// `minDomains`, upstream uses 0 as the minimum count.
-    fn most(&self, constraint: &Constraint) -> i64 {
+    fn most(&self, constraint: &SpreadConstraint) -> i64 {
         let too_few = self.domains < constraint.min_domains;
         let least = if too_few { 0 } else { self.critical.least() };
         constraint.max_skew - self.own + least
     }
 }
 
-impl Constraint {
+impl SpreadConstraint {
     /// Adds the pods that the constraint counts on eligible nodes to the counts of their domains.
     fn add_counts(
         &self,
@@ -148,7 +148,7 @@ fn shared_spreads(
     constraints: &Constraints,
     nodes: &FixedBitSet,
 ) -> Vec<Spread> {
-    let shared = |constraint: &Constraint| {
+    let shared = |constraint: &SpreadConstraint| {
         let column = cx.snapshot.topology(constraint.key);
         let mut counts = vec![0; column.len()];
         let mut eligible = FixedBitSet::with_capacity(nodes.len());
@@ -207,26 +207,26 @@ pub struct Tally {
 
 /// The counts of one cycle.
 #[derive(Clone, Debug)]
-pub struct FilterState {
+pub struct SpreadFilterState {
     constraints: Arc<Constraints>,
     spreads: Vec<Spread>,
     /// Whether constraints with the same topology key share their counts.
     shared: bool,
 }
 
-impl FilterState {
+impl SpreadFilterState {
     /// Counts for every constraint.
-    pub fn new(cx: &CycleContext<'_>, constraints: Constraints) -> FilterState {
+    pub fn new(cx: &CycleContext<'_>, constraints: Constraints) -> SpreadFilterState {
         let nodes = with_all_keys(cx, &constraints);
         let shared = !cx.features.has(Switch::SpreadCountsByConstraint);
-        let spread = |constraint: &Constraint| {
+        let spread = |constraint: &SpreadConstraint| {
             Spread::new(cx, constraint, &constraints.included(constraint, cx, &nodes))
         };
         let spreads = match shared {
             true => shared_spreads(cx, &constraints, &nodes),
             false => constraints.list.iter().map(spread).collect(),
         };
-        FilterState { constraints: Arc::new(constraints), spreads, shared }
+        SpreadFilterState { constraints: Arc::new(constraints), spreads, shared }
     }
 
     /// The hard constraints of the pod.
@@ -262,7 +262,7 @@ impl FilterState {
     }
 
     /// Every constraint that refuses a node, by its place in the list. The first decides the status.
-    pub fn reasons(&self, node: NodeId) -> impl Iterator<Item = (usize, Reason)> {
+    pub fn reasons(&self, node: NodeId) -> impl Iterator<Item = (usize, SpreadReason)> {
         let pairs = self.constraints.list.iter().zip(&self.spreads).enumerate();
         pairs.filter_map(move |(at, (constraint, spread))| {
             Some((at, spread.refuses(spread.most(constraint), node)?))

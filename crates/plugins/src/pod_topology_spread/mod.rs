@@ -27,8 +27,8 @@ mod hints;
 mod score;
 
 pub use args::{DefaultConstraint, PodTopologySpreadArgs};
-pub use constraint::{Constraint, Constraints};
-pub use filter::{FilterState, Reason, SpreadRejections};
+pub use constraint::{Constraints, SpreadConstraint};
+pub use filter::{SpreadFilterState, SpreadReason, SpreadRejections};
 
 use constraint::Defaults;
 pub use score::ScoreState;
@@ -84,7 +84,9 @@ impl PodTopologySpread {
         (pod, node): (&PodInfo, &NodeInfo),
         sign: i64,
     ) -> Status {
-        let Some(state) = state.read_mut::<FilterState>() else { return filter_state_missing() };
+        let Some(state) = state.read_mut::<SpreadFilterState>() else {
+            return filter_state_missing();
+        };
         state.count_pod(cx.pod, pod, node, sign);
         Status::SUCCESS
     }
@@ -115,7 +117,7 @@ impl Plugin for PodTopologySpread {
             Err(text) => Status::error(format!("get constraints from pod: {text}")).into(),
             Ok(constraints) if constraints.is_empty() => Status::skip().into(),
             Ok(constraints) => {
-                state.write(FilterState::new(cx, constraints));
+                state.write(SpreadFilterState::new(cx, constraints));
                 PreFilterAnswer::default()
             }
         }
@@ -142,7 +144,7 @@ impl Plugin for PodTopologySpread {
     }
 
     fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
-        match state.read::<FilterState>() {
+        match state.read::<SpreadFilterState>() {
             Some(state) => state.filter(node.id, &self.refusals),
             None => filter_state_missing(),
         }
@@ -154,7 +156,7 @@ impl Plugin for PodTopologySpread {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<Status>> {
-        Some(state.read::<FilterState>()?.filter_all(nodes, &self.refusals))
+        Some(state.read::<SpreadFilterState>()?.filter_all(nodes, &self.refusals))
     }
 
     fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &[NodeId]) -> Status {

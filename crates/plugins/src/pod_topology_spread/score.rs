@@ -12,7 +12,7 @@ use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::TopologyColumn;
 
-use super::constraint::{Constraint, Constraints};
+use super::constraint::{Constraints, SpreadConstraint};
 use super::filter::with_all_keys;
 
 /// A constraint with the counts of its domains.
@@ -150,7 +150,7 @@ impl Soft {
     fn new(
         cx: &CycleContext<'_>,
         constraints: &Constraints,
-        constraint: &Constraint,
+        constraint: &SpreadConstraint,
         nodes: &Nodes,
     ) -> Soft {
         let column = cx.snapshot.topology(constraint.key);

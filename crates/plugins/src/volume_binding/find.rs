@@ -17,7 +17,7 @@ use kubestep_framework::pod::NamespacedName;
 use super::capacity;
 use super::claims::{BoundClaim, Claims};
 use super::matching::{Unfit, VolumeMatch, best, requested};
-use super::reason::{ClaimWalk, Reason, key};
+use super::reason::{ClaimReason, ClaimWalk, key};
 
 /// On a claim: the node for which its volume is provisioned.
 pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
@@ -69,9 +69,9 @@ fn check_bound(
     let csi_node: Option<&CsiNode> = csi_node.map(|csi_node| csi_node.as_ref());
     for BoundClaim { claim, name, volume } in &claims.bound {
         let reason = match volume {
-            None => Reason::VolumeMissing(*name),
+            None => ClaimReason::VolumeMissing(*name),
             Some(volume) if volume.reaches_migrated(node, csi_node)? => continue,
-            Some(_) => Reason::OutOfReach(*name),
+            Some(_) => ClaimReason::OutOfReach(*name),
         };
         if walk.reject(*claim, reason, Vec::new()).is_break() {
             break;
@@ -101,7 +101,8 @@ fn find_delayed(
                 to_provision.push((claim, Vec::new()));
             }
             Some(selected) => {
-                if walk.reject(key(claim), Reason::OtherNode(*selected), Vec::new()).is_break() {
+                if walk.reject(key(claim), ClaimReason::OtherNode(*selected), Vec::new()).is_break()
+                {
                     return Ok(volumes);
                 }
             }
@@ -157,7 +158,7 @@ fn provision(
     claim: &Arc<PersistentVolumeClaim>,
     node: &Node,
     objects: &Objects,
-) -> Result<Result<Provision, Reason>, PluginError> {
+) -> Result<Result<Provision, ClaimReason>, PluginError> {
     let name = volumes::class_of(claim);
     if name.is_empty() {
         let metadata = &claim.metadata;
@@ -168,14 +169,14 @@ fn provision(
     let class = objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     let class = class.ok_or_else(|| format!("failed to find storage class \"{name}\""))?;
     if !provisions(class) {
-        return Ok(Err(Reason::NoProvisioner(name)));
+        return Ok(Err(ClaimReason::NoProvisioner(name)));
     }
     if !is_allowed(&class.allowed_topologies, &node.metadata.labels) {
-        return Ok(Err(Reason::TopologyNotAllowed(name)));
+        return Ok(Err(ClaimReason::TopologyNotAllowed(name)));
     }
     let capacity = capacity::find(claim, class, node, objects);
     let provision = capacity.map(|capacity| Provision { claim: claim.clone(), capacity });
-    Ok(provision.ok_or(Reason::NoSpace(name)))
+    Ok(provision.ok_or(ClaimReason::NoSpace(name)))
 }
 
 /// Whether volumes of the class are provisioned dynamically.

@@ -46,7 +46,7 @@ pub use capacity::largest as largest_volume;
 pub use claims::is_bound;
 pub use find::{SELECTED_NODE, provisions};
 pub use matching::{Unfit, capacity, requested};
-pub use reason::{Reason, Rejection, refusal};
+pub use reason::{ClaimReason, ClaimRejection, refusal};
 
 use claims::Claims;
 use find::PodVolumes;
@@ -112,7 +112,7 @@ struct BindingState {
 }
 
 /// The claims that exclude the node for the pod, and why, from the walk that Filter uses.
-pub fn rejections(cx: &CycleContext<'_>, state: &CycleState, node: &Node) -> Vec<Rejection> {
+pub fn rejections(cx: &CycleContext<'_>, state: &CycleState, node: &Node) -> Vec<ClaimRejection> {
     let mut rejections = Vec::new();
     let state = state.read::<BindingState>();
     if let Some(claims) = state.and_then(|state| state.claims.as_ref()) {

@@ -13,7 +13,7 @@ use super::matching::Unfit;
 
 /// Why a claim has no volume on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reason {
+pub enum ClaimReason {
     /// The claim is bound to a volume that does not exist.
     VolumeMissing(Symbol),
     /// The node affinity of the claim's volume does not match the node.
@@ -36,25 +36,27 @@ const SENTENCES: [&str; 4] = [
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 ];
 
-impl Reason {
+impl ClaimReason {
     /// The index of its message.
     fn sentence(self) -> usize {
         match self {
-            Reason::OutOfReach(_) => 0,
-            Reason::OtherNode(_) | Reason::NoProvisioner(_) | Reason::TopologyNotAllowed(_) => 1,
-            Reason::NoSpace(_) => 2,
-            Reason::VolumeMissing(_) => 3,
+            ClaimReason::OutOfReach(_) => 0,
+            ClaimReason::OtherNode(_)
+            | ClaimReason::NoProvisioner(_)
+            | ClaimReason::TopologyNotAllowed(_) => 1,
+            ClaimReason::NoSpace(_) => 2,
+            ClaimReason::VolumeMissing(_) => 3,
         }
     }
 }
 
 /// A claim that excludes a node for the pod.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Rejection {
+pub struct ClaimRejection {
     /// The claim, by namespace and name.
     pub claim: NamespacedName,
     /// The reason.
-    pub reason: Reason,
+    pub reason: ClaimReason,
     /// The existing volumes of the class that did not match it.
     pub passed_over: Vec<(Symbol, Unfit)>,
     /// Whether Filter's status depends on it: Filter stops at the first claim that fails, an
@@ -67,7 +69,7 @@ pub struct Rejection {
 struct Sentences(usize);
 
 impl Sentences {
-    fn add(&mut self, reason: Reason) {
+    fn add(&mut self, reason: ClaimReason) {
         self.0 |= 1 << reason.sentence();
     }
 }
@@ -96,7 +98,7 @@ impl VolumeRejections {
 }
 
 /// Filter's status for a node with these rejections.
-pub fn refusal(rejections: &[Rejection]) -> Status {
+pub fn refusal(rejections: &[ClaimRejection]) -> Status {
     let mut sentences = Sentences::default();
     let decisive = rejections.iter().filter(|rejection| rejection.decisive);
     decisive.for_each(|rejection| sentences.add(rejection.reason));
@@ -109,12 +111,12 @@ pub struct ClaimWalk<'a> {
     sentences: Sentences,
     /// Whether the walk is past the claim at which Filter stops.
     settled: bool,
-    listener: Option<&'a mut Vec<Rejection>>,
+    listener: Option<&'a mut Vec<ClaimRejection>>,
 }
 
 impl<'a> ClaimWalk<'a> {
     /// A walk that continues after the first claim that fails, and reports every failure.
-    pub(crate) fn heard_by(listener: &'a mut Vec<Rejection>) -> ClaimWalk<'a> {
+    pub(crate) fn heard_by(listener: &'a mut Vec<ClaimRejection>) -> ClaimWalk<'a> {
         ClaimWalk { listener: Some(listener), ..ClaimWalk::default() }
     }
 
@@ -127,7 +129,7 @@ impl<'a> ClaimWalk<'a> {
     pub fn reject(
         &mut self,
         claim: NamespacedName,
-        reason: Reason,
+        reason: ClaimReason,
         passed_over: Vec<(Symbol, Unfit)>,
     ) -> ControlFlow<()> {
         let decisive = !std::mem::replace(&mut self.settled, true);
@@ -137,7 +139,7 @@ impl<'a> ClaimWalk<'a> {
         match &mut self.listener {
             None => ControlFlow::Break(()),
             Some(listener) => {
-                listener.push(Rejection { claim, reason, passed_over, decisive });
+                listener.push(ClaimRejection { claim, reason, passed_over, decisive });
                 ControlFlow::Continue(())
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Reason, Unfit, VolumeBindingArgs, build};
+use super::{ClaimReason, Unfit, VolumeBindingArgs, build};
 use crate::shape::UtilizationShapePoint;
 use kubestep_api::{
     CsiDriver, CsiNode, CsiStorageCapacity, Node, Object, PersistentVolume, PersistentVolumeClaim,
@@ -525,9 +525,9 @@ fn an_explanation_hears_filters_walk_and_what_comes_behind_it() {
     assert_eq!(
         heard,
         [
-            ("first", Reason::OutOfReach("far".into()), true),
-            ("second", Reason::VolumeMissing("gone".into()), false),
-            ("third", Reason::NoProvisioner("local".into()), true),
+            ("first", ClaimReason::OutOfReach("far".into()), true),
+            ("second", ClaimReason::VolumeMissing("gone".into()), false),
+            ("third", ClaimReason::NoProvisioner("local".into()), true),
         ]
     );
     assert_eq!(found[2].passed_over, [("far".into(), Unfit::OutOfReach)]);

@@ -46,8 +46,8 @@ pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     let (claim, holder) = Default::default();
     Ok(Arc::new(VolumeRestrictions {
         name: "VolumeRestrictions".into(),
-        disk_conflict: refusal(Reason::Disk { holder }, features),
-        claim_conflict: refusal(Reason::Claim { claim, holder }, features),
+        disk_conflict: refusal(VolumeConflict::Disk { holder }, features),
+        claim_conflict: refusal(VolumeConflict::Claim { claim, holder }, features),
     }))
 }
 
@@ -89,7 +89,7 @@ impl ClaimConflicts {
 
 /// Another pod that uses a volume exclusively.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reason {
+pub enum VolumeConflict {
     /// A pod on the node uses the same disk.
     Disk {
         /// The pod that has it, by namespace and name.
@@ -113,9 +113,10 @@ fn disk_holders<'a>(
 }
 
 /// Every pod that conflicts with the pod on the node. The first decides Filter's status.
-pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Vec<Reason> {
-    let disks = disk_holders(&cx.pod.pod, node).map(|pod| Reason::Disk { holder: pod.key() });
-    let mut reasons: Vec<Reason> = disks.collect();
+pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Vec<VolumeConflict> {
+    let disks =
+        disk_holders(&cx.pod.pod, node).map(|pod| VolumeConflict::Disk { holder: pod.key() });
+    let mut reasons: Vec<VolumeConflict> = disks.collect();
     let Some(state) = state.read::<ClaimConflicts>().filter(|state| state.conflicts > 0) else {
         return reasons;
     };
@@ -127,9 +128,9 @@ pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Ve
                 volumes::named_claims(&pod.pod).any(|used| is_same(&used, &claim))
             };
             let mut placed = cx.snapshot.iter().flat_map(|node| &node.pods).chain(&node.pods);
-            placed.find(uses).map(|pod| Reason::Claim { claim, holder: pod.key() })
+            placed.find(uses).map(|pod| VolumeConflict::Claim { claim, holder: pod.key() })
         };
-        claims.clone().filter_map(reason).collect::<Vec<Reason>>()
+        claims.clone().filter_map(reason).collect::<Vec<VolumeConflict>>()
     };
     let by_claim = held(|used, claim| used == claim);
     // AddPod and RemovePod of upstream compare names only, whatever the namespace.
@@ -142,14 +143,14 @@ pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Ve
 }
 
 /// The status for a reason.
-pub fn refusal(reason: Reason, features: &FeatureGates) -> Status {
+pub fn refusal(reason: VolumeConflict, features: &FeatureGates) -> Status {
     Status::unschedulable(match reason {
-        Reason::Disk { .. } => "node(s) had no available disk",
-        Reason::Claim { .. } if !features.has(Switch::ReadWriteOncePodMessage) => {
+        VolumeConflict::Disk { .. } => "node(s) had no available disk",
+        VolumeConflict::Claim { .. } if !features.has(Switch::ReadWriteOncePodMessage) => {
             "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod \
              access mode"
         }
-        Reason::Claim { .. } => {
+        VolumeConflict::Claim { .. } => {
             "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
              already in-use by another pod"
         }

@@ -13,7 +13,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::dynamic_resources::structured as dra;
 use kubestep_plugins::dynamic_resources::structured::{Constrained, Shortage};
 use kubestep_plugins::dynamic_resources::{
-    DynamicResourcesArgs, Reason, Unavailable, Wanted, WhyUnavailable, reasons, shortage,
+    DeviceReason, DynamicResourcesArgs, Unavailable, Wanted, WhyUnavailable, reasons, shortage,
 };
 
 /// Why a resource claim cannot be used or allocated on the node.
@@ -371,15 +371,15 @@ pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     found.flat_map(|reason| causes(case, node, reason)).collect()
 }
 
-fn causes(case: &RejectedCase<'_>, node: &Node, reason: Reason) -> Vec<Cause> {
+fn causes(case: &RejectedCase<'_>, node: &Node, reason: DeviceReason) -> Vec<Cause> {
     let said =
         |saying: String| vec![Cause::new(DeviceCause::Said { saying }, 1.0, Outlook::Manual)];
     match reason {
-        Reason::Said(_) | Reason::Failed(_) => said(case.status.message()),
-        Reason::Unavailable(claims) => {
+        DeviceReason::Said(_) | DeviceReason::Failed(_) => said(case.status.message()),
+        DeviceReason::Unavailable(claims) => {
             claims.into_iter().map(|claim| unavailable(case, claim)).collect()
         }
-        Reason::NotAllocated(wanted) => {
+        DeviceReason::NotAllocated(wanted) => {
             let found = not_allocated(case, &wanted, shortage(case.state, node, &wanted));
             if found.is_empty() { said(case.status.message()) } else { found }
         }

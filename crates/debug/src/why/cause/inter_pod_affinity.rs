@@ -9,7 +9,7 @@ use kubestep_api::selector::Selector;
 use kubestep_config::suggest;
 use kubestep_framework::pod::AffinityTerm;
 use kubestep_framework::pod::class::PodClass;
-use kubestep_plugins::inter_pod_affinity::{FilterState, Reason, selects};
+use kubestep_plugins::inter_pod_affinity::{AffinityFilterState, AffinityReason, selects};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -164,16 +164,16 @@ impl CauseText for BlockingAntiAffinity {
 }
 
 pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
-    let Some(state) = case.state.read::<FilterState>() else { return Vec::new() };
+    let Some(state) = case.state.read::<AffinityFilterState>() else { return Vec::new() };
     let causes = |reason| match reason {
-        Reason::Affinity => not_near(case, state),
-        Reason::AntiAffinity => own(case, state),
-        Reason::ExistingAntiAffinity => theirs(case, state),
+        AffinityReason::Affinity => not_near(case, state),
+        AffinityReason::AntiAffinity => own(case, state),
+        AffinityReason::ExistingAntiAffinity => theirs(case, state),
     };
     state.reasons(case.node.id).flat_map(causes).collect()
 }
 
-fn not_near(case: &RejectedCase<'_>, state: &FilterState) -> Vec<Cause> {
+fn not_near(case: &RejectedCase<'_>, state: &AffinityFilterState) -> Vec<Cause> {
     let (terms, _) = state.own_terms();
     let cause = |(at, _)| {
         let term = &terms[at];
@@ -252,7 +252,7 @@ fn other_namespace(case: &RejectedCase<'_>, term: &AffinityTerm) -> Option<Symbo
     others.min()
 }
 
-fn own(case: &RejectedCase<'_>, state: &FilterState) -> Vec<Cause> {
+fn own(case: &RejectedCase<'_>, state: &AffinityFilterState) -> Vec<Cause> {
     let (_, terms) = state.own_terms();
     let cause = |(at, term): (usize, &AffinityTerm)| {
         let meant = |class: &PodClass| selects(term, class.namespace, &class.labels);
@@ -262,7 +262,7 @@ fn own(case: &RejectedCase<'_>, state: &FilterState) -> Vec<Cause> {
     terms.iter().enumerate().filter_map(cause).collect()
 }
 
-fn theirs(case: &RejectedCase<'_>, state: &FilterState) -> Vec<Cause> {
+fn theirs(case: &RejectedCase<'_>, state: &AffinityFilterState) -> Vec<Cause> {
     let judged_alone = std::ptr::eq(case.node, case.plain);
     let classes = || case.probe.snapshot().pods().with_required_anti_affinity();
     let placed =
@@ -286,7 +286,7 @@ struct TheirTerms(Vec<AffinityTerm>);
 /// The distinct required anti-affinity terms of these classes that match the pod.
 fn meant_by<'a>(
     case: &RejectedCase<'_>,
-    state: &FilterState,
+    state: &AffinityFilterState,
     classes: impl Iterator<Item = &'a PodClass>,
 ) -> Vec<AffinityTerm> {
     let pod = case.probe.pod();

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::volume_binding::{VolumeCause, VolumeProblem};
 use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
-use kubestep_plugins::node_volume_limits::{OverLimit, Reason, reason};
+use kubestep_plugins::node_volume_limits::{LimitReason, OverLimit, reason};
 use kubestep_plugins::volumes;
 
 /// A CSI driver that has no capacity for the pod's volumes, or is not on the node.
@@ -61,10 +61,10 @@ pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let over = match reason(&case.probe.cx(), case.state, case.node) {
         Err(_) => return missing_claims(case),
         Ok(None) => return Vec::new(),
-        Ok(Some(Reason::MissingDriver(driver))) => {
+        Ok(Some(LimitReason::MissingDriver(driver))) => {
             return vec![Cause::new(VolumeLimit { driver, count: None }, 1.0, Outlook::Manual)];
         }
-        Ok(Some(Reason::OverLimit(over))) => over,
+        Ok(Some(LimitReason::OverLimit(over))) => over,
     };
     let cause = |over: OverLimit| {
         let OverLimit { driver, limit, attached, new } = over;

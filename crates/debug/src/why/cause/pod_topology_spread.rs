@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
-use kubestep_plugins::pod_topology_spread::{FilterState, Reason};
+use kubestep_plugins::pod_topology_spread::{SpreadFilterState, SpreadReason};
 
 /// A constraint that the pod would violate on the node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -81,16 +81,21 @@ pub(in crate::why) fn are_of_profile(pod: &Pod) -> bool {
 }
 
 pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
-    let Some(state) = case.state.read::<FilterState>() else { return Vec::new() };
+    let Some(state) = case.state.read::<SpreadFilterState>() else { return Vec::new() };
     let reasons = state.reasons(case.node.id);
     reasons.filter_map(|(at, reason)| cause(case, state, at, reason)).collect()
 }
 
-fn cause(case: &RejectedCase<'_>, state: &FilterState, at: usize, reason: Reason) -> Option<Cause> {
+fn cause(
+    case: &RejectedCase<'_>,
+    state: &SpreadFilterState,
+    at: usize,
+    reason: SpreadReason,
+) -> Option<Cause> {
     let constraint = state.constraints().list.get(at)?;
     let (topology_key, max_skew) = (constraint.key, constraint.max_skew);
     let of_profile = are_of_profile(&case.probe.pod().pod);
-    if reason == Reason::NoLabel {
+    if reason == SpreadReason::NoLabel {
         let cause = SpreadCause { constraint: at, topology_key, of_profile, skew: None };
         return Some(Cause::new(cause, 1.0, Outlook::Mismatch));
     }

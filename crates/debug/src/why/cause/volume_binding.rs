@@ -12,7 +12,7 @@ use kubestep_api::{
 };
 use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::volume_binding::{
-    Reason, Rejection, Unfit, capacity, largest_volume, rejections, requested,
+    ClaimReason, ClaimRejection, Unfit, capacity, largest_volume, rejections, requested,
 };
 
 /// The most volumes that are listed.
@@ -154,23 +154,25 @@ pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     found.filter_map(|rejection| cause(case, node, &rejection)).collect()
 }
 
-fn cause(case: &RejectedCase<'_>, node: &Node, rejection: &Rejection) -> Option<Cause> {
+fn cause(case: &RejectedCase<'_>, node: &Node, rejection: &ClaimRejection) -> Option<Cause> {
     let (cx, claim) = (case.probe.cx(), rejection.claim);
     let class = |name| cx.objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     let (problem, outlook) = match rejection.reason {
-        Reason::VolumeMissing(volume) => (VolumeProblem::VolumeGone { volume }, Outlook::Manual),
-        Reason::OutOfReach(volume) => {
+        ClaimReason::VolumeMissing(volume) => {
+            (VolumeProblem::VolumeGone { volume }, Outlook::Manual)
+        }
+        ClaimReason::OutOfReach(volume) => {
             let object = cx.shared.volumes.volume(cx.objects, volume);
             let unmet = object.map(|object| affinity(case, object)).unwrap_or_default();
             (VolumeProblem::OutOfReach { volume, unmet }, Outlook::Mismatch)
         }
-        Reason::OtherNode(node) => (VolumeProblem::MadeElsewhere { node }, Outlook::Mismatch),
-        Reason::NoProvisioner(class) => (no_volume(case, rejection, class), Outlook::Manual),
-        Reason::TopologyNotAllowed(name) => {
+        ClaimReason::OtherNode(node) => (VolumeProblem::MadeElsewhere { node }, Outlook::Mismatch),
+        ClaimReason::NoProvisioner(class) => (no_volume(case, rejection, class), Outlook::Manual),
+        ClaimReason::TopologyNotAllowed(name) => {
             let unmet = topology(case, class(name)?);
             (VolumeProblem::TopologyNotAllowed { class: name, unmet }, Outlook::Mismatch)
         }
-        Reason::NoSpace(name) => {
+        ClaimReason::NoSpace(name) => {
             let wanted = cx.shared.volumes.claims.get(cx.objects, claim).and_then(|c| requested(c));
             let wanted = wanted.map(ToString::to_string).unwrap_or_default();
             let largest = largest_volume(class(name)?, node, cx.objects);
@@ -181,7 +183,7 @@ fn cause(case: &RejectedCase<'_>, node: &Node, rejection: &Rejection) -> Option<
     Some(Cause::new(VolumeCause { claim, problem }, 1.0, outlook))
 }
 
-fn no_volume(case: &RejectedCase<'_>, rejection: &Rejection, class: Symbol) -> VolumeProblem {
+fn no_volume(case: &RejectedCase<'_>, rejection: &ClaimRejection, class: Symbol) -> VolumeProblem {
     let cx = case.probe.cx();
     let reject = |(name, unfit): &(Symbol, Unfit)| {
         let volume = cx.shared.volumes.volume(cx.objects, *name);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_framework::pod::NamespacedName;
-use kubestep_plugins::volume_restrictions::{Reason, reasons};
+use kubestep_plugins::volume_restrictions::{VolumeConflict, reasons};
 
 /// A volume that another pod uses.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -37,8 +37,8 @@ impl CauseText for VolumeTaken {
 pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
     let found = reasons(&case.probe.cx(), case.state, case.node).into_iter();
     let cause = |reason| match reason {
-        Reason::Disk { holder } => VolumeTaken { claim: None, by: holder },
-        Reason::Claim { claim, holder } => VolumeTaken { claim: Some(claim), by: holder },
+        VolumeConflict::Disk { holder } => VolumeTaken { claim: None, by: holder },
+        VolumeConflict::Claim { claim, holder } => VolumeTaken { claim: Some(claim), by: holder },
     };
     found.map(|reason| Cause::new(cause(reason), 1.0, Outlook::Cluster)).collect()
 }
