@@ -8,6 +8,7 @@ use crate::tui::model::Model;
 use crate::tui::speed::Speed;
 use crate::tui::view::RunTarget;
 use crate::tui::widget::status_line::Severity;
+use kubestep_api::duration::Duration;
 
 /// An action that moves the debugger.
 const fn moves(
@@ -139,37 +140,16 @@ fn go_to_cycle(app: &mut App, argument: &str) -> Result<Effect, ActionError> {
     )
 }
 
-/// Microseconds of `30s`, `5m`, `250ms`, `1h`, `12m30s`; `None` of nothing.
+/// Microseconds of `30s`, `5m`, `250ms`, `1h`, `12m30s`; seconds without a unit; `None` of nothing.
 fn duration(argument: &str) -> Result<Option<i64>, ActionError> {
     let text = argument.trim();
     if text.is_empty() {
         return Ok(None);
     }
-    let (mut rest, mut micros) = (text, Some(0_i64));
-    while !rest.is_empty() {
-        let (part, after) = first_part(rest);
-        micros = micros.zip(part).and_then(|(sum, part)| sum.checked_add(part));
-        rest = after;
-    }
+    let unit = if text.ends_with(|c: char| c.is_ascii_digit()) { "s" } else { "" };
+    let parsed = Duration::parse(&format!("{text}{unit}")).map(Duration::as_micros);
     let wrong = || format!("{text:?} is not a time; write 30s, 5m, 250ms, 1h or 12m30s");
-    Ok(Some(micros.ok_or_else(wrong)?))
-}
-
-/// Microseconds of a number with its unit, and what follows it.
-fn first_part(text: &str) -> (Option<i64>, &str) {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, rest) = text.split_at(digits);
-    let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-    let (unit, rest) = rest.split_at(letters);
-    let unit = match unit {
-        "ms" => Some(1_000_i64),
-        "" | "s" => Some(1_000_000),
-        "m" => Some(60_000_000),
-        "h" => Some(3_600_000_000),
-        _ => None,
-    };
-    let micros = unit.zip(number.parse::<i64>().ok()).and_then(|(unit, n)| unit.checked_mul(n));
-    (micros, rest)
+    Ok(Some(parsed.filter(|micros| *micros >= 0).ok_or_else(wrong)?))
 }
 
 #[cfg(test)]
@@ -184,6 +164,7 @@ mod tests {
         assert_eq!(duration("2"), Ok(Some(2_000_000)));
         assert_eq!(duration("1h"), Ok(Some(3_600_000_000)));
         assert_eq!(duration("12m30s"), Ok(Some(750_000_000)));
+        assert_eq!(duration("12m30"), Ok(Some(750_000_000)));
         assert_eq!(duration("1h2m3s4ms"), Ok(Some(3_723_004_000)));
         for wrong in ["s", "5d", "-3s", "99999999999999h", "5mm", "1h x"] {
             assert!(duration(wrong).is_err(), "{wrong}");
