@@ -68,6 +68,17 @@ static KNOWN: LazyLock<Mutex<CompiledExpressions>> = LazyLock::new(Mutex::defaul
 /// Compiled expressions by text and options.
 type CompiledExpressions = HashMap<(Symbol, Options), Arc<Expression>>;
 
+/// Why an expression has no answer, in upstream's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CelError {
+    /// The expression is invalid, whatever the device.
+    #[error("CEL compile error: {0}")]
+    Compile(String),
+    /// The evaluation fails for this device.
+    #[error("CEL runtime error: {0}")]
+    Runtime(String),
+}
+
 /// Compiles an expression. An error is reported when it is used.
 pub fn compile(text: Symbol, options: Options) -> Arc<Expression> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,9 +109,10 @@ impl Expression {
     ///
     /// # Errors
     /// The expression is invalid, or its evaluation fails for this device.
-    pub fn matches(&self, driver: Symbol, device: &Device) -> Result<bool, String> {
-        let program = self.program.as_ref().map_err(|text| format!("CEL compile error: {text}"))?;
-        let environment = ENVIRONMENT.as_ref().map_err(Clone::clone)?;
+    pub fn matches(&self, driver: Symbol, device: &Device) -> Result<bool, CelError> {
+        let invalid = |text: &String| CelError::Compile(text.clone());
+        let program = self.program.as_ref().map_err(invalid)?;
+        let environment = ENVIRONMENT.as_ref().map_err(invalid)?;
         let run = || {
             value::check_attributes(device, self.options.lists)?;
             if self.is_expensive {
@@ -114,7 +126,7 @@ impl Expression {
                 EvaluationResult::Other(kind) => Err(error::no_bool(&kind)),
             }
         };
-        run().map_err(|text| format!("CEL runtime error: {text}"))
+        run().map_err(CelError::Runtime)
     }
 }
 

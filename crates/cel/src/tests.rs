@@ -16,7 +16,8 @@ const DEFAULT: Options = Options { lists: false, sharing: true };
 
 fn evaluate(expression: &str, device: Value) -> Result<bool, String> {
     let device: Device = serde_json::from_value(device).unwrap();
-    compile(expression.into(), DEFAULT).matches(DRIVER.into(), &device)
+    let answer = compile(expression.into(), DEFAULT).matches(DRIVER.into(), &device);
+    answer.map_err(|error| error.to_string())
 }
 
 /// `expression` on a device with this attribute `name` of the driver.
@@ -199,7 +200,8 @@ fn with_list(expression: &str, value: Value) -> Result<bool, String> {
     let device = json!({"attributes": {"name": value, "single": {"string": "fish"}}});
     let device: Device = serde_json::from_value(device).unwrap();
     let options = Options { lists: true, ..DEFAULT };
-    compile(expression.into(), options).matches(DRIVER.into(), &device)
+    let answer = compile(expression.into(), options).matches(DRIVER.into(), &device);
+    answer.map_err(|error| error.to_string())
 }
 
 #[test]
@@ -256,7 +258,7 @@ fn upstreams_answers() {
         let options = Options { lists: case["lists"] == true, ..DEFAULT };
         let expression = case["expr"].as_str().unwrap();
         let answer = compile(expression.into(), options).matches(DRIVER.into(), &device);
-        let answer = answer.map_or_else(|error| error, |answer| answer.to_string());
+        let answer = answer.map_or_else(|error| error.to_string(), |answer| answer.to_string());
         if case["answer"] != *answer {
             wrong.push(format!("{expression}\n  {}\n  {answer}", case["answer"]));
         }

@@ -128,7 +128,8 @@ fn is_in_class(
     options: cel::Options,
 ) -> Result<bool, PluginError> {
     for cel in class.spec.selectors.iter().filter_map(|selector| selector.cel.as_ref()) {
-        if !cel::compile(cel.expression, options).matches(driver, device)? {
+        let matches = cel::compile(cel.expression, options).matches(driver, device);
+        if !matches.map_err(|error| error.to_string())? {
             return Ok(false);
         }
     }
