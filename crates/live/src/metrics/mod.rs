@@ -1,6 +1,6 @@
 //! Metrics with kube-scheduler's names, labels and buckets. `plugins` has the duration of each
 //! plugin, `work` that of other work, `process` the resources of the process, `build` the versions;
-//! requests are counted in [`traffic`].
+//! requests are counted in `traffic`.
 //!
 //! Upstream: `pkg/scheduler/metrics/metrics.go`.
 

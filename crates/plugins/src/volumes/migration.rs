@@ -81,7 +81,7 @@ impl InTree {
 }
 
 /// A CSI handle; or upstream's message that the in-tree volume cannot be translated.
-pub type VolumeHandle = Result<String, String>;
+pub(crate) type VolumeHandle = Result<String, String>;
 
 /// The CSI handle of an inline volume, for the plugins that [count](InTree::counts).
 ///
@@ -110,7 +110,7 @@ pub(crate) fn inline_handle(volume: &Volume) -> VolumeHandle {
 ///
 /// # Errors
 /// The in-tree volume cannot be translated.
-pub fn volume_handle(volume: &PersistentVolume) -> VolumeHandle {
+pub(crate) fn volume_handle(volume: &PersistentVolume) -> VolumeHandle {
     let spec = &volume.spec;
     if let Some(disk) = &spec.aws_elastic_block_store {
         return ebs_handle(disk.volume_id);
