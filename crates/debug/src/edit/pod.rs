@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::edit::{Applied, EditError, HostPort, PodEdit, TermRef, object, pod_key, resize};
 use kubestep_api::admission::PriorityClasses;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Pod, PodSchedulingGate, PodSpec, SharedList, TopologySpreadConstraint};
+use kubestep_api::{
+    Pod, PodSchedulingGate, PodSpec, SharedList, Toleration, TopologySpreadConstraint,
+};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod::qos::qos_class;
@@ -60,15 +62,11 @@ fn change(pod: &mut Pod, edit: &PodEdit) -> Result<(), String> {
 
 fn change_spec(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
     match edit {
-        PodEdit::Tolerate(toleration) => spec.tolerations.update(|all| {
-            if !all.contains(toleration) {
-                all.push(toleration.clone());
-            }
-        }),
+        PodEdit::Tolerate(toleration) => tolerate(spec, toleration),
         PodEdit::Untolerate(toleration) => {
-            let before = spec.tolerations.len();
-            spec.tolerations.update(|all| all.retain(|other| other != toleration));
-            there(spec.tolerations.len() < before, "toleration like that", &"")?;
+            let mut removed = false;
+            spec.tolerations.update(|all| removed = remove(all, |other| other == toleration));
+            there(removed, "toleration like that", &"")?;
         }
         PodEdit::Select(key, value) => {
             spec.node_selector.get_or_insert_default().insert(*key, *value);
@@ -84,10 +82,10 @@ fn change_spec(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
         PodEdit::Relax(term) => relax(spec, *term)?,
         PodEdit::Spread(constraint) => add_spread(spec, constraint),
         PodEdit::Unspread(key) => {
+            let mut removed = false;
             let constraints = &mut spec.topology_spread_constraints;
-            let before = constraints.len();
-            constraints.update(|all| all.retain(|constraint| constraint.topology_key != *key));
-            there(constraints.len() < before, "spread constraint on", key)?;
+            constraints.update(|all| removed = remove(all, |other| other.topology_key == *key));
+            there(removed, "spread constraint on", key)?;
         }
         PodEdit::Port(port) => add_port(spec, *port)?,
         PodEdit::Unport(port) => {
@@ -97,9 +95,8 @@ fn change_spec(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
         }
         PodEdit::Gate(name) => spec.scheduling_gates.push(PodSchedulingGate { name: *name }),
         PodEdit::Ungate(name) => {
-            let before = spec.scheduling_gates.len();
-            spec.scheduling_gates.retain(|gate| gate.name != *name);
-            there(spec.scheduling_gates.len() < before, "scheduling gate", name)?;
+            let removed = remove(&mut spec.scheduling_gates, |gate| gate.name == *name);
+            there(removed, "scheduling gate", name)?;
         }
         // Handled above.
         PodEdit::Label(..)
@@ -109,6 +106,21 @@ fn change_spec(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
         | PodEdit::PriorityClass(_) => {}
     }
     Ok(())
+}
+
+fn tolerate(spec: &mut PodSpec, toleration: &Toleration) {
+    spec.tolerations.update(|all| {
+        if !all.contains(toleration) {
+            all.push(toleration.clone());
+        }
+    });
+}
+
+/// Removes what matches. `false` if nothing does.
+fn remove<T>(all: &mut Vec<T>, matches: impl Fn(&T) -> bool) -> bool {
+    let before = all.len();
+    all.retain(|item| !matches(item));
+    all.len() < before
 }
 
 /// The error that a thing to be removed does not exist.
