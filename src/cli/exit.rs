@@ -7,7 +7,7 @@ use std::process::{ExitCode, Termination};
 pub enum Exit {
     /// 0: all pods were or can be scheduled, or the debugger was closed.
     Fine,
-    /// 1: some pod stays, or would stay, pending.
+    /// 1: some pod stays, or would stay, pending; or a drain or rollout cannot be completed.
     Unschedulable,
     /// 2: invalid usage or input.
     Usage,
@@ -22,7 +22,7 @@ pub enum Exit {
 /// All exits with their meanings, by number.
 pub const EXITS: [(Exit, &str); 6] = [
     (Exit::Fine, "every pod has a node or would get one, or the debugger was quit"),
-    (Exit::Unschedulable, "a pod stays pending"),
+    (Exit::Unschedulable, "a pod stays pending, or a drain or rollout cannot be completed"),
     (Exit::Usage, "invalid usage or input; nothing was done"),
     (Exit::Differs, "the compared sides differ"),
     (Exit::Unreachable, "a cluster or another source on the network is unreachable"),

@@ -16,6 +16,7 @@ use crate::cli::tries::{self, AddedObjects, Tries};
 use crate::cli::waiting::with_progress;
 use crate::cli::{demo, registry};
 use crate::report;
+use crate::report::disruption::DisruptionReport;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
 use crate::tui;
@@ -179,9 +180,10 @@ fn print_input(opened: ReadSession) -> Result<Exit> {
     Ok(exit_of(&report))
 }
 
-/// Whether some pod stayed pending.
+/// Whether some pod stayed pending, or a drain or rollout is not complete.
 pub(super) fn exit_of(report: &RunReport) -> Exit {
-    match report.pending.is_empty() {
+    let is_complete = report.disruption.as_ref().is_none_or(DisruptionReport::is_complete);
+    match report.pending.is_empty() && is_complete {
         true => Exit::Fine,
         false => Exit::Unschedulable,
     }

@@ -165,7 +165,7 @@ fn new_nodes(session: &Session) -> Supply {
 }
 
 impl RunCommand {
-    fn cycles(&self, session: &mut Session, mut trace: Option<&mut TraceFile>) -> Result<()> {
+    fn cycles(&self, session: &mut Session, trace: Option<&mut TraceFile>) -> Result<()> {
         let stream = self.output == RunFormat::Stream;
         if !session.breakpoints().items().is_empty() {
             let words = stops::run(session, self.max_cycles);
@@ -174,16 +174,41 @@ impl RunCommand {
             }
             return words.iter().try_for_each(|line| self.print(line));
         }
-        let mut left = self.max_cycles;
-        while left > 0 && session.livelock().is_none() {
+        let steps = Steps::watch();
+        let stop = steps.and_interrupt("stops and prints what there is");
+        let words = |done, active| format!("{done} scheduling cycles, {active} active pods{stop}");
+        // Lines of cycles are progress enough.
+        match stream {
+            true => self.cycles_until_done(session, trace, &steps),
+            false => steps.show(words, || self.cycles_until_done(session, trace, &steps)),
+        }?;
+        match steps.is_stopped() {
+            true => self.print("stopped by Ctrl-C: not every pod was tried"),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs cycles to the end, up to the limit, or until Ctrl-C.
+    fn cycles_until_done(
+        &self,
+        session: &mut Session,
+        mut trace: Option<&mut TraceFile>,
+        steps: &Steps,
+    ) -> Result<()> {
+        let mut done = 0;
+        while done < self.max_cycles && session.livelock().is_none() {
+            let [active, ..] = session.world().scheduler().queue().lengths();
+            if !steps.go_on(done, active) {
+                break;
+            }
             if session.run_cycle() != StepOutcome::NewCycle {
-                match session.retry_drain() {
+                match session.continue_disruption() {
                     true => continue,
                     false => break,
                 }
             }
-            left -= 1;
-            if let Some(record) = session.record().filter(|_| stream) {
+            done += 1;
+            if let Some(record) = session.record().filter(|_| self.output == RunFormat::Stream) {
                 kubestep_output::print(&json_line(&run::json::cycle(record)))?;
             }
             if let Some(trace) = &mut trace {

@@ -1,23 +1,24 @@
-//! Drained and lost nodes: which pods left, what replaced them, and which budgets blocked evictions.
-//! One type, with its text and its JSON.
+//! Drained and lost nodes, and rollouts: which pods left, what replaced them, and which budgets
+//! blocked evictions or were violated. One type, with its text and its JSON.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
 use crate::report::outcome::{self, Pending};
+use crate::report::rollout::{self, RolloutReport};
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::disruption::{
-    Blocked, BudgetViolation, Departure, DepartureCause, Disruptions, Drained, Replacement,
-    SkippedPod,
+    Blocked, BudgetViolation, Departure, DepartureCause, Drained, Replacement, SkippedPod,
 };
 use kubestep_debug::Session;
 use kubestep_framework::pod::NamespacedName;
 
 /// The disruptions of a session.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DisruptionReport {
     /// The lost nodes, in order.
     pub lost_nodes: Vec<Symbol>,
@@ -31,6 +32,8 @@ pub struct DisruptionReport {
     pub blocked: Vec<Blocked>,
     /// The budgets that had too few healthy pods.
     pub breaches: Vec<BudgetViolation>,
+    /// The rollouts, in order.
+    pub rollouts: Vec<RolloutReport>,
     /// When the first pod left.
     pub since: Time,
 }
@@ -62,9 +65,13 @@ impl DisruptionReport {
     pub fn new(session: &Session) -> Option<DisruptionReport> {
         let disruptions = session.world().disruptions()?;
         let pending = outcome::pending(session);
-        let left = disruptions.departures().iter().enumerate().map(|(at, departure)| EvictedPod {
-            departure: departure.clone(),
-            end: end(session, disruptions, at, &pending),
+        let departures = disruptions.departures();
+        let last: HashMap<NamespacedName, usize> =
+            departures.iter().enumerate().map(|(at, departure)| (departure.pod, at)).collect();
+        let left = departures.iter().enumerate().map(|(at, departure)| {
+            let left_later = |pod: &NamespacedName| last.get(pod).is_some_and(|last| *last > at);
+            let end = end(session, departure, left_later, &pending);
+            EvictedPod { departure: departure.clone(), end }
         });
         let since = disruptions.departures().first().map(|departure| departure.at);
         Some(DisruptionReport {
@@ -74,6 +81,11 @@ impl DisruptionReport {
             kept: disruptions.kept().to_vec(),
             blocked: disruptions.blocked().to_vec(),
             breaches: disruptions.breaches(),
+            rollouts: disruptions
+                .rollouts()
+                .iter()
+                .map(|rollout| RolloutReport::new(session.world(), rollout, &pending))
+                .collect(),
             since: since.unwrap_or(session.world().now()),
         })
     }
@@ -86,6 +98,12 @@ impl DisruptionReport {
         })
     }
 
+    /// Whether each drain emptied its nodes and each rollout is complete.
+    pub fn is_complete(&self) -> bool {
+        self.drained.iter().all(|drained| drained.done.is_some())
+            && !self.rollouts.iter().any(RolloutReport::is_stuck)
+    }
+
     /// Seconds since the first pod left.
     fn seconds(&self, at: Time) -> i64 {
         (at.0 - self.since.0) / 1_000_000
@@ -94,19 +112,16 @@ impl DisruptionReport {
 
 fn end(
     session: &Session,
-    disruptions: &Disruptions,
-    at: usize,
+    departure: &Departure,
+    left_later: impl Fn(&NamespacedName) -> bool,
     pending: &[Pending],
 ) -> ReplacementState {
-    let departures = disruptions.departures();
-    let replacement = match departures.get(at).map(|departure| &departure.replacement) {
-        Some(Replacement::Pod(pod)) => *pod,
-        Some(Replacement::Nothing(why)) => return ReplacementState::Nothing(why),
-        Some(Replacement::Due) | None => {
-            return ReplacementState::Nothing("its controller has not reacted");
-        }
+    let replacement = match departure.replacement {
+        Replacement::Pod(pod) => pod,
+        Replacement::Nothing(why) => return ReplacementState::Nothing(why),
+        Replacement::Due => return ReplacementState::Nothing("its controller has not reacted"),
     };
-    if departures[at + 1..].iter().any(|later| later.pod == replacement) {
+    if left_later(&replacement) {
         return ReplacementState::LeftAgain;
     }
     let found = pending.binary_search_by_key(&replacement, |pending| pending.pod);
@@ -142,20 +157,25 @@ pub fn text(report: &DisruptionReport) -> String {
         let _ = writeln!(text, "      {} stays on {}: {}", kept.pod, kept.node, kept.why);
     }
     for blocked in &report.blocked {
-        let why = blocked.refusal.as_ref().map(ToString::to_string);
-        let _ = writeln!(
-            text,
-            "      {} is not evicted from {}, {}: {}",
-            blocked.pod,
-            blocked.node,
-            count(blocked.refusals, "rejected eviction"),
-            why.unwrap_or_else(|| "not tried yet".into())
-        );
+        let _ = writeln!(text, "      {}", blocked_words(blocked));
     }
     for breach in &report.breaches {
         let _ = writeln!(text, "{}", breach_words(breach));
     }
+    text.extend(report.rollouts.iter().map(rollout::text));
     text
+}
+
+/// `shop/web-0 is not evicted from a, 2 rejected evictions: …`.
+pub fn blocked_words(blocked: &Blocked) -> String {
+    let why = blocked.refusal.as_ref().map(ToString::to_string);
+    format!(
+        "{} is not evicted from {}, {}: {}",
+        blocked.pod,
+        blocked.node,
+        count(blocked.refusals, "rejected eviction"),
+        why.unwrap_or_else(|| "not tried yet".into())
+    )
 }
 
 /// `budget shop/web violated: …`.
@@ -233,6 +253,7 @@ pub fn json(report: &DisruptionReport) -> Value {
         "kept": kept.collect::<Vec<_>>(),
         "blocked": blocked.collect::<Vec<_>>(),
         "violatedBudgets": report.breaches.iter().map(breach_json).collect::<Vec<_>>(),
+        "rollouts": report.rollouts.iter().map(rollout::json).collect::<Vec<_>>(),
     })
 }
 

@@ -11,6 +11,7 @@ pub mod outcome;
 pub mod outline;
 pub mod page;
 pub mod replay;
+pub mod rollout;
 pub mod run;
 pub mod survive;
 pub mod tested;

@@ -88,6 +88,8 @@ pub enum Command {
     Fixes(NamespacedName),
     /// Which new nodes would take a pod.
     NewNodes(NamespacedName),
+    /// What became of drained and lost nodes and of rollouts, in a window.
+    Disruptions,
     /// Explains what a cycle found on a node, with causes and formulas.
     ExplainNode(u64, Symbol),
     /// Two nodes side by side, in a window.

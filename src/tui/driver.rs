@@ -10,6 +10,7 @@ pub mod breaks;
 mod clock;
 mod decide;
 mod difference;
+mod disruption;
 #[cfg(test)]
 mod forget_tests;
 #[cfg(test)]
@@ -173,6 +174,7 @@ impl Driver {
             Command::CompareNodes(a, b) => self.compare_nodes([*a, *b]),
             Command::Fixes(pod) => self.fixes(*pod),
             Command::NewNodes(pod) => self.new_nodes(*pod),
+            Command::Disruptions => self.disruptions(),
             Command::WhyView(pod) => self.why_view(*pod),
             Command::Fold(outline, key) => self.fold(*outline, *key),
         }

@@ -84,6 +84,32 @@ fn a_gate_names_who_removes_it_and_a_startup_taint_too() {
 }
 
 #[test]
+fn a_startup_taint_of_a_node_pool_is_told_apart() {
+    let objects = "
+kind: NodePool
+apiVersion: karpenter.sh/v1
+metadata: {name: general}
+spec: {template: {spec: {startupTaints: [{key: example.com/setup, effect: NoSchedule}]}}}
+---
+kind: Node
+apiVersion: v1
+metadata: {name: n2, labels: {karpenter.sh/nodepool: general}}
+spec: {taints: [{key: example.com/setup, effect: NoSchedule}]}
+status: {allocatable: {cpu: '4', memory: 8Gi, pods: '110'}}
+";
+    let text = explained(objects);
+    let startup = "example.com/setup:NoSchedule is not tolerated; a startup taint of NodePool \
+                   general: what sets the node up removes it";
+    assert!(text.contains(startup) && text.matches("a startup taint").count() == 1, "{text}");
+    let call = Call::new().bytes("cluster.yaml", format!("{NODE}{objects}").as_bytes());
+    let new = call.run("explain web --new-node -f cluster.yaml").stdout;
+    assert!(
+        new.contains("startup taint example.com/setup:NoSchedule, which does not count"),
+        "{new}"
+    );
+}
+
+#[test]
 fn pods_that_do_not_exist_are_reported_with_their_cause() {
     let objects = "
 kind: Workload

@@ -28,6 +28,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("cordoned", &["job"]),
     ("node-pools", &["checkout"]),
     ("zone-loss", &["reports"]),
+    ("rollout", &[]),
     ("opaque-plugin", &["web", "report", "cache", "worker"]),
     ("coscheduling", &["train-2", "index-0"]),
     ("numa", &["packets"]),

@@ -112,7 +112,17 @@ fn calls() -> Vec<(&'static str, Value, &'static str)> {
         ("new_node", json!({"story": "node-pools", "pod": "checkout"}), "NodePool spare"),
         ("new_nodes", json!({"story": "node-pools"}), "1 new node takes the pending pod"),
         ("what_if", json!({"story": "tour", "edits": ["uncordon node b-1"]}), "b-1"),
-        ("diff", json!({"story": "tour", "feature_gates_b": "PodTopologySpread=false"}), ""),
+        (
+            "what_if",
+            json!({"story": "rollout", "edits": ["rollout deployment web cpu=1500m"]}),
+            "default/web",
+        ),
+        (
+            "run",
+            json!({"story": "rollout", "edits": ["rollout deployment web cpu=1500m"]}),
+            "stuck: 0 of 4 pods updated",
+        ),
+        ("diff", json!({"story": "upgrade", "kube_version_b": "1.33"}), "1.33"),
         ("capacity", json!({"story": "tour", "manifest": manifest}), "tried"),
         ("survive", json!({"story": "zone-loss", "key": "zone"}), "zone"),
         ("upgrade", json!({"story": "upgrade", "kube_version": "1.33", "to": "1.36"}), "1.36"),
@@ -133,7 +143,7 @@ fn every_tool_answers_by_its_schema() {
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
         assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
     }
-    for (name, arguments, words) in calls.iter().filter(|(name, ..)| *name != "diff") {
+    for (name, arguments, words) in &calls {
         let result = client.call(name, arguments);
         assert_eq!(result["isError"], false, "{name}: {result}");
         let text = result["content"][0]["text"].as_str().unwrap();

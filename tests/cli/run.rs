@@ -171,3 +171,64 @@ fn drains_and_losses_say_which_pods_find_no_place() {
         "run --demo preemption-budget --edit \"drain node node-0 force\"",
     );
 }
+
+/// Rollouts of each kind, in every format, with and without room; and those that cannot begin.
+#[test]
+fn rollouts_say_where_they_get_stuck() {
+    let call = Call::new();
+    let run =
+        |edit: &str, more: &str| format!("run --demo rollout --edit \"rollout {edit}\"{more}");
+    call.says("disrupt/rollout", &run("deployment web", ""));
+    call.says("disrupt/rollout-stuck", &run("deployment web image=web:2 cpu=1500m", ""));
+    call.says("disrupt/rollout-stuck-json", &run("deploy web main cpu=1500m", " -o json"));
+    call.says("disrupt/rollout-stuck-junit", &run("deployment web cpu=1500m", " -o junit"));
+    call.says("disrupt/rollout-partition", &run("statefulset default/db", ""));
+    call.says("disrupt/rollout-daemons", &run("ds log", ""));
+    for (edit, error) in [
+        ("deployment other", "Deployment default/other has no pods here"),
+        ("deployment web side cpu=1", "it has no container side"),
+        ("job web", "\"job\" is not deployment, statefulset or daemonset"),
+        ("deployment web cpu", "write rollout WORKLOAD NAME"),
+    ] {
+        let said = call.run(&run(edit, ""));
+        assert!(said.code == Some(2) && said.stderr.contains(error), "{edit}: {}", said.stderr);
+    }
+}
+
+/// A drain that a budget blocks for good ends with exit code 1, also if every pod has a node.
+#[test]
+fn a_drain_that_cannot_be_completed_is_a_failure() {
+    let cluster = "
+{kind: Node, apiVersion: v1, metadata: {name: a}, status: {allocatable: {cpu: '4', pods: '10'}}}
+---
+{kind: Node, apiVersion: v1, metadata: {name: b}, status: {allocatable: {cpu: '4', pods: '10'}}}
+---
+kind: Pod
+apiVersion: v1
+metadata:
+  name: web-0
+  labels: {app: web}
+  ownerReferences: [{kind: ReplicaSet, name: web, apiVersion: apps/v1, uid: u, controller: true}]
+spec: {nodeName: a, containers: [{name: c, image: x}]}
+---
+kind: PodDisruptionBudget
+apiVersion: policy/v1
+metadata: {name: web}
+spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
+";
+    let call = Call::new().bytes("cluster.yaml", cluster.as_bytes());
+    let said = call.run("run -f cluster.yaml --edit \"drain node a\"");
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert!(said.stdout.contains("node a is not drained: 0 pods evicted"), "{}", said.stdout);
+    let said = call.run("run -f cluster.yaml --edit \"drain node a\" -o junit");
+    assert_eq!(said.code, Some(1));
+    for part in [
+        "tests=\"1\" failures=\"1\"",
+        "<testcase classname=\"drain\" name=\"a\">",
+        "budget default/web needs 1 healthy pods and has 1",
+    ] {
+        assert!(said.stdout.contains(part), "{part}: {}", said.stdout);
+    }
+    let said = call.run("run -f cluster.yaml --edit \"lose node a\"");
+    assert_eq!(said.code, Some(0), "{}", said.stdout);
+}

@@ -12,6 +12,7 @@ mod auxiliary;
 mod beside;
 mod consent;
 mod control_plane;
+mod disrupted;
 mod extender;
 mod follow;
 mod mirror;

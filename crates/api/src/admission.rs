@@ -104,6 +104,41 @@ pub(crate) fn merge_label_keys(pod: &mut Pod) {
     });
 }
 
+/// Removes what [`merge_label_keys`] adds for the pod's present labels, so that it can be merged for
+/// others.
+pub fn unmerge_label_keys(pod: &mut Pod) {
+    let labels = pod.metadata.labels.clone();
+    pod.spec.topology_spread_constraints.update(|constraints| {
+        for constraint in constraints {
+            let keys = &constraint.match_label_keys;
+            if let Some(selector) = &mut constraint.label_selector {
+                unmerge(selector, keys, LabelSelectorOperator::In, &labels);
+            }
+        }
+    });
+    let Some(affinity) = &mut pod.spec.affinity else { return };
+    affinity.update(|affinity| {
+        for term in pod_affinity_terms(affinity) {
+            let Some(selector) = &mut term.label_selector else { continue };
+            unmerge(selector, &term.match_label_keys, LabelSelectorOperator::In, &labels);
+            unmerge(selector, &term.mismatch_label_keys, LabelSelectorOperator::NotIn, &labels);
+        }
+    });
+}
+
+fn unmerge(
+    selector: &mut LabelSelector,
+    keys: &[Symbol],
+    operator: LabelSelectorOperator,
+    labels: &Labels,
+) {
+    selector.match_expressions.retain(|expression| {
+        let of_label = |value: &Symbol| expression.values == [*value];
+        let is_merged = keys.contains(&expression.key) && expression.operator == operator;
+        !(is_merged && labels.get(expression.key).is_some_and(of_label))
+    });
+}
+
 fn pod_affinity_terms(affinity: &mut Affinity) -> impl Iterator<Item = &mut PodAffinityTerm> {
     let towards = affinity.pod_affinity.iter_mut().flat_map(|affinity| {
         let preferred = &mut affinity.preferred_during_scheduling_ignored_during_execution;

@@ -1,13 +1,14 @@
-//! What controllers in front of the scheduler report: the workloads that Kueue admits, job sets, and
-//! events of objects that were not created.
+//! What is known of controllers in front of the scheduler: the workloads that Kueue admits, job sets,
+//! events of objects that were not created, and deployments.
 //!
-//! A scheduler reads none of this; it says why a pod is held back, or does not exist yet. Upstream:
+//! A scheduler reads none of this; it says why a pod is held back or does not exist yet, and how
+//! pods are updated. Upstream:
 //! `apis/kueue/v1beta2/workload_types.go` of kubernetes-sigs/kueue, `api/jobset/v1alpha2` of
 //! kubernetes-sigs/jobset, `core/v1` for events.
 
 use crate::intern::Symbol;
 use crate::macros::api_structs;
-use crate::{Condition, ConditionStatus, ObjectMeta, ObjectReference, Time};
+use crate::{Condition, ConditionStatus, Deployment, ObjectMeta, ObjectReference, Time};
 
 api_structs! {
     /// What Kueue admits as a whole: the pods of a job, or single pods (`kueue.x-k8s.io`).
@@ -77,7 +78,7 @@ api_structs! {
     }
 }
 
-/// The reports of controllers in front of the scheduler.
+/// What is known of controllers in front of the scheduler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ControllerReports {
     /// What Kueue admits or keeps waiting.
@@ -86,6 +87,8 @@ pub struct ControllerReports {
     pub job_sets: Vec<JobSet>,
     /// Events of objects that were not created.
     pub events: Vec<Event>,
+    /// Deployments, for how they update their pods.
+    pub deployments: Vec<Deployment>,
 }
 
 impl KueueWorkload {

@@ -206,7 +206,23 @@ pub struct Provisioning {
     pub daemon_sets: Vec<serde_json::Value>,
 }
 
+/// The label of a node with the name of its NodePool.
+const NODE_POOL: &str = "karpenter.sh/nodepool";
+
 impl Provisioning {
+    /// The NodePool that gives the node this taint until it is set up.
+    pub fn pool_of_startup_taint(&self, node: &Node, taint: &Taint) -> Option<Symbol> {
+        let name = node.metadata.labels.get_str(NODE_POOL)?;
+        let pool = self.node_pools.iter().find(|pool| pool.metadata.name == *name);
+        let is_it = |claim: &&NodeClaim| claim.status.node_name == node.metadata.name;
+        let claim = self.node_claims.iter().find(is_it).map(|claim| &claim.spec);
+        let of_pool = pool.map(|pool| &pool.spec.template.spec);
+        let mut taints = of_pool.into_iter().chain(claim).flat_map(|spec| &spec.startup_taints);
+        taints
+            .any(|startup| (startup.key, startup.effect) == (taint.key, taint.effect))
+            .then_some(*name)
+    }
+
     /// Adds what another input has. Its objects replace those of the same name.
     pub fn merge(&mut self, other: Provisioning) {
         replace(&mut self.node_pools, other.node_pools, |pool| pool.metadata.name);

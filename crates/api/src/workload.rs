@@ -62,12 +62,44 @@ api_structs! {
         pub spec: StatefulSetSpec,
     }
 
-    /// The selector of a stateful set.
+    /// The pods of a stateful set, and how they are updated.
     pub struct StatefulSetSpec {
         pub replicas: Option<i32>,
         pub service_name: Symbol,
         pub selector: Option<LabelSelector>,
         pub template: PodTemplateSpec,
+        pub pod_management_policy: Symbol,
+        pub update_strategy: UpdateStrategy,
+        pub min_ready_seconds: i32,
+    }
+
+    /// A deployment; a scheduler sees only its replica sets and their pods.
+    pub struct Deployment {
+        pub metadata: ObjectMeta,
+        pub spec: DeploymentSpec,
+    }
+
+    /// How many pods a deployment has, and how they are updated.
+    pub struct DeploymentSpec {
+        pub replicas: Option<i32>,
+        pub selector: Option<LabelSelector>,
+        pub strategy: UpdateStrategy,
+        pub min_ready_seconds: i32,
+        pub paused: bool,
+    }
+
+    /// How a deployment, stateful set or daemon set replaces the pods of an earlier template.
+    pub struct UpdateStrategy {
+        pub type_: Symbol,
+        pub rolling_update: Option<RollingUpdate>,
+    }
+
+    /// The limits of a rolling update. Which fields there are, and how percentages are rounded,
+    /// depends on the kind of the workload.
+    pub struct RollingUpdate {
+        pub max_surge: Option<IntOrString>,
+        pub max_unavailable: Option<IntOrString>,
+        pub partition: Option<i32>,
     }
 
     /// The template of the pods that a controller creates.

@@ -15,6 +15,7 @@ mod mirror;
 pub mod moments;
 mod reconfigure;
 pub mod remote;
+pub mod rollout;
 pub mod schedulers;
 mod volume_controller;
 pub mod workload;

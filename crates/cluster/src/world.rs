@@ -167,16 +167,18 @@ impl World {
     pub fn advance(&mut self, micros: i64) {
         self.set_now(Time(self.now.0.saturating_add(micros)));
         self.scheduler.flush(self.now, &mut self.api);
+        self.wake_rollouts();
         self.settle();
         self.continue_drain();
     }
 
     /// When the next timer is due: the end of a backoff, the flush of pods that have waited too
-    /// long, a timeout at Permit, an eviction that a drain tries again. `None` if there is none.
+    /// long, a timeout at Permit, an eviction that a drain tries again, a pod of a rollout that
+    /// becomes available. `None` if there is none.
     pub fn next_timer(&self) -> Option<Time> {
         let queue = self.scheduler.queue().next_timer(self.now);
         let waiting = self.scheduler.next_permit_timeout();
-        queue.into_iter().chain(waiting).chain(self.next_eviction()).min()
+        queue.into_iter().chain(waiting).chain(self.next_disruption()).min()
     }
 
     /// Runs up to `cycles` scheduling cycles to their end; fewer if no pod can be popped.
@@ -252,7 +254,7 @@ impl World {
     }
 
     /// Delivers every change to the scheduler.
-    fn deliver(&mut self) {
+    pub(super) fn deliver(&mut self) {
         while let Some(change) = self.api.next_change() {
             self.api.observe(&change);
             self.scheduler.handle(change, self.now, &mut self.api);
@@ -261,7 +263,7 @@ impl World {
     }
 
     /// Advances the clock before a pending pod is created.
-    fn stamp(&mut self, object: &Object) {
+    pub(super) fn stamp(&mut self, object: &Object) {
         if let Object::Pod(pod) = object
             && pod.spec.node_name.is_empty()
         {

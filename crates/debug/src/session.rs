@@ -174,29 +174,33 @@ impl Session {
         limit
     }
 
-    /// Runs as [`Session::run_until_idle`], and lets time pass while a drain is under way, until it
-    /// ends or another attempt changes nothing.
+    /// Runs as [`Session::run_until_idle`], and lets time pass while a drain or a rollout is under
+    /// way, until it ends or time changes nothing.
     pub fn run_to_end(
         &mut self,
         limit: usize,
         mut stop: impl FnMut(&CycleRecord) -> bool,
     ) -> usize {
         let mut ran = self.run_until_idle(limit, &mut stop);
-        while ran < limit && self.record().is_none_or(|record| !stop(record)) && self.retry_drain()
+        while ran < limit
+            && self.record().is_none_or(|record| !stop(record))
+            && self.continue_disruption()
         {
             ran += self.run_until_idle(limit - ran, &mut stop);
         }
         ran
     }
 
-    /// Moves the clock to the next attempt of a drain. `false` if no drain is under way, or if the
-    /// attempt evicted nothing and no pod can be popped.
-    pub fn retry_drain(&mut self) -> bool {
-        let Some(due) = self.world.next_eviction() else { return false };
-        let left = |world: &World| world.disruptions().map_or(0, |all| all.departures().len());
-        let before = left(&self.world);
+    /// Moves the clock to the next attempt of a drain, or to when a pod of a rollout becomes
+    /// available. `false` if nothing is under way, or if that changed nothing and no pod can be
+    /// popped.
+    pub fn continue_disruption(&mut self) -> bool {
+        let Some(due) = self.world.next_disruption() else { return false };
+        let progress =
+            |world: &World| world.disruptions().map_or(0, |all| all.progress(world.now()));
+        let before = progress(&self.world);
         self.advance((due.0 - self.world.now().0).max(0));
-        left(&self.world) > before || !self.world.scheduler().queue().is_idle()
+        progress(&self.world) > before || !self.world.scheduler().queue().is_idle()
     }
 
     /// The next timer: the end of a backoff, the flush of unschedulable pods, a timeout at Permit.

@@ -19,6 +19,8 @@ pub enum TimerKind {
     PreBind(Symbol),
     /// A drain tries an eviction again.
     Eviction,
+    /// A pod of a rollout becomes available.
+    Available,
 }
 
 /// A pending timer.
@@ -48,6 +50,7 @@ impl Timer {
             TimerKind::Permit(plugin) => format!("{plugin} rejects {pod} at Permit, on timeout"),
             TimerKind::PreBind(plugin) => format!("{plugin} checks {pod} again in PreBind"),
             TimerKind::Eviction => format!("the eviction of {pod} is tried again"),
+            TimerKind::Available => format!("{pod} becomes available (minReadySeconds)"),
         }
     }
 }
@@ -84,6 +87,9 @@ fn all(world: &World) -> Vec<Timer> {
     let blocked = world.disruptions().map_or(&[][..], |disruptions| disruptions.blocked());
     let evictions = blocked.iter().filter_map(|blocked| Some((blocked.due?, blocked.pod)));
     all.extend(evictions.map(|(due, pod)| (due, TimerKind::Eviction, pod)));
+    let rollouts = world.disruptions().map_or(&[][..], |disruptions| disruptions.rollouts());
+    let waits = rollouts.iter().flat_map(|rollout| rollout.waits(now));
+    all.extend(waits.map(|(due, pod)| (due, TimerKind::Available, pod)));
     let mut timers: Vec<Timer> = Vec::new();
     // A stable sort: of several pods at the same moment, the first is named.
     all.sort_by_key(|(due, ..)| *due);

@@ -1,6 +1,7 @@
-//! Objects that no scheduler reads, but that say where new nodes come from and what holds pods back:
-//! read once, or again and again while a cluster is followed. Kinds that the server does not serve,
-//! or that this user may not read, are left out without a word: no decision depends on them.
+//! Objects that no scheduler reads, but that say where new nodes come from, what holds pods back and
+//! how they are updated: read once, or again and again while a cluster is followed. Kinds that the
+//! server does not serve, or that this user may not read, are left out without a word: no decision
+//! depends on them.
 
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ const TABLE: &[AuxiliaryKind] = &[
     list("NodeClaim", &["karpenter.sh/v1"], "nodeclaims"),
     list("NodeOverlay", &["karpenter.sh/v1alpha1"], "nodeoverlays"),
     list("DaemonSet", &["apps/v1"], "daemonsets"),
+    list("Deployment", &["apps/v1"], "deployments"),
     list("Workload", &["kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1"], "workloads"),
     list("JobSet", &["jobset.x-k8s.io/v1alpha2"], "jobsets"),
     list("Event", &["v1"], "events?fieldSelector=reason%3DFailedCreate"),
@@ -52,12 +54,13 @@ const TABLE: &[AuxiliaryKind] = &[
 
 /// The rules of a role that reads them.
 pub(crate) const ROLE: &str = "\
-# All of these may be left out: they explain new nodes and pods that controllers hold back.
+# All of these may be left out: they explain new nodes, pods that controllers hold back, and
+# rollouts.
 - apiGroups: [\"karpenter.sh\"]
   resources: [nodepools, nodeclaims, nodeoverlays]
   verbs: [list]
 - apiGroups: [\"apps\"]
-  resources: [daemonsets]
+  resources: [daemonsets, deployments]
   verbs: [list]
 - apiGroups: [\"kueue.x-k8s.io\"]
   resources: [workloads]
@@ -125,7 +128,7 @@ mod tests {
 
     #[test]
     fn items_of_lists_get_their_kind() {
-        let row = &TABLE[4];
+        let row = &TABLE[5];
         let objects = row.objects("kueue.x-k8s.io/v1beta2", br#"{"items": [{"metadata": {}}, 3]}"#);
         let expected = serde_json::json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {}

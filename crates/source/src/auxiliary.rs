@@ -1,6 +1,7 @@
 //! Objects that no scheduler reads, but that say where new nodes come from (karpenter's, the report
-//! of cluster-autoscaler, DaemonSets) or what holds pods back before the scheduler (Kueue's
-//! workloads, job sets, events of objects that were not created).
+//! of cluster-autoscaler, DaemonSets), what holds pods back before the scheduler (Kueue's
+//! workloads, job sets, events of objects that were not created), or how pods are updated
+//! (Deployments, DaemonSets).
 //!
 //! They are read leniently: one that is not understood becomes a warning, because a scheduler
 //! decides the same without it.
@@ -22,7 +23,7 @@ const REFUSALS: [&str; 3] = ["FailedCreate", "ProvisioningFailed", "FailedResour
 /// Whether objects of that kind are read; `text` is the object as written.
 pub(super) fn is_read(kind: &str, text: &str) -> bool {
     match kind {
-        "NodePool" | "NodeClaim" | "NodeOverlay" | "JobSet" => true,
+        "NodePool" | "NodeClaim" | "NodeOverlay" | "JobSet" | "Deployment" => true,
         "Workload" => text.contains("podSets"),
         "Event" => REFUSALS.iter().any(|reason| text.contains(reason)),
         // A list leaves the kind of its items out.
@@ -59,7 +60,7 @@ impl Auxiliary {
     /// An object cannot be serialized; no such object is known.
     pub fn objects(&self) -> serde_json::Result<Vec<Value>> {
         let Provisioning { node_pools, node_claims, node_overlays, .. } = &self.provisioning;
-        let ControllerReports { workloads, job_sets, events } = &self.controllers;
+        let ControllerReports { workloads, job_sets, events, deployments } = &self.controllers;
         let mut objects = [
             headed("karpenter.sh/v1", "NodePool", node_pools)?,
             headed("karpenter.sh/v1", "NodeClaim", node_claims)?,
@@ -67,6 +68,7 @@ impl Auxiliary {
             headed("kueue.x-k8s.io/v1beta2", "Workload", workloads)?,
             headed("jobset.x-k8s.io/v1alpha2", "JobSet", job_sets)?,
             headed("v1", "Event", events)?,
+            headed("apps/v1", "Deployment", deployments)?,
         ]
         .concat();
         // One that is not understood has no pods on new nodes.
@@ -84,8 +86,8 @@ impl Auxiliary {
         Ok(objects)
     }
 
-    /// Adds an object. `false` if it also counts as skipped: it is none of these, or a DaemonSet,
-    /// of which a scheduler only sees the pods.
+    /// Adds an object. `false` if it also counts as skipped: it is none of these, or a DaemonSet or
+    /// Deployment, of which a scheduler only sees the pods.
     ///
     /// # Errors
     /// It is not understood; the text is a warning.
@@ -93,9 +95,9 @@ impl Auxiliary {
         let group = value["apiVersion"].as_str().and_then(|version| version.split_once('/'));
         let is_of = |other| group.is_none_or(|(group, _)| group == other);
         let (is_of_karpenter, is_of_kueue) = (is_of("karpenter.sh"), is_of("kueue.x-k8s.io"));
-        let is_of_job_set = is_of("jobset.x-k8s.io");
+        let (is_of_job_set, is_of_apps) = (is_of("jobset.x-k8s.io"), is_of("apps"));
         let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        if ["Workload", "JobSet", "DaemonSet"].contains(&kind.as_str())
+        if ["Workload", "JobSet", "DaemonSet", "Deployment"].contains(&kind.as_str())
             && value["metadata"]["namespace"].is_null()
         {
             value["metadata"]["namespace"] = "default".into();
@@ -111,6 +113,11 @@ impl Auxiliary {
             "Workload" if is_of_kueue => (push(&mut reports.workloads, value), PODS),
             "JobSet" if is_of_job_set => (push(&mut reports.job_sets, value), PODS),
             "Event" if is_refusal(&value) => (push(&mut reports.events, core_event(value)), PODS),
+            // A Deployment that is not understood is updated as by default.
+            "Deployment" if is_of_apps => {
+                reports.deployments.extend(serde_json::from_value(value).ok());
+                return Ok(false);
+            }
             "DaemonSet" => {
                 value["apiVersion"] = "apps/v1".into();
                 value["kind"] = "DaemonSet".into();
@@ -146,7 +153,12 @@ fn headed<T: Serialize>(
 fn minimal_daemon_set(set: &Value) -> serde_json::Result<Value> {
     let template: PodTemplateSpec = serde_json::from_value(set["spec"]["template"].clone())?;
     let metadata: ObjectMeta = serde_json::from_value(set["metadata"].clone())?;
-    let spec = json!({"selector": set["spec"]["selector"], "template": template});
+    let mut spec = json!({"selector": set["spec"]["selector"], "template": template});
+    for field in ["updateStrategy", "minReadySeconds"] {
+        if let Some(value) = set["spec"].get(field) {
+            spec[field] = value.clone();
+        }
+    }
     let mut set = json!({"metadata": metadata, "spec": spec});
     for path in ["/metadata", "/spec/template/metadata"] {
         if let Some(metadata) = set.pointer_mut(path).and_then(Value::as_object_mut) {

@@ -51,6 +51,7 @@ stories! {
     "cordoned": "every node is cordoned",
     "node-pools": "every node is full, and one of karpenter's pools can create one that fits",
     "zone-loss": "which zone or node can be lost, and which budget delays a drain",
+    "rollout": "which pods a rollout replaces in which order, and where it gets stuck",
     "opaque-plugin": "plugins that kubestep does not have, and what they could change",
     "coscheduling": "Coscheduling rejects a group of which two of three pods fit",
     "numa": "enough is free on the node, but not in one NUMA zone",

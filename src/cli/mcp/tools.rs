@@ -133,12 +133,12 @@ const PODS: &[Parameter] = &[
 const EDITS: &[Parameter] = &[Parameter::required(
     "edits",
     ArgumentForm::Texts("--edit"),
-    "Changes in order: \"cordon node a\", \"label node a zone=b\", \"resize pod web cpu=500m\", \"drain node a\", \"delete pod web\"",
+    "Changes in order: \"cordon node a\", \"label node a zone=b\", \"resize pod web cpu=500m\", \"drain node a\", \"lose zone=b\", \"rollout deployment web cpu=1\", \"delete pod web\"",
 )];
 const MAYBE_EDITS: &[Parameter] = &[Parameter::new(
     "edits",
     ArgumentForm::Texts("--edit"),
-    "Changes that are made first, in order: \"cordon node a\", \"resize pod web cpu=500m\", \"drain node a\"",
+    "Changes that are made first, in order: \"cordon node a\", \"resize pod web cpu=500m\", \"drain node a\", \"lose zone=b\", \"rollout deployment web cpu=1\"",
 )];
 const CYCLES: &[Parameter] = &[Parameter::new(
     "max_cycles",

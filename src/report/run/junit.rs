@@ -1,14 +1,19 @@
-//! A run as JUnit XML for CI systems: each pod is a test, and a pending one is a failure.
+//! A run as JUnit XML for CI systems: each pod is a test, and a pending one is a failure. Each node
+//! of a drain and each rollout is a test, too, and fails if it cannot be completed.
 
 use std::fmt::Write;
 
 use super::RunReport;
+use crate::report::disruption::blocked_words;
 use crate::report::junit_version;
 use kubestep_framework::pod::NamespacedName;
 
 /// The run as one test suite.
 pub fn run(report: &RunReport) -> String {
-    let (tests, failures) = (report.placed.len() + report.pending.len(), report.pending.len());
+    let disruptions = disruptions(report);
+    let failed = disruptions.iter().filter(|disruption| disruption.failure.is_some()).count();
+    let tests = report.placed.len() + report.pending.len() + disruptions.len();
+    let failures = report.pending.len() + failed;
     let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
     // Writing into a String cannot fail.
     let _ = writeln!(
@@ -28,8 +33,44 @@ pub fn run(report: &RunReport) -> String {
         let _ = writeln!(xml, "    {case}>\n      <failure type=\"{kind}\" message=\"{reason}\"/>");
         xml.push_str("    </testcase>\n");
     }
+    disruptions.iter().for_each(|disruption| xml.push_str(&disruption.xml()));
     xml.push_str("  </testsuite>\n</testsuites>\n");
     xml
+}
+
+/// A node of a drain, or a rollout.
+struct Disruption {
+    class: &'static str,
+    name: String,
+    /// Why it is not complete.
+    failure: Option<String>,
+}
+
+fn disruptions(report: &RunReport) -> Vec<Disruption> {
+    let Some(disruption) = &report.disruption else { return Vec::new() };
+    let drained = disruption.drained.iter().map(|drained| {
+        let blocked = disruption.blocked.iter().filter(|blocked| blocked.node == drained.node);
+        let lines: Vec<String> = blocked.map(blocked_words).collect();
+        let failure = drained.done.is_none().then(|| lines.join("\n"));
+        Disruption { class: "drain", name: drained.node.to_string(), failure }
+    });
+    let rollouts = disruption.rollouts.iter().map(|rollout| {
+        let failure = rollout.is_stuck().then(|| rollout.outcome());
+        Disruption { class: "rollout", name: rollout.workload.clone(), failure }
+    });
+    drained.chain(rollouts).collect()
+}
+
+impl Disruption {
+    fn xml(&self) -> String {
+        let (class, name) = (self.class, escape(&self.name));
+        let result = match &self.failure {
+            None => "<system-out>complete</system-out>".to_owned(),
+            Some(why) => format!("<failure type=\"incomplete\" message=\"{}\"/>", escape(why)),
+        };
+        let case = format!("<testcase classname=\"{class}\" name=\"{name}\">");
+        format!("    {case}\n      {result}\n    </testcase>\n")
+    }
 }
 
 fn case(pod: &NamespacedName) -> String {

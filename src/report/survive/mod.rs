@@ -56,15 +56,17 @@ pub struct UnplacedPod {
 }
 
 impl LostDomain {
-    /// The report of a session in which the domain was lost. Pods that were pending before do not
-    /// count.
+    /// The report of a session in which the domain was lost. Pods that were pending before, sorted
+    /// by name, do not count.
     pub fn new(value: Symbol, nodes: usize, session: &Session, before: &[Pending]) -> LostDomain {
-        let was_pending = |pod: NamespacedName| before.iter().any(|pending| pending.pod == pod);
+        let was_pending =
+            |pod: NamespacedName| before.binary_search_by_key(&pod, |pending| pending.pod).is_ok();
         let disruptions = session.world().disruptions();
+        let origins = disruptions.map(|all| all.origins()).unwrap_or_default();
         let pending = outcome::pending(session).into_iter();
         let homeless =
             pending.filter(|pending| !was_pending(pending.pod)).map(|pending| UnplacedPod {
-                replaces: disruptions.and_then(|all| all.origin(pending.pod)).cloned(),
+                replaces: origins.get(&pending.pod).map(|departure| (*departure).clone()),
                 pending,
             });
         LostDomain {
@@ -72,15 +74,7 @@ impl LostDomain {
             nodes,
             homeless: homeless.collect(),
             cycles: session.world().scheduler().cycles(),
-            disruption: DisruptionReport::new(session).unwrap_or_else(|| DisruptionReport {
-                lost_nodes: Vec::new(),
-                drained: Vec::new(),
-                left: Vec::new(),
-                kept: Vec::new(),
-                blocked: Vec::new(),
-                breaches: Vec::new(),
-                since: session.world().now(),
-            }),
+            disruption: DisruptionReport::new(session).unwrap_or_default(),
         }
     }
 

@@ -23,6 +23,9 @@ pub const ACTIONS: &[Action] = &[
     Action::new("new-nodes", &[], "Which new node would take the pod: of pools and node groups, or a copy",
         |app, model, _| of_pod(app, model, Command::NewNodes))
         .search("karpenter autoscaler nodepool scale up price"),
+    Action::new("disruptions", &[], "What became of drained and lost nodes and of rollouts: who finds no place",
+        |_, _, _| Ok(Effect::Session(Command::Disruptions)))
+        .search("drain lose evict budget rollout pending"),
     Action::new("describe", &["d"], "Everything about the selected row, in one window",
         |app, model, _| app.describe(model)).hint("describe").search("details yaml spec"),
     Action::new("copy", &["y"], "Copy the details of the selected row, as text",

@@ -8,16 +8,20 @@
 
 use std::collections::BTreeMap;
 
+use super::runs;
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
 use kubestep_api::{
     IntOrString, Object, OwnerReference, Pod, PodDisruptionBudget, PodDisruptionBudgetSpec,
-    PodDisruptionBudgetStatus, PodPhase, Time,
+    PodDisruptionBudgetStatus, Time,
 };
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Change;
+
+/// The annotation of a ReplicaSet with the number of replicas of its Deployment.
+pub(crate) const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
 
 /// A budget that had fewer healthy pods than it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,11 +100,6 @@ impl<'a> BudgetInput<'a> {
             _ => None,
         }
     }
-}
-
-/// Whether the pod runs on a node; it then counts as healthy.
-fn runs(pod: &Pod) -> bool {
-    !pod.spec.node_name.is_empty() && !pod.is_terminating() && pod.status.phase != PodPhase::Pending
 }
 
 impl Budgets {
@@ -305,9 +304,23 @@ impl Budget {
         BudgetCounts { expected, needed, healthy, allowed }
     }
 
+    /// How many pods the controllers of its pods should have. The ReplicaSets of a Deployment count
+    /// as one.
+    fn scale(&self, objects: &Objects) -> i32 {
+        let mut deployments = BTreeMap::new();
+        let mut scale = 0;
+        for controller in self.controllers.values() {
+            match controller.deployment(objects) {
+                Some((uid, replicas)) => drop(deployments.insert(uid, replicas)),
+                None => scale += controller.scale(objects),
+            }
+        }
+        scale + deployments.values().sum::<i32>()
+    }
+
     /// How many pods there should be, and how many of them healthy.
     fn expected(&self, objects: &Objects) -> (i32, i32) {
-        let scale = || self.controllers.values().map(|one| one.scale(objects)).sum::<i32>();
+        let scale = || self.scale(objects);
         match (self.spec.max_unavailable, self.spec.min_available) {
             (Some(most), _) => {
                 let scale = scale();
@@ -324,6 +337,14 @@ impl Budget {
 }
 
 impl Controller {
+    /// The Deployment of a ReplicaSet, by its UID, and how many pods it should have.
+    fn deployment(&self, objects: &Objects) -> Option<(Symbol, i32)> {
+        let key = NamespacedName::new(self.namespace, self.owner.name);
+        let set = objects.replica_sets.get(&key).filter(|_| self.owner.kind == "ReplicaSet")?;
+        let replicas = set.metadata.annotations.get_str(DESIRED_REPLICAS)?.parse().ok()?;
+        Some((set.metadata.controller()?.uid, replicas))
+    }
+
     /// How many pods the controller should have: as its object says, else as many as it had.
     fn scale(&self, objects: &Objects) -> i32 {
         let key = NamespacedName::new(self.namespace, self.owner.name);
@@ -341,7 +362,7 @@ impl Controller {
 }
 
 /// The number, or that share of `of`, rounded up.
-pub(super) fn scaled(number: IntOrString, of: i32) -> i32 {
+pub(crate) fn scaled(number: IntOrString, of: i32) -> i32 {
     match number {
         IntOrString::Int(number) => number,
         IntOrString::Text(text) => {

@@ -10,11 +10,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::replace::{is_daemon, is_mirror};
-use super::{DepartureCause, SkippedPod, key_of};
+use super::{DepartureCause, SkippedPod, key_of, runs};
 use crate::World;
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Pod, PodPhase, Taint, TaintEffect, Time};
+use kubestep_api::{Pod, Taint, TaintEffect, Time};
 use kubestep_framework::pod::NamespacedName;
 
 /// How long kubectl waits before it tries a refused eviction again, in microseconds.
@@ -26,8 +26,8 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 #[derive(Clone, Default, Debug)]
 pub(super) struct Drain {
     nodes: Vec<Drained>,
-    /// Nodes whose turn has not come.
-    later: VecDeque<Symbol>,
+    /// Nodes whose turn has not come, each with the pods that it had when it was cordoned.
+    later: VecDeque<(Symbol, Vec<NamespacedName>)>,
     open: Vec<Blocked>,
     /// How often the evictions of a pod were refused.
     refusals: BTreeMap<NamespacedName, u32>,
@@ -118,11 +118,16 @@ impl World {
     /// Pods have no controller, and `force` is `false`; nothing is changed.
     pub fn drain(&mut self, nodes: &[Symbol], force: bool) -> Result<(), DrainRefused> {
         let alone = |pod: &Arc<Pod>| pod.metadata.controller().is_none() && !is_mirror(pod);
-        let pods = self.api.pods_on(nodes).into_iter();
-        let mut unmanaged: Vec<_> = pods.filter(alone).map(|pod| key_of(&pod)).collect();
+        let pods = self.api.pods_on(nodes);
+        let unmanaged = pods.iter().filter(|pod| alone(pod));
+        let mut unmanaged: Vec<_> = unmanaged.map(|pod| key_of(pod)).collect();
         unmanaged.sort_unstable();
         if !unmanaged.is_empty() && !force {
             return Err(DrainRefused(unmanaged));
+        }
+        let mut on_node = BTreeMap::<Symbol, Vec<NamespacedName>>::new();
+        for pod in &pods {
+            on_node.entry(pod.spec.node_name).or_default().push(key_of(pod));
         }
         for node in nodes {
             self.cordon(*node);
@@ -130,7 +135,8 @@ impl World {
         let now = self.now;
         let drain = &mut self.api.disruptions(now).drain;
         drain.nodes.extend(nodes.iter().map(|node| Drained { node: *node, done: None }));
-        drain.later.extend(nodes);
+        let pods = |node: &Symbol| (*node, on_node.remove(node).unwrap_or_default());
+        drain.later.extend(nodes.iter().map(pods));
         self.settle();
         self.continue_drain();
         Ok(())
@@ -171,18 +177,21 @@ impl World {
             if drain.next().is_some() {
                 return None;
             }
-            let node = *drain.later.front()?;
-            self.open_node(node);
+            drain.later.front()?;
+            self.open_node();
         }
     }
 
-    /// Begins with a node.
-    fn open_node(&mut self, node: Symbol) {
-        let mut pods = self.api.pods_on(&[node]);
-        pods.sort_by_key(|pod| key_of(pod));
+    /// Begins with the next node.
+    fn open_node(&mut self) {
         let now = self.now;
+        let next = self.api.disruptions(now).drain.later.pop_front();
+        let Some((node, mut keys)) = next else { return };
+        keys.sort_unstable();
+        let pods = keys.iter().filter_map(|key| self.api.objects().pod(*key).cloned());
+        let stays = |pod: &Arc<Pod>| pod.spec.node_name == node && !pod.is_terminal();
+        let pods: Vec<Arc<Pod>> = pods.filter(stays).collect();
         let disruptions = self.api.disruptions(now);
-        disruptions.drain.later.pop_front();
         for pod in pods {
             let key = key_of(&pod);
             let why = match () {
@@ -254,8 +263,7 @@ impl ApiServer {
     }
 
     fn check_budget(&self, pod: &Pod) -> Result<(), EvictionRejection> {
-        let ignores_budgets =
-            pod.is_terminal() || pod.is_terminating() || pod.status.phase == PodPhase::Pending;
+        let ignores_budgets = pod.is_terminal() || !runs(pod);
         let Some(disruptions) = self.disruptions.as_ref().filter(|_| !ignores_budgets) else {
             return Ok(());
         };

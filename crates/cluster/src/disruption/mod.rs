@@ -2,29 +2,34 @@
 //!
 //! From the first disruption on, the cluster has the controllers that replace pods (`replace.rs`)
 //! and the one that keeps disruption budgets (`budget.rs`); a drain goes on by itself until its
-//! nodes are empty (`drain.rs`). The scheduler places the replacements in cycles as ever. Three
+//! nodes are empty (`drain.rs`), and so do updates of workloads (`crate::rollout`). The scheduler places the replacements in cycles as ever. Three
 //! things differ from a real cluster: a deleted pod has no grace period, a replacement is available
 //! as soon as it is bound, and a lost node is deleted at once, without the delays of the node
 //! lifecycle controller and the pod garbage collector.
 
 mod budget;
+pub(crate) mod claims;
 mod drain;
-mod replace;
+pub(crate) mod replace;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use crate::World;
 use crate::api_server::ApiServer;
+use crate::rollout::Rollout;
 use budget::Budgets;
 use drain::Drain;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Pod, Time};
+use kubestep_api::{Kind, Pod, PodPhase, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Change;
+
+pub(crate) use budget::DESIRED_REPLICAS;
+pub(crate) use budget::scaled;
 
 pub use budget::BudgetViolation;
 pub use drain::{Blocked, DrainRefused, Drained, EvictionRejection};
@@ -40,6 +45,7 @@ pub struct Disruptions {
     budgets: Budgets,
     /// Pods that left, and that no controller has reacted to: positions in `departures`.
     unanswered: Vec<(usize, Arc<Pod>)>,
+    pub(crate) rollouts: Vec<Rollout>,
 }
 
 /// A pod that left its node.
@@ -143,23 +149,33 @@ impl Disruptions {
         self.drain.next()
     }
 
+    /// The rollouts, in order.
+    pub fn rollouts(&self) -> &[Rollout] {
+        &self.rollouts
+    }
+
+    /// How much has happened; a larger number means progress.
+    pub fn progress(&self, now: Time) -> usize {
+        let rollouts = self.rollouts.iter().map(|rollout| rollout.progress(now)).sum::<usize>();
+        self.departures.len() + rollouts
+    }
+
     /// The budgets that had fewer healthy pods than they need since the first disruption.
     pub fn breaches(&self) -> Vec<BudgetViolation> {
         self.budgets.breaches()
     }
 
-    /// The pod that a replacement was created for, through replacements of replacements.
-    pub fn origin(&self, pod: NamespacedName) -> Option<&Departure> {
-        let made = |pod| {
-            let mut found = self.departures.iter().rev();
-            found.find(|departure| departure.replacement == Replacement::Pod(pod))
-        };
-        let mut first = made(pod)?;
-        // A StatefulSet's replacement has the name of the pod that it replaces.
-        while let Some(before) = made(first.pod).filter(|before| before.at < first.at) {
-            first = before;
+    /// For each replacement the pod that it was created for, through replacements of replacements.
+    pub fn origins(&self) -> HashMap<NamespacedName, &Departure> {
+        let mut origins: HashMap<NamespacedName, &Departure> = HashMap::new();
+        for departure in &self.departures {
+            if let Replacement::Pod(pod) = departure.replacement {
+                // A StatefulSet's replacement has the name of the pod that it replaces.
+                let first = origins.get(&departure.pod).copied().unwrap_or(departure);
+                origins.insert(pod, first);
+            }
         }
-        Some(first)
+        origins
     }
 }
 
@@ -187,11 +203,19 @@ impl World {
         self.settle();
     }
 
+    /// When a drain or a rollout goes on by itself; `None` if none does.
+    pub fn next_disruption(&self) -> Option<Time> {
+        let disruptions = self.disruptions()?;
+        let rollouts = disruptions.rollouts.iter();
+        let available = rollouts.filter_map(|rollout| rollout.next_available(self.now));
+        available.chain(disruptions.next_eviction()).min()
+    }
+
     /// Lets the controllers react to what was delivered. `false` if there was nothing to do.
     pub(super) fn react_to_disruptions(&mut self) -> bool {
         let Some(disruptions) = &mut self.api.disruptions else { return false };
         if disruptions.unanswered.is_empty() && !disruptions.budgets.are_due() {
-            return false;
+            return self.continue_rollouts();
         }
         let disruptions = Arc::make_mut(disruptions);
         let unanswered = std::mem::take(&mut disruptions.unanswered);
@@ -236,6 +260,7 @@ impl ApiServer {
             let budgets = &mut Arc::make_mut(disruptions).budgets;
             budgets.observe(&observed, &self.objects, self.now);
         }
+        self.observe_rollouts(change);
     }
 
     /// The pods on these nodes that have not ended.
@@ -271,7 +296,14 @@ impl Disruptions {
     }
 }
 
+/// Whether the pod runs on a node; it then counts as healthy. What a simulated scheduler binds runs
+/// at once: only a kubelet that has seen a pod sets its start time.
+pub(crate) fn runs(pod: &Pod) -> bool {
+    let starts = pod.status.phase == PodPhase::Pending && pod.status.start_time.is_some();
+    !pod.spec.node_name.is_empty() && !pod.is_terminating() && !starts
+}
+
 /// The key of a pod.
-fn key_of(pod: &Pod) -> NamespacedName {
+pub(crate) fn key_of(pod: &Pod) -> NamespacedName {
     NamespacedName::new(pod.metadata.namespace, pod.metadata.name)
 }

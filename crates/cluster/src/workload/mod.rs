@@ -11,6 +11,7 @@
 mod daemon_set;
 mod job;
 mod manifest;
+mod owner;
 mod replicas;
 mod stateful_set;
 
@@ -23,6 +24,8 @@ use kubestep_api::{DecodeError, Node, Object, Pod};
 use manifest::WorkloadManifest;
 
 pub use daemon_set::suits_daemon;
+pub use owner::workload_of;
+pub(crate) use replicas::TEMPLATE_HASH;
 
 /// What the controller of a manifest would create.
 pub struct ExpandedWorkload {

@@ -9,7 +9,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Kind, Object, Pod};
 
 /// The label with the template hash on the pods of a Deployment's ReplicaSet.
-const TEMPLATE_HASH: &str = "pod-template-hash";
+pub(crate) const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// A single pod, or copies of it.
 pub(super) fn pod(

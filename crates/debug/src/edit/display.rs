@@ -54,6 +54,10 @@ impl fmt::Display for Edit {
             Edit::Lose(nodes) => write!(f, "lose {nodes}"),
             Edit::Drain { nodes, force: false } => write!(f, "drain {nodes}"),
             Edit::Drain { nodes, force: true } => write!(f, "drain {nodes} force"),
+            Edit::Rollout(workload, template) => {
+                let kind = workload.kind.as_str().to_lowercase();
+                write!(f, "rollout {kind} {}{template}", workload.key)
+            }
             Edit::Pod(key, edit) => {
                 let (verb, rest) = pod(edit);
                 write!(f, "{verb} pod {}", QualifiedName(key.namespace, key.name))?;
@@ -146,7 +150,7 @@ fn node(f: &mut fmt::Formatter<'_>, name: Symbol, edit: &NodeEdit) -> fmt::Resul
 }
 
 /// An amount as reports show it: 1.8 CPUs, not 1800m. A finer one is written in full.
-fn written(resource: Symbol, quantity: &Quantity) -> String {
+pub(super) fn written(resource: Symbol, quantity: &Quantity) -> String {
     let shown = amount::of(resource.as_str(), quantity.milli_value());
     match resource == "cpu" && Quantity::parse(&shown).is_ok_and(|shown| shown == *quantity) {
         true => shown,

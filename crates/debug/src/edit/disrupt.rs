@@ -1,7 +1,10 @@
 //! Drains and losses of nodes.
 
+use std::collections::BTreeSet;
+
 use crate::edit::node_set::NodeSet;
 use crate::edit::{Applied, EditError};
+use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_cluster::disruption::{Departure, DrainRefused, Replacement};
@@ -22,7 +25,7 @@ pub(super) fn lose(world: &mut World, nodes: NodeSet) -> Result<Applied, EditErr
 pub(super) fn drain(world: &mut World, nodes: NodeSet, force: bool) -> Result<Applied, EditError> {
     let names = nodes.nodes(world)?;
     let before = departures(world).len();
-    let storage = names.iter().map(|node| with_empty_dir(world, *node)).sum::<usize>();
+    let storage = with_empty_dir(world, &names);
     world.drain(&names, force).map_err(|refused| refusal(nodes, &refused))?;
     let evicted = &departures(world)[before..];
     let mut notes = vec![format!("{} evicted", count(evicted.len(), "pod"))];
@@ -69,9 +72,10 @@ fn refusal(nodes: NodeSet, refused: &DrainRefused) -> EditError {
     ))
 }
 
-/// How many pods of a node lose the data of an emptyDir volume.
-fn with_empty_dir(world: &World, node: kubestep_api::intern::Symbol) -> usize {
+/// How many pods of the nodes lose the data of an emptyDir volume.
+fn with_empty_dir(world: &World, nodes: &[Symbol]) -> usize {
+    let nodes: BTreeSet<Symbol> = nodes.iter().copied().collect();
     let pods = world.api().objects().pods.values();
-    let on_it = pods.filter(|pod| pod.spec.node_name == node && !pod.is_terminal());
-    on_it.filter(|pod| pod.spec.volumes.iter().any(|volume| volume.empty_dir.is_some())).count()
+    let on_them = pods.filter(|pod| nodes.contains(&pod.spec.node_name) && !pod.is_terminal());
+    on_them.filter(|pod| pod.spec.volumes.iter().any(|volume| volume.empty_dir.is_some())).count()
 }

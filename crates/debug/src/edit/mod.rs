@@ -23,6 +23,7 @@ mod parse_scheduler;
 mod path;
 mod pod;
 mod resize;
+mod rollout;
 mod term;
 
 use std::path::Path;
@@ -34,6 +35,7 @@ use kubestep_api::{
     TopologySpreadConstraint,
 };
 use kubestep_cluster::World;
+use kubestep_cluster::rollout::WorkloadName;
 use kubestep_config::versions::Served;
 use kubestep_config::{ExtensionPoint, Overlay};
 use kubestep_framework::pod::NamespacedName;
@@ -48,6 +50,7 @@ pub use node_set::NodeSet;
 pub(crate) use object::value;
 pub use parse::{EditForm, FORMS};
 pub(crate) use resize::asks;
+pub use rollout::TemplateEdit;
 pub(crate) use term::affinity_change;
 pub use term::{TermList, TermRef};
 
@@ -111,6 +114,8 @@ pub enum Edit {
         /// Whether pods without a controller are evicted too.
         force: bool,
     },
+    /// Replaces the pods of a workload by pods of another template, as its strategy says.
+    Rollout(WorkloadName, TemplateEdit),
 }
 
 /// A change of the scheduler's configuration.
@@ -280,6 +285,7 @@ impl Edit {
             Edit::Policy(edit) => configuration::apply(world, edit),
             Edit::Lose(nodes) => disrupt::lose(world, *nodes),
             Edit::Drain { nodes, force } => disrupt::drain(world, *nodes, *force),
+            Edit::Rollout(workload, template) => rollout::apply(world, *workload, template),
             edit => intervention::apply(world, edit),
         }
     }

@@ -84,7 +84,8 @@ fn add_taint(node: &mut Node, taint: &Taint) {
 /// Adds copies of a node.
 pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Applied, EditError> {
     let original = find(world, like)?.clone();
-    add(world, &NodeTemplate::like(&original, Vec::new(), 1), count)
+    let template = NodeTemplate::like(world.provisioning(), &original, Vec::new(), 1);
+    add(world, &template, count)
 }
 
 /// Adds nodes of a template.

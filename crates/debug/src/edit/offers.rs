@@ -4,6 +4,8 @@ use crate::edit::{Edit, EditForm, FORMS, HostPort, NodeEdit, NodeSet, PodEdit, T
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Node, ObjectKey, Pod};
 use kubestep_cluster::World;
+use kubestep_cluster::rollout::WorkloadKind;
+use kubestep_cluster::workload::workload_of;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
 
@@ -94,6 +96,12 @@ fn of_pod(world: &World, key: NamespacedName, pod: &Pod) -> Vec<EditOffer> {
     offers.extend(host_ports(pod).into_iter().map(|port| edit(PodEdit::Unport(port))));
     offers.push(EditOffer::begun(format!("priority pod {key} "), "NUMBER"));
     offers.push(EditOffer::begun(format!("label pod {key} "), "KEY=VALUE"));
+    if let Some((kind, name)) = workload_of(world.api().objects(), pod)
+        && WorkloadKind::by_name(&kind).is_some()
+    {
+        let words = format!("rollout {} {}/{name} ", kind.to_lowercase(), key.namespace);
+        offers.push(EditOffer::begun(words, "[CONTAINER] [image=IMAGE] [RESOURCE=AMOUNT]"));
+    }
     if spec.node_name.is_empty() {
         offers.extend(of_pending(world, key));
     }

@@ -7,7 +7,9 @@ use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 
-use crate::edit::{Edit, EditError, HostPort, NodeEdit, PodEdit, new_class, parse_scheduler};
+use crate::edit::{
+    Edit, EditError, HostPort, NodeEdit, PodEdit, new_class, parse_scheduler, rollout,
+};
 use kubestep_api::intern::Symbol;
 use kubestep_api::yaml;
 use kubestep_api::{
@@ -82,6 +84,7 @@ forms! {
     "drain KEY=VALUE [force]": "drain all nodes with a label, one after another",
     "lose node NAME": "delete a node with its pods; controllers recreate them",
     "lose KEY=VALUE": "the same for all nodes with a label, such as zone=a",
+    "rollout WORKLOAD NAME [CONTAINER] [image=IMAGE] [RESOURCE=AMOUNT]": "replace the pods of a deployment, statefulset or daemonset",
 }
 
 impl EditForm {
@@ -154,6 +157,7 @@ fn parse(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<Edit> {
     match verb {
         "put" => put(words.rest("the object")?),
         "add" => add(words),
+        "rollout" => rollout::parse(words).map(|(workload, edit)| Edit::Rollout(workload, edit)),
         "delete" => Ok(Edit::Delete(key(words)?)),
         "set" => {
             let object = key(words)?;
@@ -317,7 +321,7 @@ fn label_key(words: &mut WordsLeft<'_>) -> ParseResult<Symbol> {
     Ok(words.need("the label's key")?.trim_end_matches('-').into())
 }
 
-fn quantity(text: &str) -> ParseResult<(Symbol, Quantity)> {
+pub(super) fn quantity(text: &str) -> ParseResult<(Symbol, Quantity)> {
     let (resource, amount) = assignment(text)?;
     let amount = Quantity::parse(amount).map_err(|_| {
         format!("{amount:?} is not a quantity: write an amount such as 500m, 2 or 1Gi")

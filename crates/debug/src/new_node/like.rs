@@ -51,7 +51,7 @@ pub(super) fn templates(world: &World, known: &[Symbol]) -> Vec<NodeTemplate> {
     }
     let template = |(shared, nodes): (CommonTraits, Vec<&Node>)| {
         let first = nodes.first()?;
-        Some(NodeTemplate::like(first, trait_lines(&shared), nodes.len()))
+        Some(NodeTemplate::like(world.provisioning(), first, trait_lines(&shared), nodes.len()))
     };
     groups.into_iter().filter_map(template).collect()
 }

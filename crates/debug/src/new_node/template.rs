@@ -161,12 +161,20 @@ impl NodeTemplate {
     }
 
     /// A schedulable node of the same kind: cordons and conditions are not copied.
-    pub(crate) fn like(original: &Node, group: Vec<String>, nodes: usize) -> NodeTemplate {
+    pub(crate) fn like(
+        provisioning: &Provisioning,
+        original: &Node,
+        group: Vec<String>,
+        nodes: usize,
+    ) -> NodeTemplate {
         let name = original.metadata.name;
         let mut node = original.clone();
         node.spec.unschedulable = false;
         node.status.conditions.clear();
-        let startup_taints = take_startup_taints(&mut node.spec.taints);
+        let mut startup_taints = take_startup_taints(&mut node.spec.taints);
+        let of_pool =
+            |taint: &mut Taint| provisioning.pool_of_startup_taint(original, taint).is_some();
+        startup_taints.extend(node.spec.taints.extract_if(.., of_pool));
         let origin = TemplateOrigin::Like { node: name, group, nodes };
         NodeTemplate { like: Some(name), startup_taints, ..NodeTemplate::new(origin, node) }
     }

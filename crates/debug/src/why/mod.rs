@@ -34,7 +34,7 @@ use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_scheduler::what_if::Probe;
 
-use cause::PlacedPods;
+use cause::{Memo, PlacedPods};
 pub(crate) use gate::{WorkloadGate, waiting};
 
 pub use asking::{ask, ask_of_cycle};
@@ -77,7 +77,7 @@ pub(crate) fn of_one_node(
 ) -> Option<(Vec<PreFilterRejection>, NodeWhy)> {
     let object = unbound(world.api().objects().pod(pod)?);
     let probe = Probe::new(world.scheduler(), &info(world, pod, &object), world.now())?;
-    nodes::examine_one(&probe, node, placed(world, &History::default()))
+    nodes::examine_one(&probe, node, &memo(world, &History::default()))
 }
 
 impl WhyQuestion<'_> {
@@ -93,8 +93,8 @@ impl WhyQuestion<'_> {
         let probe = Probe::new(then.scheduler(), &info(then, self.pod, &asked), then.now());
         let record = self.before.map(|(_, record)| record);
         let last = record.or(attempts.last().map(Arc::as_ref));
-        let placed = || placed(then, self.history);
-        let examined = probe.as_ref().map(|probe| nodes::examine(probe, last, placed()));
+        let memo = memo(then, self.history);
+        let examined = probe.as_ref().map(|probe| nodes::examine(probe, last, &memo));
         let nodes::NodeResults { ahead, nodes, everywhere, groups } = examined.unwrap_or_default();
         let place = queue::place_of(self.world, object);
         let (moves, asked) = queue::story(self.world, self.history, self.pod);
@@ -226,6 +226,15 @@ fn is_under_way(world: &World, record: &CycleRecord) -> bool {
     let waits = || scheduler.waiting().iter().any(|waiting| waiting.pod().uid() == record.uid);
     let in_flight = || scheduler.queue().place_of(record.pod) == QueueName::InFlight;
     record.cycle == scheduler.cycles() && in_flight() && !waits()
+}
+
+/// What explainers have to know beside the plugins' state: the placed pods, and where nodes come
+/// from.
+fn memo(world: &World, history: &History) -> Memo {
+    let memo = Memo::default();
+    memo.one(|| placed(world, history));
+    memo.one(|| world.provisioning().clone());
+    memo
 }
 
 /// The pods that cycles placed up to the state of `world`.

@@ -4,7 +4,7 @@
 use hashbrown::HashMap;
 use indexmap::IndexMap;
 
-use super::cause::{self, Cause, Memo, Outlook, PlacedPods, RejectedCase};
+use super::cause::{self, Cause, Memo, Outlook, RejectedCase};
 use super::model::{
     Blocker, NodeCoverage, NodeWhy, PreFilterRejection, Reason, RejectedGroup, distinct_causes,
 };
@@ -25,17 +25,11 @@ pub(super) struct NodeResults {
 }
 
 /// Evaluates every node. `last` is the pod's last cycle, which contains the results of extenders.
-pub(super) fn examine(
-    probe: &Probe,
-    last: Option<&CycleRecord>,
-    placed: PlacedPods,
-) -> NodeResults {
-    let memo = Memo::default();
-    memo.one(|| placed);
+pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, memo: &Memo) -> NodeResults {
     let earlier = last.map(LastCycleNodes::new);
     let refusals = probe.refusals();
     let each = probe.snapshot().iter().zip(refusals).map(|(node, refusals)| {
-        let mut blockers = all_blockers(probe, &memo, node, &refusals);
+        let mut blockers = all_blockers(probe, memo, node, &refusals);
         if blockers.is_empty() {
             blockers.extend(earlier.as_ref().and_then(|earlier| earlier.extender(node.name)));
         }
@@ -57,12 +51,10 @@ pub(super) fn examine(
 pub(super) fn examine_one(
     probe: &Probe,
     node: Symbol,
-    placed: PlacedPods,
+    memo: &Memo,
 ) -> Option<(Vec<PreFilterRejection>, NodeWhy)> {
-    let memo = Memo::default();
-    memo.one(|| placed);
     let node = probe.snapshot().by_name(node)?;
-    let blockers = all_blockers(probe, &memo, node, &probe.refusals_of(node));
+    let blockers = all_blockers(probe, memo, node, &probe.refusals_of(node));
     Some((ahead(probe), node_why(node.name, blockers, NodeCoverage::NewNode)))
 }
 

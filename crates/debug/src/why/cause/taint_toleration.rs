@@ -1,5 +1,7 @@
 //! TaintToleration: the taint, and why each toleration of its key does not match.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::{
@@ -7,7 +9,7 @@ use super::{
     node_unschedulable,
 };
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Taint, TaintEffect, Toleration, TolerationOperator};
+use kubestep_api::{Provisioning, Taint, TaintEffect, Toleration, TolerationOperator};
 use kubestep_plugins::taint_toleration::blocking_taints;
 
 /// A taint that the pod does not tolerate.
@@ -93,7 +95,7 @@ fn untolerated(case: &RejectedCase<'_>, taint: &Taint) -> Cause {
     let Taint { key, value, effect, .. } = *taint;
     // A taint of the node controller without a condition is about to be removed.
     let outlook = if is_kept_by_controller(key) { Outlook::Cluster } else { Outlook::Manual };
-    let removed_by = removed_by(key);
+    let removed_by = removed_by(key).or_else(|| of_pool(case, taint));
     Cause::new(UntoleratedTaint { key, value, effect, tried, removed_by }, missing, outlook)
 }
 
@@ -111,6 +113,13 @@ fn removed_by(key: Symbol) -> Option<String> {
             .strip_suffix("/agent-not-ready")
             .map(|agent| format!("the agent of {agent} removes it once it runs on the node")),
     }
+}
+
+/// The same of a taint that a NodePool lists among its startup taints.
+fn of_pool(case: &RejectedCase<'_>, taint: &Taint) -> Option<String> {
+    let provisioning = case.memo.one(<Arc<Provisioning>>::default);
+    let pool = provisioning.pool_of_startup_taint(case.node.node.as_deref()?, taint)?;
+    Some(format!("a startup taint of NodePool {pool}: what sets the node up removes it"))
 }
 
 fn tried(toleration: &Toleration, taint: &Taint) -> UnmatchedToleration {
