@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use super::display::written;
 use super::parse::{ParseResult, WordsLeft, assignment, quantity};
 use super::resize::set_request;
-use super::words::written;
 use super::{Applied, EditError};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
