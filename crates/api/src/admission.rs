@@ -84,7 +84,7 @@ impl PriorityClasses {
 /// the API server does when it stores a pod; the scheduler reads only the selectors. A key for
 /// which the pod has no label is left out; an absent selector stays absent. Exported pods, which
 /// are already merged, do not change.
-pub(crate) fn merge_label_keys(pod: &mut Pod) {
+pub fn merge_label_keys(pod: &mut Pod) {
     let labels = pod.metadata.labels.clone();
     pod.spec.topology_spread_constraints.update(|constraints| {
         for constraint in constraints {
