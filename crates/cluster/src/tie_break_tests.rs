@@ -43,7 +43,8 @@ fn first_cycle(tie_break: TieBreak, used: &[&str]) -> CycleRecord {
 fn the_setting_picks_among_the_best() {
     let taken = |tie_break| {
         let record = first_cycle(tie_break, &["3", "3", "1", "3", "1"]);
-        let tie: Vec<_> = record.tie.iter().map(|at| record.nodes.name(*at).as_str()).collect();
+        let tied = record.tied_nodes();
+        let tie: Vec<_> = tied.iter().map(|id| record.nodes.name(*id).as_str()).collect();
         assert_eq!(tie, ["n3", "n5"]);
         assert_eq!(record.tie_break, tie_break);
         record.node.unwrap()

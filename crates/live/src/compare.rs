@@ -173,8 +173,8 @@ fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Agreement, String) {
     if placed && ours.node == Some(node) {
         return (Agreement::Same, String::new());
     }
-    if placed && ours.tie.iter().any(|at| ours.nodes.name(*at) == node) {
-        let tied = ours.tie.len();
+    if placed && ours.tied_nodes().iter().any(|id| ours.nodes.name(*id) == node) {
+        let tied = ours.tied;
         return (
             Agreement::Tie,
             format!("{tied} nodes have the best total; upstream picks one at random"),

@@ -137,7 +137,7 @@ fn scheduled() -> CycleRecord {
         permit: vec![said("ManualPermit", Status::new(Code::Wait, ""))],
         outcome: Outcome::Waiting,
         node: Some("node-b".into()),
-        tie: [0, 1].map(NodeId).to_vec(),
+        tied: 2,
         evaluated_nodes: 4,
         start_index: 1,
         ..CycleRecord::default()

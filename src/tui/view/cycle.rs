@@ -327,8 +327,8 @@ fn push_score(rows: &mut Vec<CycleRow>, cycle: &CycleRecord) {
 fn score_words(cycle: &CycleRecord) -> String {
     let best = cycle.score.totals.iter().max().unwrap_or_default();
     let node = cycle.node.map(|n| format!(", {n} was chosen")).unwrap_or_default();
-    let tie = match cycle.tie.len() {
-        0 | 1 => String::new(),
+    let tie = match cycle.tied {
+        0 => String::new(),
         n => format!(", {n} nodes tied{}", shared::tie_break_words(cycle)),
     };
     format!("best total {best}{tie}{node}")

@@ -42,6 +42,8 @@ pub struct ScoresView<'a> {
     bar: usize,
     /// The totals, under the weights that are tried.
     totals: Vec<i64>,
+    /// The best total that is recorded.
+    best: Option<i64>,
     /// Positions in `feasible`, best first.
     order: Vec<usize>,
     /// By row: its rank; equal totals share one.
@@ -86,6 +88,7 @@ impl<'a> ScoresView<'a> {
             most: 0,
             bar,
             totals,
+            best: cycle.and_then(|cycle| cycle.score.totals.iter().max()),
             order,
             ranks,
             front,
@@ -232,9 +235,9 @@ impl<'a> ScoresView<'a> {
     /// `chosen`, `tie`, or nothing.
     fn mark(&self, row: usize) -> Option<(&'static str, Scope)> {
         let cycle = self.cycle?;
-        let node = *cycle.feasible.get(*self.order.get(row)?)?;
-        let chosen = cycle.node == Some(cycle.nodes.name(node));
-        match (chosen, cycle.tie.len() > 1 && cycle.tie.contains(&node)) {
+        let at = *self.order.get(row)?;
+        let chosen = cycle.node == Some(cycle.nodes.name(*cycle.feasible.get(at)?));
+        match (chosen, cycle.tied > 0 && cycle.score.totals.get(at) == self.best) {
             (true, true) => Some(("★ chosen of tie", Scope::ScoreWinner)),
             (true, false) => Some(("★ chosen", Scope::ScoreWinner)),
             (false, true) => Some(("= tie", Scope::ScoreTie)),
@@ -298,9 +301,7 @@ impl GridSource for ScoresView<'_> {
             (2, _) => GridColumn::number("total", 6),
             (3, _) => GridColumn::number("behind", 6),
             // "chosen", and "of tie" only where there is one.
-            (4, _) if self.cycle.is_some_and(|cycle| cycle.tie.len() > 1) => {
-                GridColumn::text("", 15)
-            }
+            (4, _) if self.cycle.is_some_and(|cycle| cycle.tied > 0) => GridColumn::text("", 15),
             (4, _) => GridColumn::text("", 8),
             (5, _) => GridColumn::text("what differs", self.bar as u16),
             (_, Some(plugin)) => self.plugin_column(plugin),
@@ -541,10 +542,11 @@ fn term(plugin: &ScoreColumn, at: usize, weight: i64) -> String {
 }
 
 fn tie_line(cycle: &CycleRecord) -> Option<DetailLine> {
-    if cycle.tie.len() < 2 {
+    if cycle.tied == 0 {
         return None;
     }
-    let names: Vec<String> = cycle.tie.iter().map(|n| cycle.nodes.name(*n).to_string()).collect();
+    let tied = cycle.tied_nodes();
+    let names: Vec<&str> = tied.iter().map(|id| cycle.nodes.name(*id).as_str()).collect();
     let words = names.join(", ") + &tie_break_words(cycle);
     Some(DetailLine::field("tie", words).scoped(Scope::ScoreTie))
 }

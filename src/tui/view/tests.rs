@@ -358,7 +358,7 @@ fn extenders_that_score_have_a_column_and_are_in_the_sum() {
         let extender = "extender http://e".into();
         record.score.extenders = vec![ExtenderColumn { extender, weight: 5, scores }];
         record.score.totals = vec![812, 412, 91].into();
-        record.tie = Vec::new();
+        record.tied = 0;
     };
     let text = screen(&mut with_cycle(extended).keys("4llllllll"));
     assert!(text.contains("9→90→450") && text.contains("1→10→50"), "{text}");

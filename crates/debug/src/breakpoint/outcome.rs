@@ -53,9 +53,7 @@ impl CycleEvent {
             CycleEvent::Nomination => record.nominated_node.is_some(),
             CycleEvent::PermitWait => record.permit.iter().any(|answer| answer.status.is_wait()),
             CycleEvent::PermitTimeout => timed_out(record).is_some(),
-            CycleEvent::Tie => {
-                record.left_out.map_or(record.tie.len() > 1, |left_out| left_out.tied)
-            }
+            CycleEvent::Tie => record.tied > 0,
         }
     }
 

@@ -234,7 +234,7 @@ fn of_cycle<'b>(cycle: &'b CycleRecord, name: &str) -> Option<CowVal<'b, 'b>> {
         "chosen" => text(cycle.node.unwrap_or_default().as_str()),
         "nominated" => text(cycle.nominated_node.unwrap_or_default().as_str()),
         "victims" => int(victims),
-        "ties" => int(cycle.tie.len()),
+        "ties" => int(cycle.tied),
         _ => return None,
     })
 }

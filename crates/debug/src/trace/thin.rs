@@ -9,7 +9,6 @@ use std::mem::{size_of, size_of_val, take};
 
 use hashbrown::HashMap;
 
-use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{Candidate, CycleRecord, LeftOut, ScoreColumn, VerdictId};
@@ -21,8 +20,7 @@ const CHUNK_ENTRY: usize = 16;
 pub fn thin(record: &CycleRecord) -> CycleRecord {
     let mut thin = record.clone();
     thin.kept_certainty = record.certainty();
-    thin.left_out
-        .get_or_insert(LeftOut { feasible: record.feasible.len(), tied: !record.tie.is_empty() });
+    thin.left_out.get_or_insert(LeftOut { feasible: record.feasible.len() });
     thin.verdicts = Default::default();
     for answer in &mut thin.pre_filter {
         answer.nodes.as_mut().map(take);
@@ -36,7 +34,7 @@ pub fn thin(record: &CycleRecord) -> CycleRecord {
     for column in &mut score.plugins {
         (column.raw, column.normalized) = Default::default();
     }
-    (thin.feasible, thin.candidates, thin.dry_run, thin.tie) = Default::default();
+    (thin.feasible, thin.candidates, thin.dry_run) = Default::default();
     thin
 }
 
@@ -52,7 +50,6 @@ pub fn fill(record: &CycleRecord, whole: &CycleRecord) -> CycleRecord {
         score: matrices.score,
         candidates: matrices.candidates,
         dry_run: matrices.dry_run,
-        tie: matrices.tie,
         left_out: matrices.left_out,
         ..record.clone()
     }
@@ -163,7 +160,6 @@ fn lists(record: &CycleRecord) -> impl Iterator<Item = (usize, usize)> + '_ {
 
 /// Bytes of the lists that no other record shares.
 fn own_bytes(record: &CycleRecord) -> usize {
-    let nodes = record.tie.capacity() * size_of::<NodeId>();
     let scores = |scores: &Scores| match scores {
         Scores::Same { .. } | Scores::OfNodes { .. } | Scores::Unknown { .. } => 0,
         Scores::Small(scores) => size_of_val(&scores[..]),
@@ -181,5 +177,5 @@ fn own_bytes(record: &CycleRecord) -> usize {
     let candidates: usize = record.candidates.iter().map(victims).sum();
     let extender = size_of_val(&record.filter.extender[..]);
     let dry_run = record.dry_run.as_ref().map_or(0, |statuses| statuses.size());
-    nodes + columns + totals + candidates + size_of_val(&record.candidates[..]) + extender + dry_run
+    columns + totals + candidates + size_of_val(&record.candidates[..]) + extender + dry_run
 }

@@ -173,7 +173,7 @@ pub fn compare(
 /// The pods for which upstream draws one of several nodes with the same total score.
 fn drawn(session: &Session, gates: FeatureGates) -> BTreeSet<NamespacedName> {
     let draws = !gates.has(Switch::FirstOfEqualTotals);
-    let cycles = session.history().cycles().filter(|record| draws && record.tie.len() > 1);
+    let cycles = session.history().cycles().filter(|record| draws && record.tied > 0);
     cycles.map(|record| record.pod).collect()
 }
 

@@ -255,7 +255,7 @@ impl<'a> JudgedCycle<'a> {
             ScoreBasis::FeasibleNodes => true,
         };
         several
-            && (!record.tie.is_empty()
+            && (record.tied > 0
                 || !record.score.extenders.is_empty()
                 || record.score.plugins.iter().any(compares)
                 || more())

@@ -60,7 +60,7 @@ impl Intervention {
     pub fn decided(self, record: &CycleRecord) -> bool {
         let lists_left_out = record.left_out.is_some();
         match self {
-            Intervention::Choose(node) => record.node == Some(node) && !record.tie.is_empty(),
+            Intervention::Choose(node) => record.node == Some(node) && record.tied > 0,
             Intervention::Force(node) => record.node == Some(node),
             Intervention::Veto(_) if lists_left_out => true,
             Intervention::Veto(_) => record

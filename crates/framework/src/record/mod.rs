@@ -336,8 +336,6 @@ impl Outcome {
 pub struct LeftOut {
     /// Number of feasible nodes.
     pub feasible: usize,
-    /// Whether several nodes shared the best total.
-    pub tied: bool,
 }
 
 /// One scheduling cycle with its binding cycle.
@@ -409,8 +407,8 @@ pub struct CycleRecord {
     pub node: Option<Symbol>,
     /// The node nominated by this cycle.
     pub nominated_node: Option<Symbol>,
-    /// Nodes that shared the best total, when there were several.
-    pub tie: Vec<NodeId>,
+    /// Number of nodes that shared the best total; 0 if there were not several.
+    pub tied: usize,
     /// How a tie is broken in this cycle, whether or not there was one.
     pub tie_break: TieBreak,
     /// Number of nodes evaluated, as upstream counts them: feasible nodes and rejections.
@@ -418,7 +416,7 @@ pub struct CycleRecord {
     /// Index in node order where the search started.
     pub start_index: usize,
     /// Set when the lists by node were left out to save memory: verdicts, feasible nodes,
-    /// scores, candidates, the dry run, ties.
+    /// scores, candidates, the dry run.
     pub left_out: Option<LeftOut>,
     /// The user's interventions that were in force.
     pub interventions: Vec<Intervention>,
@@ -448,8 +446,13 @@ impl CycleRecord {
 
     /// How a tie was broken, if there was one and it was not broken as upstream does.
     pub fn other_tie_break(&self) -> Option<TieBreak> {
-        let tied = self.left_out.map_or(!self.tie.is_empty(), |left_out| left_out.tied);
-        (tied && self.tie_break != TieBreak::Upstream).then_some(self.tie_break)
+        (self.tied > 0 && self.tie_break != TieBreak::Upstream).then_some(self.tie_break)
+    }
+
+    /// The nodes that shared the best total, if there were several; none if lists were left out.
+    pub fn tied_nodes(&self) -> Vec<NodeId> {
+        let best = if self.tied > 0 { self.score.tied_best() } else { Vec::new() };
+        best.into_iter().filter_map(|at| self.feasible.get(at).copied()).collect()
     }
 
     /// Number of feasible nodes.

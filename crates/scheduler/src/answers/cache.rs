@@ -12,8 +12,12 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::record::VerdictId;
 use kubestep_framework::record::column::Column;
 
-/// The most columns that are kept; the least recently used one is dropped first.
-const COLUMNS: usize = 512;
+/// The most columns that are kept, and about how much memory they may take, in bytes; the least
+/// recently used one is dropped first.
+const COLUMNS: usize = 4096;
+const BYTES: usize = 256 << 20;
+/// Columns that are kept whatever their size.
+const FEWEST: usize = 64;
 
 /// The key of a column: profile, plugin, extension point, and what the plugin looks at in a pod.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -49,6 +53,16 @@ pub(crate) enum CachedColumn {
     Scores(Column<i64>),
 }
 
+impl CachedColumn {
+    /// About how many bytes it takes.
+    fn bytes(&self) -> usize {
+        match self {
+            CachedColumn::Verdicts(answers) => answers.column.len() * size_of::<VerdictId>(),
+            CachedColumn::Scores(scores) => scores.len() * size_of::<i64>(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct CachedAnswer {
     column: CachedColumn,
@@ -63,6 +77,8 @@ pub(crate) struct AnswerCache {
     /// Nodes in the order they changed; `first` is the number of the first entry.
     changed: Vec<NodeId>,
     first: u64,
+    /// How many columns were dropped.
+    dropped: u64,
 }
 
 impl AnswerCache {
@@ -74,6 +90,7 @@ impl AnswerCache {
     /// Forgets the answers of these plugins.
     pub fn forget(&mut self, plugins: &[Symbol]) {
         self.entries.retain(|key, _| !plugins.contains(&key.plugin));
+        self.dropped += 1;
     }
 
     /// Logs that nodes changed, in a cluster of `nodes` nodes.
@@ -87,24 +104,46 @@ impl AnswerCache {
         }
     }
 
+    /// A number that changes whenever columns are dropped: one with the same key may be a new one.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The number of the next change.
+    pub fn changes(&self) -> u64 {
+        self.first + self.changed.len() as u64
+    }
+
+    /// The nodes that changed since there were so many changes, each once. `None` if that is too
+    /// far behind.
+    pub fn changed_since(&self, changes: u64) -> Option<Vec<NodeId>> {
+        let behind = usize::try_from(changes.checked_sub(self.first)?).ok()?;
+        let mut changed = self.changed.get(behind..)?.to_vec();
+        changed.sort_unstable();
+        changed.dedup();
+        Some(changed)
+    }
+
     /// Takes a column out, with the nodes for which it is stale. `None` if there is none or it
     /// is too far behind.
     pub fn take(&mut self, key: &AnswerKey) -> Option<(CachedColumn, Vec<NodeId>)> {
         let entry = self.entries.swap_remove(key)?;
-        let behind = usize::try_from(entry.as_of.checked_sub(self.first)?).ok()?;
-        let mut stale = self.changed.get(behind..)?.to_vec();
-        stale.sort_unstable();
-        stale.dedup();
+        let Some(stale) = self.changed_since(entry.as_of) else {
+            self.dropped += 1;
+            return None;
+        };
         Some((entry.column, stale))
     }
 
     /// Puts a column back as up to date.
     pub fn put(&mut self, key: AnswerKey, column: CachedColumn) {
-        let as_of = self.first + self.changed.len() as u64;
-        if self.entries.len() >= COLUMNS && !self.entries.contains_key(&key) {
+        let as_of = self.changes();
+        let most = (BYTES / column.bytes().max(1)).clamp(FEWEST, COLUMNS);
+        if self.entries.len() >= most && !self.entries.contains_key(&key) {
             let oldest = self.entries.values().enumerate().min_by_key(|(_, entry)| entry.as_of);
             if let Some((at, _)) = oldest {
                 self.entries.swap_remove_index(at);
+                self.dropped += 1;
             }
         }
         self.entries.insert(key, CachedAnswer { column, as_of });

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::best::{BestTotals, Winner};
 use super::cache::{AnswerCache, AnswerKey, CachedColumn};
 use super::recent::Recent;
 use super::scores::UNKNOWN;
@@ -20,6 +21,7 @@ use kubestep_framework::record::column::Column;
 use kubestep_framework::record::scores::{MAX_NODE_SCORE, Scores};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::scoring::KeptScores;
+use kubestep_framework::tie_break::TieBreak;
 
 /// About how many bytes the scores of a class take per node.
 const NODE_BYTES: usize = 24;
@@ -36,6 +38,11 @@ struct ClassScores {
     totals: Column<i64>,
     /// By slot: whether all of this is up to date for the node.
     known: Vec<bool>,
+    /// The state of the cache that it reflects: see [`AnswerCache::changes`] and
+    /// [`AnswerCache::dropped`].
+    changes: u64,
+    dropped: u64,
+    best: BestTotals,
 }
 
 /// The scores of all nodes by one plugin.
@@ -63,6 +70,16 @@ pub(crate) struct ScoreCycle<'a> {
     pub cx: &'a CycleContext<'a>,
     pub state: &'a CycleState,
     pub feasible: &'a Arc<[NodeId]>,
+    pub tie_break: TieBreak,
+    /// The number of the cycle.
+    pub number: u64,
+}
+
+/// The kept scores of the feasible nodes.
+pub(crate) struct FeasibleScores {
+    pub scores: KeptScores,
+    /// The winner by their totals, if it is known.
+    pub winner: Option<Winner>,
 }
 
 impl AllClassScores {
@@ -72,7 +89,11 @@ impl AllClassScores {
 
     /// The scores of the feasible nodes by the plugins that can be kept. `None` if a plugin fails,
     /// or if the nodes are few and the highest score is another one among them.
-    pub fn update(&mut self, cycle: ScoreCycle<'_>, cache: &mut AnswerCache) -> Option<KeptScores> {
+    pub fn update(
+        &mut self,
+        cycle: ScoreCycle<'_>,
+        cache: &mut AnswerCache,
+    ) -> Option<FeasibleScores> {
         let plugins = kept_plugins(cycle);
         let mut class = cycle.framework.name().to_string();
         for kept in &plugins {
@@ -80,7 +101,11 @@ impl AllClassScores {
         }
         let bytes = cycle.cx.snapshot.slots() * NODE_BYTES;
         let scores = self.0.entry(&class, bytes, ClassScores::default);
-        let mut kept = scores.update(cycle, &plugins, cache)?;
+        let Some(mut kept) = scores.update(cycle, &plugins, cache) else {
+            *scores = ClassScores::default();
+            return None;
+        };
+        let winner = scores.best.winner(cycle.tie_break, cycle.number);
         let len = cycle.feasible.len();
         kept.columns.extend(idle_plugins(cycle).map(|plugin| ScoreColumn {
             plugin,
@@ -88,7 +113,7 @@ impl AllClassScores {
             raw: Scores::Same { value: 0, len },
             normalized: Scores::Same { value: 0, len },
         }));
-        Some(kept)
+        Some(FeasibleScores { scores: kept, winner })
     }
 }
 
@@ -121,6 +146,17 @@ fn kept_plugins(cycle: ScoreCycle<'_>) -> Vec<KeptPlugin<'_>> {
 }
 
 impl ClassScores {
+    fn new(plugins: usize, slots: usize) -> ClassScores {
+        ClassScores {
+            plugins: (0..plugins).map(|_| PluginScores::new(slots)).collect(),
+            totals: Column::filled(0, slots),
+            known: vec![false; slots],
+            changes: 0,
+            dropped: 0,
+            best: BestTotals::default(),
+        }
+    }
+
     fn update(
         &mut self,
         cycle: ScoreCycle<'_>,
@@ -128,34 +164,74 @@ impl ClassScores {
         cache: &mut AnswerCache,
     ) -> Option<KeptScores> {
         let slots = cycle.cx.snapshot.slots();
-        if self.known.len() != slots {
-            let plugins = plugins.iter().map(|_| PluginScores::new(slots)).collect();
-            let totals = Column::filled(0, slots);
-            *self = ClassScores { plugins, totals, known: vec![false; slots] };
-        }
-        for (scores, kept) in self.plugins.iter_mut().zip(plugins) {
-            scores.refresh(cache.take(&kept.key), &mut self.known, slots);
-        }
-        let unknown = |id: &&NodeId| !self.known[id.index()];
-        let missing: Vec<NodeId> = cycle.feasible.iter().filter(unknown).copied().collect();
+        let stale = self.take_over(cache, plugins, slots);
+        let missing = self.missing(cycle.feasible, stale);
         for (scores, kept) in self.plugins.iter_mut().zip(plugins) {
             let complete = || scores.complete(kept.plugin, cycle, &missing);
             let timer = &cycle.cx.shared.timer;
             timer.time(ExtensionPoint::Score, kept.plugin.name(), complete)?;
             cache.put(kept.key.clone(), CachedColumn::Scores(scores.raw.clone()));
         }
-        self.normalize(cycle, plugins, missing)?;
-        Some(self.kept(plugins, cycle.feasible))
+        let changed = self.normalize(cycle, plugins, missing)?;
+        self.update_best(cycle.feasible, &changed);
+        Some(self.kept(plugins, cycle))
+    }
+
+    /// Takes over the raw scores of the cache. Returns the nodes that changed since the last time;
+    /// what depends on them is not known any more.
+    fn take_over(
+        &mut self,
+        cache: &mut AnswerCache,
+        plugins: &[KeptPlugin<'_>],
+        slots: usize,
+    ) -> Vec<NodeId> {
+        let stale = cache.changed_since(self.changes).filter(|_| self.known.len() == slots);
+        let columns: Vec<_> = plugins.iter().map(|kept| cache.take(&kept.key)).collect();
+        let is_kept = self.dropped == cache.dropped() && columns.iter().all(Option::is_some);
+        let stale = stale.filter(|_| is_kept);
+        if stale.is_none() {
+            *self = ClassScores::new(plugins.len(), slots);
+        }
+        (self.changes, self.dropped) = (cache.changes(), cache.dropped());
+        let mut stale = stale.unwrap_or_default();
+        stale.retain(|id| self.known[id.index()]);
+        for (scores, cached) in self.plugins.iter_mut().zip(columns) {
+            stale.iter().for_each(|id| scores.uncount(*id));
+            scores.refresh(cached, slots);
+        }
+        stale.iter().for_each(|id| self.known[id.index()] = false);
+        stale
+    }
+
+    /// The feasible nodes whose scores are not known; `stale` are those that were until now.
+    fn missing(&self, feasible: &Arc<[NodeId]>, mut stale: Vec<NodeId>) -> Vec<NodeId> {
+        if self.best.is_of(feasible) {
+            // All others in the list are known since the last cycle.
+            stale.retain(|id| self.best.contains(*id));
+            return stale;
+        }
+        let unknown = |id: &&NodeId| !self.known[id.index()];
+        feasible.iter().filter(unknown).copied().collect()
+    }
+
+    /// Takes over the totals that changed.
+    fn update_best(&mut self, feasible: &Arc<[NodeId]>, changed: &[NodeId]) {
+        let is_repeated = self.best.is_repeated(feasible);
+        match self.best.is_of(feasible) {
+            true => self.best.update(changed, &self.totals),
+            false if is_repeated => self.best.replace(feasible, &self.totals),
+            false => self.best.forget(),
+        }
     }
 
     /// Normalizes the scores of the nodes that were missing, or of all nodes if a highest score
-    /// changed, and sums them up.
+    /// changed, and sums them up. Returns those nodes.
     fn normalize(
         &mut self,
         cycle: ScoreCycle<'_>,
         plugins: &[KeptPlugin<'_>],
         missing: Vec<NodeId>,
-    ) -> Option<()> {
+    ) -> Option<Vec<NodeId>> {
         let all = self.plugins.iter().zip(plugins);
         let highest = all.map(|(scores, kept)| scores.highest_of(kept.plugin, cycle.feasible));
         let highest: Vec<i64> = highest.collect();
@@ -173,7 +249,6 @@ impl ClassScores {
         for (at, (scores, kept)) in self.plugins.iter_mut().zip(plugins).enumerate() {
             scores.highest = highest[at];
             let Some(normalized) = scores.normalize(kept.plugin, cycle, &changed) else {
-                self.known.clear();
                 return None;
             };
             sums.iter_mut().zip(&normalized).for_each(|(sum, score)| *sum += score * kept.weight);
@@ -182,11 +257,12 @@ impl ClassScores {
             self.totals.set(*id, *sum);
             self.known[id.index()] = true;
         }
-        Some(())
+        Some(changed)
     }
 
-    /// The scores of these nodes.
-    fn kept(&self, plugins: &[KeptPlugin<'_>], nodes: &Arc<[NodeId]>) -> KeptScores {
+    /// The scores of the feasible nodes.
+    fn kept(&self, plugins: &[KeptPlugin<'_>], cycle: ScoreCycle<'_>) -> KeptScores {
+        let nodes = cycle.feasible;
         let of_nodes =
             |column: &Column<i64>| Scores::OfNodes { column: column.clone(), nodes: nodes.clone() };
         let column = |(scores, kept): (&PluginScores, &KeptPlugin<'_>)| {
@@ -212,14 +288,8 @@ impl PluginScores {
         PluginScores { raw: Column::filled(UNKNOWN, slots), normalized, ..PluginScores::default() }
     }
 
-    /// Takes over the raw scores of the cache. Nodes whose score is another one are not known.
-    fn refresh(
-        &mut self,
-        cached: Option<(CachedColumn, Vec<NodeId>)>,
-        known: &mut [bool],
-        slots: usize,
-    ) {
-        let before = std::mem::take(&mut self.raw);
+    /// Takes over the raw scores of the cache.
+    fn refresh(&mut self, cached: Option<(CachedColumn, Vec<NodeId>)>, slots: usize) {
         self.raw = match cached {
             Some((CachedColumn::Scores(mut raw), stale)) => {
                 raw.grow(UNKNOWN, slots);
@@ -228,27 +298,21 @@ impl PluginScores {
             }
             _ => Column::filled(UNKNOWN, slots),
         };
-        let mut changed = Vec::new();
-        self.raw.differences(&before, &mut changed);
-        for id in changed {
-            let score = before.get(id).unwrap_or(UNKNOWN);
-            if score != UNKNOWN
-                && let Some(count) = self.counts.get_mut(&score)
-            {
-                *count -= 1;
-                if *count == 0 {
-                    self.counts.remove(&score);
-                }
+    }
+
+    /// Counts a node out whose score was known.
+    fn uncount(&mut self, id: NodeId) {
+        let score = self.raw.get(id).unwrap_or(UNKNOWN);
+        if let Some(count) = self.counts.get_mut(&score) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&score);
             }
-            let score = self.raw.get(id).unwrap_or(UNKNOWN);
-            if score != UNKNOWN {
-                *self.counts.entry(score).or_default() += 1;
-            }
-            known[id.index()] = false;
         }
     }
 
-    /// Computes the raw scores of nodes that have none. `None` if the plugin fails.
+    /// Computes the raw scores of nodes that have none, and counts all of these nodes in. `None` if
+    /// the plugin fails.
     fn complete(
         &mut self,
         plugin: &dyn Plugin,
@@ -256,21 +320,24 @@ impl PluginScores {
         nodes: &[NodeId],
     ) -> Option<()> {
         for id in nodes {
-            if self.raw.get(*id) == Some(UNKNOWN) {
-                let node = cycle.cx.snapshot.get(*id)?;
-                let score = plugin.score(cycle.cx, cycle.state, node).ok()?;
+            let mut score = self.raw.get(*id)?;
+            if score == UNKNOWN {
+                score = plugin.score(cycle.cx, cycle.state, cycle.cx.snapshot.get(*id)?).ok()?;
                 self.raw.set(*id, score);
-                *self.counts.entry(score).or_default() += 1;
             }
+            *self.counts.entry(score).or_default() += 1;
         }
         Some(())
     }
 
     /// The highest raw score of these nodes; 0 if the plugin does not look at it.
     fn highest_of(&self, plugin: &dyn Plugin, nodes: &[NodeId]) -> i64 {
+        let scored: usize = self.counts.values().sum();
         let highest = match self.counts.len() {
             _ if plugin.score_basis() != ScoreBasis::HighestScore => None,
             1 => self.counts.keys().next().copied(),
+            // Every feasible node has a score: these are all.
+            _ if scored == nodes.len() => self.counts.keys().next_back().copied(),
             _ => self.raw.gather(nodes, UNKNOWN).into_iter().max(),
         };
         highest.unwrap_or_default()
@@ -306,7 +373,7 @@ impl PluginScores {
 
 /// Whether the kept scores are those that the plugins give when they are asked again.
 pub(crate) fn are_as_computed_again(kept: &KeptScores, cycle: ScoreCycle<'_>) -> bool {
-    let ScoreCycle { framework, cx, state, feasible } = cycle;
+    let ScoreCycle { framework, cx, state, feasible, .. } = cycle;
     let nodes = || feasible.iter().filter_map(|id| cx.snapshot.get(*id));
     let mut totals = vec![0; feasible.len()];
     let is_same = kept.columns.iter().all(|column| {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::schedule_pod::SchedulePod;
 use super::select::{self, RankedNodes};
 use super::{Cycle, CycleParts};
+use crate::answers::best::Winner;
 use crate::answers::class_scores::{self, ScoreCycle};
 use crate::answers::scores::AnswerScorer;
 use crate::what_if::interventions;
@@ -26,39 +27,46 @@ impl SchedulePod<'_> {
     /// Scores the feasible nodes and returns the name of the best. The error ends the cycle.
     pub(super) fn prioritize(&mut self) -> Result<Symbol, Status> {
         let has_scores = self.cycle.framework.runs_any_at(ExtensionPoint::Score);
+        let mut winner = None;
         if has_scores || !self.profiles.extenders.is_empty() {
-            self.run_scores()?;
+            winner = self.run_scores()?;
             self.add_extender_scores();
         } else {
             let record = &mut self.cycle.record;
             record.score.totals = Scores::Same { value: 1, len: record.feasible.len() };
         }
-        let selected = select_host(&mut self.cycle.record);
+        let selected = select_host(&mut self.cycle.record, winner);
         let cycle = &*self.cycle;
         let (batches, others) = (&mut self.algorithm.batches, || RankedNodes::of(&cycle.record));
         batches.remember(self.cluster, cycle, self.popped, selected, others);
         Ok(selected)
     }
 
-    /// Runs PreScore, Score and Normalize.
-    fn run_scores(&mut self) -> Result<(), Status> {
+    /// Runs PreScore, Score and Normalize. Returns the winner if it is known without comparing the
+    /// totals.
+    fn run_scores(&mut self) -> Result<Option<Winner>, Status> {
         let CycleParts { framework, cx, state, returned, record, .. } =
             self.cycle.parts(self.cluster);
         // Up to 1.32, nodes are scored as the snapshot has them, whatever the extenders returned.
         let as_returned =
             !self.profiles.extenders.is_empty() && cx.features.has(Switch::ScoredAsFiltered);
-        let CycleRecord { feasible, score: scores, .. } = record;
+        let CycleRecord { feasible, score: scores, tie_break, cycle: number, .. } = record;
         let (answers, mut status) = framework.run_pre_score(&cx, state, feasible);
         scores.pre_score = answers;
+        let mut winner = None;
         if status.is_success() {
             let answers = &mut self.algorithm.answers;
-            let cycle = ScoreCycle { framework, cx: &cx, state, feasible };
-            let kept = match self.profiles.extenders.is_empty() {
+            let (tie_break, number) = (*tie_break, *number);
+            let cycle = ScoreCycle { framework, cx: &cx, state, feasible, tie_break, number };
+            let found = match self.profiles.extenders.is_empty() {
                 true => answers.class_scores.update(cycle, &mut answers.cache),
                 false => None,
             };
+            winner = found.as_ref().and_then(|found| found.winner);
+            let kept = found.map(|found| found.scores);
             let kept = kept.unwrap_or_else(|| KeptScores::none(feasible.len()));
             debug_assert!(class_scores::are_as_computed_again(&kept, cycle));
+            let by_kept = kept.totals.clone();
             let mut scorer = AnswerScorer {
                 profile: framework.name(),
                 cx,
@@ -69,8 +77,10 @@ impl SchedulePod<'_> {
             };
             let raw = |plugin: &dyn Plugin| scorer.raw(plugin);
             status = framework.run_score(&cx, state, feasible, kept, raw, scores);
+            // Other plugins may have added to the totals.
+            winner = winner.filter(|_| scores.totals.is_shared_with(&by_kept));
         }
-        if status.is_success() { Ok(()) } else { Err(status) }
+        if status.is_success() { Ok(winner) } else { Err(status) }
     }
 
     /// Adds the extenders' scores to the totals; their errors are ignored.
@@ -109,12 +119,11 @@ fn column(extender: &Extender, given: &[(Symbol, i64)], nodes: &[Arc<NodeInfo>])
 }
 
 /// Selects one of the nodes with the best total; an intervention may choose among them.
-fn select_host(record: &mut CycleRecord) -> Symbol {
-    let tied = record.score.tied_best();
-    if tied.len() > 1 {
-        record.tie = tied.iter().map(|at| record.feasible[*at]).collect();
-    }
-    let name = |at: usize| record.feasible.get(at).map(|node| record.nodes.name(*node));
-    let selected = select::winner(&tied, record.tie_break, record.cycle).and_then(name);
+fn select_host(record: &mut CycleRecord, known: Option<Winner>) -> Symbol {
+    let winner = || select::winner(&record.score.tied_best(), record.tie_break, record.cycle);
+    debug_assert!(known.is_none() || known == winner());
+    let Some(Winner { position, tied }) = known.or_else(winner) else { return Symbol::EMPTY };
+    record.tied = if tied > 1 { tied } else { 0 };
+    let selected = record.feasible.get(position).map(|node| record.nodes.name(*node));
     interventions::chosen(record).or(selected).unwrap_or_default()
 }

@@ -7,22 +7,24 @@
 
 use std::sync::Arc;
 
+use crate::answers::best::Winner;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{CycleRecord, NodeNames};
 use kubestep_framework::tie_break::{TieBreak, first_in_tree, place};
 
-/// The winning position among those with the best total, `tied`, in ascending order. `None` if it
-/// is empty.
-pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<usize> {
-    match tie_break {
+/// The winner among the positions with the best total, `tied`, in ascending order. `None` if it is
+/// empty.
+pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<Winner> {
+    let position = match tie_break {
         // The root wins over all others.
         TieBreak::Upstream if tied.first() == Some(&0) => Some(0),
         TieBreak::Upstream => tied.iter().copied().reduce(first_in_tree),
         TieBreak::First => tied.first().copied(),
         TieBreak::Seed(_) => tied.get(place(tie_break.chance(cycle), tied.len())).copied(),
-    }
+    };
+    Some(Winner { position: position?, tied: tied.len() })
 }
 
 /// The nodes of a cycle that did not win, best first; sorted when the first is requested.
@@ -170,6 +172,7 @@ mod tests {
         record.feasible = ids.into();
         record.score.totals = totals.to_vec().into();
         let winner = winner(&record.score.tied_best(), tie_break, cycle);
+        let winner = winner.map(|winner| winner.position);
         let others = RankedNodes::of(&record).into_iter().flatten();
         winner.into_iter().chain(others.map(|name| name.parse().unwrap())).collect()
     }
@@ -234,10 +237,11 @@ mod tests {
             let best = totals.iter().max().copied();
             tied.extend((0..totals.len()).filter(|at| Some(totals[*at]) == best));
             let heap = ScoreHeap::new(&totals).pop();
-            prop_assert_eq!(winner(&tied, TieBreak::Upstream, 3), heap);
+            let winner = |tie_break| winner(&tied, tie_break, 3).map(|winner| winner.position);
+            prop_assert_eq!(winner(TieBreak::Upstream), heap);
             for tie_break in [TieBreak::First, TieBreak::Seed(seed)] {
                 let first = tie_break.ranking(&totals, 3).map(|ranking| ranking[0]);
-                prop_assert_eq!(winner(&tied, tie_break, 3), first);
+                prop_assert_eq!(winner(tie_break), first);
             }
         }
     }

@@ -136,8 +136,8 @@ pub(crate) fn vetoed(
 pub(crate) fn chosen(record: &CycleRecord) -> Option<Symbol> {
     record.interventions.iter().find_map(|intervention| match intervention {
         Intervention::Choose(node) => {
-            let mut tied = record.tie.iter().map(|id| record.nodes.name(*id));
-            tied.find(|name| name == node)
+            let tied = record.tied_nodes();
+            tied.iter().map(|id| record.nodes.name(*id)).find(|name| name == node)
         }
         _ => None,
     })

@@ -76,7 +76,7 @@ impl ReplayHint {
         let mut search = scheduler.schedule_pod(&mut cycle, host);
         search.advance_start(self.processed);
         search.remember(self.node, || None);
-        cycle.record.left_out = Some(LeftOut { feasible: self.processed, tied: false });
+        cycle.record.left_out = Some(LeftOut { feasible: self.processed });
         cycle.record.node = Some(self.node);
         scheduler.assume_and_bind(cycle, self.node, host)
     }

@@ -196,8 +196,8 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) ->
         nominated_first: record.node.is_some() && record.nominated_first == record.node,
         node: record.node,
         plugins: plugins(&record.score),
-        tie: record.tie.iter().map(name).collect(),
-        tie_break: (!record.tie.is_empty()).then(|| record.tie_break.to_string()),
+        tie: record.tied_nodes().iter().map(name).collect(),
+        tie_break: (record.tied > 0).then(|| record.tie_break.to_string()),
         formulas,
         ranking,
     }
