@@ -5,16 +5,12 @@
 //! record. A thin record still tells who was tried, what each extension point said and what
 //! became of the pod.
 
-use std::mem::{size_of, size_of_val, take};
+use std::mem::{size_of_val, take};
 
 use hashbrown::HashMap;
 
-use kubestep_framework::record::column::Column;
 use kubestep_framework::record::scores::Scores;
-use kubestep_framework::record::{Candidate, CycleRecord, LeftOut, ScoreColumn, VerdictId};
-
-/// Bytes of a chunk in the list of chunks.
-const CHUNK_ENTRY: usize = 16;
+use kubestep_framework::record::{Candidate, CycleRecord, LeftOut, ScoreColumn};
 
 /// The record without its matrices. Plugins stay, with empty columns.
 pub fn thin(record: &CycleRecord) -> CycleRecord {
@@ -72,90 +68,51 @@ impl MatrixMemory {
     /// Counts a record in.
     pub fn add(&mut self, record: &CycleRecord) {
         self.bytes += own_bytes(record);
-        lists(record).for_each(|list| self.hold(list));
-        for column in columns(record) {
-            let list = column.address();
-            self.hold((list, 0));
-            if self.holders.get(&list) == Some(&1) {
-                column.chunks().into_iter().for_each(|chunk| self.hold(chunk));
-            }
-        }
+        visit_shared(record, &mut |address, bytes| self.hold(address, bytes));
     }
 
     /// Counts a record out that was added.
     pub fn remove(&mut self, record: &CycleRecord) {
         self.bytes -= own_bytes(record).min(self.bytes);
-        lists(record).for_each(|list| self.release(list));
-        for column in columns(record) {
-            let list = column.address();
-            self.release((list, 0));
-            if !self.holders.contains_key(&list) {
-                column.chunks().into_iter().for_each(|chunk| self.release(chunk));
-            }
-        }
+        visit_shared(record, &mut |address, bytes| self.release(address, bytes));
     }
 
-    fn hold(&mut self, (address, bytes): (usize, usize)) {
+    /// Counts a holder in. `true` if it is the first.
+    fn hold(&mut self, address: usize, bytes: usize) -> bool {
         let holders = self.holders.entry(address).or_default();
         *holders += 1;
         self.bytes += if *holders == 1 { bytes } else { 0 };
+        *holders == 1
     }
 
-    fn release(&mut self, (address, bytes): (usize, usize)) {
-        let Some(holders) = self.holders.get_mut(&address) else { return };
+    /// Counts a holder out. `true` if it was the last.
+    fn release(&mut self, address: usize, bytes: usize) -> bool {
+        let Some(holders) = self.holders.get_mut(&address) else { return false };
         *holders -= 1;
-        if *holders == 0 {
+        let is_last = *holders == 0;
+        if is_last {
             self.holders.remove(&address);
             self.bytes -= bytes.min(self.bytes);
         }
+        is_last
     }
 }
 
-/// A column that records share: verdicts or scores.
-#[derive(Clone, Copy)]
-enum SharedColumn<'a> {
-    Verdicts(&'a Column<VerdictId>),
-    Scores(&'a Column<i64>),
-}
-
-impl<'a> SharedColumn<'a> {
-    /// The address of the list of chunks, which is the same in records where nothing changed.
-    fn address(self) -> usize {
-        match self {
-            SharedColumn::Verdicts(column) => column.address(),
-            SharedColumn::Scores(column) => column.address(),
-        }
+/// Visits the lists that records share: those of nodes, and the columns of filters and scores with
+/// what they consist of.
+fn visit_shared(record: &CycleRecord, visit: &mut impl FnMut(usize, usize) -> bool) {
+    for list in [&record.filter.evaluated, &record.feasible].into_iter().filter(|it| !it.is_empty())
+    {
+        visit(list.as_ptr().addr(), size_of_val(&list[..]));
     }
-
-    /// Address and bytes of each chunk, with its entry in the list of chunks.
-    fn chunks(self) -> Vec<(usize, usize)> {
-        let bytes = |size| move |(at, len)| (at, len * size + CHUNK_ENTRY);
-        match self {
-            SharedColumn::Verdicts(column) => {
-                column.chunks().map(bytes(size_of::<VerdictId>())).collect()
-            }
-            SharedColumn::Scores(column) => column.chunks().map(bytes(size_of::<i64>())).collect(),
-        }
-    }
-}
-
-/// The columns of filters and scores.
-fn columns(record: &CycleRecord) -> impl Iterator<Item = SharedColumn<'_>> {
     let filters = record.filter.plugins.iter().map(|column| &column.verdicts);
-    let filters = filters.chain([&record.filter.verdicts]).map(SharedColumn::Verdicts);
+    filters.chain([&record.filter.verdicts]).for_each(|column| column.visit_parts(visit));
     let scores = record.score.plugins.iter().flat_map(|column| [&column.raw, &column.normalized]);
-    let scores = scores.chain([&record.score.totals]).filter_map(|scores| match scores {
-        Scores::OfNodes { column, .. } => Some(SharedColumn::Scores(column)),
-        _ => None,
-    });
-    filters.chain(scores)
-}
-
-/// Address and bytes of the lists of nodes.
-fn lists(record: &CycleRecord) -> impl Iterator<Item = (usize, usize)> + '_ {
-    let lists = [&record.filter.evaluated, &record.feasible].into_iter();
-    let lists = lists.map(|list| (list.as_ptr().addr(), size_of_val(&list[..])));
-    lists.filter(|(_, bytes)| *bytes > 0)
+    for scores in scores.chain([&record.score.totals]) {
+        if let Scores::OfNodes { column, .. } = scores {
+            column.visit_parts(visit);
+        }
+    }
 }
 
 /// Bytes of the lists that no other record shares.

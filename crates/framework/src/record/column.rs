@@ -1,7 +1,8 @@
 //! A column: one small value per node slot, shared between cycles while it does not change.
 //!
-//! Every cycle records verdicts and scores of up to 5,000 nodes. Most of a column equals that of
-//! the cycle before, so it is cut into chunks, and only chunks that change are copied.
+//! Every cycle records verdicts and scores of all nodes. Most of a column equals that of the cycle
+//! before, so it is cut into chunks, and chunks are joined into groups: a change copies one chunk
+//! and the lists that lead to it.
 
 use std::sync::Arc;
 
@@ -9,11 +10,15 @@ use crate::node::NodeId;
 
 /// Values per chunk: what a change of one slot copies.
 const CHUNK: usize = 256;
+/// Values per group.
+const GROUP: usize = 16 * CHUNK;
 
-/// One value per node slot. Copies share the list of chunks until one of them is changed.
+type Group<T> = Arc<Vec<Arc<[T]>>>;
+
+/// One value per node slot. Copies share the list of groups until one of them is changed.
 #[derive(Clone, Debug)]
 pub struct Column<T> {
-    chunks: Arc<Vec<Arc<[T]>>>,
+    groups: Arc<Vec<Group<T>>>,
     len: usize,
     range: Option<Arc<Range<T>>>,
 }
@@ -50,21 +55,27 @@ impl<T: Copy> Range<T> {
 
 impl<T> Default for Column<T> {
     fn default() -> Column<T> {
-        Column { chunks: Arc::default(), len: 0, range: None }
+        Column { groups: Arc::default(), len: 0, range: None }
     }
 }
 
 impl<T: Copy + PartialEq> Column<T> {
     /// A column of `len` slots, all holding `value`.
     pub fn filled(value: T, len: usize) -> Column<T> {
-        let chunk = Arc::from([value; CHUNK]);
-        Column { chunks: Arc::new(vec![chunk; len.div_ceil(CHUNK)]), len, range: None }
+        let chunk: Arc<[T]> = Arc::from([value; CHUNK]);
+        let group = |len: usize| Arc::new(vec![chunk.clone(); len.div_ceil(CHUNK)]);
+        let mut groups = vec![group(GROUP); len / GROUP];
+        if !len.is_multiple_of(GROUP) {
+            groups.push(group(len % GROUP));
+        }
+        Column { groups: Arc::new(groups), len, range: None }
     }
 
     /// A column of the given values, by slot.
     pub fn from_values(values: &[T]) -> Column<T> {
-        let chunks = values.chunks(CHUNK).map(Arc::from).collect();
-        Column { chunks: Arc::new(chunks), len: values.len(), range: None }
+        let group = |values: &[T]| Arc::new(values.chunks(CHUNK).map(Arc::from).collect());
+        let groups = values.chunks(GROUP).map(group).collect();
+        Column { groups: Arc::new(groups), len: values.len(), range: None }
     }
 
     /// The same values, of which only those in a range count.
@@ -74,16 +85,12 @@ impl<T: Copy + PartialEq> Column<T> {
 
     /// A column of the given values that shares the equal chunks of `other`.
     pub fn like(other: &Column<T>, values: &[T]) -> Column<T> {
-        let mut others = other.chunks.iter();
-        let chunk = |chunk: &[T]| match others.next() {
-            Some(shared) if **shared == *chunk => shared.clone(),
-            _ => Arc::from(chunk),
-        };
-        let chunks: Vec<Arc<[T]>> = values.chunks(CHUNK).map(chunk).collect();
-        let pairs = || chunks.iter().zip(other.chunks.iter());
-        let is_same = chunks.len() == other.chunks.len() && pairs().all(|(a, b)| Arc::ptr_eq(a, b));
-        let chunks = if is_same { other.chunks.clone() } else { Arc::new(chunks) };
-        Column { chunks, len: values.len(), range: None }
+        let mut others = other.groups.iter();
+        let groups: Vec<Group<T>> =
+            values.chunks(GROUP).map(|values| group_like(others.next(), values)).collect();
+        let groups =
+            if are_same(&groups, &other.groups) { other.groups.clone() } else { Arc::new(groups) };
+        Column { groups, len: values.len(), range: None }
     }
 
     /// How many slots there are, used or not.
@@ -103,12 +110,22 @@ impl<T: Copy + PartialEq> Column<T> {
             return outside.filter(|_| node.index() < self.len);
         }
         // The last chunk may be longer than the rest of the column; it has no values there.
-        let chunk = self.chunks.get(node.index() / CHUNK).filter(|_| node.index() < self.len)?;
-        chunk.get(node.index() % CHUNK).copied()
+        self.stored(node.index()).filter(|_| node.index() < self.len)
     }
 
-    /// The values of several slots; `none` for those beyond the end.
+    /// What the chunks hold at an index.
+    fn stored(&self, at: usize) -> Option<T> {
+        let chunk = self.groups.get(at / GROUP)?.get(at % GROUP / CHUNK)?;
+        chunk.get(at % CHUNK).copied()
+    }
+
+    /// The values of several slots, whether or not they are in a range; `none` for those beyond the
+    /// end.
     pub fn gather(&self, nodes: &[NodeId], none: T) -> Vec<T> {
+        if nodes.len() < self.len / CHUNK {
+            let stored = |node: &NodeId| self.stored(node.index()).unwrap_or(none);
+            return nodes.iter().map(stored).collect();
+        }
         let chunks: Vec<&[T]> = self.runs().collect();
         let value = |node: &NodeId| {
             let chunk = chunks.get(node.index() / CHUNK);
@@ -120,24 +137,27 @@ impl<T: Copy + PartialEq> Column<T> {
     /// Sets the value of a slot. If another column shares the chunk, it is copied first, unless the
     /// value is the same.
     pub fn set(&mut self, node: NodeId, value: T) {
-        let at = node.index() % CHUNK;
-        let present = self.chunks.get(node.index() / CHUNK).and_then(|chunk| chunk.get(at));
-        if present.is_some_and(|present| *present != value) {
-            let chunk = &mut Arc::make_mut(&mut self.chunks)[node.index() / CHUNK];
-            Arc::make_mut(chunk)[at] = value;
+        let at = node.index();
+        if self.stored(at).is_some_and(|present| present != value) {
+            let group = Arc::make_mut(&mut Arc::make_mut(&mut self.groups)[at / GROUP]);
+            Arc::make_mut(&mut group[at % GROUP / CHUNK])[at % CHUNK] = value;
         }
     }
 
     /// Adds the slots whose values differ from those of `other`, which has as many.
     pub fn differences(&self, other: &Column<T>, slots: &mut Vec<NodeId>) {
-        if Arc::ptr_eq(&self.chunks, &other.chunks) {
+        if Arc::ptr_eq(&self.groups, &other.groups) {
             return;
         }
-        let pairs = self.runs().zip(other.runs()).enumerate();
-        for (index, (own, theirs)) in pairs.filter(|(_, (a, b))| a.as_ptr() != b.as_ptr()) {
-            let values = own.iter().zip(theirs).enumerate();
-            let differing = values.filter(|(_, (a, b))| a != b);
-            slots.extend(differing.map(|(at, _)| NodeId((index * CHUNK + at) as u32)));
+        let pairs = self.groups.iter().zip(other.groups.iter()).enumerate();
+        for (index, (own, theirs)) in pairs.filter(|(_, (a, b))| !Arc::ptr_eq(a, b)) {
+            let chunks = own.iter().zip(theirs.iter()).enumerate();
+            for (chunk, (own, theirs)) in chunks.filter(|(_, (a, b))| !Arc::ptr_eq(a, b)) {
+                let first = index * GROUP + chunk * CHUNK;
+                let values = own.iter().zip(theirs.iter()).take(self.len - first).enumerate();
+                let differing = values.filter(|(_, (a, b))| a != b);
+                slots.extend(differing.map(|(at, _)| NodeId((first + at) as u32)));
+            }
         }
     }
 
@@ -146,33 +166,55 @@ impl<T: Copy + PartialEq> Column<T> {
         if len <= self.len {
             return;
         }
-        let chunks = Arc::make_mut(&mut self.chunks);
-        if let Some(last) = chunks.last_mut()
-            && last.len() < CHUNK
-        {
-            let mut longer = [value; CHUNK];
-            longer[..last.len()].copy_from_slice(last);
-            *last = Arc::from(longer);
+        let groups = Arc::make_mut(&mut self.groups);
+        if let Some(last) = groups.last_mut() {
+            let chunks = Arc::make_mut(last);
+            if let Some(last) = chunks.last_mut()
+                && last.len() < CHUNK
+            {
+                let mut longer = [value; CHUNK];
+                longer[..last.len()].copy_from_slice(last);
+                *last = Arc::from(longer);
+            }
         }
-        let chunk = Arc::from([value; CHUNK]);
-        chunks.resize(len.div_ceil(CHUNK), chunk);
+        let chunk: Arc<[T]> = Arc::from([value; CHUNK]);
+        let mut missing = len.div_ceil(CHUNK);
+        for at in 0..len.div_ceil(GROUP) {
+            let chunks = missing.min(GROUP / CHUNK);
+            missing -= chunks;
+            match groups.get_mut(at) {
+                Some(group) if group.len() == chunks => {}
+                Some(group) => Arc::make_mut(group).resize(chunks, chunk.clone()),
+                None => groups.push(Arc::new(vec![chunk.clone(); chunks])),
+            }
+        }
         self.len = len;
     }
 
-    /// The address of the list of chunks, which columns with the same values mostly share.
-    pub fn address(&self) -> usize {
-        Arc::as_ptr(&self.chunks).addr()
+    /// Whether both are the same list in memory.
+    pub fn is_shared_with(&self, other: &Column<T>) -> bool {
+        Arc::ptr_eq(&self.groups, &other.groups)
     }
 
-    /// Address and length of each chunk, to check what columns share.
-    pub fn chunks(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.chunks.iter().map(|chunk| (chunk.as_ptr().addr(), chunk.len()))
+    /// Visits the lists and chunks that columns may share, with address and size in bytes. What a
+    /// list holds is visited only if `visit` returns `true` for the list.
+    pub fn visit_parts(&self, visit: &mut impl FnMut(usize, usize) -> bool) {
+        if !visit(Arc::as_ptr(&self.groups).addr(), size_of_val(&self.groups[..])) {
+            return;
+        }
+        for group in self.groups.iter() {
+            if visit(Arc::as_ptr(group).addr(), size_of_val(&group[..])) {
+                for chunk in group.iter() {
+                    visit(chunk.as_ptr().addr(), size_of_val(&chunk[..]));
+                }
+            }
+        }
     }
 
     /// The values in slot order, in contiguous runs, whether or not they are in a range.
     pub fn runs(&self) -> impl Iterator<Item = &[T]> {
         let starts = (0..self.len).step_by(CHUNK);
-        starts.zip(self.chunks.iter()).map(|(start, chunk)| {
+        starts.zip(self.groups.iter().flat_map(|group| group.iter())).map(|(start, chunk)| {
             let end = chunk.len().min(self.len - start);
             &chunk[..end]
         })
@@ -198,9 +240,32 @@ impl<T: Copy + PartialEq> PartialEq for Column<T> {
     }
 }
 
+/// A group of these values that shares the equal chunks of `other`.
+fn group_like<T: Copy + PartialEq>(other: Option<&Group<T>>, values: &[T]) -> Group<T> {
+    let mut others = other.into_iter().flat_map(|group| group.iter());
+    let chunk = |chunk: &[T]| match others.next() {
+        Some(shared) if **shared == *chunk => shared.clone(),
+        _ => Arc::from(chunk),
+    };
+    let chunks: Vec<Arc<[T]>> = values.chunks(CHUNK).map(chunk).collect();
+    match other {
+        Some(other) if are_same(&chunks, other) => other.clone(),
+        _ => Arc::new(chunks),
+    }
+}
+
+/// Whether both lists hold the same values in memory.
+fn are_same<T: ?Sized>(one: &[Arc<T>], other: &[Arc<T>]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(a, b)| Arc::ptr_eq(a, b))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn shared_chunks<T: Copy + PartialEq>(one: &Column<T>, other: &Column<T>) -> Vec<bool> {
+        one.runs().zip(other.runs()).map(|(a, b)| a.as_ptr() == b.as_ptr()).collect()
+    }
 
     #[test]
     fn writing_a_copy_shares_the_other_chunks() {
@@ -208,8 +273,7 @@ mod tests {
         let mut second = first.clone();
         second.set(NodeId(300), 7);
         assert_eq!((first.get(NodeId(300)), second.get(NodeId(300))), (Some(0), Some(7)));
-        assert!(Arc::ptr_eq(&first.chunks[0], &second.chunks[0]));
-        assert!(!Arc::ptr_eq(&first.chunks[1], &second.chunks[1]));
+        assert_eq!(shared_chunks(&first, &second), [true, false, true, true]);
         assert_ne!(first, second);
     }
 
@@ -229,8 +293,8 @@ mod tests {
         values.push(9);
         let second = Column::like(&first, &values);
         assert_eq!(second, Column::from_values(&values));
-        let shared = first.chunks.iter().zip(second.chunks.iter()).map(|(a, b)| Arc::ptr_eq(a, b));
-        assert_eq!(shared.collect::<Vec<_>>(), [true, false, false]);
+        assert_eq!(shared_chunks(&first, &second), [true, false, false]);
+        assert!(Column::like(&first, &(0..600).collect::<Vec<_>>()).is_shared_with(&first));
         assert_eq!(Column::like(&second, &[]), Column::from_values(&[]));
     }
 
@@ -260,21 +324,21 @@ mod tests {
 
     #[test]
     fn differences_are_found_in_the_chunks_that_are_not_shared() {
-        let first = Column::filled(0_u32, 1000);
+        let first = Column::filled(0_u32, 10_000);
         let mut second = first.clone();
-        let slots = [NodeId(3), NodeId(300), NodeId(999)];
+        let slots = [NodeId(3), NodeId(300), NodeId(999), NodeId(9_000)];
         slots.iter().for_each(|slot| second.set(*slot, 7));
         let mut found = Vec::new();
         second.differences(&first, &mut found);
         assert_eq!(found, slots);
         first.differences(&first.clone(), &mut found);
-        assert_eq!(found.len(), 3);
+        assert_eq!(found.len(), 4);
     }
 
     #[test]
     fn runs_are_the_values_and_no_more() {
         let joined = |column: &Column<u16>| column.runs().flatten().copied().collect::<Vec<_>>();
-        for len in [0, 1, CHUNK, CHUNK + 1, 1000] {
+        for len in [0, 1, CHUNK, CHUNK + 1, 1000, GROUP, 2 * GROUP + 300] {
             let values: Vec<u16> = (0..len as u16).collect();
             assert_eq!(joined(&Column::from_values(&values)), values);
             assert_eq!(joined(&Column::filled(7, len)), vec![7; len]);
@@ -294,5 +358,27 @@ mod tests {
             (600, Some(9), None)
         );
         assert_eq!(before.iter().collect::<Vec<_>>(), [1, 2, 3]);
+        column.grow(8, 3 * GROUP + 1);
+        let counts = |value| column.iter().filter(|it| *it == value).count();
+        // The chunk of the end was filled before.
+        assert_eq!((column.len(), counts(9), counts(8)), (3 * GROUP + 1, 765, 3 * GROUP + 1 - 768));
+    }
+
+    #[test]
+    fn a_change_touches_one_chunk_and_the_lists_that_lead_to_it() {
+        let visited = |column: &Column<u8>| {
+            let mut parts = Vec::new();
+            column.visit_parts(&mut |address, _| {
+                parts.push(address);
+                true
+            });
+            parts
+        };
+        let first = Column::from_values(&vec![0; 3 * GROUP]);
+        let mut second = first.clone();
+        second.set(NodeId(GROUP as u32), 1);
+        let (first, second) = (visited(&first), visited(&second));
+        assert_eq!(first.len(), 1 + 3 + 48);
+        assert_eq!(first.iter().filter(|part| !second.contains(part)).count(), 3);
     }
 }

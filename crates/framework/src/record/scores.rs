@@ -95,7 +95,7 @@ impl Scores {
             (
                 Scores::OfNodes { column, nodes },
                 Scores::OfNodes { column: other, nodes: other_nodes },
-            ) => column.address() == other.address() && Arc::ptr_eq(nodes, other_nodes),
+            ) => column.is_shared_with(other) && Arc::ptr_eq(nodes, other_nodes),
             _ => false,
         }
     }
