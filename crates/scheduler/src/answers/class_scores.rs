@@ -248,9 +248,7 @@ impl ClassScores {
         let mut sums = vec![0; changed.len()];
         for (at, (scores, kept)) in self.plugins.iter_mut().zip(plugins).enumerate() {
             scores.highest = highest[at];
-            let Some(normalized) = scores.normalize(kept.plugin, cycle, &changed) else {
-                return None;
-            };
+            let normalized = scores.normalize(kept.plugin, cycle, &changed)?;
             sums.iter_mut().zip(&normalized).for_each(|(sum, score)| *sum += score * kept.weight);
         }
         for (id, sum) in changed.iter().zip(&sums) {
