@@ -109,12 +109,15 @@ impl<T: Copy + PartialEq> Column<T> {
         if outside.is_some() {
             return outside.filter(|_| node.index() < self.len);
         }
-        // The last chunk may be longer than the rest of the column; it has no values there.
-        self.stored(node.index()).filter(|_| node.index() < self.len)
+        self.stored(node.index())
     }
 
-    /// What the chunks hold at an index.
+    /// The value of a slot, whether or not it is in a range.
     fn stored(&self, at: usize) -> Option<T> {
+        // The last chunk may be longer than the rest of the column; it has no values there.
+        if at >= self.len {
+            return None;
+        }
         let chunk = self.groups.get(at / GROUP)?.get(at % GROUP / CHUNK)?;
         chunk.get(at % CHUNK).copied()
     }
