@@ -25,6 +25,9 @@ use crate::explained;
 use crate::extender::{NodeLabels, Rule};
 use crate::rendered;
 
+/// What is recorded of a binding cycle that ended after its pod had waited.
+const OF_BINDING: &[&str] = &["pod", "attempt", "preBind", "bind", "result", "message", "node"];
+
 /// A line of the corpus.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -55,7 +58,11 @@ enum Step {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Deleted {
+    /// Only for custom kinds.
+    #[serde(default)]
+    api_version: String,
     kind: String,
     #[serde(default)]
     namespace: String,
@@ -77,8 +84,13 @@ pub fn compare(scenario: &Value, tie_break: TieBreak) -> Result<(), String> {
     for (number, (step, expected)) in scenario.steps.iter().zip(&scenario.expect).enumerate() {
         let cycles = run.step(step)?;
         // For gangs, only the states are recorded.
-        let cycles = if scenario.category == "gang" { Vec::new() } else { cycles };
-        let got = run.state(step, &cycles);
+        let is_gang = scenario.category == "gang";
+        let cycles = if is_gang { Vec::new() } else { cycles };
+        let mut got = run.state(step, &cycles);
+        let finished = run.finished();
+        if !is_gang && !finished.is_empty() {
+            got["finished"] = finished.into();
+        }
         if let Some(difference) = first_difference(&format!("step {number}"), expected, &got) {
             return Err(difference);
         }
@@ -171,7 +183,7 @@ struct Run {
 
 impl Run {
     fn new(scenario: &Scenario, features: FeatureGates) -> Result<Run, String> {
-        let registry = kubestep_plugins::registry();
+        let registry = kubestep_scheduler_plugins::add_to(kubestep_plugins::registry());
         let plugins = registry.descriptors();
         let document = scenario.config.as_ref().map(Value::to_string);
         // The recorder did not validate: some documents name a managed resource twice.
@@ -202,7 +214,7 @@ impl Run {
             }
             Step::Delete(keys) => {
                 for key in keys {
-                    let kind = Kind::by_name(&key.kind).ok_or("an unknown kind")?;
+                    let kind = Kind::of(&key.api_version, &key.kind).ok_or("an unknown kind")?;
                     let name = NamespacedName::new((&*key.namespace).into(), (&*key.name).into());
                     self.world.delete(kind, name);
                 }
@@ -227,6 +239,20 @@ impl Run {
             let mut all = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
             all.insert(name.to_owned(), labels);
         }
+    }
+
+    /// The binding cycles that ended in this step after their pods had waited, by pod.
+    fn finished(&mut self) -> Vec<Value> {
+        let mut finished = self.world.scheduler_mut().take_finished();
+        finished.sort_by_key(|record| (record.pod.to_string(), record.attempt));
+        let of_binding = |record: &CycleRecord| {
+            let mut record = json::cycle(record);
+            if let Some(fields) = record.as_object_mut() {
+                fields.retain(|name, _| OF_BINDING.contains(&name.as_str()));
+            }
+            record
+        };
+        finished.iter().map(of_binding).collect()
     }
 
     /// The state after a step, in the format of the corpus.

@@ -151,6 +151,21 @@ impl Quantity {
             && (self.written, self.format) == (other.written, other.format)
     }
 
+    /// The fields as Go prints the struct, for messages in which upstream does so. Numbers beyond 64
+    /// bits are addresses there.
+    pub fn as_go_struct(&self) -> String {
+        let format = match self.format {
+            Format::DecimalSi => "DecimalSI",
+            Format::BinarySi => "BinarySI",
+            Format::DecimalExponent => "DecimalExponent",
+        };
+        let (int, decimal) = match &self.amount {
+            Amount::Int(int) => (*int, "<nil>".to_owned()),
+            Amount::Decimal(_) => (Int { value: 0, scale: 0 }, self.to_string()),
+        };
+        format!("{{{{{} {}}} {{{decimal}}} {} {format}}}", int.value, int.scale, self.written)
+    }
+
     /// Whether the amount is zero.
     pub fn is_zero(&self) -> bool {
         self.sign() == Ordering::Equal

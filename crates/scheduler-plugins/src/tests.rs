@@ -96,6 +96,38 @@ const TOPOLOGY: &str = r#"
         type: "LeastAllocated"
 "#;
 
+const TOPOLOGY_WITH_CACHE: &str = r#"
+- schedulerName: topo-aware-scheduler
+  plugins:
+    multiPoint:
+      enabled:
+      - name: NodeResourceTopologyMatch
+  pluginConfig:
+  - name: NodeResourceTopologyMatch
+    args:
+      scoringStrategy:
+        type: "LeastAllocated"
+      cacheResyncPeriodSeconds: 5
+"#;
+
+/// As the chart renders its default values.
+const CHART: &str = r#"
+- schedulerName: scheduler-plugins-scheduler
+  plugins:
+    multiPoint:
+      enabled:
+      - name: Coscheduling
+      - name: CapacityScheduling
+      - name: NodeResourceTopologyMatch
+      - name: NodeResourcesAllocatable
+      disabled:
+      - name: PrioritySort
+  pluginConfig:
+  - name: Coscheduling
+    args:
+      permitWaitingTimeSeconds: 10
+"#;
+
 const TOLERATION: &str = r#"
 - schedulerName: default-scheduler
   plugins:
@@ -127,6 +159,12 @@ fn the_configurations_of_the_manifests_load() {
         (ALLOCATABLE, Score, vec!["NodeResourcesAllocatable"]),
         (QOS, QueueSort, vec!["QOSSort"]),
         (TOPOLOGY, Reserve, vec!["VolumeBinding", "DynamicResources"]),
+        (
+            TOPOLOGY_WITH_CACHE,
+            Reserve,
+            vec!["VolumeBinding", "DynamicResources", "NodeResourceTopologyMatch"],
+        ),
+        (CHART, QueueSort, vec!["Coscheduling"]),
         (TOLERATION, PostFilter, vec!["PreemptionToleration", "DynamicResources"]),
     ] {
         let got = plugins(&document("v1", profile), point).unwrap();
@@ -151,4 +189,13 @@ fn versions_that_kube_scheduler_dropped_are_refused() {
     for version in ["v1beta1", "v1beta3"] {
         assert!(plugins(&document(version, QOS), ExtensionPoint::QueueSort).is_err());
     }
+}
+
+#[test]
+fn of_the_workspace_only_framework_is_needed() {
+    let manifest = include_str!("../Cargo.toml");
+    let (_, dependencies) = manifest.split_once("[dependencies]\n").unwrap();
+    let (dependencies, _) = dependencies.split_once("\n[").unwrap();
+    let own = dependencies.lines().filter(|line| line.starts_with("kubestep-"));
+    assert_eq!(own.collect::<Vec<_>>(), ["kubestep-framework.workspace = true"]);
 }

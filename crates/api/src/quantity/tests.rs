@@ -164,3 +164,11 @@ mod properties {
         }
     }
 }
+
+#[test]
+fn fields_are_printed_as_in_go() {
+    let printed = |text: &str| Quantity::parse(text).map(|it| it.as_go_struct()).unwrap();
+    assert_eq!(printed("2"), "{{2 0} {<nil>}  DecimalSI}");
+    assert_eq!(printed("1500m"), "{{1500 -3} {<nil>}  DecimalSI}");
+    assert_eq!(printed("1Gi"), "{{1073741824 0} {<nil>}  BinarySI}");
+}

@@ -70,30 +70,23 @@ pub fn group_of(pod: &Pod) -> Option<NamespacedName> {
     Some(NamespacedName::new(pod.metadata.namespace, name))
 }
 
-/// The amounts of `minResources` that are not free; CPU in millicores.
-pub struct MissingResources(BTreeMap<&'static str, (i64, QuantityFormat)>);
+/// The amounts of `minResources` that are not free.
+pub struct MissingResources(BTreeMap<&'static str, Quantity>);
 
 impl MissingResources {
     /// `2 CPU, 4Gi memory`.
     pub fn words(&self) -> String {
-        let words = self
-            .0
-            .iter()
-            .map(|(name, (amount, _))| format!("{} {name}", amount::of(name, *amount)));
-        words.collect::<Vec<_>>().join(", ")
+        let amount = |(name, missing): (&&'static str, &Quantity)| {
+            let units = if *name == "cpu" { missing.milli_value() } else { missing.value() };
+            format!("{} {name}", amount::of(name, units))
+        };
+        self.0.iter().map(amount).collect::<Vec<_>>().join(", ")
     }
 
     /// As Go prints a map of quantities.
     pub(crate) fn as_go(&self) -> String {
-        let entry = |(name, (amount, format)): (&&str, &(i64, QuantityFormat))| {
-            let scale = if *name == "cpu" { -3 } else { 0 };
-            let format = match format {
-                QuantityFormat::DecimalSi => "DecimalSI",
-                QuantityFormat::BinarySi => "BinarySI",
-                QuantityFormat::DecimalExponent => "DecimalExponent",
-            };
-            format!("{name}:{{{{{amount} {scale}}} {{<nil>}}  {format}}}")
-        };
+        let entry =
+            |(name, missing): (&&str, &Quantity)| format!("{name}:{}", missing.as_go_struct());
         format!("map[{}]", self.0.iter().map(entry).collect::<Vec<_>>().join(" "))
     }
 }
@@ -108,16 +101,13 @@ pub(crate) fn missing_resources(
     let mut wanted = group.spec.min_resources.clone()?;
     let members = Quantity::new(i64::from(group.min_member()), QuantityFormat::DecimalSi);
     wanted.insert(Symbol::new("pods"), members);
-    let units = |(name, quantity): (Symbol, &Quantity)| {
-        let amount = if name == "cpu" { quantity.milli_value() } else { quantity.value() };
-        (name.as_str(), (amount, quantity.format()))
-    };
-    let mut missing: BTreeMap<_, _> = wanted.iter().map(units).collect();
+    let mut missing: BTreeMap<_, _> =
+        wanted.iter().map(|(name, quantity)| (name.as_str(), quantity.clone())).collect();
     for node in snapshot.iter() {
         let free = free_without(node, key);
-        missing.retain(|name, (amount, _)| {
-            *amount -= counted(&free, name);
-            *amount > 0
+        missing.retain(|name, quantity| {
+            quantity.sub(&counted(&free, name));
+            quantity.sign().is_gt()
         });
         if missing.is_empty() {
             return Some(None);
@@ -126,9 +116,14 @@ pub(crate) fn missing_resources(
     Some(Some(MissingResources(missing)))
 }
 
-fn counted(free: &Resource, name: &str) -> i64 {
-    let known = ["cpu", "memory", "ephemeral-storage", "pods"].contains(&name);
-    if known || is_scalar_name(name) { free.amount(name.into()) } else { 0 }
+fn counted(free: &Resource, name: &str) -> Quantity {
+    let amount = free.amount(name.into());
+    match name {
+        "cpu" => Quantity::new_milli(amount, QuantityFormat::DecimalSi),
+        "memory" | "ephemeral-storage" | "pods" => Quantity::new(amount, QuantityFormat::BinarySi),
+        _ if is_scalar_name(name) => Quantity::new(amount, QuantityFormat::DecimalSi),
+        _ => Quantity::default(),
+    }
 }
 
 /// What is free on a node without the pods of the group.
