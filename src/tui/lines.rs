@@ -129,6 +129,8 @@ pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
         let label =
             if line.label.is_empty() { String::new() } else { format!("{:<labels$} ", line.label) };
         let rest = columns.saturating_sub(width(&label)).max(10);
+        // Cells keep their distance where the whole line fits.
+        let is_row = is_row || row_end(line).is_some_and(|end| end <= rest);
         let rows = match is_row {
             true => vec![whole_cells(&clean(&line.text), rest).to_owned()],
             false => wrap(&line.text, rest),
@@ -231,7 +233,7 @@ mod tests {
         let sentence = "  s  steps into the cycle, n runs it";
         let lines = [DetailLine::text(sentence), DetailLine::text("  W  explains")];
         let shown: Vec<String> = wrapped(&lines, 24).into_iter().map(|line| line.text).collect();
-        assert_eq!(shown, ["  s  steps into the", "  cycle, n runs it", "  W  explains"]);
+        assert_eq!(shown, ["  s steps into the", "  cycle, n runs it", "  W  explains"]);
     }
 
     #[test]
