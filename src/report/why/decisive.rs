@@ -24,7 +24,7 @@ pub fn cause(why: &Why) -> Option<String> {
 
 /// A rejection by PreFilter.
 fn before_nodes(ahead: &PreFilterRejection) -> Option<String> {
-    let causes: Vec<String> = ahead.causes.iter().map(|cause| cause.words()).collect();
+    let causes: Vec<String> = ahead.causes.iter().map(|cause| cause.text()).collect();
     ahead.refuses().then(|| format!("{}: {}", ahead.plugin, causes.join("; ")))
 }
 
