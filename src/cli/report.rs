@@ -137,7 +137,8 @@ impl ReportCommand {
                 searched += 1;
                 fixes::lines(&explain::fixes(session, begin, pod.pod, steps))
             });
-            explained.push(ExplainedPod { pod: pod.pod, why: why::outline(&answer), fixes });
+            let (cause, why) = (why::decisive_cause(&answer), why::outline(&answer));
+            explained.push(ExplainedPod { pod: pod.pod, cause, why, fixes });
         }
         if pending.len() > explained.len() {
             let more = count(pending.len() - explained.len(), "more pending pod");

@@ -68,13 +68,14 @@ pub fn screen(area: Rect, crumbs: bool) -> Option<ScreenAreas> {
     })
 }
 
-/// Divides a view into its rows and the details of the selected one: below, or at the right where the
-/// terminal is wide.
-pub fn panes(body: Rect, tier: WidthTier) -> (Rect, Rect) {
+/// Divides a view into its rows, `lines` with everything above them, and the details of the selected
+/// one: below, where they get what short lists leave, or at the right where the terminal is wide.
+pub fn panes(body: Rect, tier: WidthTier, lines: u16) -> (Rect, Rect) {
     match tier {
         WidthTier::Wide => split_columns(body, body.width / 5 * 3),
         WidthTier::Compact | WidthTier::Standard => {
-            split_bottom(body, (body.height * 3 / 10).max(5))
+            let (least, most) = ((body.height * 3 / 10).max(5), body.height * 6 / 10);
+            split_bottom(body, body.height.saturating_sub(lines).clamp(least, most.max(least)))
         }
     }
 }
@@ -144,6 +145,16 @@ mod tests {
             use WidthTier::{Compact, Standard, Wide};
             [Compact, Compact, Standard, Standard, Wide]
         });
+    }
+
+    #[test]
+    fn details_get_the_lines_that_a_short_list_leaves() {
+        let body = Rect::new(0, 2, 120, 30);
+        let heights = |lines| {
+            let (rows, details) = panes(body, WidthTier::Standard, lines);
+            (rows.height, details.height)
+        };
+        assert_eq!([5, 18, 500].map(heights), [(12, 18), (18, 12), (21, 9)]);
     }
 
     #[test]

@@ -125,11 +125,13 @@ pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
     let mut out = Vec::new();
     let widest = lines.iter().map(|line| width(&line.label)).max().unwrap_or(0);
     let labels = widest.clamp(LABEL, (columns / 3).max(LABEL));
-    for line in lines {
+    for (line, is_row) in lines.iter().zip(table_rows(lines)) {
         let label =
             if line.label.is_empty() { String::new() } else { format!("{:<labels$} ", line.label) };
         let rest = columns.saturating_sub(width(&label)).max(10);
-        let rows = match line.label.is_empty() && is_table_row(&line.text) {
+        // Cells keep their distance where the whole line fits.
+        let is_row = is_row || row_end(line).is_some_and(|end| end <= rest);
+        let rows = match is_row {
             true => vec![whole_cells(&clean(&line.text), rest).to_owned()],
             false => wrap(&line.text, rest),
         };
@@ -142,9 +144,22 @@ pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
     out
 }
 
-/// Whether the text has columns: it is indented, with two blanks or more between its cells.
-fn is_table_row(text: &str) -> bool {
-    text.starts_with("  ") && text.trim().contains("  ")
+/// Whether each line is a row of a table: it is indented, has two blanks or more between its cells,
+/// and so has a line next to it, whose last cell ends in the same column.
+fn table_rows(lines: &[DetailLine]) -> Vec<bool> {
+    let ends: Vec<Option<usize>> = lines.iter().map(row_end).collect();
+    let is_row = |at: usize| {
+        let next_to = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+        ends[at].is_some() && next_to.into_iter().any(|other| ends.get(other) == Some(&ends[at]))
+    };
+    (0..lines.len()).map(is_row).collect()
+}
+
+/// Where the last cell ends of a line that could be a row of a table.
+fn row_end(line: &DetailLine) -> Option<usize> {
+    let text = &line.text;
+    let has_cells = text.starts_with("  ") && text.trim().contains("  ");
+    (line.label.is_empty() && has_cells).then(|| width(text))
 }
 
 /// The cells of a row of a table that fit as a whole; the columns of its other rows end where its
@@ -211,6 +226,14 @@ mod tests {
         let narrow =
             ["                    b-0", "  NodeResourcesFit   94", "  total             468"];
         assert_eq!(shown(28), narrow);
+    }
+
+    #[test]
+    fn a_sentence_with_two_blanks_is_no_table() {
+        let sentence = "  s  steps into the cycle, n runs it";
+        let lines = [DetailLine::text(sentence), DetailLine::text("  W  explains")];
+        let shown: Vec<String> = wrapped(&lines, 24).into_iter().map(|line| line.text).collect();
+        assert_eq!(shown, ["  s steps into the", "  cycle, n runs it", "  W  explains"]);
     }
 
     #[test]

@@ -96,12 +96,12 @@ fn draw_view(
     model: &Model,
     paint: &Paint,
 ) -> Option<Position> {
-    // The class of the terminal decides where the panes are, also when wide columns are switched on.
-    let (rows, detail) = layout::panes(body, WidthTier::of(body.width));
     let id = app.view();
     let source = app.source(model);
     let (detail_focused, _) = app.detail_state();
     let grid = app.grid(id);
+    // The class of the terminal decides where the panes are, also when wide columns are switched on.
+    let (rows, detail) = layout::panes(body, WidthTier::of(body.width), lines_of(&*source, grid));
     let inner = Rect { y: rows.y + 1, height: rows.height.saturating_sub(1), ..rows };
     let inner = draw_banner(buffer, inner, &*source, paint);
     let mut cursor = grid::draw(buffer, inner, &*source, grid, paint, !detail_focused);
@@ -123,6 +123,14 @@ fn draw_view(
         cursor = Some(at);
     }
     cursor
+}
+
+/// The lines that all rows take, with the rule, the header and the drawing above them. What a filter
+/// hides counts too, so that the panes stay where they are while one types.
+fn lines_of(source: &dyn View, grid: &GridState) -> u16 {
+    const RULE_AND_DRAWING: u16 = 2;
+    let rows = u16::try_from(grid.total()).unwrap_or(u16::MAX);
+    rows.saturating_add(source.header_lines() + RULE_AND_DRAWING)
 }
 
 /// The drawing above the rows, where these keep the larger part; the room that is left.

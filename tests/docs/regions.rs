@@ -133,7 +133,7 @@ pub fn unmarked(document: &Document) -> Vec<String> {
 
 /// The screenshots, each with the options that render it.
 const PICTURES: &[(&str, &str)] = &[
-    ("cycle", "--demo tour --keys nnn --size 110x26"),
+    ("cycle", "--demo tour --keys nnn0 --size 110x26"),
     ("nodes", "--demo tour --keys nnnnn5 --size 110x26"),
     ("filter", "--demo tour --keys nnnn3jjjj --size 110x26"),
     ("scores", "--demo tour --keys nn4 --size 110x26"),

@@ -95,6 +95,7 @@ pub mod input;
 pub mod learned;
 pub mod ledger;
 pub mod margin;
+pub mod message;
 pub mod new_node;
 pub mod not_created;
 pub mod preview;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::ReportPage;
-use crate::report::verdict::{brief, explain, of_plugin};
+use crate::report::verdict::{explain, of_plugin};
 use crate::report::verdict_groups::{VerdictGroup, groups_of};
 use kubestep_api::words::{count, span};
+use kubestep_debug::message::brief;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, Outcome, VerdictId};
 use kubestep_framework::status::Code;

@@ -43,6 +43,8 @@ pub struct ReportPage {
 pub struct ExplainedPod {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
+    /// The decisive cause, if it would not get a node now.
+    pub cause: Option<String>,
     /// Why it is pending.
     pub why: Outline,
     /// What would help, line by line with the number of the change; `None` if it was not searched.

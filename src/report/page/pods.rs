@@ -1,11 +1,13 @@
 //! The pending pods with their causes and what would help; the pods that were placed.
 
+use std::borrow::Cow;
+
 use maud::{Markup, html};
 
 use super::{ExplainedPod, ReportPage, queue_class, queue_words};
 use crate::report::outcome::Pending;
 use crate::report::outline::{Outline, Tone};
-use crate::report::verdict::brief;
+use kubestep_debug::message::brief;
 
 /// Sections that are folded, so that what would help stands near the causes.
 const SIDE: [&str; 2] = ["queue", "attempts"];
@@ -22,7 +24,7 @@ pub(super) fn pending(page: &ReportPage) -> Markup {
                     summary {
                         b { (pod.pod) } " "
                         span.tag.(queue_class(pod.place)) { (queue_words(pod.place)) }
-                        span.said { (brief(&pod.reason)) }
+                        span.said { (cause(pod, explained(pod))) }
                     }
                     @match explained(pod) {
                         Some(explained) => (body(explained)),
@@ -32,6 +34,12 @@ pub(super) fn pending(page: &ReportPage) -> Markup {
             }
         }
     }
+}
+
+/// Why it is pending, in a few words; the scheduler's if it is not explained.
+fn cause<'a>(pod: &'a Pending, explained: Option<&'a ExplainedPod>) -> Cow<'a, str> {
+    let cause = explained.and_then(|explained| explained.cause.as_deref());
+    cause.map_or_else(|| brief(&pod.reason), Cow::Borrowed)
 }
 
 fn body(explained: &ExplainedPod) -> Markup {

@@ -1,6 +1,6 @@
 //! The verdict: where the pod is, whether it fits somewhere, and what no node can help.
 
-use super::{names, placement};
+use super::{decisive, names, placement, preemption};
 use kubestep_api::words::count;
 use kubestep_debug::why::{
     Basis, NodeWhy, PodLocation, PodProblem, PreFilterRejection, ProblemKind, Why,
@@ -9,25 +9,39 @@ use kubestep_framework::record::QueueName;
 
 /// The head of the answer.
 pub(super) fn lines(why: &Why) -> Vec<String> {
-    let margin = margin(why, false).unwrap_or_default();
     let absence = |problem: &&PodProblem| problem.kind == ProblemKind::NoScheduler;
     let mut lines: Vec<String> = why.problems.iter().filter(absence).map(first).collect();
-    lines.push(format!("{} {}{margin}", why.pod, place(why)));
-    let blocking = why.problems.iter().filter(|problem| problem.blocking && !absence(problem));
-    for problem in blocking {
-        lines.push(format!("  {}", problem.text));
-        lines.push(format!("    {}", problem.advice));
+    let decisive = decisive::cause(why);
+    lines.push(match &decisive {
+        Some(cause) => format!("{} is pending: {cause}", why.pod),
+        None => format!("{} {}{}", why.pod, place(why), outcome(why).unwrap_or_default()),
+    });
+    let mut repeated = decisive.as_deref();
+    for problem in why.problems.iter().filter(|problem| problem.blocking && !absence(problem)) {
+        // The first one is the decisive cause.
+        let text = Some(problem.text.as_str()).filter(|_| repeated.take().is_none());
+        lines.extend(text.map(|text| format!("  {text}")));
+        let indent = if text.is_some() { "    " } else { "  " };
+        lines.push(format!("{indent}{}", problem.advice));
     }
     for ahead in &why.ahead {
-        lines.extend(self::ahead(ahead));
+        // So is the first rejection by PreFilter, if there are no problems.
+        let is_repeated = ahead.refuses() && repeated.take().is_some();
+        lines.extend(Some(self::ahead(ahead)).filter(|_| !is_repeated).into_iter().flatten());
     }
-    lines.push(verdict(why));
+    let state = decisive.and_then(|_| state(why)).map(|state| state + " ").unwrap_or_default();
+    lines.push(format!("{state}{}", verdict(why)).trim_end().to_owned());
     lines.retain(|line| !line.is_empty());
     lines.extend(certainty(why));
     for problem in why.problems.iter().filter(|problem| !problem.blocking) {
         lines.push(format!("  note: {}: {}", problem.text, problem.advice));
     }
     lines
+}
+
+/// What decided where the pod is: by how much its node won in its cycle, or whom it preempted.
+fn outcome(why: &Why) -> Option<String> {
+    margin(why, false).or_else(|| preemption::of_placed(why).map(|words| format!(": {words}")))
 }
 
 /// How certain the decision is, and what it depends on.
@@ -44,38 +58,49 @@ fn first(problem: &PodProblem) -> String {
 
 /// By how much the pod's node won in its cycle, or would win now if no cycle is recorded.
 fn margin(why: &Why, now: bool) -> Option<String> {
-    let placed = matches!(why.place, PodLocation::Bound { .. } | PodLocation::Waiting { .. });
+    let placed = matches!(why.place, PodLocation::Bound { .. });
     let on_that_basis = placed && (why.basis == Basis::Now) == now;
     let placement = why.placement.as_ref().filter(|_| on_that_basis)?;
     placement::margin(placement, now).map(|margin| format!(": {margin}"))
 }
 
+/// Where the pod is, if no cause is known that keeps it there.
 fn place(why: &Why) -> String {
-    let tried = match why.attempts.len() {
-        0 => "not tried yet".to_owned(),
-        1 => "1 attempt".to_owned(),
-        number => format!("{number} attempts"),
-    };
     match &why.place {
         PodLocation::Bound { node } => match why.attempts.last() {
             Some(attempt) => format!("is on {node} (attempt {})", attempt.attempt),
             None => format!("is on {node} (bound when loaded)"),
         },
         PodLocation::Ended { phase } => format!("has ended: {phase}"),
-        PodLocation::Waiting { node, in_pre_bind: false, .. } => {
-            format!("is pending: it waits at Permit, reserved on {node}")
-        }
-        PodLocation::Waiting { node, .. } => {
-            format!("is pending: it waits in PreBind, reserved on {node}")
-        }
         PodLocation::Queue { queue } => match queue.0 {
             QueueName::Gated => "is pending: gated".to_owned(),
-            QueueName::InFlight => format!("is pending: in flight, {tried}"),
-            queue => format!("is pending: in the {} queue, {tried}", queue.as_str()),
+            QueueName::InFlight => format!("is pending: in flight, {}", tried(why)),
+            queue => format!("is pending: in the {} queue, {}", queue.as_str(), tried(why)),
         },
-        PodLocation::Unserved { .. } | PodLocation::Nowhere => {
+        PodLocation::Waiting { .. } | PodLocation::Unserved { .. } | PodLocation::Nowhere => {
             "is pending: it is in no queue".to_owned()
         }
+    }
+}
+
+/// Where a pending pod is, as a sentence; `None` if the cause tells.
+fn state(why: &Why) -> Option<String> {
+    match &why.place {
+        PodLocation::Queue { queue } => match queue.0 {
+            QueueName::Gated => None,
+            QueueName::InFlight => Some(format!("In flight, {}.", tried(why))),
+            queue => Some(format!("In the {} queue, {}.", queue.as_str(), tried(why))),
+        },
+        PodLocation::Nowhere => Some("It is in no queue.".to_owned()),
+        _ => None,
+    }
+}
+
+fn tried(why: &Why) -> String {
+    match why.attempts.len() {
+        0 => "not tried yet".to_owned(),
+        1 => "1 attempt".to_owned(),
+        number => format!("{number} attempts"),
     }
 }
 
@@ -116,10 +141,12 @@ fn verdict(why: &Why) -> String {
     let blocked = why.problems.iter().any(|problem| problem.blocking);
     let refused = why.ahead.iter().any(PreFilterRejection::refuses);
     match (&why.place, why.basis) {
-        (
-            PodLocation::Bound { node } | PodLocation::Waiting { node, .. },
-            Basis::Cycle { cycle },
-        ) => {
+        (PodLocation::Waiting { node, .. }, Basis::Cycle { cycle }) => {
+            let margin = why.placement.as_ref().and_then(|it| placement::margin(it, false));
+            let selected = margin.unwrap_or_else(|| format!("{node} was selected"));
+            format!("In cycle {cycle} it fit {}; {selected}.", of_evaluated(why))
+        }
+        (PodLocation::Bound { node }, Basis::Cycle { cycle }) => {
             format!("In cycle {cycle} it fit {}; {node} was selected.", of_evaluated(why))
         }
         (PodLocation::Bound { .. } | PodLocation::Ended { .. }, Basis::Now) => {

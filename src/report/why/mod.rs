@@ -4,6 +4,7 @@
 //! One file per section; each returns lines. The short form groups nodes, the wide form lists every
 //! one.
 
+mod decisive;
 mod head;
 mod nodes;
 mod nominated;
@@ -13,6 +14,7 @@ mod preemption;
 mod queue;
 mod spread;
 
+pub use decisive::cause as decisive_cause;
 pub use outline::outline;
 
 use serde_json::{Value, json};

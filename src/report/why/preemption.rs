@@ -10,6 +10,8 @@ use kubestep_debug::why::{PodLocation, Why};
 
 /// Candidates that are listed in the short form.
 const CANDIDATES: usize = 3;
+/// Victims that the first sentence names.
+const VICTIMS: usize = 3;
 
 /// Eligibility, candidates, the deciding criterion, and why other nodes are not candidates.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
@@ -34,16 +36,47 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     lines
 }
 
+/// Which pods a pod that has its node preempted there, and why there; `None` if none.
+pub(super) fn of_placed(why: &Why) -> Option<String> {
+    let PodLocation::Bound { node } = &why.place else { return None };
+    let found = why.preemption.as_ref().filter(|found| found.chosen == Some(*node))?;
+    let by = found.decided_by.map(|by| format!(" ({})", by.as_str())).unwrap_or_default();
+    Some(format!("it preempted {} there{by}", victims(found)?))
+}
+
+/// What preemption does for a pending pod: why it may not preempt, or which pods it would.
+pub(super) fn of_pending(why: &Why) -> Option<String> {
+    let found = why.preemption.as_ref()?;
+    if let Some(refusal) = &found.refusal {
+        return Some(format!("preemption: {}", refusal.trim_end_matches('.')));
+    }
+    let (node, victims) = (found.chosen?, victims(found)?);
+    let verb = if is_done(why, node) { "preempted" } else { "would preempt" };
+    Some(format!("it {verb} {victims} on {node}"))
+}
+
+/// The pods that are preempted on the chosen node, the first few by name.
+fn victims(found: &PreemptionWhy) -> Option<String> {
+    let chosen = found.chosen?;
+    let candidate = found.candidates.iter().find(|candidate| candidate.node == chosen)?;
+    let pods: Vec<_> = candidate.victims.iter().map(|victim| victim.pod).collect();
+    Some(names(&pods, VICTIMS))
+}
+
+/// Whether the pod preempted there already: its victims are being deleted, and it waits for their
+/// resources.
+fn is_done(why: &Why, node: Symbol) -> bool {
+    why.attempts.last().is_some_and(|last| last.nominated == Some(node))
+}
+
 fn verdict(why: &Why, found: &PreemptionWhy) -> String {
     let Some(chosen) = found.chosen else {
         return "Preemption: evicting pods of lower priority does not help on any node.".to_owned();
     };
     let by = found.decided_by.map(|by| format!(" ({})", by.as_str())).unwrap_or_default();
-    // Its victims are being deleted, and it waits for their resources.
-    let done = why.attempts.last().is_some_and(|last| last.nominated == Some(chosen));
     match why.place {
         PodLocation::Bound { .. } => format!("It preempted on {chosen}{by}:"),
-        _ if done => format!("Preemption: it preempted on {chosen}{by}:"),
+        _ if is_done(why, chosen) => format!("Preemption: it preempted on {chosen}{by}:"),
         _ => format!("Preemption: it would preempt on {chosen}{by}:"),
     }
 }

@@ -4,11 +4,14 @@ use indexmap::IndexMap;
 
 use kubestep_api::Time;
 use kubestep_api::words::{self, count};
+use kubestep_debug::message::brief;
 use kubestep_debug::why::{QueueWhy, Why};
 use kubestep_framework::record::{QueueMove, QueueName};
 
 /// Events that are listed in the short form.
 const EVENTS: usize = 4;
+/// Earlier attempts with other results that are listed.
+const EARLIER: usize = 3;
 
 /// What it waits for; in the wide form its whole history.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
@@ -29,6 +32,21 @@ fn summary(why: &Why, wide: bool, events: usize) -> Vec<String> {
     }
     if let Some(last) = why.attempts.last().filter(|last| !last.message.is_empty()) {
         lines.push(format!("kube-scheduler says: {}", last.message));
+        lines.extend(said_before(why, &last.message));
+    }
+    lines
+}
+
+/// What attempts with another result found, the last first.
+fn said_before(why: &Why, last: &str) -> Vec<String> {
+    let mut known = vec![brief(last)];
+    let mut lines = Vec::new();
+    for attempt in why.attempts.iter().rev().filter(|attempt| !attempt.message.is_empty()) {
+        let said = brief(&attempt.message);
+        if !known.contains(&said) && lines.len() < EARLIER {
+            lines.push(format!("  attempt {}, cycle {}: {said}", attempt.attempt, attempt.cycle));
+            known.push(said);
+        }
     }
     lines
 }

@@ -1,9 +1,6 @@
 //! Rows and columns: which grid has the keys, moving in it, following the debugger.
 
-use ratatui::layout::Rect;
-
 use super::App;
-use crate::tui::layout::{self, WidthTier};
 use crate::tui::model::Model;
 use crate::tui::view::{RunTarget, ViewId};
 use crate::tui::widget::grid::GridState;
@@ -117,11 +114,9 @@ impl App {
         self.source(model).run_to(grid.selected_row()?, grid.column)
     }
 
-    /// Rows in a screenful of the view.
+    /// Rows in a screenful of the view, as drawn last.
     pub fn page_lines(&self) -> isize {
-        let area = Rect::new(0, 0, self.size.0, self.size.1);
-        let Some(screen) = layout::screen(area, self.breadcrumbs) else { return 1 };
-        let (grid, _) = layout::panes(screen.body, WidthTier::of(self.size.0));
-        (grid.height as isize - 2).max(1)
+        let grid = self.grids.get(&self.view);
+        grid.map_or(1, |grid| grid.height() as isize - 1).max(1)
     }
 }

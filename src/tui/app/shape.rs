@@ -32,6 +32,9 @@ impl App {
         if !shown || model.inspected.is_some() {
             return None;
         }
+        if self.view == ViewId::Queues && model.queued.is_empty() {
+            return model.cycle().map(|cycle| cycle.pod);
+        }
         let key = action::subject(self, model).filter(|key| key.kind == Kind::Pod)?;
         Some(NamespacedName::new(key.namespace, key.name))
     }

@@ -197,7 +197,9 @@ fn running_on_ends_where_a_gang_is_tried_in_a_circle() {
 /// text of the whole run, so what is between them does not count.
 fn body(live: &mut LiveInterface) -> Vec<String> {
     let words = |line: &String| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    live.lines()[3..14].iter().map(words).collect()
+    let lines = live.lines();
+    let rows = lines[3..].iter().take_while(|line| !line.starts_with("─ Details"));
+    rows.map(words).collect()
 }
 
 #[test]

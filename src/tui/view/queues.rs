@@ -1,6 +1,5 @@
 //! The scheduling queues: which pod is where, since when, why, and when it leaves by itself.
 
-use crate::report;
 use std::fmt::Write as _;
 
 use super::shared::outcome_lines;
@@ -13,6 +12,7 @@ use crate::tui::widget::bar::{self, StyledParts};
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::Labels;
 use kubestep_api::words::count;
+use kubestep_debug::message::brief;
 use kubestep_debug::trace::Entry;
 use kubestep_framework::record::{Outcome, QueueName};
 
@@ -125,7 +125,7 @@ impl GridSource for QueuesView<'_> {
             5 => out.write_str(&self.left(pod).unwrap_or_default()),
             6 => out.write_str(&first_name(pod)),
             _ => {
-                out.set(&report::verdict::brief(&pod.reason), Scope::TextDim);
+                out.set(&brief(&pod.reason), Scope::TextDim);
                 Ok(())
             }
         };
@@ -146,6 +146,11 @@ impl GridSource for QueuesView<'_> {
 
     fn key(&self, row: usize) -> u64 {
         self.pod(row).map_or(0, |p| shared::key_of(p.info.key()))
+    }
+
+    /// Pods leave at the head of the queue: the first of those that remain.
+    fn line_instead(&self, _gone: usize) -> usize {
+        0
     }
 
     fn is_current(&self, row: usize) -> bool {

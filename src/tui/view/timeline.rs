@@ -1,6 +1,5 @@
 //! All recorded cycles, oldest first.
 
-use crate::report;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use crate::tui::theme::Scope;
 use crate::tui::widget::bar::StyledParts;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_debug::Position as Frame;
+use kubestep_debug::message::brief;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
 /// Cycles whose outcomes are measured for the width of a column.
@@ -150,10 +150,7 @@ impl GridSource for TimelineView<'_> {
             _ => {
                 let words = funnel::preempting(cycle);
                 let scope = if words.is_some() { Scope::VerdictPending } else { Scope::TextDim };
-                out.set(
-                    &words.map_or_else(|| report::verdict::brief(&cycle.message), Cow::Owned),
-                    scope,
-                );
+                out.set(&words.map_or_else(|| brief(&cycle.message), Cow::Owned), scope);
                 Ok(())
             }
         };

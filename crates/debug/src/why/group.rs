@@ -2,6 +2,7 @@
 //! so the status of a node for one pod alone does not explain the rejection.
 
 use super::model::{PodProblem, ProblemKind};
+use crate::message::brief;
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
@@ -58,12 +59,11 @@ impl GroupSimulation {
     pub fn problem(self) -> PodProblem {
         let GroupSimulation { group, needed, found, .. } = self;
         let advice = match self.refused {
-            Some((pod, said)) => format!("{pod} fits no node: {said}"),
+            Some((pod, said)) => format!("{pod} fits no node: {}", brief(&said)),
             None => "free capacity for the other pods, or lower the group's minCount".to_owned(),
         };
         let text = format!(
-            "its pod group {group} is scheduled as a whole or not at all: it needs {needed} pods \
-             at once, and only {found} of them fit a node"
+            "its pod group {group} needs {needed} pods at once, and only {found} of them fit a node"
         );
         PodProblem { kind: ProblemKind::Quorum, blocking: true, text, advice }
     }

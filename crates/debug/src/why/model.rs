@@ -260,6 +260,8 @@ pub enum ProblemKind {
     MissingNode,
     /// A static pod, which its kubelet runs from a file.
     StaticPod,
+    /// A pod that was created with its `spec.nodeName`, so that no scheduler placed it.
+    OwnNodeName,
     /// A claim that must be bound before the pod is scheduled, and is not.
     UnboundClaim,
     /// A plugin makes the pod wait at Permit or in PreBind.

@@ -9,7 +9,7 @@ use super::references::{self, Reference, ReferenceField};
 use crate::edit::owner;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::{count, span};
-use kubestep_api::{Kind, Pod, Time};
+use kubestep_api::{Kind, Pod, PodPhase, Time};
 use kubestep_cluster::World;
 use kubestep_config::suggest;
 use kubestep_framework::objects::Objects;
@@ -31,7 +31,8 @@ pub(super) fn of(
         PodLocation::Bound { node } => {
             // The real cluster has not placed it.
             let problems = no_scheduler(world, pod).filter(|_| was_tried);
-            return problems.into_iter().chain(of_bound(world, pod, *node)).collect();
+            let problems = problems.into_iter();
+            return problems.chain(of_bound(world, pod, *node, was_tried)).collect();
         }
         PodLocation::Ended { .. } => return Vec::new(),
         _ => {}
@@ -59,7 +60,7 @@ pub(super) fn of(
 }
 
 /// A problem with the node of a bound pod.
-fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<PodProblem> {
+fn of_bound(world: &World, pod: &Pod, node: Symbol, was_tried: bool) -> Option<PodProblem> {
     if world.api().node(node).is_none() {
         let names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
         let near = suggest::closest(&node, names.iter().map(|name| name.as_str()));
@@ -75,12 +76,24 @@ fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<PodProblem> {
             },
         });
     }
-    owner::is_static(pod).then(|| PodProblem {
-        kind: ProblemKind::StaticPod,
-        blocking: false,
-        text: "static pod".to_owned(),
-        advice: format!("the kubelet of {node} runs it from a file, without a scheduler"),
-    })
+    let (kind, text, advice) = if owner::is_static(pod) {
+        let advice = format!("the kubelet of {node} runs it from a file, without a scheduler");
+        (ProblemKind::StaticPod, "static pod", advice)
+    } else if !was_tried && was_created_with_node(pod) {
+        let advice = format!("no scheduler placed it on {node}");
+        (ProblemKind::OwnNodeName, "created with spec.nodeName", advice)
+    } else {
+        return None;
+    };
+    Some(PodProblem { kind, blocking: false, text: text.to_owned(), advice })
+}
+
+/// Whether spec.nodeName was there from the beginning: an API server that binds a pod sets its
+/// condition PodScheduled, and so does the kubelet once it has seen a pod.
+fn was_created_with_node(pod: &Pod) -> bool {
+    let status = &pod.status;
+    let is_scheduled = status.conditions.iter().any(|it| it.type_ == "PodScheduled");
+    status.phase == PodPhase::Pending && status.start_time.is_none() && !is_scheduled
 }
 
 /// Nobody schedules the pod in the real cluster.

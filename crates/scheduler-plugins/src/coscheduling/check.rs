@@ -70,10 +70,18 @@ fn in_backoff(
     group: NamespacedName,
     times: Option<&GroupTimes>,
 ) -> Option<(String, Explanation)> {
-    let end = times?.backoff_end(group, cx.now)?;
+    let times = times?;
+    let end = times.backoff_end(group, cx.now)?;
     let nanos = (end - cx.now).nanos.saturating_add(Duration::SECOND.nanos - 1);
     let left = Duration::from_secs(nanos / Duration::SECOND.nanos);
-    let text = format!("pod group {group} was rejected and is in backoff for another {left}");
+    let because = match times.failing(group) {
+        Some(pod) if pod == cx.pod.key() => {
+            ": beside the others of its group it found no node".to_owned()
+        }
+        Some(pod) => format!(": its pod {pod} found no node"),
+        None => String::new(),
+    };
+    let text = format!("pod group {group} is in backoff for another {left}{because}");
     let explanation = Explanation::new("the pod group is in backoff", text);
     Some((format!("podGroup {group} failed recently"), explanation))
 }

@@ -194,14 +194,14 @@ impl Plugin for Coscheduling {
         let all = members.map_or(0, |members| members.count(group));
         let backoff = Duration::from_secs(self.0.pod_group_backoff_seconds);
         let backs_off = backoff > Duration::ZERO && all as i64 >= i64::from(spec.min_member());
-        let now = cycle.now;
+        let (now, pod) = (cycle.now, cycle.pod.key());
         answer.effects.updates.push(StateUpdate::new(move |times: &mut GroupTimes| {
             if backs_off {
-                times.back_off(group, backoff, now);
+                times.back_off(pod, group, backoff, now);
             }
             times.failed(group, now);
         }));
-        let pod = cycle.pod.key().name;
+        let pod = pod.name;
         answer.status = Status::unschedulable(&format!(
             "PodGroup {group} gets rejected due to Pod {pod} is unschedulable even after PostFilter"
         ));

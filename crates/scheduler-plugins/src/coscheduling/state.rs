@@ -112,6 +112,8 @@ pub struct GroupTimes {
     permitted: BTreeMap<NamespacedName, Time>,
     /// Until when a group is in backoff.
     backed_off: BTreeMap<NamespacedName, Time>,
+    /// The pod that found no node, for which a group went into backoff.
+    failing: BTreeMap<NamespacedName, NamespacedName>,
     /// The last failure of a group since it was scheduled.
     failed: Arc<BTreeMap<NamespacedName, Time>>,
 }
@@ -121,7 +123,9 @@ impl PluginState for GroupTimes {}
 impl GroupTimes {
     /// Notes that the resources of a group are free, until `end` at the latest.
     pub(crate) fn permitted(&mut self, group: NamespacedName, end: Time, now: Time) {
-        add(&mut self.permitted, group, end, now);
+        if !self.is_permitted(group, now) {
+            self.permitted.insert(group, end);
+        }
     }
 
     /// Whether the resources of a group need no check.
@@ -129,9 +133,23 @@ impl GroupTimes {
         self.permitted.get(&group).is_some_and(|end| now <= *end)
     }
 
-    /// Puts a group into backoff, unless it is.
-    pub fn back_off(&mut self, group: NamespacedName, backoff: Duration, now: Time) {
-        add(&mut self.backed_off, group, now + backoff, now);
+    /// Puts a group into backoff, unless it is: its `pod` found no node.
+    pub(crate) fn back_off(
+        &mut self,
+        pod: NamespacedName,
+        group: NamespacedName,
+        backoff: Duration,
+        now: Time,
+    ) {
+        if self.backoff_end(group, now).is_none() {
+            self.backed_off.insert(group, now + backoff);
+            self.failing.insert(group, pod);
+        }
+    }
+
+    /// The pod for which a group went into backoff.
+    pub(crate) fn failing(&self, group: NamespacedName) -> Option<NamespacedName> {
+        self.failing.get(&group).copied()
     }
 
     /// When the backoff of a group ends; `None` if it is in none.
@@ -150,13 +168,6 @@ impl GroupTimes {
         if self.failed.contains_key(&group) {
             Arc::make_mut(&mut self.failed).remove(&group);
         }
-    }
-}
-
-/// Adds an entry that ends, unless there is one that has not ended.
-fn add(entries: &mut BTreeMap<NamespacedName, Time>, key: NamespacedName, end: Time, now: Time) {
-    if entries.get(&key).is_none_or(|end| now > *end) {
-        entries.insert(key, end);
     }
 }
 

@@ -10,7 +10,7 @@ fn why_is_a_view_that_folds_and_leads_to_the_matrix_and_back() {
     live.golden("why-fragmented-80x24");
     assert!(live.text().contains("Why default/report?"), "{}", live.text());
     // The reasons unfold to the nodes, and a node leads to its cell.
-    let mut live = live.keys("/Insufficient cpu<Enter>gg<Enter><Esc>");
+    let mut live = live.keys("/4 nodes: NodeResourcesFit<Enter>gg<Enter><Esc>");
     assert!(live.text().contains("node-0: Insufficient cpu:"), "{}", live.text());
     let mut live = live.keys("/node-0: Insufficient<Enter>gg<Enter>");
     assert_eq!(live.interface.app.view(), ViewId::Filter);

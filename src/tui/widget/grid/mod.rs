@@ -47,6 +47,11 @@ pub trait GridSource: Sync {
         row as u64
     }
 
+    /// The line to select when the row on the selected line is gone.
+    fn line_instead(&self, gone: usize) -> usize {
+        gone
+    }
+
     /// Whether the debugger stands on this row.
     fn is_current(&self, _row: usize) -> bool {
         false

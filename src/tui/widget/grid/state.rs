@@ -156,7 +156,11 @@ impl GridState {
         }
         self.column = self.column.min(source.columns().saturating_sub(1));
         let kept = self.selected_key.and_then(|key| self.line_of(source, key));
-        self.select(source, kept.unwrap_or(self.selected));
+        let instead = match self.selected_key {
+            Some(_) => source.line_instead(self.selected),
+            None => self.selected,
+        };
+        self.select(source, kept.unwrap_or(instead));
     }
 
     fn ordered_rows(&self, source: &dyn GridSource) -> Vec<u32> {
@@ -313,6 +317,11 @@ impl GridState {
         let inside = shown.lines.contains((x, y).into());
         let line = shown.top + usize::from(y.saturating_sub(shown.lines.y));
         (inside && line < self.order.len()).then_some(GridHit::Line(line, column))
+    }
+
+    /// Lines of rows that the last frame had room for.
+    pub fn height(&self) -> u16 {
+        self.geometry.lines.height
     }
 
     /// Lines below those that the last frame drew.

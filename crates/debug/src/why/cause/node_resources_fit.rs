@@ -93,6 +93,25 @@ impl Shortage {
         self.needed <= self.allocatable - self.requested
     }
 
+    /// `Insufficient cpu`
+    pub fn title(&self) -> String {
+        match self.resource.as_str() {
+            "pods" => "Too many pods".to_owned(),
+            name => format!("Insufficient {name}"),
+        }
+    }
+
+    /// How much is missing, in short; `None` if the amount is only reserved for nominated pods.
+    pub fn lack(&self) -> Option<String> {
+        let (needed, has) = (self.show(self.needed), self.show(self.allocatable));
+        match self.needed > self.allocatable {
+            _ if self.resource == "pods" => None,
+            true => Some(format!("needs {needed}, {has} allocatable")),
+            false if self.is_reserved() => None,
+            false => Some(format!("{} short", self.show(self.short_by))),
+        }
+    }
+
     fn who_asks(&self) -> String {
         match (self.init_container, self.pod_level, self.overhead) {
             (Some(name), ..) => format!(" (init container {name})"),
@@ -151,11 +170,8 @@ impl Shortage {
 
 impl CauseText for Shortage {
     fn gist(&self) -> String {
-        match (self.resource.as_str(), self.needed > self.allocatable) {
-            ("pods", _) => "Too many pods".to_owned(),
-            (name, false) => format!("Insufficient {name}"),
-            (name, true) => format!("Insufficient {name} even on the empty node"),
-        }
+        let is_too_large = self.resource != "pods" && self.needed > self.allocatable;
+        self.title() + if is_too_large { " even on the empty node" } else { "" }
     }
 
     fn text(&self) -> String {

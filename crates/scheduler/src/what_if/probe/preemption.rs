@@ -4,6 +4,7 @@
 use super::Probe;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
+use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::preemption::NodeVictims;
 use kubestep_framework::preemption::budgets::DisruptionBudgets;
@@ -33,8 +34,11 @@ impl Probe {
         let rules = plugins.iter().find_map(|plugin| plugin.preemption())?;
         let statuses = self.statuses()?;
         let cx = self.cx();
+        // A plugin that rejects in PreFilter still follows the pods that a dry run takes away.
+        let mut state = CycleState::default();
+        self.framework.run_pre_filter(&cx, &mut state);
         let mut found = PreemptionProbe {
-            refusal: rules.refusal(&cx, &self.state, &statuses),
+            refusal: rules.refusal(&cx, &state, &statuses),
             ..PreemptionProbe::default()
         };
         let resolvable = statuses.with_code(Code::Unschedulable, &self.snapshot);
@@ -45,7 +49,7 @@ impl Probe {
             return Some(found);
         }
         let budgets = DisruptionBudgets::new(cx.objects);
-        let (framework, state) = (&*self.framework, &self.state);
+        let (framework, state) = (&*self.framework, &state);
         let search = VictimSearch { cx, framework, state, budgets: &budgets };
         let run = dry_run(&search, rules, &resolvable);
         let is_candidate = |name: Symbol| run.candidates.iter().any(|found| found.node == name);

@@ -1,0 +1,93 @@
+//! The decisive cause of a pod that is pending, as one clause: the first sentence of the answer.
+
+use super::preemption;
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
+use kubestep_debug::why::cause::{CauseDetail, Shortage};
+use kubestep_debug::why::{
+    PodLocation, PodProblem, PreFilterRejection, ProblemKind, Reason, RejectedGroup, Why,
+};
+
+/// Reasons that are named; the others are counted.
+const NAMED: usize = 2;
+
+/// The cause; `None` if the pod has a node, has ended, or would get a node now.
+pub fn cause(why: &Why) -> Option<String> {
+    if matches!(why.place, PodLocation::Bound { .. } | PodLocation::Ended { .. }) {
+        return None;
+    }
+    let decides =
+        |problem: &&PodProblem| problem.blocking && problem.kind != ProblemKind::NoScheduler;
+    let problem = why.problems.iter().find(decides).map(|problem| problem.text.clone());
+    problem.or_else(|| why.ahead.iter().find_map(before_nodes)).or_else(|| on_nodes(why))
+}
+
+/// A rejection by PreFilter.
+fn before_nodes(ahead: &PreFilterRejection) -> Option<String> {
+    let causes: Vec<String> = ahead.causes.iter().map(|cause| cause.text()).collect();
+    ahead.refuses().then(|| format!("{}: {}", ahead.plugin, causes.join("; ")))
+}
+
+/// What all nodes lack, then what each group lacks in addition, the nearest group first.
+fn on_nodes(why: &Why) -> Option<String> {
+    let nearest = why.groups.first()?;
+    if why.fitting().next().is_some() {
+        return None;
+    }
+    let shared = blocked(why, nearest, why.everywhere.iter().collect(), " on every node");
+    let of_group = |group| {
+        let own = |reason: &&Reason| !why.everywhere.contains(reason);
+        let is_all = why.groups.len() == 1 && why.nodes.len() > 1;
+        let on = if is_all { " on every node".to_owned() } else { on(group) };
+        blocked(why, group, group.reasons.iter().filter(own).collect(), &on)
+    };
+    let groups = why.groups.iter().filter_map(of_group);
+    let mut causes: Vec<String> = shared.into_iter().chain(groups).collect();
+    let more = causes.len().saturating_sub(NAMED);
+    causes.truncate(NAMED);
+    causes.extend((more > 0).then(|| format!("and {}", count(more, "more reason"))));
+    let causes = causes.join(", ");
+    let preempts = preemption::of_pending(why).map(|words| format!("; {words}"));
+    Some(causes + &preempts.unwrap_or_default())
+}
+
+/// ` on 2 nodes`, or the name of the only one.
+fn on(group: &RejectedGroup) -> String {
+    match group.nodes.as_slice() {
+        [only] => format!(" on {only}"),
+        nodes => format!(" on {}", count(nodes.len(), "node")),
+    }
+}
+
+/// `Insufficient cpu on 2 nodes (500m short on node-0)`; `None` without reasons.
+fn blocked(why: &Why, group: &RejectedGroup, reasons: Vec<&Reason>, on: &str) -> Option<String> {
+    let (first, more) = reasons.split_first()?;
+    let more = match more.len() {
+        0 => String::new(),
+        more => format!(" and {}", count(more, "more reason")),
+    };
+    let Some((node, shortage)) = shortage(why, group, first) else {
+        // Some reasons are about all nodes anyway.
+        let on = if first.text.ends_with(" on any node") { "" } else { on };
+        return Some(format!("{}{more}{on}", first.text));
+    };
+    let of_node = format!(" on {node}");
+    let of_node = if of_node == on { "" } else { &of_node };
+    let lack = shortage.lack().map(|lack| format!(" ({lack}{of_node})"));
+    Some(format!("{}{more}{on}{}", shortage.title(), lack.unwrap_or_default()))
+}
+
+/// What the group's first node lacks, if the reason is a shortage.
+fn shortage<'a>(
+    why: &'a Why,
+    group: &RejectedGroup,
+    reason: &Reason,
+) -> Option<(Symbol, &'a Shortage)> {
+    let node = why.node(*group.nodes.first()?)?;
+    let mut causes = node.causes().filter(|(plugin, _)| *plugin == reason.plugin);
+    let (_, cause) = causes.find(|(_, cause)| cause.gist() == reason.text)?;
+    match &cause.detail {
+        CauseDetail::Shortage(shortage) => Some((node.node, shortage)),
+        _ => None,
+    }
+}
