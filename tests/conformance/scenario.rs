@@ -25,6 +25,9 @@ use crate::explained;
 use crate::extender::{NodeLabels, Rule};
 use crate::rendered;
 
+/// Categories in which only the states after the steps are recorded.
+const STATES_ONLY: &[&str] = &["gang", "switches"];
+
 /// A line of the corpus.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -76,8 +79,8 @@ pub fn compare(scenario: &Value, tie_break: TieBreak) -> Result<(), String> {
     }
     for (number, (step, expected)) in scenario.steps.iter().zip(&scenario.expect).enumerate() {
         let cycles = run.step(step)?;
-        // For gangs, only the states are recorded.
-        let cycles = if scenario.category == "gang" { Vec::new() } else { cycles };
+        let only_states = STATES_ONLY.contains(&scenario.category.as_str());
+        let cycles = if only_states { Vec::new() } else { cycles };
         let got = run.state(step, &cycles);
         if let Some(difference) = first_difference(&format!("step {number}"), expected, &got) {
             return Err(difference);
