@@ -106,7 +106,7 @@ fn ebs_limit(labels: &Labels) -> i64 {
 
 /// What counts as one volume.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Counted {
+enum CountedVolume {
     /// A volume, by the id that the in-tree plugin has for it.
     Id(Symbol),
     /// The volume of a claim whose own is unknown.
@@ -117,14 +117,14 @@ impl InTreeLimits {
     /// Adds the volumes of a pod. Unless the pod is `new`, missing claims are ignored.
     fn add(
         &self,
-        counted: &mut BTreeSet<Counted>,
+        counted: &mut BTreeSet<CountedVolume>,
         pod: &Pod,
         objects: &Objects,
         new: bool,
     ) -> Result<(), Status> {
         for volume in &pod.spec.volumes {
             if let Some(id) = self.inline_id(volume) {
-                counted.insert(Counted::Id(id));
+                counted.insert(CountedVolume::Id(id));
                 continue;
             }
             let Some(named) = ClaimVolume::of(pod, volume) else { continue };
@@ -140,7 +140,7 @@ impl InTreeLimits {
                 Err(_) => continue,
             };
             if named.ephemeral {
-                volumes::check_owner(pod, claim).map_err(|text| Status::error(text))?;
+                volumes::check_owner(pod, claim).map_err(Status::error)?;
             }
             counted.extend(self.of_claim(objects, claim, named.key));
         }
@@ -152,16 +152,16 @@ impl InTreeLimits {
         objects: &Objects,
         claim: &PersistentVolumeClaim,
         key: NamespacedName,
-    ) -> Option<Counted> {
+    ) -> Option<CountedVolume> {
         let cluster_wide = |name| NamespacedName::new(Symbol::EMPTY, name);
         let volume = Some(claim.spec.volume_name).filter(|name| !name.is_empty());
         match volume.and_then(|name| objects.persistent_volumes.get(&cluster_wide(name))) {
-            Some(volume) => self.id(volume).map(Counted::Id),
+            Some(volume) => self.id(volume).map(CountedVolume::Id),
             None => {
                 let class =
                     objects.storage_classes.get(&cluster_wide(claim.spec.storage_class_name?));
                 let of_plugin = class.is_some_and(|class| class.provisioner == self.in_tree.plugin);
-                of_plugin.then_some(Counted::OfClaim(key))
+                of_plugin.then_some(CountedVolume::OfClaim(key))
             }
         }
     }
