@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::cli::cluster::runtime;
 use kubestep_api::Kind;
+use kubestep_live::failure::RequestFailure;
 use kubestep_live::{KubeconfigTarget, Link};
 use kubestep_output::clean::clean;
 use kubestep_source::fixtures::STORIES;
@@ -139,11 +140,17 @@ impl TypedLine {
         let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
         let target = KubeconfigTarget { kubeconfig, context, server: None, verbose: false };
         let row = kubestep_live::kinds::row(kind).filter(|_| target.is_there())?;
-        let path = row.path(row.versions.first()?, self.namespace.as_deref());
+        let path = |version: &&str| row.path(version, self.namespace.as_deref());
         let text = runtime().ok()?.block_on(async {
             let read = async {
                 let link = Link::new(target).await.ok()?;
-                link.get(&format!("{path}?limit={MOST}")).await.ok()
+                for path in row.versions.iter().map(path) {
+                    match link.get(&format!("{path}?limit={MOST}")).await {
+                        Err(RequestFailure::Absent(_)) => {}
+                        answer => return answer.ok(),
+                    }
+                }
+                None
             };
             tokio::time::timeout(PATIENCE, read).await.ok().flatten()
         })?;

@@ -104,7 +104,9 @@ fn asks_for(pod: &Pod, kind: Kind) -> bool {
         | Kind::DeviceClass
         | Kind::DeviceTaintRule => !spec.resource_claims.is_empty(),
         Kind::PriorityClass => spec.priority.is_none() && !spec.priority_class_name.is_empty(),
-        Kind::PodGroup | Kind::Workload => spec.scheduling_group.is_some(),
+        Kind::PodGroup | Kind::Workload => {
+            spec.scheduling_group.is_some() || spec.workload_ref.is_some()
+        }
         // Affinity terms refer to namespaces; services, sets and budgets select pods.
         Kind::Namespace => spec.affinity.is_some(),
         Kind::PodDisruptionBudget => true,

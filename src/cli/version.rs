@@ -124,7 +124,7 @@ impl Scheduler {
         } else if let Some(text) = &set {
             let (adopted, ignored) = gates.adopted(text).context("featureGates of the input")?;
             if !ignored.is_empty() {
-                set = Some(adopted.to_string()).filter(|gates| !gates.is_empty());
+                set = Some(adopted.as_set()).filter(|gates| !gates.is_empty());
             }
             gates = adopted;
             notices
@@ -273,6 +273,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kubestep_config::Feature;
 
     fn capture(version: &str, gates: &str) -> Captured {
         let feature_gates = Some(gates.to_owned()).filter(|gates| !gates.is_empty());
@@ -333,6 +334,11 @@ mod tests {
         assert_eq!(same.gates.to_string(), "OpportunisticBatching=false");
         let older = asked("1.34").choose(&captured).unwrap();
         assert_eq!((older.gates.to_string().as_str(), older.notices.len()), ("", 1));
+        // Set to the default of 1.33, which another version has not.
+        let pinned = capture("v1.33.5", "DynamicResourceAllocation=false,DRAPrioritizedList=false");
+        let newer = asked("1.34").choose(&pinned).unwrap();
+        assert!(!newer.gates.enabled(Feature::DynamicResourceAllocation));
+        assert_eq!(newer.set.as_deref(), pinned.feature_gates.as_deref());
         let gates = Some("OpportunisticBatching=false".to_owned());
         let strict = Scheduler { feature_gates: gates, ..asked("1.34") };
         assert!(strict.choose(&captured).is_err());

@@ -4,19 +4,20 @@
 use std::collections::BTreeMap;
 
 use super::outline::{LinkTarget, Outline, OutlineItem, Tone};
-use kubestep_api::Pod;
 use kubestep_api::words::count;
+use kubestep_api::{Pod, PodGroupSchedulingPolicy};
 use kubestep_cluster::World;
 use kubestep_debug::trace::History;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::group_of;
+use kubestep_framework::pod_groups::policy::{min_count, policy_of};
 use kubestep_framework::record::{CycleRecord, PlacementRecord};
 
 /// All groups in a state of the cluster, with the results of the cycles before it.
 pub fn outline(world: &World, history: &History) -> Outline {
     let mut members: BTreeMap<NamespacedName, Vec<(NamespacedName, &Pod)>> = BTreeMap::new();
     for (key, pod) in world.api().objects().pods.iter() {
-        if let Some(group) = group_of(pod) {
+        if let Some(group) = group_of(pod, world.scheduler().features()) {
             members.entry(group).or_default().push((*key, pod));
         }
     }
@@ -41,11 +42,11 @@ fn of_group(
         !pod.spec.node_name.is_empty() || waits_for(world, key).is_some()
     };
     let with_node = pods.iter().filter(|(key, pod)| placed(pod, *key)).count();
-    let object = world.api().objects().pod_groups.get(&group);
-    let gang = object.and_then(|object| object.spec.scheduling_policy.gang.as_ref());
-    let needed = gang.map_or(0, |gang| usize::try_from(gang.min_count).unwrap_or(0));
-    let (text, tone) = match (object, gang) {
-        (None, _) => ("there is no such PodGroup: its pods are not tried".to_owned(), Tone::Bad),
+    let policy = policy(world, group, pods);
+    let gang = policy.and_then(min_count);
+    let needed = gang.unwrap_or(0);
+    let (text, tone) = match (policy, gang) {
+        (None, _) => ("there is no such pod group: its pods are not tried".to_owned(), Tone::Bad),
         (_, None) => {
             (format!("{with_node} of {} pods have a node; no quorum", pods.len()), Tone::Good)
         }
@@ -71,6 +72,19 @@ fn of_group(
     items.extend(last.iter().flat_map(|record| of_cycle(record)));
     items.extend(pods.iter().map(|(key, pod)| member(world, history, *key, pod)));
     items
+}
+
+/// How the group is scheduled; `None` if it does not exist.
+fn policy<'a>(
+    world: &'a World,
+    group: NamespacedName,
+    pods: &[(NamespacedName, &Pod)],
+) -> Option<&'a PodGroupSchedulingPolicy> {
+    let objects = world.api().objects();
+    match pods.first() {
+        Some((_, pod)) => policy_of(pod, objects, world.scheduler().features())?.ok(),
+        None => objects.pod_groups.get(&group).map(|group| &group.spec.scheduling_policy),
+    }
 }
 
 /// The newest cycle of the group that evaluated placements or preempted, otherwise the newest.

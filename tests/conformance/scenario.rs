@@ -27,6 +27,8 @@ use crate::rendered;
 
 /// What is recorded of a binding cycle that ended after its pod had waited.
 const OF_BINDING: &[&str] = &["pod", "attempt", "preBind", "bind", "result", "message", "node"];
+/// Categories in which only the states after the steps are recorded.
+const STATES_ONLY: &[&str] = &["gang", "switches"];
 
 /// A line of the corpus.
 #[derive(Deserialize)]
@@ -83,12 +85,11 @@ pub fn compare(scenario: &Value, tie_break: TieBreak) -> Result<(), String> {
     }
     for (number, (step, expected)) in scenario.steps.iter().zip(&scenario.expect).enumerate() {
         let cycles = run.step(step)?;
-        // For gangs, only the states are recorded.
-        let is_gang = scenario.category == "gang";
-        let cycles = if is_gang { Vec::new() } else { cycles };
+        let only_states = STATES_ONLY.contains(&scenario.category.as_str());
+        let cycles = if only_states { Vec::new() } else { cycles };
         let mut got = run.state(step, &cycles);
         let finished = run.finished();
-        if !is_gang && !finished.is_empty() {
+        if !only_states && !finished.is_empty() {
             got["finished"] = finished.into();
         }
         if let Some(difference) = first_difference(&format!("step {number}"), expected, &got) {

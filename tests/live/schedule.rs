@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::control_plane::free_port;
 use crate::running::{Running, get, until};
-use crate::standin::{StandIn, State};
+use crate::standin::{StandIn, State, is_served};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/leases";
 
@@ -137,24 +137,44 @@ fn written(server: &StandIn, part: &str) -> usize {
 #[test]
 fn pods_that_share_a_claim_are_bound_with_one_reservation_each() {
     let server = StandIn::start();
-    cluster(&server, 1, 0);
+    share_a_claim(&server, "v1", json!({"exactly": {"deviceClassName": "gpu"}}), "");
+}
+
+/// The server has resource claims in one older API version only.
+#[test]
+fn claims_are_written_in_the_version_that_the_server_has() {
+    let server = StandIn::start();
+    server.misbehave(|faults| {
+        faults.version = Some("v1.33.5");
+        faults.served = Some(|path| is_served(path) && !path.starts_with("/apis/resource.k8s.io"));
+    });
+    let gates = "--feature-gates DynamicResourceAllocation=true";
+    share_a_claim(&server, "v1beta1", json!({"deviceClassName": "gpu"}), gates);
+    let claims = "/apis/resource.k8s.io/v1beta1/namespaces/default/resourceclaims/";
+    assert_eq!(written(&server, "resourceclaims/"), written(&server, claims));
+}
+
+fn share_a_claim(server: &StandIn, version: &str, mut request: Value, options: &str) {
+    cluster(server, 1, 0);
     let pool = json!({"name": "p", "generation": 1, "resourceSliceCount": 1});
     let slice = json!({
-        "driver": "d.example.com", "nodeName": "node-0", "pool": pool, "devices": [{"name": "a"}],
+        "driver": "d.example.com", "nodeName": "node-0", "pool": pool,
+        "devices": [{"name": "a", "basic": {}}],
     });
-    server.put(Kind::DeviceClass, "gpu", json!({"spec": {}}));
-    server.put(Kind::ResourceSlice, "s", json!({"spec": slice}));
-    let requests = json!([{"name": "r", "exactly": {"deviceClassName": "gpu"}}]);
-    let claim = json!({"metadata": {"uid": "c"}, "spec": {"devices": {"requests": requests}}});
-    server.put(Kind::ResourceClaim, "shared", claim);
+    server.put_in(Kind::DeviceClass, version, "gpu", json!({"spec": {}}));
+    server.put_in(Kind::ResourceSlice, version, "s", json!({"spec": slice}));
+    request["name"] = "r".into();
+    let claim = json!({"metadata": {"uid": "c"}, "spec": {"devices": {"requests": [request]}}});
+    server.put_in(Kind::ResourceClaim, version, "shared", claim);
     for at in 0..4 {
         let mut user = pod(at);
         user["spec"]["resourceClaims"] = json!([{"name": "c", "resourceClaimName": "shared"}]);
         server.put(Kind::Pod, &format!("pod-{at}"), user);
     }
-    let _scheduler = Running::start_on(&server.kubeconfig(), "--yes-write --leader-elect=false");
-    until("all are bound", || nodes_of(&server).len() == 4);
-    assert_eq!(written(&server, "resourceclaims/shared"), 5, "{:?}", server.requests());
+    let line = format!("--yes-write --leader-elect=false {options}");
+    let _scheduler = Running::start_on(&server.kubeconfig(), line.trim_end());
+    until("all are bound", || nodes_of(server).len() == 4);
+    assert_eq!(written(server, "resourceclaims/shared"), 5, "{:?}", server.requests());
 }
 
 #[test]

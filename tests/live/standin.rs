@@ -410,7 +410,8 @@ fn path(kind: Kind) -> String {
     row.path(row.versions[0], None)
 }
 
-fn is_served(path: &str) -> bool {
+/// Whether a server of 1.36 without pod groups has the list.
+pub fn is_served(path: &str) -> bool {
     // An older server: it has no pod groups.
     !path.contains("v1alpha2") && Kind::all().any(|kind| path == self::path(kind))
 }

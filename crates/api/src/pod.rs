@@ -35,6 +35,7 @@ api_structs! {
         pub resource_claims: Vec<PodResourceClaim>,
         pub scheduling_gates: Vec<PodSchedulingGate>,
         pub scheduling_group: Option<PodSchedulingGroup>,
+        pub workload_ref: Option<Box<WorkloadReference>>,
         pub host_network: bool,
         pub host_users: Option<bool>,
         pub restart_policy: RestartPolicy,
@@ -118,6 +119,14 @@ api_structs! {
     /// The pod group a pod belongs to.
     pub struct PodSchedulingGroup {
         pub pod_group_name: Option<Symbol>,
+    }
+
+    /// The group a pod belongs to, in the API of 1.35: a pod group of a workload, or one of its
+    /// replicas.
+    pub struct WorkloadReference {
+        pub name: Symbol,
+        pub pod_group: Symbol,
+        pub pod_group_replica_key: Symbol,
     }
 
     /// The status of a pod.

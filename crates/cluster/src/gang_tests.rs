@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use crate::World;
+use kubestep_api::intern::Symbol;
 use kubestep_api::{Object, Pod};
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
@@ -84,4 +85,35 @@ fn without_room_for_all_nobody_starts() {
     // The attempt leaves nothing reserved: a separate pod gets the CPU.
     world.create(pod("own").requests("cpu", "1").priority(9).into());
     assert_eq!(world.step().unwrap().outcome, Outcome::Scheduled);
+}
+
+/// 1.35 has no cycle of a group: its pods are tried one by one, and Permit holds them.
+#[test]
+fn up_to_1_35_the_pods_of_a_gang_wait_at_permit() {
+    let gates = [("GenericWorkload", true), ("GangScheduling", true)];
+    let of_version = FeatureGates::of(config::KubeVersion::of_minor(35).unwrap());
+    let features = of_version.with_pairs(gates).unwrap();
+    let registry = kubestep_plugins::registry();
+    let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+    let mut world = World::new(&config, features, &registry).unwrap();
+    world.create(node("n1").offers("cpu", "2").into());
+    let member = |name: &str| {
+        let reference = json!({"name": "w", "podGroup": "g"});
+        pod(name).requests("cpu", "1").spec(json!({"workloadRef": reference}))
+    };
+    world.create(member("a").into());
+    world.create(member("b").into());
+    assert!(world.step().is_none(), "their workload does not exist");
+    world.create(object(json!({
+        "apiVersion": "scheduling.k8s.io/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": "w", "namespace": "default"},
+        "spec": {"podGroups": [{"name": "g", "policy": {"gang": {"minCount": 2}}}]},
+    })));
+    let first = world.step().unwrap();
+    assert_eq!((first.outcome, first.group.is_none()), (Outcome::Waiting, true));
+    let second = world.step().unwrap();
+    assert_eq!(second.outcome, Outcome::Scheduled);
+    let nodes = |name: &str| world.api().objects().pod(key(name)).unwrap().spec.node_name;
+    assert_eq!([nodes("a"), nodes("b")], ["n1", "n1"].map(Symbol::new));
 }

@@ -113,6 +113,8 @@ pub enum EventResource {
     DeviceClass,
     /// A pod group.
     PodGroup,
+    /// A workload with pod groups, up to 1.35.
+    Workload,
     /// An object of a custom kind.
     Custom(CustomKind),
     /// An object of any kind, or none.
@@ -138,6 +140,7 @@ impl EventResource {
             EventResource::ResourceSlice => "resource.k8s.io/ResourceSlice",
             EventResource::DeviceClass => "resource.k8s.io/DeviceClass",
             EventResource::PodGroup => "scheduling.k8s.io/PodGroup",
+            EventResource::Workload => "scheduling.k8s.io/Workload",
             EventResource::Custom(kind) => kind.event(),
             EventResource::Wildcard => "*",
         }
@@ -289,6 +292,7 @@ typed_accessors! {
     volume_attachments => VolumeAttachment as kubestep_api::VolumeAttachment,
     resource_claims => ResourceClaim as kubestep_api::ResourceClaim,
     pod_groups => PodGroup as kubestep_api::PodGroup,
+    workloads => Workload as kubestep_api::Workload,
 }
 
 impl EventObjects {

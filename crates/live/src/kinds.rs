@@ -89,7 +89,7 @@ pub const TABLE: &[ReadKind] = table! {
     DeviceTaintRule RULES Gate("DRADeviceTaintRules"), "taints from rules are ignored";
     ResourceClaimTemplate DEVICES Debugger, "no resource claims are created for pods that you add";
     ResourceClaim DEVICES Scheduler, "pods with resource claims appear unschedulable";
-    Workload WORKLOADS Debugger, "templates of pod groups cannot be shown";
+    Workload WORKLOADS Gate("GenericWorkload"), "up to 1.35, pods of groups wait for a missing workload";
     PodGroup GROUPS Gate("GenericWorkload"), "pods of groups wait for a missing group";
     Pod V1 Scheduler, "nodes appear empty and no pod is pending";
 };

@@ -69,6 +69,10 @@ const PLUGINS: &[(PluginDescriptor, Build)] = &[
     (gang_scheduling::PLUGIN, gang_scheduling::build),
     (topology_placement::PLUGIN, topology_placement::build),
     (pod_group_pods_count::PLUGIN, pod_group_pods_count::build),
+    (node_volume_limits::in_tree::EBS, node_volume_limits::in_tree::build_ebs),
+    (node_volume_limits::in_tree::GCE_PD, node_volume_limits::in_tree::build_gce_pd),
+    (node_volume_limits::in_tree::AZURE, node_volume_limits::in_tree::build_azure),
+    (node_volume_limits::in_tree::OPENSTACK, node_volume_limits::in_tree::build_openstack),
     (manual_permit::PLUGIN, manual_permit::build),
 ];
 

@@ -97,12 +97,12 @@ mod tests {
         let mut cluster = Cluster::default();
         let groups = &mut cluster.shared.pod_groups;
         for name in assumed {
-            groups.add(&member(name));
+            groups.add(key("g"), &member(name));
             groups.assume(&member(name).on("n"));
         }
-        bound.iter().for_each(|name| groups.add(&member(name).on("n")));
+        bound.iter().for_each(|name| groups.add(key("g"), &member(name).on("n")));
         let proposed = ["x", "y"];
-        proposed.iter().for_each(|name| groups.add(&member(name)));
+        proposed.iter().for_each(|name| groups.add(key("g"), &member(name)));
         let assignments = proposed.map(|name| (info(member(name)), "n1".into())).to_vec();
         let proposal = Proposal { placement: &Placement::default(), assignments };
         PodGroupPodsCount.score_placement(&cx(&cluster), &proposal).unwrap()

@@ -153,8 +153,8 @@ mod tests {
         let nodes = nodes.iter().map(|(name, label, value)| node(name).label(label, value));
         let mut cluster = Cluster::new(nodes, []);
         let groups = &mut cluster.shared.pod_groups;
-        groups.add(&member("unscheduled"));
-        bound.iter().for_each(|(name, node)| groups.add(&member(name).on(node)));
+        groups.add(key("g"), &member("unscheduled"));
+        bound.iter().for_each(|(name, node)| groups.add(key("g"), &member(name).on(node)));
         cluster
     }
 

@@ -53,13 +53,13 @@ impl ClusterState {
 
     /// The group of a pod; `None` while the GenericWorkload gate is off.
     pub fn group(&self, pod: &Pod) -> Option<NamespacedName> {
-        group_of(pod).filter(|_| self.features.enabled(Feature::GenericWorkload))
+        group_of(pod, &self.features).filter(|_| self.features.enabled(Feature::GenericWorkload))
     }
 
     /// Adds the pod to the members of its group, if it has one.
     pub(crate) fn add_group_member(&mut self, pod: &Pod) {
-        if self.group(pod).is_some() {
-            self.shared.pod_groups.add(pod);
+        if let Some(group) = self.group(pod) {
+            self.shared.pod_groups.add(group, pod);
         }
     }
 

@@ -22,6 +22,7 @@ use kubestep_framework::dra::taint_rules::changed_slices;
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
 use kubestep_framework::plugin::HandlerContext;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::pod_groups::policy::watched_resource;
 
 /// A change in the cluster, as a watch reports it.
 #[derive(Clone, Debug)]
@@ -139,6 +140,9 @@ impl Scheduler {
                 let objects = EventObjects { old: None, new: Some(pod.into()) };
                 self.queue.move_all(&cx, event, &objects, None);
             }
+        } else if !self.cluster.features.has(Switch::PodGroupCycles) {
+            // Up to 1.35, pods of other schedulers are members, too.
+            self.cluster.add_group_member(&pod);
         }
     }
 
@@ -211,16 +215,15 @@ impl Scheduler {
     }
 
     fn pod_deleted(&mut self, pod: &Arc<Pod>, now: Time, host: &mut dyn SchedulerHost) {
+        self.cluster.shared.pod_groups.remove(pod);
         if !pod.spec.node_name.is_empty() {
             // Upstream only logs that the cache does not know a pod.
             let _removed = self.cache.remove_pod(pod);
-            self.cluster.shared.pod_groups.remove(pod);
             let objects = EventObjects { old: Some(pod.clone().into()), new: None };
             let cx = self.cluster.queue_context(now);
             self.queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, None);
         } else if self.profiles.serve(pod) {
             self.queue.delete(pod);
-            self.cluster.shared.pod_groups.remove(pod);
             let uid = pod.metadata.uid;
             if self.cache.is_assumed(uid) && self.is_assumed_pod_watched(uid) {
                 self.assumed_pod_deleted(uid, now, host);
@@ -276,7 +279,7 @@ impl Scheduler {
             );
         }
         self.taint_rule_changed(&objects, now);
-        if let Some(resource) = kind.and_then(resource_of)
+        if let Some(resource) = kind.and_then(|kind| self.resource_of(kind))
             && !self.ignores_class(action, &objects)
         {
             self.tell_queue(resource, action, &objects, now);
@@ -298,6 +301,31 @@ impl Scheduler {
             let objects = EventObjects { old: Some(before.into()), new: Some(after.into()) };
             self.tell_queue(EventResource::ResourceSlice, Action::UPDATE, &objects, now);
         }
+    }
+
+    /// The event of any kind but pods, and of nodes that are created or deleted.
+    fn other_labels(&self, old: Option<&Object>, new: Option<&Object>) -> Option<ClusterEvent> {
+        let action = match (old, new) {
+            (None, Some(_)) => Action::ADD,
+            (Some(_), Some(_)) => Action::UPDATE,
+            (_, None) => Action::DELETE,
+        };
+        let resource = match new.or(old)? {
+            Object::Node(_) => EventResource::Node,
+            object => self.resource_of(object.kind())?,
+        };
+        Some(ClusterEvent::new(resource, action))
+    }
+
+    /// The event resource of a kind. `None` for kinds that are only listed.
+    fn resource_of(&self, kind: Kind) -> Option<EventResource> {
+        let watched = |resource: &EventResource| match resource {
+            EventResource::PodGroup | EventResource::Workload => {
+                watched_resource(&self.cluster.features) == Some(*resource)
+            }
+            _ => true,
+        };
+        resource_of(kind).filter(watched)
     }
 
     fn tell_queue(
@@ -375,7 +403,7 @@ impl Scheduler {
             (Some(Object::Pod(pod)), None) => {
                 self.pod_labels(pod, ASSIGNED_POD_DELETE, UNSCHEDULED_POD_DELETE)
             }
-            (old, new) => other_labels(old, new).into_iter().collect(),
+            (old, new) => self.other_labels(old, new).into_iter().collect(),
         };
         events.iter().map(ClusterEvent::label).collect()
     }
@@ -412,8 +440,8 @@ impl Scheduler {
     }
 }
 
-/// The event resource of a kind. `None` for kinds that are only listed.
-pub(crate) fn resource_of(kind: Kind) -> Option<EventResource> {
+/// The event resource of a kind. `None` for kinds that are only listed in every version.
+fn resource_of(kind: Kind) -> Option<EventResource> {
     Some(match kind {
         Kind::PersistentVolume => EventResource::PersistentVolume,
         Kind::PersistentVolumeClaim => EventResource::PersistentVolumeClaim,
@@ -426,6 +454,7 @@ pub(crate) fn resource_of(kind: Kind) -> Option<EventResource> {
         Kind::ResourceSlice => EventResource::ResourceSlice,
         Kind::DeviceClass => EventResource::DeviceClass,
         Kind::PodGroup => EventResource::PodGroup,
+        Kind::Workload => EventResource::Workload,
         Kind::Custom(kind) => EventResource::Custom(kind),
         _ => return None,
     })
@@ -447,18 +476,4 @@ fn watched_change(change: &Change) -> Option<EventObjects> {
 /// Terminated pods are not watched.
 fn watched_object(object: Option<&Object>) -> Option<&Object> {
     object.filter(|object| !matches!(object, Object::Pod(pod) if pod.is_terminal()))
-}
-
-/// The event of any kind but pods, and of nodes that are created or deleted.
-fn other_labels(old: Option<&Object>, new: Option<&Object>) -> Option<ClusterEvent> {
-    let action = match (old, new) {
-        (None, Some(_)) => Action::ADD,
-        (Some(_), Some(_)) => Action::UPDATE,
-        (_, None) => Action::DELETE,
-    };
-    let resource = match new.or(old)? {
-        Object::Node(_) => EventResource::Node,
-        object => resource_of(object.kind())?,
-    };
-    Some(ClusterEvent::new(resource, action))
 }

@@ -10,6 +10,7 @@ use kubestep_api::{Duration, Pod};
 use kubestep_config::types::Extender;
 use kubestep_config::{Feature, FeatureGates, ResolvedConfig};
 use kubestep_framework::plugin::Plugin;
+use kubestep_framework::pod_groups::policy::watched_resource;
 use kubestep_framework::registry::Registry;
 use kubestep_framework::runtime::{Framework, ProfileError};
 
@@ -107,7 +108,7 @@ pub(crate) fn queue_settings(config: &ResolvedConfig, features: &FeatureGates) -
         max_backoff: Duration::from_secs(config.pod_max_backoff_seconds),
         pop_from_backoff: features.enabled(Feature::SchedulerPopFromBackoffQ),
         has_extenders: !config.extenders.is_empty(),
-        generic_workload: features.enabled(Feature::GenericWorkload),
+        group_resource: watched_resource(features),
         hints: features.enabled(Feature::SchedulerQueueingHints),
         behaviour: features.behaviour(),
         signs: features.enabled(Feature::OpportunisticBatching) && config.extenders.is_empty(),

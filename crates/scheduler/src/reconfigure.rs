@@ -9,6 +9,8 @@ use kubestep_api::{Kind, Time};
 use kubestep_config::{Feature, FeatureGates, ResolvedConfig};
 use kubestep_framework::dra::counts_shares;
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::pod_groups::PodGroups;
+use kubestep_framework::pod_groups::policy::watched_resource;
 use kubestep_framework::registry::Registry;
 
 /// The gates that change what a pod requests from its node.
@@ -43,6 +45,9 @@ impl Scheduler {
             self.cluster.shared.claims.observe_all(objects, counts_shares(&features));
         }
         self.cluster.features = features;
+        if watched_resource(&features) != watched_resource(&before) {
+            self.regroup();
+        }
         let handlers = self.event_handlers();
         self.profiles = profiles;
         self.start_event_handlers(&handlers, now);
@@ -53,6 +58,18 @@ impl Scheduler {
         self.queue.reconfigure(&cx, settings, &self.profiles.frameworks);
         self.update_queued_pods(now);
         Ok(())
+    }
+
+    /// Finds the members of all groups again.
+    fn regroup(&mut self) {
+        self.cluster.shared.pod_groups = PodGroups::default();
+        for pod in self.cluster.objects.pods.values().cloned().collect::<Vec<_>>() {
+            self.cluster.add_group_member(&pod);
+            let assumed = self.cache.pod(pod.metadata.uid);
+            if let Some(assumed) = assumed.filter(|_| self.cache.is_assumed(pod.metadata.uid)) {
+                self.cluster.shared.pod_groups.assume(&assumed.pod);
+            }
+        }
     }
 
     /// Pods of new profiles enter the queue, pods of removed profiles leave it.

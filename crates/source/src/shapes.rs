@@ -19,6 +19,11 @@ const DEEPEST: u8 = 40;
 /// A text that every type takes, times too.
 const SAMPLE: &str = "2000-01-01T00:00:00.000000Z";
 
+/// Fields that the types no longer have, by the name of the type: what pods of 1.35 have instead of
+/// `schedulingGroup`.
+const EARLIER: &[(&str, &str, &[&str])] =
+    &[("PodSpec", "workloadRef", &["name", "podGroup", "podGroupReplicaKey"])];
+
 /// What may stand in a place of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Shape {
@@ -148,7 +153,7 @@ impl<'de> Deserializer<'de> for ShapeProbe<'_> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
+        name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
@@ -158,6 +163,10 @@ impl<'de> Deserializer<'de> for ShapeProbe<'_> {
         let mut shapes: Vec<_> = fields.iter().map(|field| (*field, Shape::Any)).collect();
         let depth = self.depth + 1;
         let value = visitor.visit_map(Each { rest: shapes.iter_mut(), current: None, depth })?;
+        shapes.extend(EARLIER.iter().filter(|(of, ..)| *of == name).map(|(_, field, parts)| {
+            let parts = parts.iter().map(|part| (*part, Shape::Any));
+            (*field, Shape::Fields(parts.collect()))
+        }));
         *self.shape = Shape::Fields(shapes);
         Ok(value)
     }
@@ -267,6 +276,15 @@ mod tests {
             }
             (shape, step) => panic!("{step} in {shape:?}"),
         })
+    }
+
+    #[test]
+    fn pods_of_older_versions_have_their_fields() {
+        let pod = of("v1", "Pod").unwrap();
+        let parts = names(&at(pod, &["spec", "workloadRef"]));
+        assert_eq!(parts, ["name", "podGroup", "podGroupReplicaKey"]);
+        let deployment = of("apps/v1", "Deployment").unwrap();
+        at(deployment, &["spec", "template", "spec", "workloadRef", "podGroup"]);
     }
 
     #[test]

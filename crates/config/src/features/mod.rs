@@ -4,6 +4,7 @@
 //! `staging/src/k8s.io/component-base/featuregate/feature_gate.go` (parsing).
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use thiserror::Error;
 
@@ -15,6 +16,8 @@ use table::{GATES, Gate};
 #[cfg(test)]
 mod emulated_tests;
 mod table;
+#[cfg(test)]
+mod tests;
 
 impl Feature {
     /// All gates of all versions, in the order of the enum.
@@ -71,13 +74,31 @@ impl fmt::Display for Feature {
 
 /// What one version of kube-scheduler has on: its feature gates, and the switches for the changes
 /// that no gate governs. It is resolved once, and handed to all that is built.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 pub struct FeatureGates {
     on: u128,
+    /// The gates that were set by name, also those set to their default: another version, or a
+    /// later AllAlpha or AllBeta, does not change them.
+    named: u128,
     behaviour: Behaviour,
     version: KubeVersion,
     /// The version whose gates count; another than `version` only when it is emulated.
     emulated: KubeVersion,
+}
+
+impl PartialEq for FeatureGates {
+    /// Whether both decide alike, however their gates were set.
+    fn eq(&self, other: &FeatureGates) -> bool {
+        self.decides() == other.decides()
+    }
+}
+
+impl Eq for FeatureGates {}
+
+impl Hash for FeatureGates {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.decides().hash(state);
+    }
 }
 
 impl Default for FeatureGates {
@@ -97,9 +118,13 @@ impl FeatureGates {
     /// are those of `emulated`, all other behaviour is its own.
     pub fn emulating(version: KubeVersion, emulated: KubeVersion) -> FeatureGates {
         let behaviour = Behaviour::of(version);
-        let none = FeatureGates { on: 0, behaviour, version, emulated };
+        let none = FeatureGates { on: 0, named: 0, behaviour, version, emulated };
         let defaults = Feature::all().filter_map(|gate| Some((gate, none.spec(gate)?.default)));
         defaults.fold(none, |gates, (feature, on)| gates.with(feature, on))
+    }
+
+    const fn decides(&self) -> (u128, Behaviour, KubeVersion, KubeVersion) {
+        (self.on, self.behaviour, self.version, self.emulated)
     }
 
     /// The version of kube-scheduler.
@@ -184,6 +209,23 @@ impl FeatureGates {
             .map(move |feature| (feature, self.enabled(feature)))
     }
 
+    /// The gates that were set by name or differ from the default, in the format of
+    /// `--feature-gates`: what a scheduler of another version is to be started with.
+    pub fn as_set(self) -> String {
+        let default = FeatureGates::emulating(self.version, self.emulated);
+        let is_set = |feature: &Feature| {
+            self.is_named(*feature) || self.enabled(*feature) != default.enabled(*feature)
+        };
+        let set = self.known().map(|(feature, _)| feature).filter(is_set);
+        let pairs: Vec<String> =
+            set.map(|feature| format!("{feature}={}", self.enabled(feature))).collect();
+        pairs.join(",")
+    }
+
+    const fn is_named(self, feature: Feature) -> bool {
+        self.named & (1 << feature as u8) != 0
+    }
+
     /// [`FeatureGates::parsed`] for the default version.
     pub fn parse(text: &str) -> Result<FeatureGates, FeatureGateError> {
         FeatureGates::default().parsed(text)
@@ -227,7 +269,7 @@ impl FeatureGates {
     }
 
     /// Sets gates by name. `AllAlpha` and `AllBeta` set every gate of that stage that is not set by
-    /// name.
+    /// name, here or before.
     pub fn with_pairs<'a>(
         self,
         pairs: impl IntoIterator<Item = (&'a str, bool)>,
@@ -244,6 +286,7 @@ impl FeatureGates {
         let mut gates = self;
         for (stage, on) in stages {
             let of_stage = self.known().filter(|(_, spec)| spec.stage == stage);
+            let of_stage = of_stage.filter(|(feature, _)| !self.is_named(*feature));
             gates = of_stage.fold(gates, |gates, (feature, _)| gates.with(feature, on));
         }
         for (feature, on) in named {
@@ -257,7 +300,10 @@ impl FeatureGates {
             Some(spec) if spec.locked && on != spec.default => {
                 Err(FeatureGateError::Locked { feature, on, spec, version: self.emulated })
             }
-            _ => Ok(self.with(feature, on)),
+            _ => Ok(FeatureGates {
+                named: self.named | 1 << feature as u8,
+                ..self.with(feature, on)
+            }),
         }
     }
 
@@ -424,142 +470,4 @@ fn dependency_text(feature: Feature, missing: &[Feature], spec: Option<GateSpec>
         settings.join(","),
         if locked { String::new() } else { format!(" or set {feature}=false") },
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn error(text: &str) -> String {
-        FeatureGates::parse(text).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn the_table_is_in_the_order_of_the_enum_and_consistent() {
-        for (i, feature) in Feature::all().enumerate() {
-            assert_eq!(feature as usize, i);
-            assert_eq!(Feature::from_name(feature.name()), Some(feature));
-            assert!(GATES[i].history.is_sorted_by(|a, b| a.0 < b.0), "{feature}");
-            assert!(feature.versions().next().is_some(), "{feature}");
-            for spec in feature.versions().filter_map(|version| feature.spec(version)) {
-                assert!(spec.stage != Stage::Alpha || !spec.default);
-                assert!(!spec.locked || spec.stage == Stage::Ga);
-            }
-        }
-        assert_eq!(FeatureGates::default().known().count(), 46);
-        for version in KubeVersion::all() {
-            assert!(FeatureGates::of(version).check_dependencies().is_ok(), "{version}");
-        }
-    }
-
-    #[test]
-    fn a_version_has_its_own_gates() {
-        let gates = |minor| FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
-        assert!(!gates(31).enabled(Feature::SchedulerQueueingHints));
-        assert!(gates(32).enabled(Feature::SchedulerQueueingHints));
-        let error = |minor, text| gates(minor).parsed(text).unwrap_err().to_string();
-        assert_eq!(
-            error(34, "OpportunisticBatching=false"),
-            "Kubernetes 1.34 has no feature gate OpportunisticBatching: it came with 1.35"
-        );
-        assert_eq!(
-            error(37, "GangScheduling=true"),
-            "Kubernetes 1.37 has no feature gate GangScheduling: 1.36 was the last to have it"
-        );
-        let merged = gates(37).parsed("GenericWorkload=true").unwrap();
-        assert!(merged.enabled(Feature::GangScheduling));
-        assert_eq!(merged.to_string(), "GenericWorkload=true");
-        // Dependencies are checked since 1.35.
-        assert!(
-            gates(34).parsed("DRAPrioritizedList=true,DynamicResourceAllocation=false").is_ok()
-        );
-    }
-
-    #[test]
-    fn an_emulated_version_gives_the_gates_and_nothing_else() {
-        let (own, old) = (KubeVersion::default(), KubeVersion::of_minor(33).unwrap());
-        let gates = FeatureGates::emulating(own, old);
-        assert!(!gates.enabled(Feature::DynamicResourceAllocation));
-        assert_eq!(gates.behaviour(), FeatureGates::of(own).behaviour());
-        assert!(gates.parsed("OpportunisticBatching=true").is_err());
-        // A gate that the scheduler itself no longer has is not one, whatever it emulates.
-        let oldest = FeatureGates::of(KubeVersion::OLDEST);
-        assert!(oldest.parsed("CSIMigrationPortworx=false").is_ok());
-        assert!(FeatureGates::of(old).parsed("CSIMigrationPortworx=false").is_err());
-        let error = gates.parsed("CSIMigrationPortworx=false").unwrap_err().to_string();
-        assert!(error.starts_with("Kubernetes 1.36 has no feature gate CSIMigration"), "{error}");
-        assert_eq!(gates.to_string(), "");
-    }
-
-    #[test]
-    fn gates_of_another_version_are_adopted_as_far_as_they_exist() {
-        let of = |minor| FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
-        let text = "OpportunisticBatching=false,NodeInclusionPolicyInPodTopologySpread=false";
-        let (gates, left_out) = of(34).adopted(text).unwrap();
-        let left_out: Vec<String> = left_out.iter().map(ToString::to_string).collect();
-        assert_eq!((gates, left_out.len()), (of(34), 2), "{left_out:?}");
-        let (gates, left_out) = of(35).adopted("OpportunisticBatching=false").unwrap();
-        assert_eq!(
-            (gates.to_string().as_str(), left_out.len()),
-            ("OpportunisticBatching=false", 0)
-        );
-        assert!(of(34).adopted("Quux=true").is_err());
-    }
-
-    #[test]
-    fn gates_are_set_as_on_the_command_line() {
-        let gates = FeatureGates::parse(" GenericWorkload = true ,,GangScheduling=1").unwrap();
-        assert!(gates.enabled(Feature::GangScheduling));
-        assert!(gates.enabled(Feature::OpportunisticBatching));
-        assert_eq!(gates.to_string(), "GenericWorkload=true,GangScheduling=true");
-        assert_eq!(FeatureGates::parse("").unwrap(), FeatureGates::default());
-        let last = FeatureGates::parse("OpportunisticBatching=false,OpportunisticBatching=t");
-        assert_eq!(last.unwrap(), FeatureGates::default());
-    }
-
-    #[test]
-    fn a_stage_is_set_but_for_the_gates_named() {
-        let gates = FeatureGates::parse("VolumeLimitScaling=false,AllAlpha=true").unwrap();
-        assert!(gates.enabled(Feature::StorageCapacityScoring));
-        assert!(!gates.enabled(Feature::VolumeLimitScaling));
-        assert!(!gates.enabled(Feature::SchedulerAsyncAPICalls));
-    }
-
-    #[test]
-    fn what_cannot_be_set_is_refused_with_the_reason() {
-        assert_eq!(
-            error("GangSheduling=true"),
-            "no feature gate \"GangSheduling\" changes the scheduler of Kubernetes 1.36; \
-             did you mean GangScheduling (ALPHA, default false)?"
-        );
-        assert_eq!(
-            error("Quux=true"),
-            "no feature gate \"Quux\" changes the scheduler of Kubernetes 1.36"
-        );
-        assert_eq!(
-            error("SidecarContainers=false"),
-            "feature gate SidecarContainers cannot be set to false: \
-             it is GA and locked to true in Kubernetes 1.36"
-        );
-        assert_eq!(
-            error("GangScheduling=true"),
-            "feature gate GangScheduling is on (not the default), but needs GenericWorkload, \
-             which is off: add GenericWorkload=true or set GangScheduling=false"
-        );
-        assert_eq!(
-            error("GangScheduling"),
-            "feature gate \"GangScheduling\" has no value: \
-             write GangScheduling=true or GangScheduling=false"
-        );
-        assert_eq!(
-            error("GangScheduling=yes"),
-            "feature gate GangScheduling has the value \"yes\": \
-             write GangScheduling=true or GangScheduling=false"
-        );
-    }
-
-    #[test]
-    fn a_locked_gate_may_be_given_its_value() {
-        assert_eq!(FeatureGates::parse("SidecarContainers=true").unwrap(), FeatureGates::default());
-    }
 }

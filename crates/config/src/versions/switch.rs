@@ -174,8 +174,8 @@ switches! {
         "The signature of a pod is computed when it is queued; before, in its cycle. It depends on the pod alone, so that no decision differs."
     SignaturesWithExtendedResources 36 batching Read []
         "With DRAExtendedResource, only pods that request such a resource cannot be batched; before, no pod can."
-    PodGroupCycles 36 groups Listed []
-        "The pods of a PodGroup are scheduled in one cycle; before, one by one, and Permit holds them."
+    PodGroupCycles 36 groups Recorded []
+        "The pods of a PodGroup are scheduled in one cycle; before, those of a pod group in a Workload one by one, and Permit holds them."
     PlacementPoints 36 configuration Recorded []
         "The extension points placementGenerate and placementScore exist."
     ShapeValidated 36 configuration Recorded [132120]
@@ -195,6 +195,8 @@ switches! {
         "PreEnqueue does not run for a pod that leaves the backoff queue, in whatever way; before, only not at the end of its backoff."
     LastVictimChecked 35 preemption Read [134294 134730]
         "PreEnqueue lets the preemptor pass if its last victim is already deleted."
+    NominationClearedOnFailure 35 cycle Read [135007]
+        "A failure clears the nomination even if no PostFilter plugin exists, or NominatedNodeNameForExpectation is on."
     TerminatingVictimSkipped 35 preemption Read []
         "A victim that is already being deleted is not deleted again."
     BindingIsNoDeletion 35 events Recorded []
@@ -264,7 +266,7 @@ switches! {
         "The plugin takes part in PreEnqueue."
     StructuredParametersOnly 32 DynamicResources Recorded []
         "Controllers do not allocate claims any more, and the plugin has no PreScore."
-    InTreeVolumeLimitsRemoved 32 configuration Listed []
+    InTreeVolumeLimitsRemoved 32 configuration Read []
         "EBSLimits, GCEPDLimits, AzureDiskLimits and CinderLimits do not exist any more."
 }
 

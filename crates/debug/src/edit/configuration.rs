@@ -62,7 +62,7 @@ fn at_version(
     notes: &mut Vec<String>,
 ) -> Result<FeatureGates, EditError> {
     let (adopted, refused) =
-        served.gates().adopted(&gates.to_string()).map_err(|error| EditError(error.to_string()))?;
+        served.gates().adopted(&gates.as_set()).map_err(|error| EditError(error.to_string()))?;
     if adopted == gates {
         return Err(EditError(format!("kube-scheduler is {} already", gates.version_words())));
     }

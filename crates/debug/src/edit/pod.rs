@@ -228,6 +228,7 @@ fn differing(was: &PodSpec, is: &PodSpec) -> Vec<&'static str> {
         containers "containers", init_containers "initContainers", overhead "overhead",
         resources "resources", volumes "volumes", resource_claims "resourceClaims",
         scheduling_gates "schedulingGates", scheduling_group "schedulingGroup",
+        workload_ref "workloadRef",
         host_network "hostNetwork", host_users "hostUsers", restart_policy "restartPolicy",
         runtime_class_name "runtimeClassName", service_account_name "serviceAccountName",
         os "os",

@@ -17,7 +17,7 @@ use kubestep_cluster::World;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::nominated::NominatedPods;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
-use kubestep_framework::pod_groups::group_of;
+use kubestep_framework::pod_groups::pod_group_of;
 use kubestep_framework::status::Code;
 use std::iter;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ fn with_others_placed(world: &World, last: NamespacedName) -> Option<World> {
     let pod = world.api().objects().pod(last)?.clone();
     remedy::smaller_group(&pod, 1)?.apply(&mut world).ok()?;
     world.delete(Kind::Pod, last);
-    let others = world.scheduler().pod_group(group_of(&pod)?)?.unscheduled();
+    let others = world.scheduler().pod_group(pod_group_of(&pod)?)?.unscheduled();
     let others: Vec<NamespacedName> = others.collect();
     // One cycle schedules the whole group.
     others.into_iter().find_map(|other| world.step_ahead(other))?;

@@ -8,7 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Duration, Kind, Pod};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::pod_groups::{PodGroupState, group_of};
+use kubestep_framework::pod_groups::{PodGroupState, pod_group_of};
 use std::sync::Arc;
 
 /// Cycles of the pod: one that preempts, one that uses the freed resources, and one to spare.
@@ -137,7 +137,7 @@ impl EditTrial<'_> {
             |edit: &Edit| matches!(edit, Edit::Set { object, .. } if object.kind == Kind::PodGroup);
         let objects = world.api().objects();
         let Some(pod) = objects.pod(self.pod) else { return false };
-        let group = group_of(pod).and_then(|group| world.scheduler().pod_group(group));
+        let group = pod_group_of(pod).and_then(|group| world.scheduler().pod_group(group));
         let left = group.into_iter().flat_map(PodGroupState::unscheduled);
         let mut left = left.filter_map(|key| objects.pod(key));
         fix.edits.iter().any(is_of_group)

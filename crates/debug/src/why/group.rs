@@ -7,8 +7,9 @@ use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_config::Feature;
+use kubestep_config::versions::Switch;
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::pod_groups::group_of;
+use kubestep_framework::pod_groups::pod_group_of;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
 /// The result of scheduling the group in a copy of the cluster.
@@ -27,11 +28,13 @@ pub(crate) struct GroupSimulation {
 
 impl GroupSimulation {
     /// Schedules the group of a pod in a copy. `None` if the pod has no group, the group is not
-    /// scheduled at all, or it gets its nodes.
+    /// scheduled at all or, up to 1.35, pod by pod, or it gets its nodes.
     pub fn in_vain(world: &World, pod: &Pod) -> Option<GroupSimulation> {
         let scheduler = world.scheduler();
-        let group =
-            group_of(pod).filter(|_| scheduler.features().enabled(Feature::GangScheduling))?;
+        let features = scheduler.features();
+        let has_cycle =
+            features.enabled(Feature::GangScheduling) && features.has(Switch::PodGroupCycles);
+        let group = pod_group_of(pod).filter(|_| has_cycle)?;
         let object = scheduler.objects().pod_groups.get(&group)?;
         let needed = object.spec.scheduling_policy.gang.as_ref()?.min_count;
         let before = scheduler.pod_group(group).map_or(0, |state| state.scheduled());

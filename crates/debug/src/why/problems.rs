@@ -15,6 +15,7 @@ use kubestep_config::suggest;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 use kubestep_framework::pod_groups::group_of;
+use kubestep_framework::pod_groups::policy::{MissingGroup, min_count, policy_of};
 
 /// Classes that every cluster has.
 const BUILT_IN_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
@@ -185,27 +186,33 @@ fn held_back(world: &World, pod: &Pod, queued: &QueuedPod, plugin: Symbol) -> Po
 }
 
 fn quorum(world: &World, pod: &Pod) -> Option<PodProblem> {
-    let group = group_of(pod)?;
     let scheduler = world.scheduler();
-    let object = scheduler.objects().pod_groups.get(&group);
-    let (text, advice) = match object {
-        None => (
-            format!("its pod group {group} does not exist"),
-            format!("create the PodGroup {group}"),
-        ),
-        Some(object) => {
-            let needed = object.spec.scheduling_policy.gang.as_ref()?.min_count;
+    let group = group_of(pod, scheduler.features())?;
+    let (text, advice) = match policy_of(pod, scheduler.objects(), scheduler.features())? {
+        Err(missing) => (format!("its {missing} does not exist"), create(missing)),
+        Ok(policy) => {
+            let needed = min_count(policy)?;
             let there = scheduler.pod_group(group)?.all();
             (
                 format!("its pod group {group} has {there} of the {needed} pods it needs"),
                 format!(
                     "create {} of the group, or lower its minCount",
-                    count(usize::try_from(needed).unwrap_or(0).saturating_sub(there), "more pod")
+                    count(needed.saturating_sub(there), "more pod")
                 ),
             )
         }
     };
     Some(PodProblem { kind: ProblemKind::Quorum, blocking: true, text, advice })
+}
+
+fn create(missing: MissingGroup) -> String {
+    match missing {
+        MissingGroup::PodGroup(group) => format!("create the PodGroup {group}"),
+        MissingGroup::Workload(workload) => format!("create the Workload {workload}"),
+        MissingGroup::GroupOf { workload, group } => {
+            format!("create the Workload {workload} again, with the pod group {group}")
+        }
+    }
 }
 
 fn held(place: &PodLocation, now: Time) -> Option<PodProblem> {

@@ -3,14 +3,17 @@
 //! Upstream: `pkg/scheduler/backend/cache/podgroupstate.go`.
 
 pub mod placement;
+pub mod policy;
 
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
 use crate::pod::NamespacedName;
-use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Duration, Pod, Time};
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 
 /// The scheduling state of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +48,8 @@ impl Member {
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PodGroupState {
     members: IndexMap<Symbol, Member>,
+    /// When the pods that wait at Permit are rejected, up to 1.35.
+    deadline: Option<Time>,
 }
 
 impl PodGroupState {
@@ -80,8 +85,22 @@ impl PodGroupState {
     }
 }
 
-/// The group that a pod names.
-pub fn group_of(pod: &Pod) -> Option<NamespacedName> {
+/// The group that a pod names, in the API of the version. Up to 1.35 it is `WORKLOAD/GROUP`, or
+/// `WORKLOAD/GROUP/REPLICA`; none of these names contains a slash.
+pub fn group_of(pod: &Pod, features: &FeatureGates) -> Option<NamespacedName> {
+    if features.has(Switch::PodGroupCycles) {
+        return pod_group_of(pod);
+    }
+    let reference = pod.spec.workload_ref.as_ref()?;
+    let mut name = format!("{}/{}", reference.name, reference.pod_group);
+    if !reference.pod_group_replica_key.is_empty() {
+        name = format!("{name}/{}", reference.pod_group_replica_key);
+    }
+    Some(NamespacedName::new(pod.metadata.namespace, Symbol::new(&name)))
+}
+
+/// The PodGroup that a pod names.
+pub fn pod_group_of(pod: &Pod) -> Option<NamespacedName> {
     let group = pod.spec.scheduling_group.as_ref()?;
     Some(NamespacedName::new(pod.metadata.namespace, group.pod_group_name.unwrap_or_default()))
 }
@@ -91,10 +110,12 @@ pub fn group_of(pod: &Pod) -> Option<NamespacedName> {
 #[error("pod group state not found for pod group {0}")]
 pub struct UnknownPodGroup(pub NamespacedName);
 
-/// All groups that have pods. Pods without a group are ignored.
+/// All groups that have pods. Pods that were not added are ignored.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PodGroups {
     groups: BTreeMap<NamespacedName, PodGroupState>,
+    /// The group of each pod, by its UID.
+    group_of: BTreeMap<Symbol, NamespacedName>,
 }
 
 impl PodGroups {
@@ -106,11 +127,11 @@ impl PodGroups {
         self.groups.get(&group).ok_or(UnknownPodGroup(group))
     }
 
-    /// Adds a pod, or replaces its state.
-    pub fn add(&mut self, pod: &Pod) {
-        let Some(group) = group_of(pod) else { return };
+    /// Adds a pod to its group, or replaces its state.
+    pub fn add(&mut self, group: NamespacedName, pod: &Pod) {
         let members = &mut self.groups.entry(group).or_default().members;
         members.insert(pod.metadata.uid, Member::new(pod));
+        self.group_of.insert(pod.metadata.uid, group);
     }
 
     /// Updates an unscheduled pod.
@@ -126,7 +147,7 @@ impl PodGroups {
 
     /// Removes a deleted pod, and the group if it was the last one.
     pub fn remove(&mut self, pod: &Pod) {
-        let Some(group) = group_of(pod) else { return };
+        let Some(group) = self.group_of.remove(&pod.metadata.uid) else { return };
         let Some(state) = self.groups.get_mut(&group) else { return };
         state.members.shift_remove(&pod.metadata.uid);
         if state.members.is_empty() {
@@ -150,8 +171,24 @@ impl PodGroups {
         }
     }
 
+    /// How long a pod that comes to Permit now waits there, up to 1.35: until the deadline of its
+    /// group, which is `timeout` after the first pod came.
+    pub fn time_at_permit(
+        &mut self,
+        group: NamespacedName,
+        timeout: Duration,
+        now: Time,
+    ) -> Duration {
+        let Some(state) = self.groups.get_mut(&group) else { return timeout };
+        let deadline = state.deadline.filter(|deadline| *deadline >= now);
+        let deadline = deadline.unwrap_or(now + timeout);
+        state.deadline = Some(deadline);
+        deadline - now
+    }
+
     fn member(&mut self, pod: &Pod) -> Option<&mut Member> {
-        self.groups.get_mut(&group_of(pod)?)?.members.get_mut(&pod.metadata.uid)
+        let group = self.group_of.get(&pod.metadata.uid)?;
+        self.groups.get_mut(group)?.members.get_mut(&pod.metadata.uid)
     }
 }
 
@@ -161,6 +198,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{PodBuilder, key, pod};
+    use kubestep_config::KubeVersion;
 
     fn member(name: &str) -> Pod {
         pod(name).spec(json!({"schedulingGroup": {"podGroupName": "g"}}))
@@ -170,9 +208,8 @@ mod tests {
     fn a_pod_goes_from_unscheduled_to_assumed_to_assigned_and_back() {
         let (a, b) = (member("a"), member("b"));
         let mut groups = PodGroups::default();
-        groups.add(&a);
-        groups.add(&b);
-        groups.add(&pod("alone"));
+        groups.add(key("g"), &a);
+        groups.add(key("g"), &b);
         groups.assume(&a);
         let state = groups.get(key("g")).unwrap();
         assert_eq!((state.all(), state.scheduled()), (2, 1));
@@ -184,15 +221,44 @@ mod tests {
         let nodes: Vec<_> = groups.get(key("g")).unwrap().scheduled_on().collect();
         assert_eq!(nodes, [(key("b"), "n2".into())]);
         groups.forget(&b);
-        groups.add(&a.clone().on("n1"));
+        groups.add(key("g"), &a.clone().on("n1"));
         groups.forget(&a);
         assert_eq!(groups.get(key("g")).unwrap().scheduled(), 1, "bound, so not to be forgotten");
     }
 
     #[test]
+    fn a_pod_names_its_group_in_the_api_of_its_version() {
+        let reference = json!({"name": "w", "podGroup": "g", "podGroupReplicaKey": "1"});
+        let both = json!({"schedulingGroup": {"podGroupName": "g"}, "workloadRef": reference});
+        let group = |minor| {
+            let version = KubeVersion::of_minor(minor).unwrap();
+            group_of(&pod("a").spec(both.clone()), &FeatureGates::of(version))
+        };
+        assert_eq!((group(35), group(36)), (Some(key("w/g/1")), Some(key("g"))));
+        let reference = json!({"name": "w", "podGroup": "g"});
+        let without = pod("a").spec(json!({"workloadRef": reference}));
+        let gates = FeatureGates::of(KubeVersion::of_minor(35).unwrap());
+        assert_eq!(group_of(&without, &gates), Some(key("w/g")));
+        assert_eq!(group_of(&pod("a"), &gates), None);
+    }
+
+    /// Upstream's podGroupInfo.SchedulingTimeout: all pods of an attempt have one deadline.
+    #[test]
+    fn the_pods_of_a_workload_wait_for_one_deadline() {
+        let mut groups = PodGroups::default();
+        groups.add(key("g"), &member("a"));
+        let mut left = |second| {
+            let now = Time(0) + Duration::from_secs(second);
+            groups.time_at_permit(key("g"), Duration::from_secs(300), now)
+        };
+        let left = [left(0), left(100), left(300), left(301)];
+        assert_eq!(left, [300, 200, 0, 300].map(Duration::from_secs));
+    }
+
+    #[test]
     fn a_group_lasts_as_long_as_its_pods() {
         let mut groups = PodGroups::default();
-        groups.add(&member("a"));
+        groups.add(key("g"), &member("a"));
         groups.remove(&member("a"));
         let missing = groups.get(key("g")).unwrap_err().to_string();
         assert_eq!(missing, "pod group state not found for pod group default/g");

@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use crate::go_sort;
 use crate::objects::Objects;
 use crate::pod::PodInfo;
-use crate::pod_groups::group_of;
+use crate::pod_groups::pod_group_of;
 use crate::preemption::budgets::DisruptionBudgets;
 use crate::preemption::victims::start_time;
 use crate::snapshot::Snapshot;
@@ -163,7 +163,7 @@ pub fn units(snapshot: &Snapshot, objects: &Objects, now: Time) -> Vec<Unit> {
 
 /// The group of the pod, if its pods may only be disrupted as a whole.
 fn disrupted_as_a_whole<'a>(objects: &'a Objects, pod: &PodInfo) -> Option<&'a PodGroup> {
-    let group = objects.pod_groups.get(&group_of(&pod.pod)?)?;
+    let group = objects.pod_groups.get(&pod_group_of(&pod.pod)?)?;
     (group.spec.disruption_mode == Some(DisruptionMode::PodGroup)).then_some(group)
 }
 

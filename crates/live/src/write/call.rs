@@ -12,6 +12,7 @@ use crate::failure::RequestFailure;
 use crate::link::Link;
 use crate::traffic;
 use crate::write::limiter::Limiter;
+use crate::write::served::ServedVersions;
 use crate::write::{WriteGate, WriteOptions};
 
 /// How often a write is sent again to a server that sends `Retry-After`.
@@ -28,6 +29,7 @@ pub(crate) struct Calls {
     gate: WriteGate,
     limiter: Limiter,
     dry_run: bool,
+    served: ServedVersions,
 }
 
 /// The format of a body.
@@ -68,7 +70,13 @@ impl Calls {
     /// Sends through this connection and gate.
     pub fn new(link: Link, gate: WriteGate, options: &WriteOptions) -> Calls {
         let limiter = Limiter::new(options.qps, options.burst);
-        Calls { link, gate, limiter, dry_run: options.dry_run }
+        let (dry_run, served) = (options.dry_run, ServedVersions::default());
+        Calls { link, gate, limiter, dry_run, served }
+    }
+
+    /// The API versions that are written.
+    pub(super) fn served(&self) -> &ServedVersions {
+        &self.served
     }
 
     /// The gate that all writes pass.

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::failure::RequestFailure;
 use crate::write::call::{BodyFormat, Calls, WriteCall};
-use crate::write::object::{CONFLICT, place, read};
+use crate::write::object::{CONFLICT, ObjectPath};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ResourceClaim};
 use kubestep_cluster::remote::WriteOutcome;
@@ -32,7 +32,7 @@ pub(super) async fn release(
     uid: Symbol,
     user: Symbol,
 ) -> Result<WriteOutcome, RequestFailure> {
-    let (_, path) = place(Kind::ResourceClaim, key)?;
+    let ObjectPath { path, .. } = ObjectPath::of(calls, Kind::ResourceClaim, key).await?;
     let body = json!({
         "metadata": {"uid": uid},
         "status": {"reservedFor": [{"$patch": "delete", "uid": user}]},
@@ -55,7 +55,7 @@ pub(super) async fn delete(
         Err(RequestFailure::Absent(_)) => return Ok(WriteOutcome::Gone),
         removed => removed?,
     }
-    let (_, path) = place(Kind::ResourceClaim, key(claim))?;
+    let ObjectPath { path, .. } = ObjectPath::of(calls, Kind::ResourceClaim, key(claim)).await?;
     let body = json!({
         "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": claim.metadata.uid},
     });
@@ -68,19 +68,18 @@ async fn remove_finalizer(
     mut claim: ResourceClaim,
     finalizer: Symbol,
 ) -> Result<(), RequestFailure> {
-    let (row, path) = place(Kind::ResourceClaim, key(&claim))?;
+    let at = ObjectPath::of(calls, Kind::ResourceClaim, key(&claim)).await?;
     for tries in 1.. {
         let Some(body) = without(&claim, finalizer) else { break };
         let (method, content) = (Method::PATCH, BodyFormat::MergePatch);
-        let call = WriteCall { method, path: path.clone(), content, body };
+        let call = WriteCall { method, path: at.path.clone(), content, body };
         match calls.make(&call).await {
             Err(RequestFailure::Server { code: CONFLICT, .. }) if tries < TRIES => {}
             answer => return answer.map(drop),
         }
         sleep(PAUSE).await;
-        if let WriteOutcome::Object(Object::ResourceClaim(newest)) =
-            read(row, &calls.get(&path).await?)?
-        {
+        let answer = calls.get(&at.path).await?;
+        if let WriteOutcome::Object(Object::ResourceClaim(newest)) = at.read(&answer)? {
             claim = newest.as_ref().clone();
         }
     }

@@ -17,6 +17,7 @@ mod object;
 mod pod;
 pub mod rights;
 mod series;
+mod served;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};

@@ -70,55 +70,82 @@ async fn send(
     mut patch: Value,
     version: &str,
 ) -> Result<WriteOutcome, RequestFailure> {
-    let (row, path) = place(object.kind(), NamespacedName::of(object))?;
+    let at = ObjectPath::of(calls, object.kind(), NamespacedName::of(object)).await?;
     patch["metadata"]["resourceVersion"] = version.into();
     patch["metadata"]["uid"] = object.metadata().uid.as_str().into();
     let (method, content) = (Method::PATCH, BodyFormat::MergePatch);
-    let call = WriteCall { method, path: format!("{path}{part}"), content, body: patch };
+    let path = format!("{}{part}", at.path);
+    let call = WriteCall { method, path, content, body: patch };
     match calls.make(&call).await {
         // As upstream, only updates of resource claims are retried.
         Err(RequestFailure::Server { code: CONFLICT, message, .. })
-            if row.kind == Kind::ResourceClaim =>
+            if at.row.kind == Kind::ResourceClaim =>
         {
-            newest(calls, row, &path, message).await
+            newest(calls, &at, message).await
         }
-        answer => read(row, &answer?),
+        answer => at.read(&answer?),
     }
 }
 
 /// The present version of the object, so that the update can be retried on it.
 async fn newest(
     calls: &Calls,
-    row: &ReadKind,
-    path: &str,
+    at: &ObjectPath,
     problem: String,
 ) -> Result<WriteOutcome, RequestFailure> {
     let refused =
         |problem| RequestFailure::Server { code: CONFLICT, message: problem, after: None };
-    let Ok(answer) = calls.get(path).await else { return Err(refused(problem)) };
-    match read(row, &answer) {
+    let Ok(answer) = calls.get(&at.path).await else { return Err(refused(problem)) };
+    match at.read(&answer) {
         Ok(WriteOutcome::Object(newest)) => Ok(WriteOutcome::Conflict { problem, newest }),
         _ => Err(refused(problem)),
     }
 }
 
-/// The object in the server's answer.
-pub(super) fn read(row: &ReadKind, answer: &[u8]) -> Result<WriteOutcome, RequestFailure> {
-    let text = String::from_utf8_lossy(answer);
-    let object = list::read(&text, row, &row.api_version(row.versions[0]));
-    let malformed = |error: DecodeError| RequestFailure::Malformed(error.to_string());
-    Ok(WriteOutcome::Object(object.map_err(malformed)?))
+/// Where an object is on the server.
+pub(super) struct ObjectPath {
+    row: &'static ReadKind,
+    /// The API version in which it is written.
+    version: &'static str,
+    /// The path of the object.
+    pub path: String,
 }
 
-/// The row of a kind and the path of an object.
-pub(super) fn place(
+impl ObjectPath {
+    /// The path of the object with that key.
+    ///
+    /// # Errors
+    /// The server does not serve the kind, or did not answer.
+    pub async fn of(
+        calls: &Calls,
+        kind: Kind,
+        key: NamespacedName,
+    ) -> Result<ObjectPath, RequestFailure> {
+        let (row, version) = version_of(calls, kind).await?;
+        let list = row.path(version, Some(key.namespace.as_str()));
+        Ok(ObjectPath { row, version, path: format!("{list}/{}", key.name) })
+    }
+
+    /// The object in the server's answer.
+    pub fn read(&self, answer: &[u8]) -> Result<WriteOutcome, RequestFailure> {
+        read(self.row, self.version, answer)
+    }
+}
+
+async fn version_of(
+    calls: &Calls,
     kind: Kind,
-    key: NamespacedName,
-) -> Result<(&'static ReadKind, String), RequestFailure> {
+) -> Result<(&'static ReadKind, &'static str), RequestFailure> {
     let row =
         kinds::row(kind).ok_or_else(|| RequestFailure::Malformed(format!("{kind} is not read")))?;
-    let list = row.path(row.versions[0], Some(key.namespace.as_str()));
-    Ok((row, format!("{list}/{}", key.name)))
+    Ok((row, calls.version_of(row).await?))
+}
+
+fn read(row: &ReadKind, version: &str, answer: &[u8]) -> Result<WriteOutcome, RequestFailure> {
+    let text = String::from_utf8_lossy(answer);
+    let object = list::read(&text, row, &row.api_version(version));
+    let malformed = |error: DecodeError| RequestFailure::Malformed(error.to_string());
+    Ok(WriteOutcome::Object(object.map_err(malformed)?))
 }
 
 /// The merge patch (RFC 7396) that turns `before` into `after`; `None` if they are equal. We do not
@@ -151,16 +178,14 @@ fn of_maps(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<Strin
 /// The server did not create it.
 pub(super) async fn create(calls: &Calls, object: &Object) -> Result<WriteOutcome, RequestFailure> {
     let (kind, namespace) = (object.kind(), object.metadata().namespace);
-    let row =
-        kinds::row(kind).ok_or_else(|| RequestFailure::Malformed(format!("{kind} is not read")))?;
-    let version = row.versions[0];
+    let (row, version) = version_of(calls, kind).await?;
     let mut body =
         object.to_json().map_err(|error| RequestFailure::Malformed(error.to_string()))?;
     body["apiVersion"] = row.api_version(version).into();
     body["kind"] = kind.to_string().into();
     let path = row.path(version, Some(namespace.as_str()));
     let call = WriteCall { method: Method::POST, path, content: BodyFormat::Json, body };
-    read(row, &calls.make(&call).await?)
+    read(row, version, &calls.make(&call).await?)
 }
 
 #[cfg(test)]
@@ -174,18 +199,6 @@ mod tests {
         assert!(has_changes(&json!({"metadata": {"annotations": {"a": "b"}}})));
         assert!(has_changes(&json!({"spec": {}})));
     }
-
-    #[test]
-    fn objects_are_where_the_api_has_them() {
-        let key = |namespace: &str| NamespacedName::new(namespace.into(), "x".into());
-        let path = |kind, namespace| place(kind, key(namespace)).unwrap().1;
-        assert_eq!(path(Kind::PersistentVolume, ""), "/api/v1/persistentvolumes/x");
-        assert_eq!(
-            path(Kind::ResourceClaim, "shop"),
-            "/apis/resource.k8s.io/v1/namespaces/shop/resourceclaims/x"
-        );
-    }
-    use serde_json::json;
 
     #[test]
     fn only_what_changed() {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::RequestFailure;
 use crate::write::call::{BodyFormat, Calls, WriteCall};
-use crate::write::object::place;
+use crate::write::object::ObjectPath;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus,
@@ -86,7 +86,7 @@ async fn set_status(
     (kind, key, uid): (Kind, NamespacedName, Symbol),
     status: Value,
 ) -> Result<WriteOutcome, RequestFailure> {
-    let (_, path) = place(kind, key)?;
+    let ObjectPath { path, .. } = ObjectPath::of(calls, kind, key).await?;
     let body = json!({ "metadata": { "uid": uid }, "status": status });
     let (path, content) = (format!("{path}/status"), BodyFormat::StrategicPatch);
     calls.make_again(&WriteCall { method: Method::PATCH, path, content, body }).await?;

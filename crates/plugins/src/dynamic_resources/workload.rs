@@ -17,7 +17,7 @@ use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{CycleContext, PostFilterContext};
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::pod_groups::group_of;
+use kubestep_framework::pod_groups::pod_group_of;
 use kubestep_framework::status::Status;
 
 use super::claims::is_reserved_for;
@@ -92,7 +92,7 @@ fn reference(group: &PodGroup) -> ResourceClaimConsumerReference {
 }
 
 fn group_object<'a>(objects: &'a Objects, pod: &Pod) -> Result<&'a Arc<PodGroup>, PluginError> {
-    let key = group_of(pod).unwrap_or_default();
+    let key = pod_group_of(pod).unwrap_or_default();
     let missing = || format!("podgroup.scheduling.k8s.io {:?} not found", key.name);
     Ok(objects.pod_groups.get(&key).ok_or_else(missing)?)
 }
@@ -102,7 +102,7 @@ fn group_object<'a>(objects: &'a Objects, pod: &Pod) -> Result<&'a Arc<PodGroup>
 pub(crate) fn unreserve_group(cx: &mut PostFilterContext<'_>) -> Option<Status> {
     let cycle = cx.cycle;
     let pod = &cycle.pod.pod;
-    let key = group_of(pod).filter(|_| is_on(cycle.features))?;
+    let key = pod_group_of(pod).filter(|_| is_on(cycle.features))?;
     let state = match cycle.shared.pod_groups.get(key) {
         Ok(state) => state,
         Err(text) => return Some(Status::error(text)),

@@ -24,6 +24,7 @@ use kubestep_framework::status::Status;
 
 mod count;
 mod hints;
+pub mod in_tree;
 mod over;
 
 pub use over::OverLimit;

@@ -28,11 +28,13 @@ pub struct InTree {
     pub counts: bool,
 }
 
-const AWS: InTree = InTree::new("kubernetes.io/aws-ebs", "ebs.csi.aws.com", true);
-const GCE: InTree = InTree::new("kubernetes.io/gce-pd", "pd.csi.storage.gke.io", true);
-const AZURE_DISK: InTree = InTree::new("kubernetes.io/azure-disk", "disk.csi.azure.com", true);
+pub(crate) const AWS: InTree = InTree::new("kubernetes.io/aws-ebs", "ebs.csi.aws.com", true);
+pub(crate) const GCE: InTree = InTree::new("kubernetes.io/gce-pd", "pd.csi.storage.gke.io", true);
+pub(crate) const AZURE_DISK: InTree =
+    InTree::new("kubernetes.io/azure-disk", "disk.csi.azure.com", true);
 const AZURE_FILE: InTree = InTree::new("kubernetes.io/azure-file", "file.csi.azure.com", false);
-const CINDER: InTree = InTree::new("kubernetes.io/cinder", "cinder.csi.openstack.org", true);
+pub(crate) const CINDER: InTree =
+    InTree::new("kubernetes.io/cinder", "cinder.csi.openstack.org", true);
 pub(crate) const PORTWORX: InTree =
     InTree::new("kubernetes.io/portworx-volume", "pxd.portworx.com", true);
 const VSPHERE: InTree =

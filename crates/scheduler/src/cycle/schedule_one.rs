@@ -14,8 +14,9 @@ use crate::cache::CacheError;
 use crate::host::{Milestone, SchedulerHost};
 use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Condition, ConditionStatus, Time};
-use kubestep_config::ExtensionPoint;
+use kubestep_api::{Condition, ConditionStatus, Pod, Time};
+use kubestep_config::versions::Switch;
+use kubestep_config::{ExtensionPoint, Feature};
 use kubestep_framework::effects::StateUpdate;
 use kubestep_framework::host::{ApiEvent, PodStatusPatch};
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod, conditions};
@@ -43,7 +44,9 @@ impl Scheduler {
         now: Time,
         host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
-        if let Some(group) = self.cluster.group(&queued.info.pod) {
+        if self.cluster.features.has(Switch::PodGroupCycles)
+            && let Some(group) = self.cluster.group(&queued.info.pod)
+        {
             return PodGroupCycle { scheduler: self, group, now, host }.run(queued);
         }
         match self.begin(queued, now, host) {
@@ -343,22 +346,40 @@ impl Scheduler {
             false => Outcome::SchedulerError,
         };
         cycle.record.message.clone_from(&message);
-        cycle.record.nominated_node = failure.nominate.filter(|node| !node.is_empty());
+        let nominate = self.nomination(cycle, &failure);
+        cycle.record.nominated_node = nominate.filter(|node| !node.is_empty());
         let diagnosis = failure.diagnosis.unwrap_or_default();
         cycle.queued.unschedulable_plugins = diagnosis.unschedulable_plugins;
         cycle.queued.pending_plugins = diagnosis.pending_plugins;
         cycle.queued.gating_plugin = None;
         cycle.queued.gating_message = None;
+        // As upstream, what is written differs from the pod that was tried, not from the present
+        // one: a nomination that was written while it waited at Permit stays.
+        let tried = cycle.queued.info.pod.clone();
         let is_same = self.requeue(cycle);
         host.reached(self, cycle.record.cycle, Milestone::Requeued);
         if !is_same {
             return;
         }
         let objects = &self.cluster.objects;
-        self.queue.add_nominated_pod(&cycle.queued.info, failure.nominate, objects);
+        self.queue.add_nominated_pod(&cycle.queued.info, nominate, objects);
         if !failure.status.is_success() {
-            report_failure(cycle, &message, failure.nominate, host);
+            report_failure(cycle, &tried, &message, nominate, host);
         }
+    }
+
+    /// The node that a failed pod is nominated to: empty clears, `None` leaves the nomination. Up to
+    /// 1.34 a failure leaves it if no PostFilter plugin exists, and with the gate
+    /// NominatedNodeNameForExpectation unless PostFilter ran.
+    fn nomination(&self, cycle: &Cycle, failure: &Failure) -> Option<Symbol> {
+        let features = &self.cluster.features;
+        let ran = !cycle.record.post_filter.is_empty();
+        if ran || features.has(Switch::NominationClearedOnFailure) {
+            return failure.nominate;
+        }
+        let not_fitting = cycle.record.node.is_none() && failure.diagnosis.is_some();
+        let kept = features.enabled(Feature::NominatedNodeNameForExpectation) || not_fitting;
+        failure.nominate.filter(|_| !kept)
     }
 
     /// Returns the pod to the queue, unless it is bound or deleted. `false` when it was created
@@ -388,11 +409,11 @@ impl Scheduler {
 /// Writes the event and, if anything changes, the condition and the nomination.
 fn report_failure(
     cycle: &Cycle,
+    pod: &Pod,
     message: &str,
     nominate: Option<Symbol>,
     host: &mut dyn SchedulerHost,
 ) {
-    let pod = &cycle.queued.info.pod;
     host.event(ApiEvent {
         regarding: cycle.queued.key(),
         uid: cycle.queued.uid(),

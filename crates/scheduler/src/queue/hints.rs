@@ -157,8 +157,7 @@ fn requeueing_plugins(framework: &Framework) -> Vec<Arc<dyn Plugin>> {
 }
 
 fn every_event(settings: &QueueSettings) -> Vec<Registration> {
-    let group = settings.generic_workload.then_some(EventResource::PodGroup);
-    let resources = EVERY_RESOURCE.into_iter().chain(group);
+    let resources = EVERY_RESOURCE.into_iter().chain(settings.group_resource);
     resources.map(|resource| Registration::always(resource, Action::ALL)).collect()
 }
 
@@ -231,7 +230,7 @@ mod tests {
         ];
         let mut expected = resources.map(|name| format!("quiet {name}All: always")).to_vec();
         assert_eq!(heard, expected);
-        let settings = QueueSettings { generic_workload: true, ..settings };
+        let settings = QueueSettings { group_resource: Some(EventResource::PodGroup), ..settings };
         expected.push("quiet scheduling.k8s.io/PodGroupAll: always".to_owned());
         assert_eq!(labels(&settings, vec![Bare("quiet", None)]), expected);
     }

@@ -26,6 +26,7 @@ use crate::queue::unschedulable::UnschedulablePods;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Duration, Time};
 use kubestep_config::versions::{Behaviour, Switch};
+use kubestep_framework::events::EventResource;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{QueueContext, QueueOrder};
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
@@ -67,8 +68,9 @@ pub struct QueueSettings {
     pub pop_from_backoff: bool,
     /// Whether extenders are configured; they take part in requeueing then.
     pub has_extenders: bool,
-    /// Whether pods of a group are retried by backoff alone (gate GenericWorkload).
-    pub generic_workload: bool,
+    /// The kind that says how the groups of pods are scheduled; `None` without groups. Pods of a
+    /// PodGroup are retried by backoff alone.
+    pub group_resource: Option<EventResource>,
     /// Whether hints decide which events requeue a pod (gate SchedulerQueueingHints).
     pub hints: bool,
     /// What the version of kube-scheduler changed.
@@ -85,7 +87,7 @@ impl Default for QueueSettings {
             max_unschedulable_duration: Duration::from_secs(300),
             pop_from_backoff: true,
             has_extenders: false,
-            generic_workload: false,
+            group_resource: None,
             hints: true,
             behaviour: Behaviour::default(),
             signs: false,

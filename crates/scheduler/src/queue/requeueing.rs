@@ -10,7 +10,7 @@ use super::*;
 use crate::queue::hint_log;
 use crate::queue::hints::{HintEntry, MatchingHints};
 use kubestep_api::Object;
-use kubestep_framework::events::{ClusterEvent, EventObjects, Hint};
+use kubestep_framework::events::{ClusterEvent, EventObjects, EventResource, Hint};
 use kubestep_framework::stopwatch::Work;
 
 /// The plugin of scheduling gates.
@@ -135,8 +135,8 @@ impl SchedulingQueue {
     /// Judges the events since the pod was popped.
     fn judge_in_flight(&mut self, cx: &QueueContext<'_>, pod: &QueuedPod) -> RequeueDecision {
         let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
-        let grouped =
-            self.settings.generic_workload && pod.info.pod.spec.scheduling_group.is_some();
+        let grouped = self.settings.group_resource == Some(EventResource::PodGroup)
+            && pod.info.pod.spec.scheduling_group.is_some();
         if !rejected || grouped {
             return RequeueDecision::AFTER_BACKOFF;
         }

@@ -13,7 +13,7 @@ use kubestep_api::{Kind, ObjectKey, Pod};
 use kubestep_cluster::World;
 use kubestep_config::suggest;
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::pod_groups::{PodGroupState, group_of};
+use kubestep_framework::pod_groups::{PodGroupState, pod_group_of};
 
 /// For each blocking problem of the pod, and each object it concerns, the remedies.
 pub(in crate::fix) fn problems(world: &World, why: &Why) -> Vec<Remedies> {
@@ -73,7 +73,7 @@ fn ungate(key: NamespacedName, pod: &Pod) -> Remedies {
 /// node.
 fn group(world: &World, pod: &Pod) -> Remedies {
     let tried = GroupSimulation::in_vain(world, pod);
-    let there = || world.scheduler().pod_group(group_of(pod)?).map(PodGroupState::all);
+    let there = || world.scheduler().pod_group(pod_group_of(pod)?).map(PodGroupState::all);
     let count = tried.as_ref().map_or_else(there, |tried| Some(tried.found));
     let smaller = count.filter(|count| *count > 0).and_then(|count| smaller_group(pod, count));
     let mut remedies: Remedies = smaller.into_iter().map(|edit| vec![edit]).collect();
@@ -86,7 +86,7 @@ fn group(world: &World, pod: &Pod) -> Remedies {
 
 /// Lowers the size of the pod's group.
 pub(in crate::fix) fn smaller_group(pod: &Pod, count: usize) -> Option<Edit> {
-    let group = group_of(pod)?;
+    let group = pod_group_of(pod)?;
     let object = ObjectKey { kind: Kind::PodGroup, namespace: group.namespace, name: group.name };
     let path = "spec.schedulingPolicy.gang.minCount".to_owned();
     Some(Edit::Set { object, path, value: Some(json!(count)) })

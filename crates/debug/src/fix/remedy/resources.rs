@@ -8,7 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, Quantity, QuantityFormat};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::requests::is_sidecar;
-use kubestep_framework::pod_groups::group_of;
+use kubestep_framework::pod_groups::pod_group_of;
 use std::sync::Arc;
 
 /// Amounts of memory are proposed in whole mebibytes.
@@ -126,9 +126,9 @@ pub(in crate::fix) fn holders(need: &Obstacle<'_>) -> Vec<Arc<PodInfo>> {
 
 /// The pods that would leave the node if they were deleted, except those of the pod's own group.
 pub(super) fn evictable<'a>(need: &Obstacle<'a>) -> impl Iterator<Item = &'a Arc<PodInfo>> {
-    let group = group_of(need.pod);
+    let group = pod_group_of(need.pod);
     let leaves = move |pod: &&Arc<PodInfo>| {
-        let is_needed = group.is_some() && group_of(&pod.pod) == group;
+        let is_needed = group.is_some() && pod_group_of(&pod.pod) == group;
         !is_needed && !owner::is_of_node(&pod.pod) && !pod.pod.is_terminating()
     };
     need.node.pods.iter().filter(leaves)

@@ -158,9 +158,9 @@ fn events_before_the_pop_do_not_count() {
 /// With GenericWorkload, a member of a pod group waits for its backoff only.
 #[test]
 fn pods_of_a_group_are_retried_by_backoff() {
-    for (generic_workload, place) in [(true, QueueName::Backoff), (false, QueueName::Unschedulable)]
-    {
-        let settings = QueueSettings { generic_workload, ..QueueSettings::default() };
+    let group = Some(EventResource::PodGroup);
+    for (group_resource, place) in [(group, QueueName::Backoff), (None, QueueName::Unschedulable)] {
+        let settings = QueueSettings { group_resource, ..QueueSettings::default() };
         let mut bench = Bench::new(settings, &[], &[]);
         let mut member = pod("a", 0);
         let pod_group_name = Some("group".into());
