@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::over::csi_node;
-use super::{Reason, refusal};
+use super::{LimitReason, refusal};
 use crate::volumes::migration::{AWS, AZURE_DISK, CINDER, GCE, InTree};
 use crate::volumes::{self, ClaimVolume};
 use kubestep_api::intern::Symbol;
@@ -76,7 +76,7 @@ fn build(name: &str, in_tree: InTree, resource: &str, limit: fn(&Labels) -> i64)
         in_tree,
         resource: resource.into(),
         limit,
-        exceeded: refusal(&Reason::OverLimit(Vec::new())),
+        exceeded: refusal(&LimitReason::OverLimit(Vec::new())),
     }))
 }
 
