@@ -176,6 +176,6 @@ mod tests {
             resources += rule["resources"].as_sequence().unwrap().len();
         }
         let kinds = Kind::all().chain(Kind::all_custom()).count();
-        assert_eq!(resources, kinds + 3 + 8, "kinds, events, leases, auxiliary");
+        assert_eq!(resources, kinds + 3 + 9, "kinds, events, leases, auxiliary");
     }
 }

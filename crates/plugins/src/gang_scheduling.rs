@@ -286,6 +286,10 @@ mod tests {
             pod(name).spec(json!({"workloadRef": {"name": "w", "podGroup": group}}))
         }
 
+        fn group() -> NamespacedName {
+            NamespacedName::new("default".into(), "w/g".into())
+        }
+
         fn workload() -> kubestep_api::Object {
             object(json!({
                 "apiVersion": "scheduling.k8s.io/v1alpha1",
@@ -315,10 +319,10 @@ mod tests {
             let mut there = cluster().with(workload());
             let wrong = "pod group \"x\" doesn't exist for a workload \"w\"";
             assert_eq!(said(&there, member("a", "x")), wrong);
-            there.shared.pod_groups.add(key("w/g"), &member("a", "g"));
+            there.shared.pod_groups.add(group(), &member("a", "g"));
             let few = "waiting for minCount pods from a gang to appear in scheduling queue";
             assert_eq!(said(&there, member("a", "g")), few);
-            there.shared.pod_groups.add(key("w/g"), &member("b", "g"));
+            there.shared.pod_groups.add(group(), &member("b", "g"));
             assert_eq!(said(&there, member("a", "g")), "");
             // The API of 1.36 is none of 1.35.
             assert_eq!(said(&there, super::member("a")), "");
@@ -340,7 +344,7 @@ mod tests {
         fn the_pods_at_permit_have_one_deadline() {
             let mut cluster = cluster().with(workload());
             let a = info(member("a", "g"));
-            cluster.shared.pod_groups.add(key("w/g"), &a.pod);
+            cluster.shared.pod_groups.add(group(), &a.pod);
             let permit = |cluster: &mut Cluster, after: Duration| {
                 let mut host = FakeHost::default();
                 let mut cx = BindContext {

@@ -170,6 +170,8 @@ switches! {
         "The last victim is not deleted if another one could not be deleted."
     RejectorsKeptWhilePopped 36 queue Read []
         "The plugins that rejected a pod are forgotten at its next failure; before, when it is popped."
+    FailureOfCurrentPod 36 cycle Recorded []
+        "What a failure writes is compared with the current pod; before, with the pod as it was tried."
     PodsSignedWhenQueued 36 batching Listed []
         "The signature of a pod is computed when it is queued; before, in its cycle. It depends on the pod alone, so that no decision differs."
     SignaturesWithExtendedResources 36 batching Read []

@@ -440,6 +440,7 @@ fn every_form_is_read() {
     let examples = |usage: &str| {
         usage
             .replace("KIND", "pod")
+            .replace("WORKLOAD", "deployment")
             .replace("[=VALUE]:EFFECT", ":NoSchedule")
             .replace("[=VALUE][:EFFECT]|all", "")
             .replace("[:EFFECT]", "")

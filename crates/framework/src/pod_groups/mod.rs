@@ -234,11 +234,12 @@ mod tests {
             let version = KubeVersion::of_minor(minor).unwrap();
             group_of(&pod("a").spec(both.clone()), &FeatureGates::of(version))
         };
-        assert_eq!((group(35), group(36)), (Some(key("w/g/1")), Some(key("g"))));
+        let of_workload = |name: &str| NamespacedName::new("default".into(), name.into());
+        assert_eq!((group(35), group(36)), (Some(of_workload("w/g/1")), Some(key("g"))));
         let reference = json!({"name": "w", "podGroup": "g"});
         let without = pod("a").spec(json!({"workloadRef": reference}));
         let gates = FeatureGates::of(KubeVersion::of_minor(35).unwrap());
-        assert_eq!(group_of(&without, &gates), Some(key("w/g")));
+        assert_eq!(group_of(&without, &gates), Some(of_workload("w/g")));
         assert_eq!(group_of(&pod("a"), &gates), None);
     }
 

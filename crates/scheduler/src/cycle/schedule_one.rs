@@ -353,8 +353,8 @@ impl Scheduler {
         cycle.queued.pending_plugins = diagnosis.pending_plugins;
         cycle.queued.gating_plugin = None;
         cycle.queued.gating_message = None;
-        // As upstream, what is written differs from the pod that was tried, not from the present
-        // one: a nomination that was written while it waited at Permit stays.
+        // Up to 1.35, a nomination that was written while the pod waited at Permit stays.
+        let is_current = self.cluster.features.has(Switch::FailureOfCurrentPod);
         let tried = cycle.queued.info.pod.clone();
         let is_same = self.requeue(cycle);
         host.reached(self, cycle.record.cycle, Milestone::Requeued);
@@ -364,7 +364,8 @@ impl Scheduler {
         let objects = &self.cluster.objects;
         self.queue.add_nominated_pod(&cycle.queued.info, nominate, objects);
         if !failure.status.is_success() {
-            report_failure(cycle, &tried, &message, nominate, host);
+            let pod = if is_current { cycle.queued.info.pod.clone() } else { tried };
+            report_failure(cycle, &pod, &message, nominate, host);
         }
     }
 

@@ -114,7 +114,9 @@ fn every_state_within_is_one_on_the_way_and_the_last_is_the_end() {
                 assert_eq!(before, seen(&session.world_at(step)), "{} {step}", story_of.name);
             }
         }
-        assert!(states > 1, "{}", story_of.name);
+        // The pods of some stories are all bound: nothing happens without an edit.
+        let is_idle = session.history().cycles().next().is_none();
+        assert!(states > 1 || is_idle, "{}", story_of.name);
         assert_eq!(end, seen(session.world()), "{}: looking changes nothing", story_of.name);
     }
 }
