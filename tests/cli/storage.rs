@@ -211,7 +211,7 @@ fn a_mistyped_name_of_a_claim_or_class_is_corrected() {
     says(
         &call,
         &[
-            "PersistentVolumeClaim default/data-wbe does not exist\n    did you mean \"data-web\"?",
+            "PersistentVolumeClaim default/data-wbe does not exist\n  did you mean \"data-web\"?",
             &format!("1. {edit}"),
         ],
     );
