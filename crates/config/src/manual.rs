@@ -66,8 +66,10 @@ pub fn json(plugin: &PluginDescriptor, gates: &FeatureGates) -> Value {
         "defaultWeight": plugin.default_weight,
         "enabledByDefault": plugin.is_default(gates),
         "featureGate": plugin.gate().map(|gate| gate.name()),
-        // Every plugin of kube-scheduler is in its default profile, if only behind a gate.
-        "partOfKubernetes": plugin.default_profile != DefaultProfile::Absent,
+        // A plugin of kube-scheduler is in its default profile, if only behind a gate, or it was
+        // removed in some version.
+        "partOfKubernetes":
+            plugin.default_profile != DefaultProfile::Absent || !plugin.history.is_empty(),
         "registersEvents": plugin.registers_events,
         "signsPods": plugin.signs,
         "argsKind": plugin.args.map(|args| args.kind),

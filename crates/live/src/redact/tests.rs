@@ -210,7 +210,9 @@ fn gives_nothing_away(cluster: &Cluster) {
         collect(&object.to_json().unwrap(), "", &mut texts);
         for (field, text) in texts {
             let is_kept = field == "message" || KEPT_FIELDS.contains(&field.as_str());
-            let told = secrets.contains(&text) && !is_public(&text) && !is_kept;
+            // NUMA zones are called node-0, as nodes may be.
+            let is_zone = field == "name" && object.kind().as_str() == "NodeResourceTopology";
+            let told = secrets.contains(&text) && !is_public(&text) && !is_kept && !is_zone;
             assert!(!told, "{}: {}: {field}: {text}", cluster.name, object.key());
         }
     }
