@@ -76,6 +76,7 @@ const DRAWN: &[(&str, TieBreak, &str)] = &[
          map that began at the second slot",
     ),
     ("volumes-11-0031", TieBreak::Seed(66), "the same, of a walk that began at the third slot"),
+    ("gang-35-0035", TieBreak::Seed(66), "the same, of four pods that a new node moves"),
 ];
 
 /// The tie break of a scenario.

@@ -132,6 +132,11 @@ const ASKED: &[(&str, &str, &str)] = &[
         "default/report",
         "is pending: Insufficient cpu on 2 nodes (4 short on memory-0), taint",
     ),
+    (
+        "rollout",
+        "default/web-6d4f-k2x7p",
+        "is on node-a (bound when loaded) Rescheduled now, without spec.nodeName, it would fit",
+    ),
 ];
 
 #[test]
