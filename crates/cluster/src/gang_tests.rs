@@ -105,10 +105,12 @@ fn up_to_1_35_the_pods_of_a_gang_wait_at_permit() {
     world.create(member("b").into());
     assert!(world.step().is_none(), "their workload does not exist");
     world.create(object(json!({
-        "apiVersion": "scheduling.k8s.io/v1alpha1",
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
         "kind": "Workload",
         "metadata": {"name": "w", "namespace": "default"},
-        "spec": {"podGroups": [{"name": "g", "policy": {"gang": {"minCount": 2}}}]},
+        "spec": {"podGroupTemplates": [
+            {"name": "g", "schedulingPolicy": {"gang": {"minCount": 2}}},
+        ]},
     })));
     let first = world.step().unwrap();
     assert_eq!((first.outcome, first.group.is_none()), (Outcome::Waiting, true));

@@ -29,6 +29,7 @@ use crate::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::pod_groups::placement::{Placement, Proposal};
 use crate::preemption::PreemptionRules;
 use crate::record::Candidate;
+pub use crate::record::scores::ScoreBasis;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
@@ -267,30 +268,6 @@ pub struct PermitAnswer {
 impl From<Status> for PermitAnswer {
     fn from(status: Status) -> PermitAnswer {
         PermitAnswer { status, timeout: Duration::ZERO }
-    }
-}
-
-/// What the normalized score of a node depends on, besides the pod and the node. The less it is,
-/// the more is kept: with a [`Plugin::score_key`], the scores of [`ScoreBasis::NodeAlone`] and
-/// [`ScoreBasis::HighestScore`] are computed again only for nodes that changed. A plugin that
-/// claims less than the truth gives stale scores.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum ScoreBasis {
-    /// On nothing else: the plugin does not normalize.
-    NodeAlone,
-    /// On the highest raw score of all feasible nodes.
-    HighestScore,
-    /// On all raw scores of the feasible nodes.
-    AllScores,
-    /// Also the raw score may depend on which other nodes are feasible.
-    #[default]
-    FeasibleNodes,
-}
-
-impl ScoreBasis {
-    /// Whether the score of a node that did not change can be kept.
-    pub fn is_kept(self) -> bool {
-        matches!(self, ScoreBasis::NodeAlone | ScoreBasis::HighestScore)
     }
 }
 

@@ -292,10 +292,12 @@ mod tests {
 
         fn workload() -> kubestep_api::Object {
             object(json!({
-                "apiVersion": "scheduling.k8s.io/v1alpha1",
+                "apiVersion": "scheduling.k8s.io/v1alpha2",
                 "kind": "Workload",
                 "metadata": {"name": "w", "namespace": "default"},
-                "spec": {"podGroups": [{"name": "g", "policy": {"gang": {"minCount": 2}}}]},
+                "spec": {"podGroupTemplates": [
+                    {"name": "g", "schedulingPolicy": {"gang": {"minCount": 2}}},
+                ]},
             }))
         }
 

@@ -445,6 +445,7 @@ fn every_form_is_read() {
             .replace("[=VALUE][:EFFECT]|all", "")
             .replace("[:EFFECT]", "")
             .replace("[CONTAINER] ", "")
+            .replace("[image=IMAGE] [RESOURCE=AMOUNT]", "image=b")
             .replace("AMOUNT", "1")
             .replace("TERM", "podAffinity.required[0]")
             .replace("PORT[/PROTOCOL][@IP]", "80")

@@ -13,6 +13,30 @@ pub const MAX_NODE_SCORE: i64 = 100;
 /// its weight.
 pub const EXTENDER_SCORE_SCALE: i64 = MAX_NODE_SCORE / 10;
 
+/// What the normalized score of a node depends on, besides the pod and the node. The less it is,
+/// the more is kept: with a [`Plugin::score_key`](crate::plugin::Plugin::score_key), the scores of [`ScoreBasis::NodeAlone`] and
+/// [`ScoreBasis::HighestScore`] are computed again only for nodes that changed. A plugin that
+/// claims less than the truth gives stale scores.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ScoreBasis {
+    /// On nothing else: the plugin does not normalize.
+    NodeAlone,
+    /// On the highest raw score of all feasible nodes.
+    HighestScore,
+    /// On all raw scores of the feasible nodes.
+    AllScores,
+    /// Also the raw score may depend on which other nodes are feasible.
+    #[default]
+    FeasibleNodes,
+}
+
+impl ScoreBasis {
+    /// Whether the score of a node that did not change can be kept.
+    pub fn is_kept(self) -> bool {
+        matches!(self, ScoreBasis::NodeAlone | ScoreBasis::HighestScore)
+    }
+}
+
 /// An immutable list of scores. Copies share it.
 #[derive(Clone, Debug)]
 pub enum Scores {
