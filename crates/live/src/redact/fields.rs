@@ -215,6 +215,8 @@ impl Redactor {
             field if DRIVERS.contains(&field) => self.driver(text),
             "name" if is_driver(at) => self.driver(text),
             "name" if is_custom(at) && ["zones", "costs"].contains(&at.parent) => text.to_owned(),
+            // Of a topology: which policy and scope the kubelet has.
+            "name" | "value" if is_custom(at) && at.parent == "attributes" => text.to_owned(),
             "name" if is_custom(at) && at.parent == "resources" => self.resource(text),
             field if is_custom(at) && CUSTOM_KEPT.contains(&field) => text.to_owned(),
             "name" if at.parent == "os" => text.to_owned(),
