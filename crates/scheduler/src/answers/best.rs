@@ -1,5 +1,9 @@
-//! Which nodes have the best total, kept from cycle to cycle: a tree over the list of nodes, in
-//! which only the paths of changed totals are computed again.
+//! Which node has the best total, with upstream's choice among equals: by a look at all of them, or
+//! kept from cycle to cycle in a tree over the list of nodes, in which only the paths of changed
+//! totals are computed again. Upstream: `selectHost` in `schedule_one.go`.
+//!
+//! Among equal totals the winner depends on how Go's `container/heap` moves elements, but it can be
+//! computed without moving any.
 
 use std::sync::Arc;
 
@@ -46,6 +50,19 @@ pub(crate) struct Winner {
     pub tied: usize,
 }
 
+/// The winner among the positions with the best total, `tied`, in ascending order. `None` if it is
+/// empty.
+pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<Winner> {
+    let position = match tie_break {
+        // The root of the heap wins over all others.
+        TieBreak::Upstream if tied.first() == Some(&0) => Some(0),
+        TieBreak::Upstream => tied.iter().copied().reduce(first_in_tree),
+        TieBreak::First => tied.first().copied(),
+        TieBreak::Seed(_) => tied.get(place(tie_break.chance(cycle), tied.len())).copied(),
+    };
+    Some(Winner { position: position?, tied: tied.len() })
+}
+
 /// The best of a list of nodes by their totals.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct BestTotals {
@@ -66,26 +83,28 @@ impl BestTotals {
         Arc::ptr_eq(&self.nodes, nodes) && !self.tree.is_empty()
     }
 
-    /// Drops the tree: changes are not taken over until it is made again.
-    pub fn forget(&mut self) {
-        self.nodes = Arc::default();
-        self.tree.clear();
-    }
-
     /// Whether a node is in the list.
     pub fn contains(&self, node: NodeId) -> bool {
         self.positions.get(node.index()).is_some_and(|position| *position != ABSENT)
     }
 
-    /// Notes the list of this cycle. `true` if it is that of the last cycle too: then a tree pays.
-    pub fn is_repeated(&mut self, nodes: &Arc<[NodeId]>) -> bool {
-        let is_same = Arc::ptr_eq(&self.last, nodes);
+    /// Follows to the nodes of this cycle, of which `changed` have other totals than in the cycle
+    /// before. A tree is made when the same list comes a second time: made for a list that does not
+    /// come again, it costs more than a look at all totals.
+    pub fn follow(&mut self, nodes: &Arc<[NodeId]>, changed: &[NodeId], totals: &Column<i64>) {
+        if self.is_of(nodes) {
+            self.update(changed, totals);
+        } else if Arc::ptr_eq(&self.last, nodes) {
+            self.replace(nodes, totals);
+        } else {
+            self.nodes = Arc::default();
+            self.tree.clear();
+        }
         self.last = nodes.clone();
-        is_same
     }
 
     /// Starts again with another list of nodes.
-    pub fn replace(&mut self, nodes: &Arc<[NodeId]>, totals: &Column<i64>) {
+    fn replace(&mut self, nodes: &Arc<[NodeId]>, totals: &Column<i64>) {
         let leaves = nodes.len().next_power_of_two();
         self.positions.clear();
         self.positions.resize(totals.len(), ABSENT);
@@ -103,7 +122,7 @@ impl BestTotals {
     }
 
     /// Takes over the totals of nodes that changed.
-    pub fn update(&mut self, changed: &[NodeId], totals: &Column<i64>) {
+    fn update(&mut self, changed: &[NodeId], totals: &Column<i64>) {
         let leaves = self.tree.len() / 2;
         for node in changed {
             let position = self.positions.get(node.index()).copied().unwrap_or(ABSENT);
@@ -156,15 +175,10 @@ mod tests {
     use super::*;
 
     /// The winner by looking at all totals.
-    fn winner(totals: &[i64], tie_break: TieBreak) -> Option<Winner> {
+    fn scanned(totals: &[i64], tie_break: TieBreak) -> Option<Winner> {
         let best = totals.iter().max()?;
         let tied: Vec<usize> = (0..totals.len()).filter(|at| totals[*at] == *best).collect();
-        let position = match tie_break {
-            TieBreak::Upstream => tied.iter().copied().reduce(first_in_tree)?,
-            TieBreak::First => tied[0],
-            TieBreak::Seed(_) => tied[place(tie_break.chance(5), tied.len())],
-        };
-        Some(Winner { position, tied: tied.len() })
+        winner(&tied, tie_break, 5)
     }
 
     proptest! {
@@ -180,13 +194,15 @@ mod tests {
                 Column::from_values(&totals.iter().rev().copied().collect::<Vec<_>>())
             };
             let mut best = BestTotals::default();
-            best.replace(&nodes, &by_slot(&totals));
+            best.follow(&nodes, &[], &by_slot(&totals));
+            prop_assert!(!best.is_of(&nodes));
+            best.follow(&nodes, &[], &by_slot(&totals));
             for (at, total) in changes {
                 let at = at % totals.len();
                 totals[at] = total;
-                best.update(&[nodes[at], NodeId(99)], &by_slot(&totals));
+                best.follow(&nodes, &[nodes[at], NodeId(99)], &by_slot(&totals));
                 for tie_break in [TieBreak::Upstream, TieBreak::First, TieBreak::Seed(seed)] {
-                    prop_assert_eq!(best.winner(tie_break, 5), winner(&totals, tie_break));
+                    prop_assert_eq!(best.winner(tie_break, 5), scanned(&totals, tie_break));
                 }
             }
         }
@@ -197,7 +213,8 @@ mod tests {
         let mut best = BestTotals::default();
         assert_eq!(best.winner(TieBreak::Upstream, 1), None);
         let none: Arc<[NodeId]> = [].into();
-        best.replace(&none, &Column::filled(0, 3));
+        best.follow(&none, &[], &Column::filled(0, 3));
+        best.follow(&none, &[], &Column::filled(0, 3));
         assert_eq!(best.winner(TieBreak::Upstream, 1), None);
     }
 }

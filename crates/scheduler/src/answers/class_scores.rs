@@ -23,8 +23,8 @@ use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::scoring::KeptScores;
 use kubestep_framework::tie_break::TieBreak;
 
-/// About how many bytes the scores of a class take per node.
-const NODE_BYTES: usize = 24;
+/// About how many bytes the scores of a class take per node, most of them in the tree of the best.
+const NODE_BYTES: usize = 80;
 
 /// The scores by what the plugins look at in a pod.
 #[derive(Clone, Default, Debug)]
@@ -173,7 +173,7 @@ impl ClassScores {
             cache.put(kept.key.clone(), CachedColumn::Scores(scores.raw.clone()));
         }
         let changed = self.normalize(cycle, plugins, missing)?;
-        self.update_best(cycle.feasible, &changed);
+        self.best.follow(cycle.feasible, &changed, &self.totals);
         Some(self.kept(plugins, cycle))
     }
 
@@ -212,16 +212,6 @@ impl ClassScores {
         }
         let unknown = |id: &&NodeId| !self.known[id.index()];
         feasible.iter().filter(unknown).copied().collect()
-    }
-
-    /// Takes over the totals that changed.
-    fn update_best(&mut self, feasible: &Arc<[NodeId]>, changed: &[NodeId]) {
-        let is_repeated = self.best.is_repeated(feasible);
-        match self.best.is_of(feasible) {
-            true => self.best.update(changed, &self.totals),
-            false if is_repeated => self.best.replace(feasible, &self.totals),
-            false => self.best.forget(),
-        }
     }
 
     /// Normalizes the scores of the nodes that were missing, or of all nodes if a highest score

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 /// The most classes, and about how much memory they may take, in bytes.
 const CLASSES: usize = 512;
-const BYTES: usize = 64 << 20;
+const BYTES: usize = 128 << 20;
 /// Classes that are kept whatever their size.
 const FEWEST: usize = 8;
 

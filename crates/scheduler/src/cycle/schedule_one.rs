@@ -355,7 +355,7 @@ impl Scheduler {
         cycle.queued.gating_message = None;
         // Up to 1.35, a nomination that was written while the pod waited at Permit stays.
         let is_current = self.cluster.features.has(Switch::FailureOfCurrentPod);
-        let tried = cycle.queued.info.pod.clone();
+        let tried = (!is_current).then(|| cycle.queued.info.pod.clone());
         let is_same = self.requeue(cycle);
         host.reached(self, cycle.record.cycle, Milestone::Requeued);
         if !is_same {
@@ -364,7 +364,7 @@ impl Scheduler {
         let objects = &self.cluster.objects;
         self.queue.add_nominated_pod(&cycle.queued.info, nominate, objects);
         if !failure.status.is_success() {
-            let pod = if is_current { cycle.queued.info.pod.clone() } else { tried };
+            let pod = tried.unwrap_or_else(|| cycle.queued.info.pod.clone());
             report_failure(cycle, &pod, &message, nominate, host);
         }
     }

@@ -1,31 +1,16 @@
-//! Which scored node wins: the one that upstream's heap yields, unless another tie break is set.
-//! Upstream: `selectHost` in `schedule_one.go`.
+//! The scored nodes that did not win, best first, in the order in which upstream's heap yields them.
+//! Upstream: the list that `selectHost` in `schedule_one.go` returns beside the winner.
 //!
-//! Among equal totals the winner depends on how Go's `container/heap` moves elements. The winner
-//! can be computed without moving any. Only batching needs the order of the other nodes, and
-//! rarely, so they are sorted only then, with the same moves as upstream's heap.
+//! Only batching needs them, and rarely, so they are sorted only then, with the same moves as Go's
+//! `container/heap`, unless another tie break is set. The winner itself: [`crate::answers::best`].
 
 use std::sync::Arc;
 
-use crate::answers::best::Winner;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{CycleRecord, NodeNames};
-use kubestep_framework::tie_break::{TieBreak, first_in_tree, place};
-
-/// The winner among the positions with the best total, `tied`, in ascending order. `None` if it is
-/// empty.
-pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<Winner> {
-    let position = match tie_break {
-        // The root wins over all others.
-        TieBreak::Upstream if tied.first() == Some(&0) => Some(0),
-        TieBreak::Upstream => tied.iter().copied().reduce(first_in_tree),
-        TieBreak::First => tied.first().copied(),
-        TieBreak::Seed(_) => tied.get(place(tie_break.chance(cycle), tied.len())).copied(),
-    };
-    Some(Winner { position: position?, tied: tied.len() })
-}
+use kubestep_framework::tie_break::TieBreak;
 
 /// The nodes of a cycle that did not win, best first; sorted when the first is requested.
 #[derive(Clone)]
@@ -162,6 +147,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::answers::best::winner;
 
     /// The winner and the others, by position.
     fn all(totals: &[i64], tie_break: TieBreak, cycle: u64) -> Vec<usize> {
