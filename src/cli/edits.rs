@@ -1,8 +1,6 @@
 //! Edits on the command line: `--edit "cordon node a"`.
 
-use std::sync::Arc;
-
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 
 use kubestep_debug::Session;
 use kubestep_debug::edit::Edit;
@@ -14,12 +12,11 @@ pub(super) fn apply(session: &mut Session, option: &str, texts: &[String]) -> Re
         texts.iter().map(|text| read(text).with_context(|| option.to_owned())).collect();
     for edit in edits?.into_iter().flatten() {
         let words = edit.to_string();
-        let applied = edit.apply(&mut session.world().clone());
+        let applied = session.edit(edit, None);
         let applied = applied.with_context(|| format!("{option} {words:?}"))?;
         for note in applied.notes {
             kubestep_output::line(format!("{words}: {note}"));
         }
-        session.change(Arc::new(edit)).map_err(|error| anyhow!("{option} {words:?}: {error}"))?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod clock;
 mod decide;
 mod difference;
 mod disruption;
+mod edits;
 #[cfg(test)]
 mod forget_tests;
 #[cfg(test)]
@@ -135,7 +136,8 @@ impl Driver {
 
     fn dispatch(&mut self, command: &Command) -> CommandResult {
         use Command::{Continue, Cycles, Finish, Next, Step};
-        if let Some(refusal) = self.refused_live(command) {
+        let refusal = self.refused_live(command).or_else(|| self.refused_by_edits(command));
+        if let Some(refusal) = refusal {
             return refusal;
         }
         match command {

@@ -24,7 +24,7 @@ mod world;
 pub use api_server::{ApiServer, ExtenderFn, Write};
 pub use error::WorldError;
 pub use load::load;
-pub use world::{START, World};
+pub use world::{DeliveryObserver, START, World};
 
 #[cfg(test)]
 mod contention_tests;

@@ -27,6 +27,9 @@ const STEP_BYTES: usize = 1_700;
 /// Bytes by which two copies differ at most, per node and per pod.
 const MOST_BYTES: [usize; 2] = [2_500, 200];
 
+/// Called before each change of an object is delivered to the scheduler; returns whether to go on.
+pub type DeliveryObserver = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// A cluster in memory. A copy behaves exactly as the original would.
 #[derive(Clone)]
 pub struct World {
@@ -38,6 +41,7 @@ pub struct World {
     /// Whether evictions may make progress: one was started, or the eviction of a victim was
     /// answered.
     pub(super) evictions_due: bool,
+    pub(super) observer: Option<DeliveryObserver>,
 }
 
 impl World {
@@ -57,6 +61,7 @@ impl World {
             config: Arc::new(config.clone()),
             registry: Arc::new(registry.clone()),
             evictions_due: false,
+            observer: None,
         };
         world.api.set_now(START);
         Ok(world)
@@ -234,11 +239,19 @@ impl World {
         done
     }
 
+    /// Lets `observer` follow what is delivered, until `None`. If it stops that, the cluster is left
+    /// in the middle of a change and is good for nothing.
+    pub fn observe(&mut self, observer: Option<DeliveryObserver>) {
+        self.observer = observer;
+    }
+
     /// Lets all background work finish.
     pub(super) fn settle(&mut self) {
         loop {
             self.note();
-            self.deliver();
+            if !self.deliver() {
+                return;
+            }
             // A remote API server takes time to answer, and asking before is useless.
             if !self.api.is_local() && !std::mem::take(&mut self.evictions_due) {
                 return;
@@ -253,13 +266,17 @@ impl World {
         }
     }
 
-    /// Delivers every change to the scheduler.
-    pub(super) fn deliver(&mut self) {
+    /// Delivers every change to the scheduler. `false` if the observer stopped that.
+    pub(super) fn deliver(&mut self) -> bool {
         while let Some(change) = self.api.next_change() {
+            if self.observer.as_ref().is_some_and(|goes_on| !goes_on()) {
+                return false;
+            }
             self.api.observe(&change);
             self.scheduler.handle(change, self.now, &mut self.api);
             self.note();
         }
+        true
     }
 
     /// Advances the clock before a pending pod is created.

@@ -5,11 +5,11 @@
 //! of a branch with all later inputs, redo applies them again.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use crate::edit::{Applied, Edit, EditError};
 use crate::input::Input;
 use crate::session::Session;
+use kubestep_cluster::DeliveryObserver;
 
 /// The name of the root.
 pub const ORIGINAL: &str = "original";
@@ -63,6 +63,31 @@ pub struct Branches {
     /// reported.
     given_up: Vec<String>,
     shown_so_far: usize,
+}
+
+/// Edits of a branch that are not part of it yet.
+pub struct EditDraft {
+    session: Session,
+    /// Steps that the new branch shares; `None`: they continue the branch.
+    shared: Option<usize>,
+    /// The index of the branch, and its number of steps.
+    branch: usize,
+    end: usize,
+}
+
+impl EditDraft {
+    /// Applies a further edit and returns its side effects. If `observer` stops it, the draft is
+    /// good for nothing.
+    ///
+    /// # Errors
+    /// The edit cannot be applied.
+    pub fn edit(
+        &mut self,
+        edit: Edit,
+        observer: Option<DeliveryObserver>,
+    ) -> Result<Applied, EditError> {
+        self.session.edit(edit, observer)
+    }
 }
 
 impl Default for Branches {
@@ -122,20 +147,24 @@ impl Branches {
             None => self.free_name("what-if"),
         };
         let fork = session.fork();
-        let branch = Branch {
-            name: name.clone(),
-            named,
-            parent: Some(self.current),
-            shared: fork.timeline().steps().end(),
-            session: None,
-            undone: Vec::new(),
-        };
+        let shared = fork.timeline().steps().end();
+        self.add(session, fork, Branch { named, ..self.child(name.clone(), shared) });
+        Ok(name)
+    }
+
+    /// A branch of the current one.
+    fn child(&self, name: String, shared: usize) -> Branch {
+        let (parent, undone) = (Some(self.current), Vec::new());
+        Branch { name, named: false, parent, shared, session: None, undone }
+    }
+
+    /// Continues in a new branch, with this session.
+    fn add(&mut self, session: &mut Session, fork: Session, branch: Branch) {
         let left = std::mem::replace(session, fork);
         self.leave(left);
         self.branches.push(branch);
         self.current = self.branches.len() - 1;
         self.give_up_oldest();
-        Ok(name)
     }
 
     /// Switches to another branch.
@@ -166,15 +195,8 @@ impl Branches {
             return None;
         }
         let name = self.free_name("future");
-        let kept = Branch {
-            name: name.clone(),
-            named: false,
-            parent: Some(self.current),
-            shared,
-            session: Some(session.clone()),
-            undone: Vec::new(),
-        };
-        self.branches.push(kept);
+        let kept = self.child(name.clone(), shared);
+        self.branches.push(Branch { session: Some(session.clone()), ..kept });
         self.give_up_oldest();
         session.cut();
         Some(name)
@@ -234,20 +256,44 @@ impl Branches {
         session: &mut Session,
         edit: Edit,
     ) -> Result<(Applied, Option<String>), EditError> {
-        // Tried on a copy first: its notes are not part of a session's log.
-        let mut tried = Arc::unwrap_or_clone(session.world_at(session.step()));
-        let applied = edit.apply(&mut tried)?;
-        drop(tried);
-        let behind = session.step() + 1 < session.timeline().steps().end();
-        let forked = match self.on_original() || behind {
-            true => Some(self.fork(session, None)?),
-            false => None,
-        };
-        session.change(Arc::new(edit))?;
+        let mut draft = self.draft(session);
+        let applied = draft.edit(edit, None)?;
+        Ok((applied, self.take(session, draft)?))
+    }
+
+    /// What edits at the position are applied to; nothing of it is seen before [`Branches::take`].
+    pub fn draft(&self, session: &Session) -> EditDraft {
+        let end = session.timeline().steps().end();
+        let forks = self.on_original() || session.step() + 1 < end;
+        let draft = if forks { session.fork() } else { session.clone() };
+        let shared = forks.then(|| draft.timeline().steps().end());
+        EditDraft { session: draft, shared, branch: self.current, end }
+    }
+
+    /// Makes the edits of a draft part of the branch, or of a new one, whose name is returned.
+    ///
+    /// # Errors
+    /// The branch is not as it was when the draft was begun; nothing changed.
+    pub fn take(
+        &mut self,
+        session: &mut Session,
+        draft: EditDraft,
+    ) -> Result<Option<String>, EditError> {
+        let EditDraft { session: edited, shared, branch, end } = draft;
+        let goes_on = shared.is_none() && session.timeline().steps().end() != end;
+        if branch != self.current || goes_on {
+            return Err(EditError("the branch went on meanwhile: nothing was applied".into()));
+        }
+        if let Some(shared) = shared {
+            let name = self.free_name("what-if");
+            self.add(session, edited, self.child(name.clone(), shared));
+            return Ok(Some(name));
+        }
+        *session = edited;
         if let Some(branch) = self.branches.get_mut(self.current) {
             branch.undone.clear();
         }
-        Ok((applied, forked))
+        Ok(None)
     }
 
     /// Undoes the last edit of this branch and all later inputs. Returns the words of the edit.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::edit::EditError;
+use crate::edit::{Applied, Edit, EditError};
 use crate::trace::Entry;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
@@ -120,7 +120,35 @@ pub(super) fn perform(
     input: &Input,
     hands: Option<&ExtenderFn>,
 ) -> Result<Option<InputEffect>, EditError> {
-    let Some(original) = world.api().extenders().cloned() else { return run(world, input) };
+    let (result, answers) = noting_answers(world, hands, |world| run(world, input));
+    Ok(result?.map(|effect| InputEffect { answers, ..effect }))
+}
+
+/// Applies an edit for the first time, as [`perform`] does; also returns its side effects.
+///
+/// # Errors
+/// It cannot be applied; the cluster is as before.
+pub(super) fn perform_edit(
+    world: &mut World,
+    edit: &Edit,
+    hands: Option<&ExtenderFn>,
+) -> Result<(Applied, InputEffect), EditError> {
+    let (result, answers) = noting_answers(world, hands, |world| -> Result<Applied, EditError> {
+        let mut changed = world.clone();
+        let applied = edit.apply(&mut changed)?;
+        *world = changed;
+        Ok(applied)
+    });
+    Ok((result?, InputEffect { answers, ..collect(world, None) }))
+}
+
+/// Runs `act`; returns its result, and what extenders answered meanwhile.
+fn noting_answers<T>(
+    world: &mut World,
+    hands: Option<&ExtenderFn>,
+    act: impl FnOnce(&mut World) -> T,
+) -> (T, Vec<ExtenderResult>) {
+    let Some(original) = world.api().extenders().cloned() else { return (act(world), Vec::new()) };
     let tape: Arc<Mutex<Vec<ExtenderResult>>> = Arc::default();
     let (recording, asked) = (tape.clone(), hands.unwrap_or(&original).clone());
     let record: ExtenderFn = Arc::new(move |call, objects| {
@@ -129,10 +157,10 @@ pub(super) fn perform(
         answer
     });
     world.api_mut().set_extenders(record);
-    let result = run(world, input);
+    let result = act(world);
     world.api_mut().set_extenders(original);
     let answers = mem::take(&mut *tape.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(result?.map(|effect| InputEffect { answers, ..effect }))
+    (result, answers)
 }
 
 /// Applies an input again, with the extenders' first answers.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::breakpoint::Breakpoints;
 use crate::checkpoint::{self, Checkpoints};
-use crate::edit::EditError;
+use crate::edit::{Applied, Edit, EditError};
 use crate::frames::{Position, Tree};
 use crate::input::{self, Change, Input, InputEffect};
 use crate::ledger::Ledger;
@@ -24,7 +24,7 @@ use crate::times::Times;
 use crate::trace::{Entry, History, thin};
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_cluster::{World, Write};
+use kubestep_cluster::{DeliveryObserver, ExtenderFn, World, Write};
 use kubestep_framework::record::CycleRecord;
 use kubestep_framework::stopwatch::Clock;
 use kubestep_scheduler::what_if::ReplayHint;
@@ -266,11 +266,41 @@ impl Session {
     /// # Errors
     /// A change cannot be applied; nothing changed.
     pub fn apply(&mut self, input: Input) -> Result<bool, EditError> {
+        let effect = self.measured(|world, hands| input::perform(world, &input, hands))?;
+        let Some(effect) = effect else { return Ok(false) };
+        self.add_step(input, effect);
+        Ok(true)
+    }
+
+    /// Applies an edit after all other inputs, moves there, and returns its side effects. If
+    /// `observer` stops it, the session is good for nothing.
+    ///
+    /// # Errors
+    /// The edit cannot be applied; nothing changed.
+    pub fn edit(
+        &mut self,
+        edit: Edit,
+        observer: Option<DeliveryObserver>,
+    ) -> Result<Applied, EditError> {
+        self.world.observe(observer);
+        let done = self.measured(|world, hands| input::perform_edit(world, &edit, hands));
+        self.world.observe(None);
+        let (applied, effect) = done?;
+        self.add_step(Input::Change(Arc::new(edit)), effect);
+        Ok(applied)
+    }
+
+    /// Lets `act` change the cluster, and measures it.
+    fn measured<T>(&mut self, act: impl FnOnce(&mut World, Option<&ExtenderFn>) -> T) -> T {
         // Only here, so that nothing else that runs on a copy of the cluster is counted.
         self.world.scheduler_mut().measure(self.times.stopwatch());
-        let effect = input::perform(&mut self.world, &input, self.acts.extenders());
+        let done = act(&mut self.world, self.acts.extenders());
         self.world.scheduler_mut().measure(None);
-        let Some(effect) = effect? else { return Ok(false) };
+        done
+    }
+
+    /// Adds what an input did to the log, and moves there.
+    fn add_step(&mut self, input: Input, effect: InputEffect) {
         let cycle = effect.record.as_ref().map(|record| record.cycle);
         self.times.step_done(cycle, self.acts());
         let first = self.timeline.stops().end();
@@ -280,7 +310,6 @@ impl Session {
         let known = self.timeline.steps().get(step).is_some_and(|step| step.known.is_some());
         self.checkpoints.offer(step, if known { 1 } else { checkpoint::WHOLE }, &self.world);
         self.forget_surplus();
-        Ok(true)
     }
 
     /// Measures the duration of plugins from now on, with a clock from outside.

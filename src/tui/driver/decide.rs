@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 
 use super::Driver;
 use crate::tui::command_result::{CommandResult, WindowContent};
@@ -67,8 +66,7 @@ impl Driver {
     fn hold_or_release(&mut self, line: &str) -> Result<String, EditError> {
         let edit: Edit = line.parse()?;
         let words = edit.to_string();
-        let applied = edit.apply(&mut self.session.world().clone())?;
-        self.session.change(Arc::new(edit))?;
+        let applied = self.session.edit(edit, None)?;
         let notes = applied.notes.into_iter().map(|note| format!("; {note}"));
         Ok(format!("{words}{}", notes.collect::<String>()))
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::Driver;
 use super::difference::RunningComparison;
+use super::edits::RunningEdits;
 use super::task::{BackgroundTask, TaskState};
 use crate::report::{fixes, new_nodes};
 use crate::tui::command::WhatIfCommand;
@@ -51,6 +52,8 @@ pub(super) enum RunningTask {
     NewNodes(NamespacedName, BackgroundTask<Option<NewNodes>>),
     /// What differs between two branches.
     Difference(RunningComparison),
+    /// Edits of a what-if.
+    Edits(RunningEdits),
 }
 
 /// What a search came to.
@@ -128,6 +131,7 @@ impl Driver {
             Some(RunningTask::Fixes(_, work)) => work.stop(),
             Some(RunningTask::NewNodes(_, work)) => work.stop(),
             Some(RunningTask::Difference(comparing)) => comparing.stop(),
+            Some(RunningTask::Edits(edits)) => edits.stop(),
             None => {}
         }
     }
@@ -152,6 +156,15 @@ impl Driver {
             RunningTask::Difference(comparing) => match self.take_compared(comparing, NOW) {
                 Err(comparing) => RunningTask::Difference(comparing),
                 Ok(done) => return Some(done),
+            },
+            RunningTask::Edits(edits) => match self.take_edits(edits, NOW) {
+                Err(edits) => RunningTask::Edits(edits),
+                Ok(done) => {
+                    self.live.runs &= !done.stopped;
+                    self.show_branch();
+                    let notes = self.given_up();
+                    return Some(CommandResult { notes, ..done });
+                }
             },
         };
         self.model.searching = Some(going_on.describe());
@@ -183,9 +196,8 @@ impl Driver {
         }
         self.session.go_to_stop(question.stop);
         self.session.go_to(question.frame);
-        let done = self.edits(edits)?;
-        let text = done.message.map(|(_, text)| text).unwrap_or_default();
-        Ok(CommandResult::info(format!("{text}; c runs on, D compares, u undoes")))
+        let hint = "; c runs on, D compares, u undoes";
+        Ok(self.edits(edits, self.freshness.patience, hint))
     }
 }
 
@@ -199,6 +211,7 @@ impl RunningTask {
                 (*pod, "new nodes", work.is_stopping(), work.progress())
             }
             RunningTask::Difference(comparing) => return comparing.describe(),
+            RunningTask::Edits(edits) => return edits.describe(),
         };
         match (is_stopping, progress) {
             (true, _) => format!("stopping the search for {pod}"),

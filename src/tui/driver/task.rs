@@ -32,6 +32,12 @@ pub(super) enum TaskState<T> {
 }
 
 impl TaskProgress {
+    /// Counts one more thing as done; gives whether to go on.
+    pub fn count(&self) -> bool {
+        self.done.fetch_add(1, Ordering::Relaxed);
+        !self.stop.load(Ordering::Relaxed)
+    }
+
     /// Says how far the work is; gives whether to go on.
     pub fn go_on(&self, done: usize, of: usize) -> bool {
         self.done.store(done, Ordering::Relaxed);
@@ -47,7 +53,7 @@ impl<T: Send + 'static> BackgroundTask<T> {
     /// The system gives no thread.
     pub fn begin(
         name: &str,
-        work: impl FnOnce(&TaskProgress) -> T + Send + 'static,
+        work: impl FnOnce(&Arc<TaskProgress>) -> T + Send + 'static,
     ) -> io::Result<BackgroundTask<T>> {
         let (sender, result) = sync_channel(1);
         let progress = Arc::new(TaskProgress::default());

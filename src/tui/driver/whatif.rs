@@ -1,8 +1,8 @@
 //! Edits and branches: what the interface wishes, done with the session it works on.
 
-use std::sync::Arc;
 use std::time::Instant;
 
+use super::edits::WHOLE;
 use super::{Driver, Goal};
 use crate::tui::command::WhatIfCommand;
 use crate::tui::command_result::{CommandResult, EditorText, WindowContent};
@@ -31,7 +31,8 @@ impl Driver {
             }
             WhatIfCommand::OpenEditor(key) => self.yaml(*key),
             WhatIfCommand::EditLine(line) => self.edit_line(line),
-            WhatIfCommand::Edits(edits) => self.edits(edits.clone()),
+            // The editor shows what is wrong, and is opened again.
+            WhatIfCommand::Edits(edits) => Ok(self.edits(edits.clone(), WHOLE, "")),
             WhatIfCommand::Fix(number) => self.apply_fix(*number),
             WhatIfCommand::Undo => self
                 .branches
@@ -65,14 +66,19 @@ impl Driver {
                 | WhatIfCommand::Versions(_)
         );
         if !looks && !matches!(command, WhatIfCommand::Weigh(..) | WhatIfCommand::Compare(_)) {
-            self.model.weights.clear();
-            let name = self.branches.name();
-            self.model.branch = if name == ORIGINAL { String::new() } else { name.to_owned() };
-            self.future_forgotten();
+            self.show_branch();
         }
         let notes = self.given_up();
         done.map(|done| CommandResult { notes, ..done })
             .unwrap_or_else(|EditError(text)| CommandResult::error(text))
+    }
+
+    /// Shows the current branch, after anything was done to it.
+    pub(super) fn show_branch(&mut self) {
+        self.model.weights.clear();
+        let name = self.branches.name();
+        self.model.branch = if name == ORIGINAL { String::new() } else { name.to_owned() };
+        self.future_forgotten();
     }
 
     /// What there is to say of branches that were given up.
@@ -108,24 +114,8 @@ impl Driver {
     }
 
     fn edit_line(&mut self, line: &str) -> Result<CommandResult, EditError> {
-        self.edits(Edit::read_line(line, kubestep_source::read_whole)?)
-    }
-
-    /// All of the edits, or none.
-    pub(super) fn edits(&mut self, edits: Vec<Edit>) -> Result<CommandResult, EditError> {
-        let mut tried = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
-        for edit in &edits {
-            edit.apply(&mut tried)?;
-        }
-        let mut words = Vec::new();
-        for edit in edits {
-            let text = edit.to_string();
-            let (applied, forked) = self.branches.edit(&mut self.session, edit)?;
-            words.push(text);
-            words.extend(applied.notes);
-            words.extend(forked.map(|name| format!("in branch {name}")));
-        }
-        Ok(CommandResult::info(words.join("; ")))
+        let edits = Edit::read_line(line, kubestep_source::read_whole)?;
+        Ok(self.edits(edits, self.freshness.patience, ""))
     }
 
     fn list_branches(&self) -> CommandResult {
