@@ -69,6 +69,8 @@ fn groups_of_cluster_autoscaler() {
     let call = call.file("status.yaml", STATUS);
     let line = "explain web -f snapshotz.json --instance-types status.yaml --new-node";
     call.says("new_node/groups", line);
+    let fix = "explain web -f snapshotz.json --instance-types status.yaml --fix";
+    call.says("new_node/groups-fix", fix);
 }
 
 const STATUS: &str = "apiVersion: v1

@@ -34,6 +34,8 @@ fn remedies(world: &World, key: NamespacedName, pod: &Pod, kind: ProblemKind) ->
         ProblemKind::MissingNode => vec![other_node(world, key, pod)],
         ProblemKind::MissingObject => missing::objects(world, key),
         ProblemKind::UnboundClaim => missing::unbound(world, key),
+        // New nodes are tried for every pod.
+        ProblemKind::NoNodes => Vec::new(),
         _ => vec![Remedies::new()],
     }
 }
