@@ -27,7 +27,7 @@ struct Story {
     more_objects: &'static str,
     edit: &'static str,
     /// Does the same with kubectl.
-    act: fn(&Lab),
+    act: fn(&Lab, &str),
     /// What else has to hold; the report and what kubestep says besides.
     check: fn(&Lab, &Value, &str),
 }
@@ -62,7 +62,7 @@ impl Story {
         lab.settle();
         let before = lab.pods();
         let (report, told, _) = lab.kubestep(self.edit);
-        (self.act)(lab);
+        (self.act)(lab, self.edit);
         lab.settle();
         let after = lab.pods();
         let mut differences = String::new();

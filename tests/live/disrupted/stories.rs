@@ -70,11 +70,11 @@ const DEFAULT: Story = Story {
     check: |_, _, _| {},
 };
 
-fn drain(lab: &Lab) {
+fn drain(lab: &Lab, _: &str) {
     lab.kubectl("drain a --ignore-daemonsets --delete-emptydir-data --timeout=60s");
 }
 
-fn drain_in_vain(lab: &Lab) {
+fn drain_in_vain(lab: &Lab, _: &str) {
     let told = lab.kubectl_fails("drain a --ignore-daemonsets --timeout=15s");
     assert!(told.contains("disruption budget"), "{told}");
 }
@@ -143,7 +143,7 @@ pub const DRAINS: &[Story] = &[
         ),
         more_nodes: &[("b", "8", "y")],
         edit: "drain node a force",
-        act: |lab| {
+        act: |lab, _| {
             let (_, told, code) = lab.kubestep("drain node a");
             assert!(code == Some(2) && told.contains("default/alone"), "{told}");
             let refused = lab.kubectl_fails("drain a --ignore-daemonsets --delete-emptydir-data");
@@ -213,7 +213,7 @@ pub const DRAINS: &[Story] = &[
         ),
         more_nodes: &[("c", "9", "y"), ("d", "4", "z")],
         edit: "drain zone=x",
-        act: |lab| {
+        act: |lab, _| {
             let zone = "topology.kubernetes.io/zone=x";
             lab.kubectl(&format!("drain -l {zone} --ignore-daemonsets --timeout=90s"));
         },
@@ -258,7 +258,7 @@ pub const LOSSES: &[Story] = &[
         ),
         more_nodes: &[("b", "9", "y"), ("c", "3", "z")],
         edit: "lose node a",
-        act: |lab| {
+        act: |lab, _| {
             lab.kubectl("taint node a node.kubernetes.io/unreachable:NoExecute");
             let is_quick = |pod: &&Value| pod["metadata"]["labels"]["app"] == "quick";
             lab.wait("the taint evicts", |lab| {
@@ -284,7 +284,7 @@ pub const LOSSES: &[Story] = &[
             budget!("web", "minAvailable: 5")
         ),
         edit: "lose zone=x",
-        act: |lab| lose(lab, &["a1", "a2"]),
+        act: |lab, _| lose(lab, &["a1", "a2"]),
         check: |_, report, _| {
             let violated = &report["disruption"]["violatedBudgets"][0];
             assert_eq!((&violated["needed"], &violated["lowest"]), (&5.into(), &4.into()));
@@ -293,17 +293,23 @@ pub const LOSSES: &[Story] = &[
     },
 ];
 
+const ROLLOUT: Story = Story { act: restart, ..DEFAULT };
+
+/// What the edit `rollout KIND NAME` simulates.
+fn restart(lab: &Lab, edit: &str) {
+    lab.kubectl(&edit.replacen("rollout", "rollout restart", 1));
+}
+
 pub const ROLLOUTS: &[Story] = &[
     Story {
         name: "deployment_that_rolls",
         objects: workload!("Deployment", "web", "2", "replicas: 4,", ""),
         edit: "rollout deployment web",
-        act: |lab| drop(lab.kubectl("rollout restart deployment/web")),
         check: |_, report, _| {
             let rollout = &report["disruption"]["rollouts"][0];
             assert!(rollout["completeAfterSeconds"].is_number(), "{rollout}");
         },
-        ..DEFAULT
+        ..ROLLOUT
     },
     Story {
         name: "deployment_without_room_for_its_surge",
@@ -316,9 +322,8 @@ pub const ROLLOUTS: &[Story] = &[
             ""
         ),
         edit: "rollout deployment web",
-        act: |lab| drop(lab.kubectl("rollout restart deployment/web")),
         check: |_, report, _| is_stuck(report, 3),
-        ..DEFAULT
+        ..ROLLOUT
     },
     Story {
         name: "deployment_against_itself",
@@ -332,9 +337,8 @@ pub const ROLLOUTS: &[Story] = &[
              [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}},"
         ),
         edit: "rollout deployment web",
-        act: |lab| drop(lab.kubectl("rollout restart deployment/web")),
         check: |_, report, _| is_stuck(report, 2),
-        ..DEFAULT
+        ..ROLLOUT
     },
     Story {
         name: "stateful_set_with_a_partition",
@@ -346,16 +350,14 @@ pub const ROLLOUTS: &[Story] = &[
             ""
         ),
         edit: "rollout statefulset db",
-        act: |lab| drop(lab.kubectl("rollout restart statefulset/db")),
-        ..DEFAULT
+        ..ROLLOUT
     },
     Story {
         name: "daemon_set",
         nodes: &[("a", "8", "x"), ("b", "8", "y"), ("c", "8", "z")],
         objects: workload!("DaemonSet", "log", "1", "", ""),
         edit: "rollout daemonset log",
-        act: |lab| drop(lab.kubectl("rollout restart daemonset/log")),
-        ..DEFAULT
+        ..ROLLOUT
     },
     Story {
         name: "daemon_set_with_surge_on_full_nodes",
@@ -368,9 +370,8 @@ pub const ROLLOUTS: &[Story] = &[
             ""
         ),
         edit: "rollout daemonset log",
-        act: |lab| drop(lab.kubectl("rollout restart daemonset/log")),
         check: |_, report, _| is_stuck(report, 2),
-        ..DEFAULT
+        ..ROLLOUT
     },
 ];
 
