@@ -268,7 +268,9 @@ switches! {
         "The plugin takes part in PreEnqueue."
     StructuredParametersOnly 32 DynamicResources Recorded []
         "Controllers do not allocate claims any more, and the plugin has no PreScore."
-    InTreeVolumeLimitsRemoved 32 configuration Read []
+    OnlyCsiNodesLimit 32 NodeVolumeLimits Recorded []
+        "Only the CSINode limits volumes; before, the node's allocatable attachable-volumes-csi-DRIVER does, too."
+    InTreeVolumeLimitsRemoved 32 configuration Recorded []
         "EBSLimits, GCEPDLimits, AzureDiskLimits and CinderLimits do not exist any more."
 }
 

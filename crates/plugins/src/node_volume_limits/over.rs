@@ -5,11 +5,17 @@ use super::{Attachments, count_of, limit};
 use crate::volumes;
 use kubestep_api::CsiNode;
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::Status;
+
+/// The prefix of the resources with which nodes limit volumes.
+const ATTACHABLE: &str = "attachable-volumes-";
+/// The prefix of those that limit the volumes of a CSI driver.
+const ATTACHABLE_CSI: &str = "attachable-volumes-csi-";
 
 /// A driver with more volumes than the node allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +28,41 @@ pub struct OverLimit {
     pub attached: i64,
     /// The number of its volumes that the pod adds.
     pub new: i64,
+}
+
+/// The limits of a node.
+struct Limits<'a> {
+    csi_node: Option<&'a CsiNode>,
+    /// Up to 1.31: what the node itself has to allocate.
+    allocatable: &'a [(Symbol, i64)],
+}
+
+impl<'a> Limits<'a> {
+    fn of(cx: &CycleContext<'a>, node: &'a NodeInfo) -> Limits<'a> {
+        let allocatable: &[(Symbol, i64)] = match cx.features.has(Switch::OnlyCsiNodesLimit) {
+            true => &[],
+            false => node.allocatable.scalars.as_slice(),
+        };
+        Limits { csi_node: csi_node(cx, node), allocatable }
+    }
+
+    /// Whether there is none, of whatever volumes.
+    fn are_none(&self) -> bool {
+        let limits_volumes = |name: &Symbol| name.starts_with(ATTACHABLE);
+        let drivers = self.csi_node.map_or(&[][..], |csi_node| &csi_node.spec.drivers);
+        drivers.iter().all(|entry| count_of(entry).is_none())
+            && !self.allocatable.iter().any(|(name, _)| limits_volumes(name))
+    }
+
+    /// The maximum number of volumes of a driver.
+    fn of_driver(&self, driver: Symbol) -> Option<i64> {
+        let of_node = || {
+            // Upstream shortens names of 40 characters and more to a hash, which matches no name here.
+            let is_its = |name: &Symbol| name.strip_prefix(ATTACHABLE_CSI) == Some(driver.as_str());
+            self.allocatable.iter().find(|(name, _)| is_its(name)).map(|(_, limit)| *limit)
+        };
+        self.csi_node.and_then(|csi_node| limit(csi_node, driver)).or_else(of_node)
+    }
 }
 
 /// The CSINode of a node.
@@ -48,12 +89,12 @@ pub(super) fn over_limit(
     node: &NodeInfo,
     mut new: Attachable,
 ) -> Result<Vec<OverLimit>, Status> {
-    let Some(csi_node) = csi_node(cx, node) else { return Ok(Vec::new()) };
-    // Pods on the node are checked, and may cause errors, if any driver has a limit.
-    if new.is_empty() || csi_node.spec.drivers.iter().all(|entry| count_of(entry).is_none()) {
+    let limits = Limits::of(cx, node);
+    // Pods on the node are checked, and may cause errors, if there is any limit.
+    if new.is_empty() || limits.are_none() {
         return Ok(Vec::new());
     }
-    let migrated = Migrated::of(Some(csi_node), cx.features);
+    let migrated = Migrated::of(limits.csi_node, cx.features);
     let mut attached = Attachable::default();
     for pod in &node.pods {
         let added = attached.add_pod(&pod.pod, cx.objects, migrated, false);
@@ -68,7 +109,7 @@ pub(super) fn over_limit(
     }
     let mut over: Vec<OverLimit> = Vec::new();
     for driver in new.drivers() {
-        let Some(limit) = limit(csi_node, driver) else { continue };
+        let Some(limit) = limits.of_driver(driver) else { continue };
         let (attached, new) = (attached.count(driver), new.count(driver));
         let known = over.last().is_some_and(|last| last.driver == driver);
         if attached + new > limit && !known {
