@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-
 use super::Driver;
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::span;
