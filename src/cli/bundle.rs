@@ -90,8 +90,8 @@ impl Bundle {
         };
         let mut scheduler_config = None;
         if let Some((text, from)) = text {
-            let registry = crate::plugins::registry().descriptors();
             let unknown = self.input.unknown.or_opaque();
+            let registry = crate::plugins::registry_for(Some(&text), unknown)?.0.descriptors();
             config::resolve_as(Some(&text), Vec::new(), &features, &registry, unknown)
                 .context(from.clone())?;
             scheduler_config = Some(kubestep_api::yaml::from_str::<Value>(&text).context(from)?);

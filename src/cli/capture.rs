@@ -128,9 +128,9 @@ impl GivenSettings {
             ..CaptureSettings::default()
         };
         if let Some((text, from)) = &self.config {
-            let registry = crate::plugins::registry().descriptors();
             let (none, unknown) = (Vec::new(), self.unknown);
-            kubestep_config::resolve_as(Some(text), none, &gates, &registry, unknown)
+            let (registry, _) = crate::plugins::registry_for(Some(text), unknown)?;
+            kubestep_config::resolve_as(Some(text), none, &gates, &registry.descriptors(), unknown)
                 .context(from.clone())?;
             let document = kubestep_api::yaml::from_str(text).context(from.clone())?;
             settings.scheduler_config = Some(document);

@@ -60,9 +60,12 @@ impl Subcommand for Config {
             return Ok(Exit::Fine);
         }
         let text = self.file.as_deref().map(read).transpose()?;
-        let registry = crate::plugins::registry().descriptors();
         let (text, unknown) = (text.as_deref(), self.unknown.or_opaque());
-        match config::resolve_as(text, Vec::new(), &gates, &registry, unknown) {
+        let (registry, notices) = crate::plugins::registry_for(text, unknown)?;
+        if matches!(self.output, ConfigFormat::Text | ConfigFormat::Document) {
+            notices.iter().for_each(kubestep_output::line);
+        }
+        match config::resolve_as(text, Vec::new(), &gates, &registry.descriptors(), unknown) {
             Ok(resolved) => self.show(&resolved),
             Err(error) => self.refuse(error, gates),
         }

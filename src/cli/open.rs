@@ -326,12 +326,12 @@ pub(super) fn world(
 ) -> Result<LoadedCluster> {
     let chosen = input.scheduler.choose(&read.captured)?;
     let features = chosen.gates;
-    let registry = crate::plugins::registry();
     let (text, from) = config_text(input, &read)?;
     let unknown = input.unknown.or(match writes {
         Writes::Local => UnknownPlugins::Opaque,
         Writes::Remote => UnknownPlugins::Refuse,
     });
+    let (registry, absent_guests) = crate::plugins::registry_for(text.as_deref(), unknown)?;
     let (text, descriptors) = (text.as_deref(), registry.descriptors());
     let mut resolved =
         config::resolve_as(text, Vec::new(), &features, &descriptors, unknown).context(from)?;
@@ -344,6 +344,7 @@ pub(super) fn world(
     let mut notices = foreign::notices(&read);
     notices.extend(read.warnings.iter().cloned());
     notices.extend(chosen.notices);
+    notices.extend(absent_guests);
     notices.extend(adapted);
     notices.extend(reach_extenders(&resolved, reach, &mut world)?);
     notices.extend(resolved.warnings.iter().map(ToString::to_string));

@@ -239,8 +239,8 @@ impl PreparedUpgrade {
     /// The problems for which the scheduler after the upgrade would not start.
     fn refused_configuration(&self) -> Result<Vec<RejectedInput>> {
         let (text, _) = open::config_text(&self.input, &self.read)?;
-        let registry = crate::plugins::registry().descriptors();
         let unknown = self.input.unknown.or_opaque();
+        let registry = crate::plugins::registry_for(text.as_deref(), unknown)?.0.descriptors();
         let resolved =
             config::resolve_as(text.as_deref(), Vec::new(), &self.to.gates, &registry, unknown);
         let Err(error) = resolved else {

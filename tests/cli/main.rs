@@ -39,6 +39,7 @@ mod tested;
 mod tries;
 mod upgrade;
 mod versions;
+mod wasm;
 
 use harness::Call;
 use kubestep_source::fixtures::STORIES;

@@ -439,6 +439,12 @@ pub trait Plugin: Send + Sync {
         None
     }
 
+    /// Whether [`Plugin::filter`] must be asked about one node after the other, in node order,
+    /// because its answers could depend on which it was asked before.
+    fn filters_in_order(&self) -> bool {
+        false
+    }
+
     /// Whether nothing of the pod concerns the plugin, as its PreFilter found: Filter passes every
     /// node, and every node scores 0, also after normalizing.
     fn is_idle(&self, _state: &CycleState) -> bool {

@@ -338,20 +338,34 @@ impl<'a> Reading<'a> {
 /// # Errors
 /// The file cannot be read, is not text, or is larger than one object may be.
 pub fn read_whole(path: &Path) -> Result<String, FileError> {
-    let wrong = |problem: String| FileError { file: path.to_owned(), problem };
+    let not_text = |_| wrong(path, "is not text; save it as UTF-8".into());
+    String::from_utf8(whole_file(path)?).map_err(not_text)
+}
+
+/// The bytes of one small file.
+///
+/// # Errors
+/// The file cannot be read, or is larger than one object may be.
+pub fn whole_file(path: &Path) -> Result<Vec<u8>, FileError> {
     let limit = LIMITS.object as u64;
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let read =
-        std::fs::File::open(path).and_then(|file| file.take(limit + 1).read_to_string(&mut text));
-    if text.len() as u64 > limit {
-        return Err(wrong(format!("has more than {} MiB: is it the right file?", limit >> 20)));
+        std::fs::File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
+    if bytes.len() as u64 > limit {
+        return Err(wrong(
+            path,
+            format!("has more than {} MiB: is it the right file?", limit >> 20),
+        ));
     }
-    read.map(|_| text).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => wrong("there is no such file".into()),
-        ErrorKind::IsADirectory => wrong("is a folder; name the file in it".into()),
-        ErrorKind::InvalidData => wrong("is not text; save it as UTF-8".into()),
-        _ => wrong(error.to_string()),
+    read.map(|_| bytes).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => wrong(path, "there is no such file".into()),
+        ErrorKind::IsADirectory => wrong(path, "is a folder; name the file in it".into()),
+        _ => wrong(path, error.to_string()),
     })
+}
+
+fn wrong(path: &Path, problem: String) -> FileError {
+    FileError { file: path.to_owned(), problem }
 }
 
 /// Objects that already exist, as if they had been read from the file `name`.

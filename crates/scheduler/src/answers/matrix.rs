@@ -235,7 +235,7 @@ fn run_on_all(plugin: &Arc<dyn Plugin>, cycle: FilterCycle<'_>, order: &[NodeId]
     if !fails && let Some(statuses) = plugin.filters(&cx, state, order) {
         return statuses.into_iter().map(|status| status.by(plugin.name())).collect();
     }
-    match order.len() < PARALLEL {
+    match order.len() < PARALLEL || plugin.filters_in_order() {
         true => order.iter().map(run).collect(),
         false => order.par_iter().with_min_len(CHUNK).map(run).collect(),
     }

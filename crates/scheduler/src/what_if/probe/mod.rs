@@ -160,7 +160,13 @@ impl Probe {
     /// For every node, in node order, the rejections by filters, in the order of the filters.
     pub fn refusals(&self) -> Vec<Vec<Refusal>> {
         let nodes: Vec<&Arc<NodeInfo>> = self.snapshot.iter().collect();
-        nodes.par_iter().with_min_len(CHUNK).map(|node| self.refusals_of(node)).collect()
+        let filters = self.framework.at(ExtensionPoint::Filter);
+        match filters.iter().any(|plugin| plugin.filters_in_order()) {
+            true => nodes.iter().map(|node| self.refusals_of(node)).collect(),
+            false => {
+                nodes.par_iter().with_min_len(CHUNK).map(|node| self.refusals_of(node)).collect()
+            }
+        }
     }
 
     /// The rejections of one node.
