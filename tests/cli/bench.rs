@@ -157,6 +157,20 @@ fn workloads_run_with_two_configurations() {
 }
 
 #[test]
+fn plugins_that_kubestep_does_not_have_are_opaque() {
+    let opaque =
+        format!("{CONFIG}profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: Mine}}]}}}}}}]\n");
+    let call = || call().bytes("opaque.yaml", opaque.as_bytes());
+    let said = call().run("bench perf --config opaque.yaml");
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    let note = "note: plugin Mine is opaque: this is the throughput without it";
+    assert!(said.stdout.contains(note), "{}", said.stdout);
+    let said = call().run("bench perf --config opaque.yaml --unknown-plugins refuse");
+    assert_eq!(said.code, Some(2), "{}", said.stdout);
+    assert!(said.stdout.contains("does not exist"), "{}", said.stdout);
+}
+
+#[test]
 fn feature_gates_of_workloads_are_those_of_upstream() {
     let gates = |line: &str| {
         let run = json(&call().run(line))["workloads"][0]["runs"][0].clone();

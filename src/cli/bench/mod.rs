@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
 use crate::cli::format;
+use crate::cli::options::UnknownPluginPolicy;
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
 use crate::report::bench::{self, BenchReport};
@@ -53,6 +54,8 @@ pub(super) struct Bench {
     /// Also print how long each plugin took
     #[arg(long)]
     plugins: bool,
+    #[command(flatten)]
+    unknown: UnknownPluginPolicy,
     #[command(flatten)]
     scheduler: Scheduler,
     /// Run in the cluster of this kubeconfig instead, with the scheduler that runs there: creates

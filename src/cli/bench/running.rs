@@ -1,5 +1,6 @@
 //! Runs the chosen workloads, with one or two configurations in turns.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +14,7 @@ use crate::cli::open::read_config;
 use crate::cli::version::Scheduler;
 use crate::cli::waiting::with_words;
 use crate::report::bench::{BenchReport, ChosenWorkload, ConfiguredResult, WorkloadOutcome};
+use kubestep_api::intern::Symbol;
 use kubestep_bench::BenchTarget;
 use kubestep_bench::embedded::Embedded;
 use kubestep_bench::run::{self, WorkloadResult};
@@ -88,10 +90,19 @@ impl Bench {
         let (gates, mut notices) = gates(chosen, &self.scheduler)?;
         let own = chosen.case.scheduler_config_path.as_ref().map(|path| folder.join(path));
         let own = own.filter(|_| config.is_none()).map(|path| read_config(&path)).transpose()?;
-        let registry = crate::plugins::registry();
-        let text = config.or(own.as_deref());
-        let resolved = config::resolve(text, &gates, &registry.descriptors());
+        let (text, unknown) = (config.or(own.as_deref()), self.unknown.or_opaque());
+        let (registry, absent_guests) = crate::plugins::registry_for(text, unknown)?;
+        notices.extend(absent_guests);
+        let descriptors = registry.descriptors();
+        let resolved = config::resolve_as(text, Vec::new(), &gates, &descriptors, unknown);
         let resolved = resolved.context("the configuration of the scheduler")?;
+        let opaque: BTreeSet<Symbol> =
+            resolved.profiles.iter().flat_map(|profile| profile.opaque.iter().copied()).collect();
+        notices.extend(
+            opaque.iter().map(|plugin| {
+                format!("plugin {plugin} is opaque: this is the throughput without it")
+            }),
+        );
         let world = World::new(&resolved, gates, &registry)?;
         let mut target = Embedded::new(world, Arc::new(WallClock::default()));
         let done = self.run_on(chosen, &mut target)?;
