@@ -18,6 +18,8 @@ fn json(call: &Call, line: &str) -> Value {
 fn every_decision_says_how_certain_it_is() {
     let story = story();
     story.says("opaque/run", "run -f cluster.yaml");
+    story.says("opaque/run-csv", "run -f cluster.yaml -o csv");
+    story.says("opaque/run-junit", "run -f cluster.yaml -o junit");
     story.says("opaque/json", "explain cache -f cluster.yaml -o json");
     story.says("opaque/diff", "diff --filename cluster.yaml --edit \"cordon node node-1\"");
     let run = json(&story, "run -f cluster.yaml -o json");

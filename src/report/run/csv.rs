@@ -1,23 +1,26 @@
 //! A run as comma-separated values, quoted by RFC 4180: one line per pod.
 
-use super::RunReport;
+use super::{RunReport, conditions};
 
 /// A header, then the result of each pod.
 pub fn run(report: &RunReport) -> String {
-    let mut text = line(&["namespace", "pod", "outcome", "node", "attempts", "reason"]);
+    let mut text =
+        line(&["namespace", "pod", "outcome", "node", "attempts", "reason", "uncertain"]);
     for entry in &report.placed {
         let attempt = entry.attempt.to_string();
         let (namespace, name) = (&entry.pod.namespace, &entry.pod.name);
-        text += &line(&[namespace, name, "placed", &entry.node, &attempt, ""]);
+        let uncertain = conditions(entry.certainty.as_deref()).unwrap_or_default();
+        text += &line(&[namespace, name, "placed", &entry.node, &attempt, "", &uncertain]);
     }
     for entry in &report.evicted {
         let (namespace, name) = (&entry.pod.namespace, &entry.pod.name);
         let reason = format!("for {}", entry.by);
-        text += &line(&[namespace, name, "evicted", &entry.node, "", &reason]);
+        text += &line(&[namespace, name, "evicted", &entry.node, "", &reason, ""]);
     }
     for entry in &report.pending {
         let (namespace, name) = (&entry.pod.namespace, &entry.pod.name);
-        text += &line(&[namespace, name, "pending", "", "", &entry.reason]);
+        let uncertain = conditions(entry.certainty.as_deref()).unwrap_or_default();
+        text += &line(&[namespace, name, "pending", "", "", &entry.reason, &uncertain]);
     }
     text
 }

@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 
-use super::RunReport;
+use super::{RunReport, conditions};
 use crate::report::disruption::blocked_words;
 use crate::report::junit_version;
 use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::certainty::Certainty;
 
 /// The run as one test suite.
 pub fn run(report: &RunReport) -> String {
@@ -24,18 +25,27 @@ pub fn run(report: &RunReport) -> String {
     for entry in &report.placed {
         let node = escape(&entry.node);
         let case = case(&entry.pod);
-        let _ = writeln!(xml, "    {case}>\n      <system-out>on {node}</system-out>");
+        let uncertain = uncertain(entry.certainty.as_deref());
+        let _ = writeln!(xml, "    {case}>\n      <system-out>on {node}{uncertain}</system-out>");
         xml.push_str("    </testcase>\n");
     }
     for entry in &report.pending {
         let (case, reason) = (case(&entry.pod), escape(&entry.reason));
         let kind = escape(entry.place.as_str());
-        let _ = writeln!(xml, "    {case}>\n      <failure type=\"{kind}\" message=\"{reason}\"/>");
+        let uncertain = uncertain(entry.certainty.as_deref());
+        let _ = writeln!(xml, "    {case}>");
+        let failure = format!("<failure type=\"{kind}\" message=\"{reason}{uncertain}\"/>");
+        let _ = writeln!(xml, "      {failure}");
         xml.push_str("    </testcase>\n");
     }
     disruptions.iter().for_each(|disruption| xml.push_str(&disruption.xml()));
     xml.push_str("  </testsuite>\n</testsuites>\n");
     xml
+}
+
+/// The conditions under which an uncertain decision stands, behind another text.
+fn uncertain(certainty: Option<&Certainty>) -> String {
+    conditions(certainty).map(|text| escape(&format!("\nuncertain: {text}"))).unwrap_or_default()
 }
 
 /// A node of a drain, or a rollout.

@@ -14,6 +14,7 @@ use kubestep_debug::Session;
 use kubestep_debug::capacity::Capacity;
 use kubestep_debug::certainty;
 use kubestep_debug::new_node::Supply;
+use kubestep_framework::record::certainty::Certainty;
 
 /// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
@@ -62,6 +63,12 @@ impl RunReport {
             notices: Vec::new(),
         }
     }
+}
+
+/// The conditions under which an uncertain decision stands; `None` if it is certain.
+fn conditions(certainty: Option<&Certainty>) -> Option<String> {
+    let certainty = certainty.filter(|certainty| !certainty.is_certain())?;
+    Some(certainty.conditions().collect::<Vec<_>>().join("; "))
 }
 
 fn uncertain(session: &Session) -> Option<usize> {

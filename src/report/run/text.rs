@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::RunReport;
+use super::{RunReport, conditions};
 use crate::report::disruption;
 use crate::report::new_nodes;
 use crate::report::usage::Usage;
@@ -86,13 +86,7 @@ fn pods(report: &RunReport) -> String {
 
 /// The conditions under which an uncertain decision stands, as an indented line.
 fn uncertain(certainty: Option<&Certainty>) -> String {
-    match certainty.filter(|certainty| !certainty.is_certain()) {
-        Some(certainty) => {
-            let conditions: Vec<String> = certainty.conditions().collect();
-            format!("    uncertain: {}\n", conditions.join("; "))
-        }
-        None => String::new(),
-    }
+    conditions(certainty).map(|text| format!("    uncertain: {text}\n")).unwrap_or_default()
 }
 
 /// A table of what the nodes offer in all, and what is requested of it.
