@@ -41,7 +41,7 @@ pub(super) fn of_placed(why: &Why) -> Option<String> {
     let PodLocation::Bound { node } = &why.place else { return None };
     let found = why.preemption.as_ref().filter(|found| found.chosen == Some(*node))?;
     let by = found.decided_by.map(|by| format!(" ({})", by.as_str())).unwrap_or_default();
-    Some(format!("it preempted {} there{by}", victims(found)?))
+    Some(format!("{} preempted {} there{by}", preemptor(found, "it"), victims(found)?))
 }
 
 /// What preemption does for a pending pod: why it may not preempt, or which pods it would.
@@ -52,7 +52,15 @@ pub(super) fn of_pending(why: &Why) -> Option<String> {
     }
     let (node, victims) = (found.chosen?, victims(found)?);
     let verb = if is_done(why, node) { "preempted" } else { "would preempt" };
-    Some(format!("it {verb} {victims} on {node}"))
+    Some(format!("{} {verb} {victims} on {node}", preemptor(found, "it")))
+}
+
+/// The plugin that preempts, by name, or the pod where that is the default one.
+fn preemptor<'a>(found: &PreemptionWhy, pod: &'a str) -> &'a str {
+    match found.plugin.as_str() {
+        "" | "DefaultPreemption" => pod,
+        plugin => plugin,
+    }
 }
 
 /// The pods that are preempted on the chosen node, the first few by name.
@@ -75,9 +83,13 @@ fn verdict(why: &Why, found: &PreemptionWhy) -> String {
     };
     let by = found.decided_by.map(|by| format!(" ({})", by.as_str())).unwrap_or_default();
     match why.place {
-        PodLocation::Bound { .. } => format!("It preempted on {chosen}{by}:"),
-        _ if is_done(why, chosen) => format!("Preemption: it preempted on {chosen}{by}:"),
-        _ => format!("Preemption: it would preempt on {chosen}{by}:"),
+        PodLocation::Bound { .. } => {
+            format!("{} preempted on {chosen}{by}:", preemptor(found, "It"))
+        }
+        _ if is_done(why, chosen) => {
+            format!("Preemption: {} preempted on {chosen}{by}:", preemptor(found, "it"))
+        }
+        _ => format!("Preemption: {} would preempt on {chosen}{by}:", preemptor(found, "it")),
     }
 }
 

@@ -11,13 +11,15 @@ use kubestep_framework::preemption::NodeVictims;
 use kubestep_framework::preemption::budgets::DisruptionBudgets;
 use kubestep_framework::preemption::eligibility::terminating_victims;
 use kubestep_framework::preemption::pick::{earliest_start, harm, highest_priority, pick};
-use kubestep_framework::record::{Candidate, CycleRecord};
+use kubestep_framework::record::{Candidate, CycleRecord, PluginStatus};
 use kubestep_scheduler::what_if::{PreemptionProbe, Probe};
 
 /// Whether preemption would help the pod.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreemptionWhy {
+    /// The plugin that preempts.
+    pub plugin: Symbol,
     /// Why the pod may not preempt, in the scheduler's words.
     pub refusal: Option<String>,
     /// The candidates, the best first.
@@ -139,6 +141,7 @@ pub(super) fn of(probe: &Probe, at: Time) -> Option<PreemptionWhy> {
         (lost.is_some(), lost, candidate.node)
     });
     Some(PreemptionWhy {
+        plugin: found.plugin,
         refusal: found.refusal.map(|refusal| with_victims(refusal, probe)),
         decided_by: best.map(|_| decided_by(&candidates)),
         others: others(&found),
@@ -175,7 +178,10 @@ pub(super) fn recorded(record: &CycleRecord) -> Option<PreemptionWhy> {
         earliest_start: record.time,
         loses_by: None,
     };
+    let preempts = |answer: &&PluginStatus| answer.status.is_success();
+    let plugin = record.post_filter.iter().find(preempts).map(|answer| answer.plugin);
     Some(PreemptionWhy {
+        plugin: plugin.unwrap_or_default(),
         refusal: None,
         candidates: record.candidates.iter().map(recorded).collect(),
         chosen: Some(chosen),

@@ -125,7 +125,8 @@ const ASKED: &[(&str, &str, &str)] = &[
     (
         "quota",
         "green/report",
-        "is on node-0 (attempt 2): it preempted blue/worker-2 there (the only candidate)",
+        "is on node-0 (attempt 2): CapacityScheduling preempted blue/worker-2 there (the only \
+      candidate)",
     ),
     (
         "upgrade",

@@ -16,6 +16,8 @@ use kubestep_framework::status::{Code, Status};
 /// The result of a preemption dry run.
 #[derive(Default, Debug)]
 pub struct PreemptionProbe {
+    /// The plugin that preempts.
+    pub plugin: Symbol,
     /// Why the pod is not eligible to preempt; `None` if it is.
     pub refusal: Option<&'static str>,
     /// The candidates, in the order found. The search ends when there are enough.
@@ -38,6 +40,7 @@ impl Probe {
         let mut state = CycleState::default();
         self.framework.run_pre_filter(&cx, &mut state);
         let mut found = PreemptionProbe {
+            plugin: rules.plugin(),
             refusal: rules.refusal(&cx, &state, &statuses),
             ..PreemptionProbe::default()
         };
