@@ -32,7 +32,7 @@ fn a_guest_decides_like_any_plugin() {
     call.says("wasm/explain", &format!("explain large {run}"));
     call.says("wasm/diff", &format!("diff {run} --config-b other.yaml"));
     call.says("wasm/config", "config scheduler.yaml");
-    let what_if = call.run(&format!("run {run} --edit \"set node a-1 cpu=10\" -o json"));
+    let what_if = call.run(&format!("run {run} --edit \"resize node a-1 cpu=10\" -o json"));
     let run: Value = serde_json::from_str(&what_if.stdout).unwrap();
     assert_eq!(run["placed"].as_array().map(Vec::len), Some(2), "{run}");
     assert!(run["uncertainDecisions"].is_null(), "a guest's verdicts are certain");
@@ -49,7 +49,7 @@ fn a_guest_that_is_not_there_is_opaque_or_refused() {
         ("elsewhere.yaml", "kubestep reads guests from files only, as file://PATH"),
     ] {
         let said = call.run(&format!("run -f cluster.yaml --config {config}"));
-        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert_eq!(said.code, Some(1), "{}", said.stderr);
         assert!(
             said.stderr.contains("the guest of plugin OwnNodes is not there: "),
             "{}",

@@ -136,9 +136,12 @@ fn takes(linker: &mut Linker<HostState>) -> Result<(), LinkerError> {
             Ok(())
         }),
         ("result.normalized_score_list", |call, bytes| {
-            call.scores = serde_json::from_slice(bytes).map_err(|error| {
-                Error::new(format!("its normalized scores are not a map of numbers: {error}"))
-            })?;
+            // Go writes an empty map as null; without scores, those of Score stay.
+            let scores: Option<BTreeMap<Symbol, i64>> =
+                serde_json::from_slice(bytes).map_err(|error| {
+                    Error::new(format!("its normalized scores are not a map of numbers: {error}"))
+                })?;
+            call.scores = scores.unwrap_or_default();
             Ok(())
         }),
         ("handle.eventrecorder.eventf", |_, _| Ok(())),
