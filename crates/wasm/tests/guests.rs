@@ -1,5 +1,11 @@
 //! Guests in simulated clusters. The guests are in `guests`, as text.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on has to stop, and reads its guests from files"
+)]
+
 use kubestep_cluster::World;
 use kubestep_framework::config::{FeatureGates, PluginArgs, ProfileArgs, resolve};
 use kubestep_framework::prelude::*;
