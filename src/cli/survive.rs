@@ -8,6 +8,7 @@ use crate::cli::waiting::Steps;
 use crate::report::outcome::{self, Pending};
 use crate::report::survive::{LostDomain, SurviveReport};
 use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
 use kubestep_debug::edit::node_set::{domains, label_key};
@@ -42,7 +43,10 @@ pub(super) fn survive(session: &mut Session, key: &str, limit: usize) -> Result<
     };
     let tried = steps.show(words, work)?;
     let without = world.api().nodes().count() - all.iter().map(|(_, n)| n.len()).sum::<usize>();
-    let notice = (without > 0).then(|| format!("{without} nodes have no label {key}"));
+    let notice = (without > 0).then(|| {
+        let (nodes, have) = (count(without, "node"), if without == 1 { "has" } else { "have" });
+        format!("{nodes} {have} no label {key}")
+    });
     Ok(SurviveReport {
         key,
         domains: tried,
@@ -77,7 +81,7 @@ impl LossTrial<'_> {
         if self.steps.is_stopped() {
             return Ok(None);
         }
-        let mut domain = LostDomain::new(value, nodes, &session, self.before);
+        let mut domain = LostDomain::new(value, nodes, &session, self.world, self.before);
         domain.cycles -= cycles_before;
         Ok(Some(domain))
     }

@@ -32,7 +32,7 @@ use kubestep_source::{Progress, api_versions};
 ///
 /// The cluster is scheduled as by both versions. Each difference gets its cause: the changes
 /// between the versions that, applied alone to the first one, lead to the result of the second.
-/// "kubestep versions A B" lists all changes. Exit code 3 if something differs or is refused.
+/// "kubestep versions A B" lists all changes. Exit code 3 if something differs or is rejected.
 #[derive(Args, Debug)]
 pub(super) struct UpgradeCommand {
     #[command(flatten)]

@@ -53,7 +53,10 @@ impl Versions {
             (Some(to), _) => (from.version, to.version),
             (None, Some(before)) => (before, from.version),
             (None, None) => {
-                bail!("{} is the oldest version served: name a newer one, too", from.version)
+                bail!(
+                    "{} is the oldest version that kubestep knows: name a second one to compare with",
+                    from.version
+                )
             }
         };
         let registry = crate::plugins::registry().descriptors();

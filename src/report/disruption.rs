@@ -10,7 +10,7 @@ use crate::report::outcome::{self, Pending};
 use crate::report::rollout::{self, RolloutReport};
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_api::words::count;
+use kubestep_api::words::{count, span};
 use kubestep_cluster::disruption::{
     Blocked, BudgetViolation, Departure, DepartureCause, Drained, Replacement, SkippedPod,
 };
@@ -101,7 +101,7 @@ impl DisruptionReport {
     /// Whether each drain emptied its nodes and each rollout is complete.
     pub fn is_complete(&self) -> bool {
         self.drained.iter().all(|drained| drained.done.is_some())
-            && !self.rollouts.iter().any(RolloutReport::is_stuck)
+            && !self.rollouts.iter().any(RolloutReport::is_open)
     }
 
     /// Seconds since the first pod left.
@@ -181,7 +181,8 @@ pub fn blocked_words(blocked: &Blocked) -> String {
 /// `budget shop/web violated: …`.
 pub fn breach_words(breach: &BudgetViolation) -> String {
     let BudgetViolation { budget, needed, lowest, healthy, .. } = breach;
-    format!("budget {budget} violated: needs {needed} healthy pods, had {lowest}, has {healthy}")
+    let needed = count(*needed, "healthy pod");
+    format!("budget {budget} violated: needs {needed}, had {lowest}, has {healthy}")
 }
 
 fn heading(report: &DisruptionReport) -> String {
@@ -206,9 +207,9 @@ fn heading(report: &DisruptionReport) -> String {
         let _ = match drained.done {
             Some(at) => writeln!(
                 text,
-                "node {} drained after {}s: {evicted} evicted",
+                "node {} drained after {}: {evicted} evicted",
                 drained.node,
-                report.seconds(at).max(0)
+                span((at.0 - report.since.0).max(0))
             ),
             None => writeln!(text, "node {} is not drained: {evicted} evicted", drained.node),
         };

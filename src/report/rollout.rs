@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::report::outcome::Pending;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_api::words::count;
+use kubestep_api::words::{count, span};
 use kubestep_cluster::World;
 use kubestep_cluster::rollout::{PodCounts, Rollout, RolloutState, Step};
 use kubestep_framework::pod::NamespacedName;
@@ -33,6 +33,8 @@ pub struct RolloutReport {
     /// The new pods without a node.
     pub pending: Vec<Pending>,
     started: Time,
+    /// Whether a scheduling cycle or the clock may take it further.
+    goes_on: bool,
 }
 
 impl RolloutReport {
@@ -57,11 +59,12 @@ impl RolloutReport {
             steps: rollout.steps().iter().map(|step| (*step, node(step))).collect(),
             pending: rollout.unplaced().filter_map(find).collect(),
             started: rollout.started(),
+            goes_on: !world.scheduler().queue().is_idle() || world.next_disruption().is_some(),
         }
     }
 
-    /// Whether it goes no further.
-    pub fn is_stuck(&self) -> bool {
+    /// Whether it is not complete.
+    pub fn is_open(&self) -> bool {
         self.state == RolloutState::UnderWay
     }
 
@@ -78,7 +81,7 @@ impl RolloutReport {
         );
         match self.state {
             RolloutState::Complete(at) => {
-                format!("complete after {}s: {updated}", self.seconds(at))
+                format!("complete after {}: {updated}", span(at.0 - self.started.0))
             }
             RolloutState::Superseded => "superseded by the next rollout".into(),
             RolloutState::UnderWay => {
@@ -87,7 +90,8 @@ impl RolloutReport {
                 let old = self.pods.old;
                 let old = (old > 0).then(|| format!(", {} left", count(old, "old pod")));
                 format!(
-                    "stuck: {updated}{}{}",
+                    "{}: {updated}{}{}",
+                    if self.goes_on { "under way" } else { "stuck" },
                     pending.unwrap_or_default(),
                     old.unwrap_or_default()
                 )

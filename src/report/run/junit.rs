@@ -61,11 +61,13 @@ fn disruptions(report: &RunReport) -> Vec<Disruption> {
     let drained = disruption.drained.iter().map(|drained| {
         let blocked = disruption.blocked.iter().filter(|blocked| blocked.node == drained.node);
         let lines: Vec<String> = blocked.map(blocked_words).collect();
-        let failure = drained.done.is_none().then(|| lines.join("\n"));
+        let waits = || format!("node {} waits for the drains before it", drained.node);
+        let why = || if lines.is_empty() { waits() } else { lines.join("\n") };
+        let failure = drained.done.is_none().then(why);
         Disruption { class: "drain", name: drained.node.to_string(), failure }
     });
     let rollouts = disruption.rollouts.iter().map(|rollout| {
-        let failure = rollout.is_stuck().then(|| rollout.outcome());
+        let failure = rollout.is_open().then(|| rollout.outcome());
         Disruption { class: "rollout", name: rollout.workload.clone(), failure }
     });
     drained.chain(rollouts).collect()

@@ -8,6 +8,7 @@ pub mod text;
 use crate::report::disruption::{DisruptionReport, EvictedPod, ReplacementState};
 use crate::report::outcome::{self, Pending};
 use kubestep_api::intern::Symbol;
+use kubestep_cluster::World;
 use kubestep_cluster::disruption::{Departure, NO_CONTROLLER};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
@@ -56,9 +57,21 @@ pub struct UnplacedPod {
 }
 
 impl LostDomain {
-    /// The report of a session in which the domain was lost. Pods that were pending before, sorted
-    /// by name, do not count.
-    pub fn new(value: Symbol, nodes: usize, session: &Session, before: &[Pending]) -> LostDomain {
+    /// The report of a session in which the domain was lost. What there was before does not count:
+    /// disruptions of `start`, and `before`, the pods that were pending, sorted by name.
+    pub fn new(
+        value: Symbol,
+        nodes: usize,
+        session: &Session,
+        start: &World,
+        before: &[Pending],
+    ) -> LostDomain {
+        let mut disruption = DisruptionReport::new(session).unwrap_or_default();
+        if let Some(earlier) = start.disruptions() {
+            disruption.left.drain(..earlier.departures().len());
+            let violations = earlier.breaches();
+            disruption.breaches.retain(|violation| !violations.contains(violation));
+        }
         let was_pending =
             |pod: NamespacedName| before.binary_search_by_key(&pod, |pending| pending.pod).is_ok();
         let disruptions = session.world().disruptions();
@@ -74,7 +87,7 @@ impl LostDomain {
             nodes,
             homeless: homeless.collect(),
             cycles: session.world().scheduler().cycles(),
-            disruption: DisruptionReport::new(session).unwrap_or_default(),
+            disruption,
         }
     }
 

@@ -18,7 +18,10 @@ pub fn text(report: &SurviveReport) -> String {
     let tried = report.domains.len();
     // Writing into a String cannot fail.
     let _ = match failed {
-        0 => writeln!(text, "\nevery pod keeps a node, whichever of {tried} is lost"),
+        0 => writeln!(
+            text,
+            "\nevery pod that a controller recreates has a node, whichever of {tried} is lost"
+        ),
         n => writeln!(text, "\nlosing {n} of {tried} leaves pods without a node"),
     };
     if tried < report.of {

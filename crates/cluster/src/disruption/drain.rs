@@ -14,6 +14,7 @@ use super::{DepartureCause, SkippedPod, key_of, runs};
 use crate::World;
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_api::{Pod, Taint, TaintEffect, Time};
 use kubestep_framework::pod::NamespacedName;
 
@@ -78,7 +79,8 @@ impl fmt::Display for EvictionRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EvictionRejection::Budget { budget, needed, healthy } => {
-                write!(f, "budget {budget} needs {needed} healthy pods and has {healthy}")
+                let needed = count(*needed, "healthy pod");
+                write!(f, "budget {budget} needs {needed} and has {healthy}")
             }
             EvictionRejection::SeveralBudgets(budgets) => {
                 let names: Vec<String> = budgets.iter().map(ToString::to_string).collect();

@@ -1,8 +1,8 @@
 //! What the DaemonSet controller does in a rollout. Nodes take their turns by name, upstream's in
 //! random order.
 //!
-//! Upstream: `rollingUpdate` in `pkg/controller/daemon/update.go`, `podsShouldBeOnNode` in
-//! `daemon_controller.go`.
+//! Upstream: `rollingUpdate` in `pkg/controller/daemon/update.go`, `podsShouldBeOnNode` and
+//! `getUnscheduledPodsWithoutNode` in `daemon_controller.go`.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +29,10 @@ pub(super) fn next(
     unavailable: usize,
     now: Time,
 ) -> Vec<Action> {
+    let lost = without_node(rollout, api);
+    if !lost.is_empty() {
+        return lost;
+    }
     let nodes = on_nodes(rollout, api);
     let is_missing = |on: &OnNode<'_>| on.old.is_none() && on.new.is_none() && on.suits;
     let missing = nodes.iter().filter(|(_, on)| is_missing(on));
@@ -39,6 +43,16 @@ pub(super) fn next(
         (true, 0) => delete_first(&nodes, unavailable, available),
         (true, surge) => create_first(&nodes, surge, available),
     }
+}
+
+/// Deletes the pending pods of nodes that are gone.
+fn without_node(rollout: &Rollout, api: &ApiServer) -> Vec<Action> {
+    let is_gone = |member: &&Member| {
+        member.pod.spec.node_name.is_empty()
+            && !member.slot.is_empty()
+            && api.node(member.slot).is_none()
+    };
+    rollout.members.values().filter(is_gone).map(delete).collect()
 }
 
 fn on_nodes<'a>(rollout: &'a Rollout, api: &ApiServer) -> BTreeMap<Symbol, OnNode<'a>> {

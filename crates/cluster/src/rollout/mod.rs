@@ -3,7 +3,8 @@
 //!
 //! A rollout decides which pods to create and to delete next from the pods that there are, each
 //! time one of them changes: `deployment.rs`, `stateful_set.rs`, `daemon_set.rs`. `start.rs` finds
-//! the pods of a workload and prepares the new ones. The scheduler places them in cycles as ever.
+//! the pods of a workload and prepares the new ones. The scheduler places them in scheduling
+//! cycles.
 //! As in all disruptions, a deleted pod has no grace period, and a pod is ready once it is bound;
 //! it is available after `minReadySeconds`.
 
@@ -320,6 +321,9 @@ impl Rollout {
     }
 
     fn is_complete(&self, now: Time) -> bool {
+        if self.strategy == Strategy::OnDelete {
+            return true;
+        }
         let counts = self.counts(now);
         let wanted = match self.strategy {
             // Nodes may be lost on the way.
@@ -331,7 +335,7 @@ impl Rollout {
 }
 
 impl ApiServer {
-    /// Tells the rollouts about a change that is delivered.
+    /// Passes a delivered change to the rollouts.
     pub(crate) fn observe_rollouts(&mut self, change: &Change) {
         let Some(disruptions) = &mut self.disruptions else { return };
         let (pod, is_deleted) = match change {

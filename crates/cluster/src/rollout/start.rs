@@ -15,7 +15,7 @@ use crate::World;
 use crate::disruption::claims::OwnClaims;
 use crate::disruption::replace::fresh;
 use crate::disruption::{DESIRED_REPLICAS, key_of};
-use crate::workload::{TEMPLATE_HASH, suits_daemon, workload_of};
+use crate::workload::{MOST, TEMPLATE_HASH, for_node, suits_daemon, workload_of};
 use kubestep_api::admission::{made_up_uid, merge_label_keys, unmerge_label_keys};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
@@ -34,6 +34,8 @@ pub enum RolloutError {
     NoPods(WorkloadName),
     /// The Deployment is paused.
     Paused(WorkloadName),
+    /// `spec.replicas` is this large.
+    TooMany(WorkloadName, usize),
     /// The template cannot be changed like this.
     Template(String),
 }
@@ -41,9 +43,17 @@ pub enum RolloutError {
 impl fmt::Display for RolloutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RolloutError::NoPods(workload) => write!(f, "{workload} has no pods here"),
+            RolloutError::NoPods(workload) => {
+                write!(
+                    f,
+                    "no pods of {workload} are in the input: a rollout replaces existing pods"
+                )
+            }
             RolloutError::Paused(workload) => {
                 write!(f, "{workload} is paused: set spec.paused to false")
+            }
+            RolloutError::TooMany(workload, replicas) => {
+                write!(f, "{workload}: spec.replicas: {replicas} is more than {MOST}")
             }
             RolloutError::Template(message) => f.write_str(message),
         }
@@ -81,7 +91,13 @@ impl World {
         let blueprint = |pod: &Arc<Pod>| self.blueprint(workload, pod, &owners, revision, &change);
         let blueprints = models
             .iter()
-            .map(|(slot, pod)| Ok((*slot, Arc::new(blueprint(pod)?))))
+            .map(|(slot, pod)| {
+                let mut new = blueprint(pod)?;
+                if workload.kind == WorkloadKind::DaemonSet {
+                    new.pod = for_node(new.pod, *slot);
+                }
+                Ok((*slot, Arc::new(new)))
+            })
             .collect::<Result<BTreeMap<_, _>, String>>()
             .map_err(RolloutError::Template)?;
         let (spec, is_known) = self.spec(workload, &pods, &blueprints)?;
@@ -196,6 +212,9 @@ impl World {
                 let spec = known.map(|known| known.spec.clone()).unwrap_or_default();
                 let replicas = spec.replicas.and_then(|count| usize::try_from(count).ok());
                 let replicas = replicas.or_else(|| self.desired(pods)).unwrap_or(pods.len());
+                if replicas > MOST {
+                    return Err(RolloutError::TooMany(workload, replicas));
+                }
                 let strategy = Strategy::of_deployment(&spec.strategy, replicas);
                 let min_ready_seconds = spec.min_ready_seconds;
                 (Spec { strategy, replicas, min_ready_seconds }, known.is_some())

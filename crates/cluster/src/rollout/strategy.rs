@@ -41,7 +41,7 @@ pub enum Strategy {
         /// How many nodes may have no available pod.
         unavailable: usize,
     },
-    /// Pods get the new template when somebody deletes them.
+    /// A pod gets the new template when it is deleted.
     OnDelete,
 }
 
@@ -55,8 +55,11 @@ impl Strategy {
         let quarter = IntOrString::Text(QUARTER.into());
         let surge = share(max_surge.unwrap_or(quarter), replicas);
         let unavailable = share_down(max_unavailable.unwrap_or(quarter), replicas);
-        let stuck = surge == 0 && unavailable == 0;
-        Strategy::Rolling { surge, unavailable: if stuck { 1 } else { unavailable }.min(replicas) }
+        let both_zero = surge == 0 && unavailable == 0;
+        Strategy::Rolling {
+            surge,
+            unavailable: if both_zero { 1 } else { unavailable }.min(replicas),
+        }
     }
 
     pub(super) fn of_stateful_set(spec: &StatefulSetSpec, replicas: usize) -> Strategy {
@@ -78,8 +81,8 @@ impl Strategy {
         let update = strategy.rolling_update.clone().unwrap_or_default();
         let surge = update.max_surge.map_or(0, |surge| share(surge, nodes));
         let unavailable = share(update.max_unavailable.unwrap_or(IntOrString::Int(1)), nodes);
-        let stuck = surge == 0 && unavailable == 0;
-        Strategy::Nodes { surge, unavailable: if stuck { 1 } else { unavailable } }
+        let both_zero = surge == 0 && unavailable == 0;
+        Strategy::Nodes { surge, unavailable: if both_zero { 1 } else { unavailable } }
     }
 }
 

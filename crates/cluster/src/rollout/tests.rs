@@ -301,3 +301,44 @@ fn a_second_rollout_takes_over() {
     assert!(matches!(rollouts[1].state(), RolloutState::Complete(_)));
     assert_eq!(world.api().objects().pods.len(), 4);
 }
+
+#[test]
+fn daemon_pods_of_any_origin_are_replaced_on_their_nodes() {
+    let mut pods = daemons(&["a", "b"]);
+    pods[0]["spec"]["affinity"] = Value::Null;
+    pods[1]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        ["nodeSelectorTerms"][0]["matchFields"][0]["values"] = json!(["a"]);
+    let mut world = world(2, 2, pods);
+    start(&mut world, WorkloadKind::DaemonSet, "log");
+    world.run(50);
+    assert_eq!(steps(&world), ["-log-a", "+log", "-log-b", "+log"]);
+    assert!(is_complete(&world));
+}
+
+#[test]
+fn a_pending_daemon_pod_goes_with_its_node() {
+    let mut world = world(2, 1, daemons(&["a", "b"]));
+    start(&mut world, WorkloadKind::DaemonSet, "log");
+    assert_eq!(steps(&world), ["-log-a", "+log"]);
+    world.lose_nodes(&["a".into()]);
+    world.run(50);
+    assert_eq!(steps(&world), ["-log-a", "+log", "-log-00005", "-log-b", "+log"]);
+    assert!(is_complete(&world));
+}
+
+#[test]
+fn a_daemon_set_whose_pods_somebody_deletes_is_complete_at_once() {
+    let mut world = world(2, 2, daemons(&["a", "b", "gone"]));
+    with_daemon_set(&mut world, json!({"updateStrategy": {"type": "OnDelete"}}));
+    start(&mut world, WorkloadKind::DaemonSet, "log");
+    assert!(is_complete(&world) && steps(&world).is_empty());
+}
+
+#[test]
+fn a_deployment_has_a_largest_size() {
+    let mut world = world(1, 4, web(&["a"], 1));
+    with_deployment(&mut world, json!({"replicas": i32::MAX}));
+    let web = name(WorkloadKind::Deployment, "web");
+    let many = world.rollout(web, |_| Ok(())).unwrap_err().to_string();
+    assert_eq!(many, "Deployment default/web: spec.replicas: 2147483647 is more than 1000000");
+}

@@ -105,7 +105,7 @@ fn suits(pod: &Pod, node: &Node) -> bool {
 }
 
 /// Replaces the required node affinity with one for the node's name.
-fn for_node(mut pod: Pod, node: Symbol) -> Pod {
+pub(crate) fn for_node(mut pod: Pod, node: Symbol) -> Pod {
     let by_name = NodeSelectorRequirement {
         key: "metadata.name".into(),
         operator: NodeSelectorOperator::In,

@@ -8,7 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Kind, Object, OwnerReference, Pod};
 
 /// Limit of pods of one workload, against typos.
-pub(super) const MOST: usize = 1_000_000;
+pub(crate) const MOST: usize = 1_000_000;
 
 /// A manifest and its identity.
 pub(super) struct WorkloadManifest<'a> {

@@ -23,7 +23,9 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Node, Object, Pod};
 use manifest::WorkloadManifest;
 
+pub(crate) use daemon_set::for_node;
 pub use daemon_set::suits_daemon;
+pub(crate) use manifest::MOST;
 pub use owner::workload_of;
 pub(crate) use replicas::TEMPLATE_HASH;
 

@@ -31,11 +31,13 @@ pub(super) fn drain(world: &mut World, nodes: NodeSet, force: bool) -> Result<Ap
     let mut notes = vec![format!("{} evicted", count(evicted.len(), "pod"))];
     notes.extend(replaced(evicted));
     let Some(disruptions) = world.disruptions() else { return Ok(Applied { notes }) };
-    let blocked = disruptions.blocked().iter().filter(|blocked| blocked.refusal.is_some());
+    let blocked = disruptions.blocked().iter();
+    let blocked =
+        blocked.filter(|blocked| blocked.refusal.is_some() && names.contains(&blocked.node));
     notes.extend(blocked.filter_map(|blocked| {
         Some(format!("{} is not evicted: {}", blocked.pod, blocked.refusal.as_ref()?))
     }));
-    let kept = disruptions.kept().len();
+    let kept = disruptions.kept().iter().filter(|kept| names.contains(&kept.node)).count();
     notes.extend(
         (kept > 0).then(|| format!("left in place (--ignore-daemonsets): {}", count(kept, "pod"))),
     );
@@ -59,7 +61,7 @@ fn replaced(departures: &[Departure]) -> Option<String> {
     let replaced = departures.iter().filter(is_replaced).count();
     match (replaced, departures.len()) {
         (0, _) => None,
-        (all, of) if all == of => Some("their controllers recreated them".into()),
+        (all, of) if all == of => Some("controllers recreated all of them".into()),
         (some, _) => Some(format!("controllers recreated {}", count(some, "pod"))),
     }
 }

@@ -10,7 +10,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_api::{Pod, Quantity};
 use kubestep_cluster::World;
-use kubestep_cluster::rollout::{RolloutState, Step, WorkloadKind, WorkloadName};
+use kubestep_cluster::rollout::{RolloutState, Step, Strategy, WorkloadKind, WorkloadName};
 use kubestep_framework::pod::NamespacedName;
 
 /// What changes in the template of a workload. Without a change, its pods are only replaced, as
@@ -86,12 +86,13 @@ pub(super) fn apply(
     let is_deleted = |step: &&Step| step.deleted_from.is_some();
     let deleted = rollout.steps().iter().filter(is_deleted).count();
     let created = rollout.steps().len() - deleted;
-    notes.push(match rollout.state() {
-        RolloutState::Complete(_) => "its pods are replaced only when they are deleted".into(),
-        _ => format!(
-            "{}: {} created and {deleted} deleted at once",
-            rollout.strategy(),
-            count(created, "pod")
+    let is_complete = matches!(rollout.state(), RolloutState::Complete(_));
+    notes.push(match rollout.strategy() {
+        Strategy::OnDelete => "its pods are replaced only when they are deleted".into(),
+        strategy => format!(
+            "{strategy}: {} created and {deleted} deleted at once{}",
+            count(created, "pod"),
+            if is_complete { "; complete" } else { "" }
         ),
     });
     Ok(Applied { notes })
