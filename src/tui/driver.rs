@@ -136,8 +136,10 @@ impl Driver {
 
     fn dispatch(&mut self, command: &Command) -> CommandResult {
         use Command::{Continue, Cycles, Finish, Next, Step};
-        let refusal = self.refused_live(command).or_else(|| self.refused_by_edits(command));
-        if let Some(refusal) = refusal {
+        if let Some(deferred) = self.defer(command) {
+            return deferred;
+        }
+        if let Some(refusal) = self.refused_live(command) {
             return refusal;
         }
         match command {

@@ -322,6 +322,9 @@ impl Interface {
         if let Some(result) = self.driver.search_tick() {
             self.app.done_searching(result);
             self.ask_for(Redraw::Now);
+            for command in self.driver.take_deferred() {
+                self.end(Effect::Session(command));
+            }
         }
         self.ask_for(Redraw::Data);
     }

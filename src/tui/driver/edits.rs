@@ -77,28 +77,46 @@ impl Driver {
         Ok(CommandResult { stopped: forked.is_some(), ..CommandResult::info(text) })
     }
 
-    /// That edits are under way, for commands that would change what they are applied to.
-    pub(super) fn refused_by_edits(&self, command: &Command) -> Option<CommandResult> {
+    /// Keeps a command that would change what edits are applied to until they are.
+    pub(super) fn defer(&mut self, command: &Command) -> Option<CommandResult> {
         let Some(RunningTask::Edits(running)) = &self.tasks.running else { return None };
-        let only_looks = matches!(
-            command,
-            Command::Why(_)
-                | Command::WhyView(_)
-                | Command::ExplainNode(..)
-                | Command::CompareNodes(..)
-                | Command::Inspect(_)
-                | Command::Fold(..)
-                | Command::Disruptions
-                | Command::Dump
-                | Command::WhatIf(
-                    WhatIfCommand::Menu(..)
-                        | WhatIfCommand::Offers(..)
-                        | WhatIfCommand::Versions(_)
-                )
-        );
-        let text = || format!("{} is being applied; Esc stops it", running.words);
-        (!only_looks).then(|| CommandResult::error(text()))
+        if only_looks(command) {
+            return None;
+        }
+        let words = &running.words;
+        if matches!(command, Command::WhatIf(WhatIfCommand::OpenEditor(_))) {
+            return Some(CommandResult::error(format!("{words} is being applied; Esc stops it")));
+        }
+        let text = format!("done once {words} is applied; Esc stops it");
+        self.tasks.deferred.push(command.clone());
+        Some(CommandResult::info(text))
     }
+
+    /// The commands that waited for edits, once these are over.
+    pub fn take_deferred(&mut self) -> Vec<Command> {
+        match &self.tasks.running {
+            Some(RunningTask::Edits(_)) => Vec::new(),
+            _ => std::mem::take(&mut self.tasks.deferred),
+        }
+    }
+}
+
+/// Whether the command changes nothing that edits are applied to.
+fn only_looks(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Why(_)
+            | Command::WhyView(_)
+            | Command::ExplainNode(..)
+            | Command::CompareNodes(..)
+            | Command::Inspect(_)
+            | Command::Fold(..)
+            | Command::Disruptions
+            | Command::Dump
+            | Command::WhatIf(
+                WhatIfCommand::Menu(..) | WhatIfCommand::Offers(..) | WhatIfCommand::Versions(_)
+            )
+    )
 }
 
 impl RunningEdits {

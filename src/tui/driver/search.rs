@@ -12,7 +12,7 @@ use super::difference::RunningComparison;
 use super::edits::RunningEdits;
 use super::task::{BackgroundTask, TaskState};
 use crate::report::{fixes, new_nodes};
-use crate::tui::command::WhatIfCommand;
+use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::command_result::{CommandResult, WindowContent};
 use kubestep_debug::Position as Frame;
 use kubestep_debug::edit::EditError;
@@ -38,6 +38,8 @@ pub(super) struct FixQuery {
 pub(super) struct Tasks {
     /// What is under way.
     pub running: Option<RunningTask>,
+    /// Commands that wait until edits are applied, in order.
+    pub deferred: Vec<Command>,
     /// The last changes found.
     pub fixes: Option<FoundFixes>,
     /// The last comparison of branches.
@@ -131,7 +133,10 @@ impl Driver {
             Some(RunningTask::Fixes(_, work)) => work.stop(),
             Some(RunningTask::NewNodes(_, work)) => work.stop(),
             Some(RunningTask::Difference(comparing)) => comparing.stop(),
-            Some(RunningTask::Edits(edits)) => edits.stop(),
+            Some(RunningTask::Edits(edits)) => {
+                edits.stop();
+                self.tasks.deferred.clear();
+            }
             None => {}
         }
     }

@@ -74,19 +74,27 @@ fn esc_stops_a_long_edit_and_nothing_is_applied() {
 }
 
 #[test]
-fn meanwhile_one_looks_around_but_nothing_is_run_or_edited() {
-    for keys in ["c", "n", "D", "u", ":what-if delete node n0<Enter>"] {
-        let mut live = cluster().keys_at_once(LOSE).keys_at_once(keys);
-        assert!(live.interface.driver.is_searching(), "{keys}: {}", live.text());
-        assert!(
-            status(&mut live).contains("lose zone=a is being applied; Esc stops it"),
-            "{keys}: {}",
-            live.text()
-        );
-        drop(live.keys("<Esc>"));
-    }
+fn what_is_typed_meanwhile_is_done_afterwards() {
     let mut live = cluster().keys_at_once(LOSE).keys_at_once("5");
     assert!(live.interface.driver.is_searching() && live.text().contains("Nodes: requested"));
+    let mut live = live.keys_at_once("c");
+    assert!(status(&mut live).contains("done once lose zone=a is applied"), "{}", live.text());
+    // A key that is typed later waits for all of it.
+    let mut live = live.keys("1");
+    assert_eq!(live.interface.model().cycles.len(), 800, "{}", live.text());
+    assert!(live.lines()[1].contains("[what-if-1]"), "{}", live.text());
+    let typed = format!("{LOSE}c:branch original<Enter>");
+    let mut live = cluster().keys_at_once(&typed).keys("1");
+    assert!(!live.lines()[1].contains("[what-if"), "{}", live.text());
+    let mut live = live.keys(":branch what-if-1<Enter>");
+    assert!(live.lines()[1].contains("[what-if-1]"), "{}", live.text());
+}
+
+#[test]
+fn esc_also_drops_what_was_typed_meanwhile() {
+    let mut live = cluster().keys_at_once(LOSE).keys_at_once("c").keys("<Esc>");
+    assert_eq!(status(&mut live), "stopped: lose zone=a was not applied");
+    assert!(!live.interface.app.is_running() && live.interface.model().cycles.is_empty());
 }
 
 #[test]
