@@ -10,8 +10,8 @@ use crate::remote::{PodRef, Request, RequestKey, WriteOutcome};
 use crate::volume_controller;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
-    PodPhase, ResourceClaim,
+    Condition, ConditionStatus, Kind, NodeAllocatableResourceClaimStatus, Object,
+    PodExtendedResourceClaimStatus, PodPhase, ResourceClaim, Time,
 };
 use kubestep_framework::extender;
 use kubestep_framework::host::{ApiEvent, ExtenderCall, Host, HostError, PodStatusPatch};
@@ -69,7 +69,15 @@ impl ApiServer {
                 bound.as_str()
             ));
         }
+        let now = self.now.truncated_to_seconds();
         self.change_pod(key, |pod| {
+            // As the API server does when a binding is created.
+            let scheduled = Condition {
+                type_: "PodScheduled".into(),
+                status: ConditionStatus::True,
+                ..Condition::default()
+            };
+            set_condition(&mut pod.status.conditions, scheduled, now);
             pod.spec.node_name = node;
             pod.status.phase = PodPhase::Running;
             pod.status.nominated_node_name = Symbol::EMPTY;
@@ -108,6 +116,20 @@ impl ApiServer {
             Some(Object::ResourceClaim(claim)) => Ok(Arc::unwrap_or_clone(claim)),
             _ => Err(missing(Kind::ResourceClaim, key)),
         }
+    }
+}
+
+/// Sets a condition. The time of its transition stays if its status does.
+fn set_condition(conditions: &mut Vec<Condition>, mut condition: Condition, now: Time) {
+    condition.last_transition_time = Some(now);
+    match conditions.iter_mut().find(|other| other.type_ == condition.type_) {
+        Some(present) => {
+            if present.status == condition.status {
+                condition.last_transition_time = present.last_transition_time;
+            }
+            *present = condition;
+        }
+        None => conditions.push(condition),
     }
 }
 
@@ -151,19 +173,8 @@ impl Host for ApiServer {
             if let Some(node) = patch.nominated_node {
                 pod.status.nominated_node_name = node;
             }
-            let Some(mut condition) = patch.condition else { return };
-            let conditions = &mut pod.status.conditions;
-            match conditions.iter_mut().find(|other| other.type_ == condition.type_) {
-                Some(present) => {
-                    let same = present.status == condition.status;
-                    let since = if same { present.last_transition_time } else { Some(now) };
-                    condition.last_transition_time = since;
-                    *present = condition;
-                }
-                None => {
-                    condition.last_transition_time = Some(now);
-                    conditions.push(condition);
-                }
+            if let Some(condition) = patch.condition {
+                set_condition(&mut pod.status.conditions, condition, now);
             }
         })?)
     }
