@@ -66,5 +66,5 @@ pub(super) fn read(name: &str, filter: &Filter) -> Result<(kubestep_source::Read
     let story = find(name)?;
     let mut read = kubestep_source::read_text(story.name, story.cluster.into(), filter)?;
     read.warnings.clear();
-    Ok((read, format!("demo: {}", story.name)))
+    Ok((read, story.source()))
 }

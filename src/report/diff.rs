@@ -17,23 +17,13 @@ use kubestep_framework::record::certainty::Certainty;
 /// The version of this document.
 const SCHEMA: &str = "kubestep/diff/v1";
 
-/// The kinds of difference, in the order of the summary.
-const KINDS: [PodChange; 6] = [
-    PodChange::Placed,
-    PodChange::Lost,
-    PodChange::Moved,
-    PodChange::Waits,
-    PodChange::Presence,
-    PodChange::Reasons,
-];
-
 /// The whole difference. `sides` are short descriptions of both sides, `gates` what decided there.
 pub fn document(
     difference: &Difference,
     sides: &Pair<String>,
     gates: &Pair<FeatureGates>,
 ) -> Value {
-    let mut counts: serde_json::Map<String, Value> = KINDS
+    let mut counts: serde_json::Map<String, Value> = PodChange::ALL
         .map(|kind| (kind.as_str().to_owned(), difference.count(kind).into()))
         .into_iter()
         .collect();

@@ -255,7 +255,7 @@ impl Interface {
             self.plays().then_some(self.next_tick),
             self.driver.is_searching().then_some(self.search_at),
             self.driver.is_live().then_some(self.live_at),
-            self.app.wanted_answer(self.driver.model()).map(|_| self.answer_at),
+            self.wants_answer().then_some(self.answer_at),
         ];
         times.into_iter().flatten().min()
     }
@@ -308,13 +308,26 @@ impl Interface {
         self.ask_for(Redraw::Data);
     }
 
-    /// Works out the answer beside the rows, if one is wanted.
+    /// Whether the answer beside the rows or the cause of a row is to be worked out.
+    pub fn wants_answer(&self) -> bool {
+        let model = self.driver.model();
+        self.app.wanted_answer(model).is_some() || self.app.wanted_cause(model).is_some()
+    }
+
+    /// Works out the answer beside the rows, then the causes of rows, for about a slice.
     pub fn answer(&mut self) {
+        let end = Instant::now() + self.slice;
         if let Some(pod) = self.app.wanted_answer(self.driver.model()) {
             self.driver.answer(pod);
             self.ask_for(Redraw::Data);
-            self.refresh();
         }
+        while let Some(pod) = self.app.wanted_cause(self.driver.model())
+            && Instant::now() < end
+        {
+            self.driver.answer_row(pod);
+            self.ask_for(Redraw::Data);
+        }
+        self.refresh();
     }
 
     fn look_at_search(&mut self, now: Instant) {

@@ -4,7 +4,7 @@
 
 mod nodes;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
@@ -85,6 +85,8 @@ pub struct Model {
     pub groups: Option<FoldedOutline>,
     /// Why a pod is where it is, for the pane beside the rows.
     pub answer: Option<WhyAnswer>,
+    /// Why queued pods are pending, in one clause, as far as that was asked for at the position.
+    pub causes: HashMap<NamespacedName, String>,
     /// The candidates of a cycle before it preempted.
     pub before_preemption: Option<Arc<BeforePreemption>>,
     /// Breakpoints and watches.

@@ -1,6 +1,8 @@
 //! What the names of all nodes have in common, so that it need not stand on every row: the domain of a
 //! cloud provider behind, a pool's name before.
 
+use std::borrow::Cow;
+
 use super::text::width;
 
 /// Shorter parts are not worth it.
@@ -41,6 +43,19 @@ impl CommonNameParts {
         let ends = name.len() > self.prefix.len() + self.suffix.len();
         let rest = name.strip_suffix(self.suffix.as_str()).filter(|_| ends);
         rest.and_then(|rest| rest.strip_prefix(self.prefix.as_str())).unwrap_or(name)
+    }
+
+    /// A text without the end that all names share.
+    pub fn without_end<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match !self.suffix.is_empty() && text.contains(&self.suffix) {
+            true => Cow::Owned(text.replace(&self.suffix, "")),
+            false => Cow::Borrowed(text),
+        }
+    }
+
+    /// What is said of that: ` (nodes: *.eu-west-1.compute.internal)`.
+    pub fn note_of_end(&self) -> String {
+        format!(" (nodes: *{})", self.suffix)
     }
 
     /// Columns of the longest name without them; of what is usual while no name is known.
@@ -122,6 +137,18 @@ mod tests {
         assert_eq!(shown(&names).1, " (nodes: gke-prod-default-pool-5d1f-*)");
         let names = ["node-a-1", "node-a-2"];
         assert_eq!(shown(&names), (vec!["node-a-1".into(), "node-a-2".into()], String::new()));
+    }
+
+    #[test]
+    fn a_text_does_without_the_shared_end() {
+        let parts = CommonNameParts::of(["a-1.example.com", "a-2.example.com"].into_iter());
+        assert_eq!(
+            parts.without_end("cordoned on a-1.example.com, a-2.example.com"),
+            "cordoned on a-1, a-2"
+        );
+        assert_eq!(parts.note_of_end(), " (nodes: *.example.com)");
+        let text = CommonNameParts::of(["a-1"].into_iter());
+        assert!(matches!(text.without_end("a-1"), Cow::Borrowed("a-1")));
     }
 
     #[test]

@@ -73,7 +73,9 @@ impl Offscreen {
             sleep(due.saturating_duration_since(Instant::now()));
             interface.work();
         }
-        interface.answer();
+        while interface.wants_answer() {
+            interface.answer();
+        }
     }
 }
 

@@ -117,7 +117,10 @@ fn draw_view(
     }
     let selected = grid.selected_row().map(|row| (row, grid.column));
     let marked = selected.is_some_and(|(row, _)| grid.marks().contains(&source.key(row)));
-    let lines = selected.map(|(row, column)| source.detail(row, column)).unwrap_or_default();
+    let lines = match selected {
+        Some((row, column)) => source.detail(row, column),
+        None => source.detail_without_rows(),
+    };
     let lines = with_answer(lines, app, model);
     if let Some(at) = draw_detail(buffer, detail, (app, marked), &lines, paint) {
         cursor = Some(at);
@@ -142,7 +145,10 @@ fn draw_banner(buffer: &mut Buffer, area: Rect, source: &dyn View, paint: &Paint
     }
     for (y, parts) in (area.y..area.bottom()).zip(&lines) {
         let line = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
-        let put = |x, (text, scope): &(String, Scope)| paint.put(buffer, line, x, y, text, *scope);
+        let put = |x: u16, (text, scope): &(String, Scope)| {
+            let room = usize::from(line.right().saturating_sub(x));
+            paint.put(buffer, line, x, y, &fit(text, room, Truncation::End), *scope)
+        };
         parts.iter().fold(line.x, put);
     }
     Rect { y: area.y + height, height: area.height - height, ..area }
@@ -243,7 +249,7 @@ fn with_answer(details: Vec<DetailLine>, app: &App, model: &Model) -> Vec<Detail
     let answer = model.answer.as_ref().filter(|answer| Some(answer.pod) == pod);
     let Some(answer) = answer.filter(|answer| !answer.lines.is_empty()) else { return details };
     let parts = match app.view() {
-        ViewId::Cycle => [details, answer.lines.clone()],
+        ViewId::Cycle | ViewId::Filter => [details, answer.lines.clone()],
         _ => [answer.lines.clone(), details],
     };
     parts.join(&DetailLine::text(""))

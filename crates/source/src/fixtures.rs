@@ -10,6 +10,8 @@ pub struct Story {
     pub name: &'static str,
     /// What it demonstrates, in one line.
     pub about: &'static str,
+    /// What shows it, where that is not why a pod is pending.
+    pub try_this: &'static str,
     /// The cluster, as YAML.
     pub cluster: &'static str,
 }
@@ -18,11 +20,12 @@ pub struct Story {
 pub const TOUR: &str = "tour";
 
 macro_rules! stories {
-    ($($name:literal: $about:literal,)*) => {
+    ($($name:literal: $about:literal $(=> $try_this:literal)?,)*) => {
         /// All built-in clusters, the tour first.
         pub const STORIES: &[Story] = &[$(Story {
             name: $name,
             about: $about,
+            try_this: concat!($($try_this)?),
             cluster: include_str!(concat!("../../../fixtures/", $name, "/cluster.yaml")),
         }),*];
     };
@@ -42,7 +45,7 @@ stories! {
     "gated": "a scheduling gate that was not removed",
     "wrong-scheduler": "a scheduler name that no profile serves",
     "host-port": "the host port is in use on every node",
-    "held-at-permit": "a plugin waits for your decision",
+    "held-at-permit": "a plugin waits for your decision" => "7 shows the pods at Permit; a allows one, x rejects it",
     "zone-volume": "the volume is in a zone that is full",
     "claim-unbound": "a claim names a storage class that does not exist",
     "volume-limit": "no node can attach one more disk",
@@ -50,13 +53,30 @@ stories! {
     "gang-short": "all or nothing, and not enough capacity for all",
     "cordoned": "every node is cordoned",
     "node-pools": "every node is full, and one of karpenter's pools can create one that fits",
-    "zone-loss": "which zone or node can be lost, and which budget delays a drain",
-    "rollout": "which pods a rollout replaces in which order, and where it gets stuck",
+    "zone-loss": "which zone or node can be lost, and which budget delays a drain"
+        => ":what-if drain node a-0",
+    "rollout": "which pods a rollout replaces in which order, and where it gets stuck"
+        => ":what-if rollout deployment web cpu=1500m",
     "opaque-plugin": "plugins that kubestep does not have, and what they could change",
     "coscheduling": "Coscheduling rejects a group of which two of three pods fit",
     "numa": "enough is free on the node, but not in one NUMA zone",
     "quota": "a namespace gets back what another borrowed of its elastic quota",
-    "upgrade": "what another version of Kubernetes decides otherwise",
+    "upgrade": "what another version of Kubernetes decides otherwise" => ":what-if kube-version 1.33, then c and D",
+}
+
+impl Story {
+    /// The name as that of a source of objects.
+    pub fn source(&self) -> String {
+        format!("{SOURCE}{}", self.name)
+    }
+}
+
+/// Before the name of a story that is a source of objects.
+const SOURCE: &str = "demo: ";
+
+/// The built-in cluster that a source of objects is.
+pub fn of_source(source: &str) -> Option<&'static Story> {
+    find(source.strip_prefix(SOURCE)?)
 }
 
 /// The built-in cluster with that name.

@@ -90,7 +90,7 @@ impl ReportPage {
                     strong.bad[!run.pending.is_empty()] { (run.pending.len()) " pending" }
                     " · " (count(run.after.nodes.len(), "node")) " · "
                     (count(run.cycles, "scheduling cycle"))
-                    " · kube-scheduler " (run.gates.version_words())
+                    " · kubestep with kube-scheduler " (run.gates.version_words())
                 }
                 (self.queues())
                 @for notice in &run.notices { p.dim { (notice) } }

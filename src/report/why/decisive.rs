@@ -3,6 +3,7 @@
 use super::preemption;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
+use kubestep_debug::message::brief;
 use kubestep_debug::why::cause::{CauseDetail, Shortage};
 use kubestep_debug::why::{
     PodLocation, PodProblem, PreFilterRejection, ProblemKind, Reason, RejectedGroup, Why,
@@ -19,13 +20,26 @@ pub fn cause(why: &Why) -> Option<String> {
     let decides =
         |problem: &&PodProblem| problem.blocking && problem.kind != ProblemKind::NoScheduler;
     let problem = why.problems.iter().find(decides).map(|problem| problem.text.clone());
-    problem.or_else(|| why.ahead.iter().find_map(before_nodes)).or_else(|| on_nodes(why))
+    let ahead = || {
+        let cause = why.ahead.iter().find_map(before_nodes)?;
+        Some(cause + &earlier(why).unwrap_or_default())
+    };
+    problem.or_else(ahead).or_else(|| on_nodes(why))
 }
 
 /// A rejection by PreFilter.
 fn before_nodes(ahead: &PreFilterRejection) -> Option<String> {
     let causes: Vec<String> = ahead.causes.iter().map(|cause| cause.text()).collect();
     ahead.refuses().then(|| format!("{}: {}", ahead.plugin, causes.join("; ")))
+}
+
+/// What an earlier attempt found, where the last one did not come as far as the nodes.
+fn earlier(why: &Why) -> Option<String> {
+    let last = brief(&why.attempts.last()?.message);
+    let failed = why.attempts.iter().rev().filter(|attempt| !attempt.message.is_empty());
+    let other = failed.map(|attempt| (attempt.attempt, brief(&attempt.message)));
+    let (number, reasons) = other.into_iter().find(|(_, reasons)| *reasons != last)?;
+    Some(format!("; attempt {number}: {reasons}"))
 }
 
 /// What all nodes lack, then what each group lacks in addition, the nearest group first.
@@ -46,9 +60,20 @@ fn on_nodes(why: &Why) -> Option<String> {
     let more = causes.len().saturating_sub(NAMED);
     causes.truncate(NAMED);
     causes.extend((more > 0).then(|| format!("and {}", count(more, "more reason"))));
-    let causes = causes.join(", ");
+    let causes = without_repetition(causes).join(", ");
     let preempts = preemption::of_pending(why).map(|words| format!("; {words}"));
     Some(causes + &preempts.unwrap_or_default())
+}
+
+/// What is before the first colon is said once: `claim a: held by other claims, too small`.
+fn without_repetition(mut causes: Vec<String>) -> Vec<String> {
+    let topic = causes.first().and_then(|first| Some(first.split_once(": ")?.0.to_owned() + ": "));
+    for cause in causes.iter_mut().skip(1) {
+        if let Some(rest) = topic.as_deref().and_then(|topic| cause.strip_prefix(topic)) {
+            *cause = rest.to_owned();
+        }
+    }
+    causes
 }
 
 /// ` on 2 nodes`, or the name of the only one.

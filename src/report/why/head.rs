@@ -39,7 +39,8 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
     lines
 }
 
-/// What decided where the pod is: by how much its node won in its cycle, or whom it preempted.
+/// What decided where the pod is: by how much its node won in its cycle, or which pods
+/// it preempted.
 fn outcome(why: &Why) -> Option<String> {
     margin(why, false).or_else(|| preemption::of_placed(why).map(|words| format!(": {words}")))
 }

@@ -3,7 +3,7 @@
 use super::App;
 use crate::tui::action;
 use crate::tui::layout::WidthTier;
-use crate::tui::model::Model;
+use crate::tui::model::{Model, QueuedPod};
 use crate::tui::view::{ViewId, ViewShape};
 use kubestep_api::Kind;
 use kubestep_framework::pod::NamespacedName;
@@ -15,24 +15,47 @@ impl App {
     /// The pod whose answer belongs to the details and is not there yet.
     pub fn wanted_answer(&self, model: &Model) -> Option<NamespacedName> {
         let pod = self.answered_pod(model)?;
-        let large = model.cycles.last().is_some_and(|c| c.nodes.order.len() > ANSWERED_UP_TO);
         let known = model.answer.as_ref().is_some_and(|answer| answer.pod == pod);
+        (!known && self.has_time_for_answers(model)).then_some(pod)
+    }
+
+    /// A queued pod on the screen whose row has room for its cause and does not have it yet.
+    pub fn wanted_cause(&self, model: &Model) -> Option<NamespacedName> {
+        let shown = self.view == ViewId::Queues && WidthTier::of(self.size.0) > WidthTier::Compact;
+        if !shown || model.inspected.is_some() || !self.has_time_for_answers(model) {
+            return None;
+        }
+        let rows = self.grids.get(&self.view)?.rows_from_top(self.size.1.into());
+        let mut pods = rows.filter_map(|row| model.queued.get(row));
+        let wanted = |pod: &&QueuedPod| {
+            !pod.reason.is_empty() && !model.causes.contains_key(&pod.info.key())
+        };
+        pods.find(wanted).map(|pod| pod.info.key())
+    }
+
+    /// Whether nothing else goes on, and the cluster is small enough.
+    fn has_time_for_answers(&self, model: &Model) -> bool {
+        let large = model.cycles.last().is_some_and(|c| c.nodes.order.len() > ANSWERED_UP_TO);
         let busy = self.running || self.playing || model.going_back.is_some();
-        (!known && !large && !busy && self.windows.is_empty()).then_some(pod)
+        !large && !busy && self.windows.is_empty()
     }
 
     /// The pod that the answer in the details is about: that of the selected row, in the views and at the
     /// widths that have room for it.
     pub(in crate::tui) fn answered_pod(&self, model: &Model) -> Option<NamespacedName> {
         let shown = match WidthTier::of(self.size.0) {
-            WidthTier::Wide => matches!(self.view, ViewId::Queues | ViewId::Pods | ViewId::Cycle),
+            WidthTier::Wide => {
+                use ViewId::{Cycle, Filter, Pods, Queues};
+                matches!(self.view, Queues | Pods | Cycle | Filter)
+            }
+            WidthTier::Standard if self.view == ViewId::Filter => true,
             // Before the first cycle the few lines tell what one is looking at.
             _ => self.view == ViewId::Queues && !model.cycles.is_empty(),
         };
         if !shown || model.inspected.is_some() {
             return None;
         }
-        if self.view == ViewId::Queues && model.queued.is_empty() {
+        if self.view == ViewId::Filter || self.view == ViewId::Queues && model.queued.is_empty() {
             return model.cycle().map(|cycle| cycle.pod);
         }
         let key = action::subject(self, model).filter(|key| key.kind == Kind::Pod)?;

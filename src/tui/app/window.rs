@@ -20,6 +20,8 @@ use kubestep_debug::edit::offers::EditOffer;
 
 /// Widest a window gets; longer lines are hard to read.
 const WIDEST: u16 = 110;
+/// Where no more columns are left beside it, a window takes them: they show only pieces of words.
+const SLIVERS: u16 = 20;
 
 /// A window.
 pub struct Window {
@@ -93,9 +95,12 @@ impl Window {
 
     /// Width and height that show everything, on a screen of `size`.
     pub fn size(&mut self, size: (u16, u16)) -> (u16, u16) {
-        let width = size.0.saturating_sub(4).min(WIDEST);
+        let width = match size.0 {
+            narrow if narrow <= WIDEST + SLIVERS => narrow,
+            _ => WIDEST,
+        };
         let rows = self.source(width.saturating_sub(4)).rows().min(usize::from(u16::MAX)) as u16;
-        (width, rows.saturating_add(3).clamp(5, size.1.saturating_sub(4).max(5)))
+        (width, rows.saturating_add(3).clamp(5, size.1.saturating_sub(2).max(5)))
     }
 
     /// Its rows when it is `width` columns wide inside.

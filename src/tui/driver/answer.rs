@@ -1,14 +1,16 @@
 //! What views draw beside the rows although it takes a moment: why a pod is where it is, and the state
 //! before a preemption.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Driver;
-use crate::report::why::{WhyDetail, text};
+use crate::report::why::{WhyDetail, decisive_cause, text};
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::compare::{self, NodeAtTimes};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{BeforePreemption, WhyAnswer};
+use crate::tui::names::CommonNameParts;
 use crate::tui::theme::Scope;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
@@ -20,8 +22,17 @@ use kubestep_framework::preemption::budgets::DisruptionBudgets;
 impl Driver {
     /// Works out why the pod is where it is, for the pane beside the rows.
     pub fn answer(&mut self, pod: NamespacedName) {
-        let lines = ask(&mut self.session, pod, &[]).map(|why| lines(&why)).unwrap_or_default();
+        let why = ask(&mut self.session, pod, &[]);
+        let lines = why.map(|why| lines(&why, &self.model.node_names)).unwrap_or_default();
         self.model.answer = Some(WhyAnswer { pod, lines });
+        self.model.revision += 1;
+    }
+
+    /// Works out why a queued pod is pending, for its row.
+    pub fn answer_row(&mut self, pod: NamespacedName) {
+        let why = ask(&mut self.session, pod, &[]);
+        let cause = why.and_then(|why| decisive_cause(&why)).unwrap_or_default();
+        self.model.causes.insert(pod, self.model.node_names.without_end(&cause).into_owned());
         self.model.revision += 1;
     }
 
@@ -77,9 +88,14 @@ impl Driver {
     }
 }
 
-/// The answer with its verdict coloured: what comes before the first blank line.
-pub(super) fn lines(why: &Why) -> Vec<DetailLine> {
-    let text = text(why, &WhyDetail::default());
+/// The answer with its verdict coloured: what comes before the first blank line. What the names of
+/// all nodes end with is said once.
+pub(super) fn lines(why: &Why, names: &CommonNameParts) -> Vec<DetailLine> {
+    let whole = text(why, &WhyDetail::default());
+    let mut text = names.without_end(&whole);
+    if let Cow::Owned(text) = &mut text {
+        text.insert_str(text.find('\n').unwrap_or(text.len()), &names.note_of_end());
+    }
     let placed = matches!(why.place, PodLocation::Bound { .. } | PodLocation::Ended { .. });
     let verdict = match (placed, why.is_schedulable()) {
         (true, _) => Scope::Text,

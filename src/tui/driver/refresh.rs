@@ -306,6 +306,7 @@ impl Driver {
             (freshness.old_groups, freshness.old_watches) = (true, true);
             freshness.state = state;
             self.model.answer = None;
+            self.model.causes.clear();
         }
     }
 }

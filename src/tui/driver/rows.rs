@@ -92,10 +92,12 @@ fn row(
     let mut rejected_by: Vec<_> = rejected.copied().collect();
     rejected_by.extend(pod.gating_plugin.filter(|p| !rejected_by.contains(p)));
     let mut waiting = world.scheduler().waiting().iter();
+    let held = waiting.find(|waiting| waiting.pod().key() == pod.key());
+    rejected_by.extend(held.iter().flat_map(|held| held.holds()).map(|hold| hold.plugin));
     let reason = if let Some(message) = pod.gating_message {
         message.to_string()
-    } else if let Some(held) = waiting.find(|w| w.pod().key() == pod.key()) {
-        format!("held at Permit with room on {}; 7 shows it", held.node())
+    } else if let Some(held) = held {
+        format!("waits at Permit for {}; 7 shows it", held.node())
     } else {
         said(pod.key()).unwrap_or_default()
     };

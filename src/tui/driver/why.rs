@@ -20,8 +20,8 @@ impl Driver {
     pub(super) fn why(&mut self, pod: NamespacedName) -> CommandResult {
         match ask(&mut self.session, pod, &[]) {
             Some(why) => {
-                let window = WindowContent::Answer(format!("Why {pod}?"), answer::lines(&why));
-                CommandResult::window(window)
+                let lines = answer::lines(&why, &self.model.node_names);
+                CommandResult::window(WindowContent::Answer(format!("Why {pod}?"), lines))
             }
             None => deleted_pod(pod),
         }

@@ -43,7 +43,7 @@ impl GridSource for BreakpointsView<'_> {
             3 => GridColumn::text("act", 5),
             4 => GridColumn::number("hits", 7),
             5 => GridColumn::number("so far", 7).from_tier(WidthTier::Standard),
-            _ => GridColumn::prose("where, or what and its value", 24),
+            _ => GridColumn::prose("place, or watched value", 24),
         }
     }
 

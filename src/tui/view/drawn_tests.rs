@@ -2,9 +2,14 @@
 
 use std::fmt::Write as _;
 
+use super::View as _;
+use super::queues::QueuesView;
 use crate::tui::color::ColorDepth;
 use crate::tui::glyph::Charset;
+use crate::tui::lines::as_text;
+use crate::tui::model::Model;
 use crate::tui::testing::{InterfaceStory, LiveInterface, model, session};
+use kubestep_source::fixtures;
 
 /// 60 nodes in three zones, every third tainted, with two pods to schedule: a small one and one that
 /// is larger than a node.
@@ -164,6 +169,14 @@ fn on_narrow_terminals_the_details_of_a_queued_pod_begin_with_the_answer() {
     let mut live = LiveInterface::demo("affinity-typo").resized(120, 36).keys("c2");
     live.interface.answer();
     assert!(live.text().contains("you mean \"ssd\""), "{}", live.text());
+    // Its row has the cause, too; before it is worked out, the scheduler's words.
+    let mut live = LiveInterface::demo("anti-affinity-deadlock").resized(120, 36).keys("c2");
+    let row = |text: String| text.lines().find(|line| line.contains("5m00s")).unwrap().to_owned();
+    assert!(row(live.text()).contains("3 didn't match pod anti-affinity"), "{}", live.text());
+    assert!(live.interface.wants_answer());
+    live.interface.answer();
+    assert!(row(live.text()).contains("its anti-affinity to pods with"), "{}", live.text());
+    assert!(!live.interface.wants_answer(), "each is worked out once");
     // Before the first cycle the details tell what one is looking at.
     let start = LiveInterface::demo("affinity-typo").keys("2");
     assert_eq!(start.interface.app.wanted_answer(start.interface.model()), None);
@@ -233,4 +246,18 @@ fn the_matrix_counts_the_room_that_is_reserved_for_nominated_pods() {
     let live = live.keys("0");
     let text = { live }.text();
     assert!(text.contains("NodeResourcesFit  0/1 pass"), "{text}");
+}
+
+#[test]
+fn the_first_screen_says_what_the_program_and_the_story_are() {
+    for story in fixtures::STORIES {
+        let model = Model { source: story.source(), ..Model::default() };
+        let text = as_text("", &QueuesView(&model).detail_without_rows());
+        assert!(text.contains("the debugger for Kubernetes scheduling"), "{text}");
+        assert!(text.contains(story.about) && text.contains(story.try_this), "{text}");
+        assert_eq!(text.contains("\ntry: "), !story.try_this.is_empty(), "{text}");
+    }
+    let model = Model { source: "cluster.yaml".into(), ..Model::default() };
+    let text = as_text("", &QueuesView(&model).detail_without_rows());
+    assert!(text.contains("scheduling: cluster.yaml"), "{text}");
 }

@@ -64,6 +64,11 @@ pub trait View: GridSource {
     /// Everything about a cell.
     fn detail(&self, row: usize, column: usize) -> Vec<DetailLine>;
 
+    /// What the details say while there is no row.
+    fn detail_without_rows(&self) -> Vec<DetailLine> {
+        Vec::new()
+    }
+
     /// What remains when only the rows that matter most are shown.
     fn failures(&self) -> &'static str {
         "failures only"

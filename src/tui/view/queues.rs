@@ -15,6 +15,7 @@ use kubestep_api::words::count;
 use kubestep_debug::message::brief;
 use kubestep_debug::trace::Entry;
 use kubestep_framework::record::{Outcome, QueueName};
+use kubestep_source::fixtures;
 
 /// Pods that columns are measured by, and moves that are drawn: no frame waits for more.
 const MEASURED: usize = 2_000;
@@ -125,7 +126,11 @@ impl GridSource for QueuesView<'_> {
             5 => out.write_str(&self.left(pod).unwrap_or_default()),
             6 => out.write_str(&first_name(pod)),
             _ => {
-                out.set(&brief(&pod.reason), Scope::TextDim);
+                let cause = self.0.causes.get(&pod.info.key()).filter(|cause| !cause.is_empty());
+                match cause {
+                    Some(cause) => out.set(cause, Scope::TextDim),
+                    None => out.set(&brief(&pod.reason), Scope::TextDim),
+                }
                 Ok(())
             }
         };
@@ -186,14 +191,28 @@ fn names(pod: &QueuedPod) -> String {
 
 /// What one is looking at before the first cycle, and the first keys.
 fn first_lines(model: &Model) -> Vec<DetailLine> {
-    let (pods, source) = (count(model.queued.len(), "pod"), &model.source);
-    vec![
-        DetailLine::heading(format!(
-            "{source}: {pods} to schedule, one cycle each: filter, score, bind"
-        )),
-        DetailLine::field("n  s  c", "run the next cycle, step into its plugins, run all cycles"),
-        DetailLine::field("W  X", "why a pod is pending or on its node; what would make it fit"),
-    ]
+    let story = fixtures::of_source(&model.source);
+    let what = story.map_or_else(
+        || model.source.clone(),
+        |story| format!("the story {}, {}", story.name, story.about),
+    );
+    let mut lines = vec![DetailLine::heading(format!(
+        "kubestep, the debugger for Kubernetes scheduling: {what}"
+    ))];
+    if !model.queued.is_empty() {
+        let pods = count(model.queued.len(), "pod");
+        lines.push(DetailLine::text(format!(
+            "{pods} to schedule, a cycle each: filter the nodes, score them, bind the pod"
+        )));
+    }
+    let keys = [
+        ("n  s  c", "run the next cycle, step into its plugins, run all cycles"),
+        ("W  X", "why a pod is pending or on its node; what would make it fit"),
+        ("try", story.map_or("", |story| story.try_this)),
+    ];
+    let keys = keys.into_iter().filter(|(_, what)| !what.is_empty());
+    lines.extend(keys.map(|(keys, what)| DetailLine::field(keys, what)));
+    lines
 }
 
 impl View for QueuesView<'_> {
@@ -280,6 +299,10 @@ impl View for QueuesView<'_> {
             lines.extend(super::live_decision_lines(self.0, cycle.cycle));
         }
         lines
+    }
+
+    fn detail_without_rows(&self) -> Vec<DetailLine> {
+        if self.0.cycles.is_empty() { first_lines(self.0) } else { Vec::new() }
     }
 
     fn open(&self, row: usize, _column: usize) -> OnEnter {

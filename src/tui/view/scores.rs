@@ -12,7 +12,7 @@ use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::glyph::{SHADES, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
-use crate::tui::text::{Align, Truncation};
+use crate::tui::text::Align;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, Segment, StyledParts};
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -160,7 +160,7 @@ impl<'a> ScoresView<'a> {
         })
     }
 
-    /// A plugin's column, as wide as its widest score.
+    /// A plugin's column, as wide as its widest score, and as its name where there is room.
     fn plugin_column(&self, plugin: &ScoreColumn) -> GridColumn {
         let weight = self.weight(plugin);
         let same = plugin.raw.iter().eq(plugin.normalized.iter());
@@ -176,12 +176,9 @@ impl<'a> ScoresView<'a> {
         let widest = steps.max(plugin.plugin.len().min(NAME_WIDTH)) as u16;
         let note = if same && weight == 1 { String::new() } else { format!("{raw}×{weight}") };
         let width = widest.max(note.chars().count() as u16);
-        GridColumn {
-            align: Align::Right,
-            cut: Truncation::Middle,
-            ..GridColumn::text(&plugin.plugin, width)
-        }
-        .with_note(note)
+        let name = width.max(plugin.plugin.len() as u16);
+        GridColumn { align: Align::Right, ..GridColumn::name(&plugin.plugin, width, name) }
+            .with_note(note)
     }
 
     /// By how much the chosen node won, or by how much another one lost to it: the node at that
@@ -193,7 +190,8 @@ impl<'a> ScoresView<'a> {
         let second = self.order.iter().copied().find(|other| *other != chosen)?;
         let other = if at == chosen { second } else { at };
         let margin = Margin::in_cycle(cycle, chosen, other)?;
-        let (winner, loser) = (name(chosen)?, name(other)?);
+        let short = |at| Some(self.short(&name(at)?).to_owned());
+        let (winner, loser) = (short(chosen)?, short(other)?);
         Some(match (margin.by, at == chosen) {
             (0, _) => format!("{winner} and {loser} have the same total: the tie decided"),
             (by, true) => format!("{winner} won by {by} over {loser}: {margin}"),
@@ -202,6 +200,21 @@ impl<'a> ScoresView<'a> {
                 format!("{loser} lost to {winner} by {by}: {margin}")
             }
         })
+    }
+
+    /// A node's name without what all names share, which the title has.
+    fn short<'name>(&self, node: &'name Symbol) -> &'name str {
+        self.model.node_names.short(node)
+    }
+
+    fn tie_line(&self, cycle: &CycleRecord) -> Option<DetailLine> {
+        if cycle.tied == 0 {
+            return None;
+        }
+        let names = cycle.tied_nodes().into_iter().map(|id| cycle.nodes.name(id));
+        let names: Vec<String> = names.map(|name| self.short(&name).to_owned()).collect();
+        let words = names.join(", ") + &tie_break_words(cycle);
+        Some(DetailLine::field("tie", words).scoped(Scope::ScoreTie))
     }
 
     /// Points that the total of a row is below the highest one.
@@ -281,7 +294,7 @@ fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
     Some((plugin, node))
 }
 
-/// Columns that the name of a plugin gets over narrower scores.
+/// Columns that the name of a plugin gets at least over narrower scores.
 const NAME_WIDTH: usize = 16;
 
 impl GridSource for ScoresView<'_> {
@@ -320,7 +333,7 @@ impl GridSource for ScoresView<'_> {
         let _ = match (column, self.plugin(column)) {
             (0, _) => {
                 let name = self.node_name(row).unwrap_or_default();
-                out.write_str(self.model.node_names.short(&name))
+                out.write_str(self.short(&name))
             }
             (1, _) => write!(out, "{}", self.ranks[row]),
             (2, _) => {
@@ -474,6 +487,7 @@ impl View for ScoresView<'_> {
         let of = self.order.len();
         let mut lines: Vec<DetailLine> =
             self.margin(at).map(DetailLine::heading).into_iter().collect();
+        let node = self.short(&node);
         lines
             .push(DetailLine::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}")));
         let chosen = self.plugin(column);
@@ -483,7 +497,7 @@ impl View for ScoresView<'_> {
         let scored = self.scored.iter();
         let sum: Vec<String> = scored.map(|p| term(p, at, self.weight(p))).collect();
         lines.push(DetailLine::field("total", format!("{} = {total}", sum.join(" + "))));
-        lines.extend(tie_line(cycle));
+        lines.extend(self.tie_line(cycle));
         lines.push(DetailLine::field(
             "Enter",
             "each score's inputs and formula, beside the chosen node's",
@@ -539,14 +553,4 @@ fn term(plugin: &ScoreColumn, at: usize, weight: i64) -> String {
         Some(normalized) => format!("{} {}", plugin.plugin, normalized * weight),
         None => format!("{} ?", plugin.plugin),
     }
-}
-
-fn tie_line(cycle: &CycleRecord) -> Option<DetailLine> {
-    if cycle.tied == 0 {
-        return None;
-    }
-    let tied = cycle.tied_nodes();
-    let names: Vec<&str> = tied.iter().map(|id| cycle.nodes.name(*id).as_str()).collect();
-    let words = names.join(", ") + &tie_break_words(cycle);
-    Some(DetailLine::field("tie", words).scoped(Scope::ScoreTie))
 }

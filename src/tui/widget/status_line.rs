@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::Paint;
 use crate::tui::sanitize;
-use crate::tui::text::{Truncation, fit};
+use crate::tui::text::{Truncation, fit, width};
 use crate::tui::theme::Scope;
 
 /// How serious a message is; the sign comes before the colour.
@@ -39,10 +39,17 @@ impl Severity {
     }
 }
 
+/// Behind a message that is cut: the key of the view with all of it.
+const WHOLE: &str = " (M)";
+
 /// Draws one message.
 pub fn draw(buffer: &mut Buffer, area: Rect, severity: Severity, text: &str, paint: &Paint) {
     let line = format!("{}{text}", severity.sign());
     let line = sanitize::clean(&line);
-    let line = fit(&line, usize::from(area.width.saturating_sub(1)), Truncation::End);
+    let room = usize::from(area.width.saturating_sub(1));
+    let line = match width(&line) > room {
+        true => fit(&line, room.saturating_sub(WHOLE.len()), Truncation::End) + WHOLE,
+        false => line,
+    };
     paint.put(buffer, area, area.x + 1, area.y, &line, severity.scope());
 }

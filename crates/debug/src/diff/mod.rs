@@ -160,6 +160,16 @@ pub(crate) fn compare_pod(a: Side<'_>, b: Side<'_>, pod: NamespacedName) -> Opti
 }
 
 impl PodChange {
+    /// In the order of the summary.
+    pub const ALL: [PodChange; 6] = [
+        PodChange::Placed,
+        PodChange::Lost,
+        PodChange::Moved,
+        PodChange::Waits,
+        PodChange::Presence,
+        PodChange::Reasons,
+    ];
+
     fn of(end: &Pair<FinalState>) -> PodChange {
         let queue = |end: &FinalState| match end {
             FinalState::Queue(queue, _) => Some(*queue),
@@ -211,15 +221,7 @@ impl PodChange {
 /// The summary in one line: `1 gets a node, 2 move to other nodes; 12 pods are the same`.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds = [
-            PodChange::Placed,
-            PodChange::Lost,
-            PodChange::Moved,
-            PodChange::Waits,
-            PodChange::Presence,
-            PodChange::Reasons,
-        ];
-        let counted = kinds.map(|kind| (kind, self.count(kind)));
+        let counted = PodChange::ALL.map(|kind| (kind, self.count(kind)));
         let words: Vec<String> = counted
             .iter()
             .filter(|(_, count)| *count > 0)

@@ -1,4 +1,4 @@
-//! Elastic quotas: which pods they reject, and whom a pod preempts.
+//! Elastic quotas: which pods they reject, and which pods one preempts.
 
 use serde_json::{Value, json};
 
@@ -94,8 +94,8 @@ fn pods_from_before_their_quota_do_not_count() {
     assert_eq!(judged(&mut world, sized("ns/more", 1)), "ElasticQuota ns is more than Max");
 }
 
-/// Three pods of 50 on a node of 150, with these priorities, and whom a fourth of namespace `ns1`
-/// preempts.
+/// Three pods of 50 on a node of 150, with these priorities, and which of them a fourth of
+/// namespace `ns1` preempts.
 fn preempted(priorities: [i32; 3], quotas: impl IntoIterator<Item = Object>) -> Vec<String> {
     let mut world = cluster("150", quotas);
     let names = ["ns1/a", "ns2/b", "ns2/c"];

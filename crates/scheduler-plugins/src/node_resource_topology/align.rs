@@ -170,7 +170,7 @@ impl Misalignment {
                     false => format!("{} fits in no NUMA zone: {}", need.what(), zones.join(", ")),
                 };
                 let missing = lacking.iter().map(Lack::share).fold(1.0, f64::min);
-                let gist = "no NUMA zone has enough".to_owned();
+                let gist = "cannot be aligned to one NUMA zone".to_owned();
                 vec![Explanation { gist, words, missing }]
             }
         }

@@ -121,7 +121,7 @@ const ASKED: &[(&str, &str, &str)] = &[
         "is pending: Coscheduling: pod group default/train is in backoff for another \
       1m0s: beside the others of its group it found no node",
     ),
-    ("numa", "default/packets", "is pending: no NUMA zone has enough on every node"),
+    ("numa", "default/packets", "is pending: cannot be aligned to one NUMA zone on every node"),
     (
         "quota",
         "green/report",
@@ -157,6 +157,21 @@ fn the_answer_of_every_story_begins_with_the_decisive_cause() {
             let begins = format!("{pod} {cause}");
             assert!(words.join(" ").starts_with(&begins), "{story}: {begins}\n{text}");
         }
+    }
+}
+
+#[test]
+fn the_cause_of_every_story_is_on_the_screen_after_two_keys() {
+    let own = |story: &&str| ["held-at-permit", "rollout"].contains(story);
+    let by_why = ASKED.iter().filter(|(story, ..)| !own(story));
+    let by_why = by_why.map(|(story, _, cause)| (*story, "cW", *cause));
+    // The first screen says what to try in the story `rollout`, where nothing is pending.
+    let held = ("held-at-permit", "c7", "held by ManualPermit");
+    for (story, keys, says) in by_why.chain([held]) {
+        let text = LiveInterface::demo(story).keys(keys).text().replace('│', " ");
+        let text: Vec<&str> = text.split_whitespace().collect();
+        let says: Vec<&str> = says.split_whitespace().collect();
+        assert!(text.join(" ").contains(&says.join(" ")), "{story}: {says:?}\n{text:?}");
     }
 }
 

@@ -350,6 +350,11 @@ impl GridState {
         self.order.get(line).map(|row| *row as usize)
     }
 
+    /// At most so many rows, from the first one on the screen.
+    pub fn rows_from_top(&self, count: usize) -> impl Iterator<Item = usize> {
+        self.order.iter().skip(self.geometry.top).take(count).map(|row| *row as usize)
+    }
+
     /// How many rows are shown.
     pub fn shown(&self) -> usize {
         self.order.len()
