@@ -210,8 +210,9 @@ impl ClassScores {
             stale.retain(|id| self.best.contains(*id));
             return stale;
         }
-        let unknown = |id: &&NodeId| !self.known[id.index()];
-        feasible.iter().filter(unknown).copied().collect()
+        let (known, mut missing) = (self.known.as_slice(), Vec::new());
+        missing.extend(feasible.iter().filter(|id| !known[id.index()]));
+        missing
     }
 
     /// Normalizes the scores of the nodes that were missing, or of all nodes if a highest score
