@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::Scheduler;
 use crate::profiles::{Profiles, UnusableProfile, queue_settings};
 use kubestep_api::{Kind, Time};
+use kubestep_config::versions::Switch;
 use kubestep_config::{Feature, FeatureGates, ResolvedConfig};
 use kubestep_framework::dra::counts_shares;
 use kubestep_framework::pod::PodInfo;
@@ -46,7 +47,7 @@ impl Scheduler {
         }
         self.cluster.features = features;
         if watched_resource(&features) != watched_resource(&before) {
-            self.regroup();
+            self.regroup(&profiles);
         }
         let handlers = self.event_handlers();
         self.profiles = profiles;
@@ -60,11 +61,14 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Finds the members of all groups again.
-    fn regroup(&mut self) {
+    /// Finds the members of all groups again. Up to 1.35, pods of other schedulers are members, too.
+    fn regroup(&mut self, profiles: &Profiles) {
         self.cluster.shared.pod_groups = PodGroups::default();
+        let only_served = self.cluster.features.has(Switch::PodGroupCycles);
         for pod in self.cluster.objects.pods.values().cloned().collect::<Vec<_>>() {
-            self.cluster.add_group_member(&pod);
+            if !only_served || !pod.spec.node_name.is_empty() || profiles.serve(&pod) {
+                self.cluster.add_group_member(&pod);
+            }
             let assumed = self.cache.pod(pod.metadata.uid);
             if let Some(assumed) = assumed.filter(|_| self.cache.is_assumed(pod.metadata.uid)) {
                 self.cluster.shared.pod_groups.assume(&assumed.pod);

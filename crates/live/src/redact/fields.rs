@@ -121,7 +121,7 @@ impl Redactor {
         let renamed: Map<String, Value> = match at.field {
             "annotations" => self.annotations(fields),
             field if LABELS.contains(&field) && is_plain => self.labels(fields),
-            field if AMOUNTS.contains(&field) && is_plain => {
+            field if AMOUNTS.contains(&field) && is_plain && !is_resource_of_zone(at) => {
                 fields.into_iter().map(|(name, amount)| (self.resource(&name), amount)).collect()
             }
             field if CUSTOM_AMOUNTS.contains(&field) && is_custom(at) => {
@@ -436,6 +436,12 @@ fn is_driver(at: FieldPosition<'_>) -> bool {
 
 fn is_custom(at: FieldPosition<'_>) -> bool {
     matches!(at.kind, Kind::Custom(_))
+}
+
+/// Whether it is a resource of a zone in a NodeResourceTopology: a list of structures with names,
+/// where other kinds have a map of amounts.
+fn is_resource_of_zone(at: FieldPosition<'_>) -> bool {
+    is_custom(at) && at.field == "resources"
 }
 
 /// What a field names, as part of the pseudonym.

@@ -84,7 +84,9 @@ pub(crate) struct AnswerCache {
 impl AnswerCache {
     /// Forgets everything, because something other than a node changed.
     pub fn clear(&mut self) {
-        *self = AnswerCache::default();
+        // The numbers go on: who follows the changes must not take the new columns for the old ones.
+        let (first, dropped) = (self.changes(), self.dropped + 1);
+        *self = AnswerCache { first, dropped, ..AnswerCache::default() };
     }
 
     /// Forgets the answers of these plugins.

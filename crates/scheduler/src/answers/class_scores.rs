@@ -194,7 +194,8 @@ impl ClassScores {
         }
         (self.changes, self.dropped) = (cache.changes(), cache.dropped());
         let mut stale = stale.unwrap_or_default();
-        stale.retain(|id| self.known[id.index()]);
+        // A pod may be bound to a node that is not in the snapshot.
+        stale.retain(|id| self.known.get(id.index()) == Some(&true));
         for (scores, cached) in self.plugins.iter_mut().zip(columns) {
             stale.iter().for_each(|id| scores.uncount(*id));
             scores.refresh(cached, slots);
@@ -344,6 +345,8 @@ impl PluginScores {
         if plugin.score_basis() == ScoreBasis::HighestScore {
             // The highest score stands for all nodes that have not changed.
             let (first, mut all) = (*cycle.feasible.first()?, vec![self.highest]);
+            // Nodes that are known but not feasible must not be the measure of the others.
+            scores.iter_mut().for_each(|score| *score = (*score).min(self.highest));
             all.append(&mut scores);
             let ids: Vec<NodeId> = [first].into_iter().chain(nodes.iter().copied()).collect();
             let status = plugin.normalize(cycle.cx, cycle.state, &ids, &mut all);
