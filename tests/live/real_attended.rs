@@ -103,7 +103,7 @@ fn real_a_held_cycle_and_a_branch_write_nothing_and_a_dry_run_changes_nothing() 
     // Before the server has loaded its roles it rejects everything, which is retried a minute
     // later.
     until("all is followed again", || terminal.text().contains("HELD: "));
-    terminal.send("n");
+    terminal.send("}");
     until("it is bound", || get_pod(&plane, "web")["spec"]["nodeName"] == "node-0");
     terminal.wait_for("LIVE SCHEDULING lab: paused");
     terminal.send("n");
