@@ -211,9 +211,8 @@ impl ClassScores {
             stale.retain(|id| self.best.contains(*id));
             return stale;
         }
-        let (known, mut missing) = (self.known.as_slice(), Vec::new());
-        missing.extend(feasible.iter().filter(|id| !known[id.index()]));
-        missing
+        let unknown = |id: &&NodeId| !self.known[id.index()];
+        feasible.iter().filter(unknown).copied().collect()
     }
 
     /// Normalizes the scores of the nodes that were missing, or of all nodes if a highest score

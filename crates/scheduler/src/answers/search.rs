@@ -91,23 +91,16 @@ impl FeasibleSearch {
     fn new(columns: &[FilterColumn], rejected: &[usize], snapshot: &Snapshot) -> FeasibleSearch {
         let verdicts = first_rejections(columns, rejected, snapshot.slots());
         let mut passing = vec![0; snapshot.len().div_ceil(64)];
-        // A handful of verdicts: found faster in a list than in a map.
-        let (mut counts, mut at) = (vec![(VerdictId::PASS, 0)], 0);
+        let mut counts = HashMap::new();
         for (rank, id) in snapshot.order().iter().enumerate() {
             let verdict = verdicts[id.index()];
-            if counts[at].0 != verdict {
-                at = counts.iter().position(|(other, _)| *other == verdict).unwrap_or_else(|| {
-                    counts.push((verdict, 0));
-                    counts.len() - 1
-                });
-            }
-            counts[at].1 += 1;
-            passing[rank / 64] |= u64::from(verdict == VerdictId::PASS) << (rank % 64);
+            *counts.entry(verdict).or_default() += 1;
+            set_bit(&mut passing, rank, verdict == VerdictId::PASS);
         }
         FeasibleSearch {
             columns: columns.iter().map(|column| column.verdicts.clone()).collect(),
             first: Column::from_values(&verdicts),
-            counts: counts.into_iter().collect(),
+            counts,
             order: snapshot.order().clone(),
             passing,
             last: None,
@@ -135,13 +128,6 @@ impl FeasibleSearch {
             let first = verdicts.find(|verdict| verdict.is_status()).unwrap_or(VerdictId::PASS);
             self.set(id, first, snapshot.ranks());
         }
-    }
-
-    /// The same search with other verdicts on some nodes.
-    pub(crate) fn with(&self, verdicts: &[(NodeId, VerdictId)], snapshot: &Snapshot) -> Self {
-        let mut search = FeasibleSearch { last: None, ..self.clone() };
-        verdicts.iter().for_each(|(id, verdict)| search.set(*id, *verdict, snapshot.ranks()));
-        search
     }
 
     /// Sets the verdict on a node.

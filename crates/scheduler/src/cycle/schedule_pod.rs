@@ -173,20 +173,15 @@ impl SchedulePod<'_> {
     /// more than the verdicts of the filter plugins decides.
     fn search(&mut self, diagnosis: &mut Diagnosis) -> Option<FeasibleNodes> {
         let snapshot = &self.cluster.snapshot;
-        let by_filters = self.cycle.record.interventions.is_empty()
+        let by_filters = self.cycle.nominated.is_empty()
+            && self.cycle.record.interventions.is_empty()
             && self.cycle.evaluated.is_empty()
             && self.profiles.extenders.is_empty()
             && !self.cycle.framework.at(ExtensionPoint::Filter).is_empty();
         let wanted = self.wanted_nodes(snapshot.len());
-        let class = self.cycle.class.clone().filter(|_| by_filters)?;
-        let with_nominated = self.verdicts_with_nominated();
         let answers = &mut self.algorithm.answers;
-        let mut search = answers.searches.get_mut(&class)?;
-        let mut changed;
-        if !with_nominated.is_empty() {
-            changed = search.with(&with_nominated, snapshot);
-            search = &mut changed;
-        }
+        let class = self.cycle.class.as_deref().filter(|_| by_filters)?;
+        let search = answers.searches.get_mut(class)?;
         if search.has_errors(&answers.verdicts) {
             return None;
         }
@@ -199,9 +194,9 @@ impl SchedulePod<'_> {
                 self.cycle.begin_verdicts(snapshot);
                 let rejected = found.evaluated.iter().copied();
                 self.visit(rejected, wanted, &mut Vec::new(), diagnosis).ok()?;
-                let answers = &mut self.algorithm.answers;
-                let search = answers.searches.get_mut(&class).filter(|_| with_nominated.is_empty());
-                search.into_iter().for_each(|search| search.keep_diagnosis(diagnosis));
+                let class = self.cycle.class.as_deref()?;
+                let search = self.algorithm.answers.searches.get_mut(class)?;
+                search.keep_diagnosis(diagnosis);
             }
         }
         self.advance_start(found.processed);
@@ -209,20 +204,6 @@ impl SchedulePod<'_> {
         (filter.verdicts, filter.evaluated) = (found.verdicts, found.evaluated);
         let (nodes, processed) = (found.feasible, found.processed);
         Some(FeasibleNodes { nodes, diagnosis: take(diagnosis), processed, by_search: true })
-    }
-
-    /// The verdicts that the pods nominated to a node change.
-    fn verdicts_with_nominated(&mut self) -> Vec<(NodeId, VerdictId)> {
-        let CycleParts { framework, cx, state, first_rejections, .. } =
-            self.cycle.parts(self.cluster);
-        let cycle = FilterCycle { framework, cx, state };
-        let nodes = cx.nominated.iter().filter_map(|(name, _)| Some(cx.snapshot.by_name(name)?.id));
-        let verdict = |id| {
-            let alone = first_rejections.get(id).unwrap_or(VerdictId::PASS);
-            let verdict = self.algorithm.answers.verdict_with_nominated(cycle, id, alone);
-            (verdict != alone).then_some((id, verdict))
-        };
-        nodes.filter_map(verdict).collect()
     }
 
     /// Lets the next search start after the nodes that this one processed.
