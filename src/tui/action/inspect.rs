@@ -23,7 +23,7 @@ pub const ACTIONS: &[Action] = &[
     Action::new("new-nodes", &[], "Which new node would take the pod: of pools and node groups, or a copy",
         |app, model, _| of_pod(app, model, Command::NewNodes))
         .search("karpenter autoscaler nodepool scale up price"),
-    Action::new("disruptions", &[], "What became of the pods of drained and lost nodes and of rollouts: which are pending",
+    Action::new("disruptions", &[], "Which pods of drained and lost nodes and of rollouts are pending",
         |_, _, _| Ok(Effect::Session(Command::Disruptions)))
         .search("drain lose evict budget rollout pending"),
     Action::new("describe", &["d"], "Everything about the selected row, in one window",
