@@ -209,7 +209,7 @@ fn heading(report: &DisruptionReport) -> String {
                 text,
                 "node {} drained after {}: {evicted} evicted",
                 drained.node,
-                span((at.0 - report.since.0).max(0))
+                span(report.seconds(at).max(0) * 1_000_000)
             ),
             None => writeln!(text, "node {} is not drained: {evicted} evicted", drained.node),
         };

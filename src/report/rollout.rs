@@ -81,7 +81,7 @@ impl RolloutReport {
         );
         match self.state {
             RolloutState::Complete(at) => {
-                format!("complete after {}: {updated}", span(at.0 - self.started.0))
+                format!("complete after {}: {updated}", span(self.seconds(at) * 1_000_000))
             }
             RolloutState::Superseded => "superseded by the next rollout".into(),
             RolloutState::UnderWay => {

@@ -185,7 +185,7 @@ fn rollouts_say_where_they_get_stuck() {
     call.says("disrupt/rollout-partition", &run("statefulset default/db", ""));
     call.says("disrupt/rollout-daemons", &run("ds log", ""));
     for (edit, error) in [
-        ("deployment other", "Deployment default/other has no pods here"),
+        ("deployment other", "no pods of Deployment default/other are in the input"),
         ("deployment web side cpu=1", "it has no container side"),
         ("job web", "\"job\" is not deployment, statefulset or daemonset"),
         ("deployment web cpu", "write rollout WORKLOAD NAME"),
@@ -225,7 +225,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
     for part in [
         "tests=\"1\" failures=\"1\"",
         "<testcase classname=\"drain\" name=\"a\">",
-        "budget default/web needs 1 healthy pods and has 1",
+        "budget default/web needs 1 healthy pod and has 1",
     ] {
         assert!(said.stdout.contains(part), "{part}: {}", said.stdout);
     }

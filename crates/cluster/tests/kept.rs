@@ -24,7 +24,7 @@ fn node(name: &str, tier: &str, size: u32) -> Value {
 
 /// A pod of that many CPUs and GiB; `spec` is added to its spec.
 fn pod(name: &str, size: &str, spec: Value) -> Value {
-    let mut pod = json!({"kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+    let mut pod = json!({"kind": "Pod", "metadata": {"name": name, "uid": name, "namespace": "default"},
         "spec": {"containers": [{"name": "c", "image": "i",
             "resources": {"requests": {"cpu": size, "memory": format!("{size}Gi")}}}]}});
     for (field, value) in spec.as_object().unwrap() {
