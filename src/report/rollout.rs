@@ -63,7 +63,7 @@ impl RolloutReport {
         }
     }
 
-    /// Whether it is not complete.
+    /// Whether it is under way or stuck.
     pub fn is_open(&self) -> bool {
         self.state == RolloutState::UnderWay
     }

@@ -240,7 +240,7 @@ impl World {
     }
 
     /// Lets `observer` follow what is delivered, until `None`. If it stops that, the cluster is left
-    /// in the middle of a change and is good for nothing.
+    /// in the middle of a change and must be dropped.
     pub fn observe(&mut self, observer: Option<DeliveryObserver>) {
         self.observer = observer;
     }

@@ -1,5 +1,5 @@
 //! Answers that are kept from cycle to cycle do not outlive what they depend on. Debug builds also
-//! compare them with answers computed anew in each cycle.
+//! compare them with newly computed answers in each cycle.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has to stop")]
 

@@ -76,8 +76,8 @@ pub struct EditDraft {
 }
 
 impl EditDraft {
-    /// Applies a further edit and returns its side effects. If `observer` stops it, the draft is
-    /// good for nothing.
+    /// Applies a further edit and returns its side effects. If `observer` stops it, the draft
+    /// must be dropped.
     ///
     /// # Errors
     /// The edit cannot be applied.

@@ -273,7 +273,7 @@ impl Session {
     }
 
     /// Applies an edit after all other inputs, moves there, and returns its side effects. If
-    /// `observer` stops it, the session is good for nothing.
+    /// `observer` stops it, the session must be dropped.
     ///
     /// # Errors
     /// The edit cannot be applied; nothing changed.

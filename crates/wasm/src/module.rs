@@ -11,7 +11,7 @@ use crate::abi::{self, HostState};
 use crate::proto::varint;
 
 /// What a function that a guest may export returns, and the points at which the plugin runs then.
-/// kube-scheduler couples some: whoever exports `filter` also runs at PostFilter.
+/// kube-scheduler couples some: a guest that exports `filter` also runs at PostFilter.
 struct Export {
     name: &'static str,
     result: Option<ValType>,

@@ -15,7 +15,7 @@ use crate::World;
 use crate::disruption::claims::OwnClaims;
 use crate::disruption::replace::fresh;
 use crate::disruption::{DESIRED_REPLICAS, key_of};
-use crate::workload::{MOST, TEMPLATE_HASH, for_node, suits_daemon, workload_of};
+use crate::workload::{MOST_REPLICAS, TEMPLATE_HASH, for_node, suits_daemon, workload_of};
 use kubestep_api::admission::{made_up_uid, merge_label_keys, unmerge_label_keys};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
@@ -53,7 +53,7 @@ impl fmt::Display for RolloutError {
                 write!(f, "{workload} is paused: set spec.paused to false")
             }
             RolloutError::TooMany(workload, replicas) => {
-                write!(f, "{workload}: spec.replicas: {replicas} is more than {MOST}")
+                write!(f, "{workload}: spec.replicas: {replicas} is more than {MOST_REPLICAS}")
             }
             RolloutError::Template(message) => f.write_str(message),
         }
@@ -212,7 +212,7 @@ impl World {
                 let spec = known.map(|known| known.spec.clone()).unwrap_or_default();
                 let replicas = spec.replicas.and_then(|count| usize::try_from(count).ok());
                 let replicas = replicas.or_else(|| self.desired(pods)).unwrap_or(pods.len());
-                if replicas > MOST {
+                if replicas > MOST_REPLICAS {
                     return Err(RolloutError::TooMany(workload, replicas));
                 }
                 let strategy = Strategy::of_deployment(&spec.strategy, replicas);

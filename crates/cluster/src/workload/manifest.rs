@@ -8,7 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Kind, Object, OwnerReference, Pod};
 
 /// Limit of pods of one workload, against typos.
-pub(crate) const MOST: usize = 1_000_000;
+pub(crate) const MOST_REPLICAS: usize = 1_000_000;
 
 /// A manifest and its identity.
 pub(super) struct WorkloadManifest<'a> {
@@ -57,8 +57,8 @@ impl<'a> WorkloadManifest<'a> {
         match self.field(path) {
             Value::Null => Ok(None),
             value => match value.as_u64().and_then(|count| usize::try_from(count).ok()) {
-                Some(count) if count <= MOST => Ok(Some(count)),
-                Some(_) => Err(self.error(path, format!("{value} is more than {MOST}"))),
+                Some(count) if count <= MOST_REPLICAS => Ok(Some(count)),
+                Some(_) => Err(self.error(path, format!("{value} is more than {MOST_REPLICAS}"))),
                 None => Err(self.error(path, format!("{value} is not a number of 0 or more"))),
             },
         }

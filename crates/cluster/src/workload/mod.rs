@@ -25,7 +25,7 @@ use manifest::WorkloadManifest;
 
 pub(crate) use daemon_set::for_node;
 pub use daemon_set::suits_daemon;
-pub(crate) use manifest::MOST;
+pub(crate) use manifest::MOST_REPLICAS;
 pub use owner::workload_of;
 pub(crate) use replicas::TEMPLATE_HASH;
 

@@ -77,7 +77,15 @@ const AMOUNTS: &[&str] = &[
 const BY_ATTRIBUTE: &[&str] = &["attributes", "counters", "consumedCapacity", "validRange"];
 /// The same in objects of custom kinds.
 const CUSTOM_AMOUNTS: &[&str] = &["min", "max", "minResources"];
-/// Fields of custom kinds with public values; names only of NUMA zones.
+/// Attributes of a NodeResourceTopology that decisions depend on; others may contain anything.
+const TOPOLOGY_ATTRIBUTES: &[&str] = &[
+    "topologyManagerPolicy",
+    "topologyManagerScope",
+    "topologyManagerMaxNUMANodes",
+    "nodeTopologyPodsFingerprint",
+    "nodeTopologyPodsFingerprintMethod",
+];
+/// Fields of custom kinds with public values.
 const CUSTOM_KEPT: &[&str] = &["available", "allocatable", "topologyPolicies"];
 /// Maps of labels.
 const LABELS: &[&str] = &["labels", "matchLabels", "nodeSelector", "selector"];
@@ -108,7 +116,10 @@ impl Redactor {
     fn value(&mut self, at: FieldPosition<'_>, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(at, &text)),
-            Value::Array(items) => {
+            Value::Array(mut items) => {
+                if is_custom(at) && at.field == "attributes" {
+                    items.retain(is_topology_attribute);
+                }
                 Value::Array(items.into_iter().map(|item| self.value(at, item)).collect())
             }
             Value::Object(fields) => self.map(at, fields),
@@ -214,8 +225,7 @@ impl Redactor {
         match at.field {
             field if DRIVERS.contains(&field) => self.driver(text),
             "name" if is_driver(at) => self.driver(text),
-            "name" if is_custom(at) && ["zones", "costs"].contains(&at.parent) => text.to_owned(),
-            // Of a topology: which policy and scope the kubelet has.
+            "name" if is_custom(at) && is_numa_zone(at, text) => text.to_owned(),
             "name" | "value" if is_custom(at) && at.parent == "attributes" => text.to_owned(),
             "name" if is_custom(at) && at.parent == "resources" => self.resource(text),
             field if is_custom(at) && CUSTOM_KEPT.contains(&field) => text.to_owned(),
@@ -389,6 +399,9 @@ impl Redactor {
             ("addedAffinity" | "defaultConstraints" | "selector" | "labelSelector", value) => {
                 object(self, value)
             }
+            ("pluginConfig", Value::Array(items)) => {
+                items.into_iter().map(|item| self.plugin_config(item)).collect()
+            }
             ("tlsConfig" | "clientConnection", Value::Object(_)) => Value::Object(Map::new()),
             ("schedulerName", Value::String(text)) => self.scheduler(&text).into(),
             ("urlPrefix", Value::String(text)) => {
@@ -422,6 +435,18 @@ impl Redactor {
         }
     }
 
+    /// The arguments of plugins that kubestep does not have may contain anything, also secrets, and
+    /// no decision depends on them.
+    fn plugin_config(&mut self, mut item: Value) -> Value {
+        let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
+        if !self.kept.contains(name)
+            && let Some(fields) = item.as_object_mut()
+        {
+            fields.remove("args");
+        }
+        self.config_value("", item)
+    }
+
     fn config_resource(&mut self, mut item: Value) -> Value {
         if let Some(name) = item.get("name").and_then(Value::as_str).map(str::to_owned) {
             item["name"] = self.resource(&name).into();
@@ -436,6 +461,18 @@ fn is_driver(at: FieldPosition<'_>) -> bool {
 
 fn is_custom(at: FieldPosition<'_>) -> bool {
     matches!(at.kind, Kind::Custom(_))
+}
+
+fn is_topology_attribute(attribute: &Value) -> bool {
+    let name = attribute.get("name").and_then(Value::as_str);
+    name.is_some_and(|name| TOPOLOGY_ATTRIBUTES.contains(&name))
+}
+
+/// Whether a name in a NodeResourceTopology is that of a NUMA zone as all agents write it: `node-0`.
+fn is_numa_zone(at: FieldPosition<'_>, name: &str) -> bool {
+    let number = name.strip_prefix("node-");
+    ["zones", "costs"].contains(&at.parent)
+        && number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// Whether it is a resource of a zone in a NodeResourceTopology: a list of structures with names,

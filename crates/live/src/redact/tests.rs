@@ -324,7 +324,7 @@ fn expressions_compare_with_the_new_texts() {
 
 #[test]
 fn a_configuration_keeps_plugins_and_weights() {
-    let mut redactor = Redactor::default();
+    let mut redactor = Redactor::new([].iter());
     let config = json!({
         "profiles": [{
             "schedulerName": "mine",
@@ -332,7 +332,7 @@ fn a_configuration_keeps_plugins_and_weights() {
             "pluginConfig": [{"name": "NodeResourcesFit", "args": {
                 "ignoredResourceGroups": ["example.com"],
                 "scoringStrategy": {"resources": [{"name": "example.com/gpu", "weight": 3}, {"name": "cpu"}]},
-            }}],
+            }}, {"name": "LoadWatcher", "args": {"address": "load.example", "token": "secret"}}],
         }],
         "extenders": [{"urlPrefix": "https://host.example:8080/x", "filterVerb": "filter"}],
     });
@@ -346,5 +346,41 @@ fn a_configuration_keeps_plugins_and_weights() {
     let gpu = args["scoringStrategy"]["resources"][0]["name"].as_str().unwrap();
     assert!(gpu.starts_with(&format!("{domain}/")), "{gpu}");
     assert_eq!(args["scoringStrategy"]["resources"][1]["name"], "cpu");
+    assert_eq!(profile["pluginConfig"][1], json!({"name": "LoadWatcher"}));
     assert!(!told.to_string().contains("host.example"));
+}
+
+#[test]
+fn a_topology_keeps_what_decisions_depend_on() {
+    kubestep_scheduler_plugins::add_to(kubestep_plugins::registry());
+    let topology = json!({
+        "apiVersion": "topology.node.k8s.io/v1alpha2",
+        "kind": "NodeResourceTopology",
+        "metadata": {"name": "worker-7"},
+        "attributes": [
+            {"name": "topologyManagerPolicy", "value": "restricted"},
+            {"name": "rack", "value": "cellar"},
+        ],
+        "zones": [
+            {"name": "node-0", "type": "Node",
+                "attributes": [{"name": "bmc", "value": "10.9.8.7"}],
+                "resources": [{"name": "example.com/dev", "capacity": "4", "available": "3"}]},
+            {"name": "left-socket", "type": "Node"},
+        ],
+    });
+    let text = topology.to_string().into_bytes();
+    let read = kubestep_source::read_text("o.json", text, &Filter::default()).unwrap();
+    let objects: Vec<Object> = read.objects.into_iter().map(|loaded| loaded.object).collect();
+    let mut redactor = Redactor::new(objects.iter());
+    let told = redactor.object(&objects[0]).to_json().unwrap();
+    let (name, resource) = (redactor.name("worker-7", "x"), redactor.resource("example.com/dev"));
+    assert_eq!(told["metadata"]["name"], name);
+    assert_eq!(
+        told["attributes"],
+        json!([{"name": "topologyManagerPolicy", "value": "restricted"}])
+    );
+    let zone = &told["zones"][0];
+    assert_eq!((&zone["name"], &zone["attributes"]), (&json!("node-0"), &json!([])));
+    assert_eq!(zone["resources"], json!([{"name": resource, "capacity": "4", "available": "3"}]));
+    assert_eq!(told["zones"][1]["name"], redactor.name("left-socket", "x"));
 }
