@@ -2,7 +2,7 @@
 
 use std::process::{ExitCode, Termination};
 
-/// An exit code.
+/// Why the program ends, as its exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// 0: all pods were or can be scheduled, or the debugger was closed.
@@ -36,7 +36,7 @@ pub const EXITS: [(Exit, &str); 6] = [
 pub struct Unreachable(pub String);
 
 impl Exit {
-    /// The number.
+    /// 0 to 255, for the shell.
     pub fn code(self) -> u8 {
         match self {
             Exit::Fine => 0,

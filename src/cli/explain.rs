@@ -78,7 +78,6 @@ const CANDIDATE: usize = 500;
 /// Cost, in filtered nodes, of a run that takes less than a second.
 const CHEAP: usize = 10_000_000;
 
-/// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ExplainFormat {
     /// For people, in short: identical reasons folded, the nearest nodes first
@@ -92,7 +91,7 @@ enum ExplainFormat {
     Yaml,
 }
 
-/// What is printed.
+/// What the options ask for, in addition to the answer.
 struct ExplainOutput<'a> {
     why: &'a Why,
     /// What would help, if it was searched.

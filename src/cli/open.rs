@@ -41,7 +41,7 @@ pub(super) struct ReadSession {
     pub session: Session,
     /// Where the input came from, in a few words.
     pub name: String,
-    /// One sentence each.
+    /// What the user has to know about the input, one sentence each.
     pub notices: Vec<String>,
     /// What was added to be tried.
     pub added: AddedObjects,
@@ -128,7 +128,7 @@ pub(super) struct OpenedSession {
     pub session: Session,
     /// Where the input came from, in a few words.
     pub name: String,
-    /// One sentence each.
+    /// What the user has to know about the input, one sentence each.
     pub notices: Vec<String>,
 }
 
@@ -311,7 +311,7 @@ pub(super) enum Writes {
 /// A cluster with its scheduler.
 pub(super) struct LoadedCluster {
     pub world: World,
-    /// One sentence each.
+    /// What the user has to know about the input, one sentence each.
     pub notices: Vec<String>,
     /// A kind that makes pods, where the input has some but no pods that wait.
     idle_workload: Option<Symbol>,

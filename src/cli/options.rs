@@ -21,7 +21,7 @@ pub struct Cli {
     pub view: ViewOptions,
 }
 
-/// What to read.
+/// The files or the cluster that a command reads, and which of their objects.
 #[derive(Args, Debug, Default, Clone)]
 pub struct InputOptions {
     /// File or folder with Kubernetes objects (YAML, JSON, lists, dumps; gzip too), "-" for
@@ -138,7 +138,7 @@ impl Default for MemoryOptions {
 }
 
 impl MemoryOptions {
-    /// In bytes.
+    /// The limit in bytes; the option has MiB.
     pub fn bytes(&self) -> usize {
         (self.history_memory as usize) << 20
     }

@@ -15,11 +15,11 @@ use kubestep_api::Time;
 use kubestep_live::replay::{ReplayedDecision, replay};
 use kubestep_source::{Progress, Recording};
 
-/// A replayed recording.
+/// A recording with the replay of it.
 pub(super) struct ReplayedRecording {
     /// The session, at its end.
     pub opened: ReadSession,
-    /// The recording.
+    /// The header, changes and notes of the file.
     pub recording: Recording,
     /// The time up to which it was replayed.
     pub until: Time,

@@ -18,7 +18,7 @@ pub(super) trait Subcommand: Args {
     /// The name on the command line.
     const NAME: &'static str;
 
-    /// Runs the subcommand.
+    /// Runs the subcommand with the options that were given.
     fn run(&self) -> Result<Exit>;
 }
 
@@ -26,7 +26,7 @@ pub(super) trait Subcommand: Args {
 pub(super) struct SubcommandEntry {
     /// The name on the command line.
     pub name: &'static str,
-    /// The clap command.
+    /// Options and help, for clap.
     pub command: fn() -> Command,
     /// Runs the subcommand with the parsed options.
     pub run: fn(&ArgMatches) -> Result<Exit>,

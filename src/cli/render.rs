@@ -41,7 +41,6 @@ pub(super) struct Render {
     look: Screen,
 }
 
-/// The image formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ImageFormat {
     /// The glyphs alone
@@ -119,7 +118,6 @@ impl FromStr for ViewName {
     }
 }
 
-/// Columns and lines.
 #[derive(Clone, Copy, Debug)]
 struct Size(u16, u16);
 

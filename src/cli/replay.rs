@@ -44,7 +44,6 @@ pub(super) struct ReplayCommand {
     output: ReplayFormat,
 }
 
-/// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ReplayFormat {
     /// For people: the counts, and the decisions that are not the same

@@ -90,7 +90,6 @@ pub(super) struct RunCommand {
     capacity: bool,
 }
 
-/// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum RunFormat {
     /// For people

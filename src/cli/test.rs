@@ -49,7 +49,6 @@ pub(super) struct TestCommand {
     output: TestFormat,
 }
 
-/// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum TestFormat {
     /// For people

@@ -33,7 +33,7 @@ pub(super) struct Tries {
 #[derive(Default)]
 pub(super) struct AddedObjects {
     pub workloads: Vec<ExpandedWorkload>,
-    /// One sentence each.
+    /// What the user has to know about the objects, one sentence each.
     pub notices: Vec<String>,
 }
 

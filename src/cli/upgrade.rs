@@ -16,7 +16,7 @@ use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::{ChosenScheduler, release};
 use crate::cli::waiting::{with_progress, with_words};
-use crate::report::upgrade::{self as report, RefusedKind, RejectedInput, UpgradeReport};
+use crate::report::upgrade::{self as report, RejectedInput, RejectedKind, UpgradeReport};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_config as config;
@@ -189,7 +189,7 @@ fn refused_gate(error: &FeatureGateError) -> RejectedInput {
         | FeatureGateError::BadValue { name, .. }
         | FeatureGateError::Unknown { name, .. } => name.clone(),
     };
-    RejectedInput { kind: RefusedKind::FeatureGate, subject, reason: error.to_string() }
+    RejectedInput { kind: RejectedKind::FeatureGate, subject, reason: error.to_string() }
 }
 
 impl PreparedUpgrade {
@@ -225,7 +225,7 @@ impl PreparedUpgrade {
                 false => format!("1.{} was the last to serve it", served.end()),
             };
             Some(RejectedInput {
-                kind: RefusedKind::ApiVersion,
+                kind: RejectedKind::ApiVersion,
                 subject: format!("{api_version} {kind}"),
                 reason: format!(
                     "Kubernetes {after} does not serve it ({}): {when}",
@@ -249,7 +249,7 @@ impl PreparedUpgrade {
         let refused = |problem: &config::Problem| {
             let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
             let (subject, reason) = (problem.path.to_string(), problem.message.clone() + &help);
-            RejectedInput { kind: RefusedKind::Configuration, subject, reason }
+            RejectedInput { kind: RejectedKind::Configuration, subject, reason }
         };
         Ok(error.problems.iter().map(refused).collect())
     }

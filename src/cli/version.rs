@@ -54,7 +54,7 @@ pub struct ChosenScheduler {
     pub release: Served,
     /// The gates that were set, in the format of `--feature-gates`.
     pub set: Option<String>,
-    /// One sentence each.
+    /// What the user has to know about the version, one sentence each.
     pub notices: Vec<String>,
 }
 

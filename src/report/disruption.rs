@@ -31,7 +31,7 @@ pub struct DisruptionReport {
     /// The pods that could not be evicted.
     pub blocked: Vec<Blocked>,
     /// The budgets that had too few healthy pods.
-    pub breaches: Vec<BudgetViolation>,
+    pub violations: Vec<BudgetViolation>,
     /// The rollouts, in order.
     pub rollouts: Vec<RolloutReport>,
     /// When the first pod left.
@@ -50,9 +50,9 @@ pub struct EvictedPod {
 /// Where the replacement of a pod is in the end.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ReplacementState {
-    /// On this node.
+    /// It is on this node.
     On(Symbol),
-    /// Without a node.
+    /// It has no node, for this reason.
     Pending(Pending),
     /// It left its node, too.
     LeftAgain,
@@ -80,21 +80,13 @@ impl DisruptionReport {
             left: left.collect(),
             kept: disruptions.kept().to_vec(),
             blocked: disruptions.blocked().to_vec(),
-            breaches: disruptions.breaches(),
+            violations: disruptions.violations(),
             rollouts: disruptions
                 .rollouts()
                 .iter()
                 .map(|rollout| RolloutReport::new(session.world(), rollout, &pending))
                 .collect(),
             since: since.unwrap_or(session.world().now()),
-        })
-    }
-
-    /// The pods whose replacements have no node.
-    pub fn homeless(&self) -> impl Iterator<Item = (&Departure, &Pending)> {
-        self.left.iter().filter_map(|left| match &left.end {
-            ReplacementState::Pending(pending) => Some((&left.departure, pending)),
-            _ => None,
         })
     }
 
@@ -140,14 +132,14 @@ pub fn text(report: &DisruptionReport) -> String {
     // Writing into a String cannot fail.
     for (number, left) in report.left.iter().enumerate() {
         let departure = &left.departure;
-        let refusals = match departure.refusals {
+        let rejections = match departure.rejections {
             0 => String::new(),
             n => format!(" after {}", count(n, "rejected eviction")),
         };
         let (cause, end) = (departure.cause.as_str(), end_words(left));
         let _ = writeln!(
             text,
-            "{:>4}. {} {cause} from {}{refusals}: {end}",
+            "{:>4}. {} {cause} from {}{rejections}: {end}",
             number + 1,
             departure.pod,
             departure.node
@@ -159,8 +151,8 @@ pub fn text(report: &DisruptionReport) -> String {
     for blocked in &report.blocked {
         let _ = writeln!(text, "      {}", blocked_words(blocked));
     }
-    for breach in &report.breaches {
-        let _ = writeln!(text, "{}", breach_words(breach));
+    for violation in &report.violations {
+        let _ = writeln!(text, "{}", violation_words(violation));
     }
     text.extend(report.rollouts.iter().map(rollout::text));
     text
@@ -168,19 +160,19 @@ pub fn text(report: &DisruptionReport) -> String {
 
 /// `shop/web-0 is not evicted from a, 2 rejected evictions: …`.
 pub fn blocked_words(blocked: &Blocked) -> String {
-    let why = blocked.refusal.as_ref().map(ToString::to_string);
+    let why = blocked.rejection.as_ref().map(ToString::to_string);
     format!(
         "{} is not evicted from {}, {}: {}",
         blocked.pod,
         blocked.node,
-        count(blocked.refusals, "rejected eviction"),
+        count(blocked.rejections, "rejected eviction"),
         why.unwrap_or_else(|| "not tried yet".into())
     )
 }
 
 /// `budget shop/web violated: …`.
-pub fn breach_words(breach: &BudgetViolation) -> String {
-    let BudgetViolation { budget, needed, lowest, healthy, .. } = breach;
+pub fn violation_words(violation: &BudgetViolation) -> String {
+    let BudgetViolation { budget, needed, lowest, healthy, .. } = violation;
     let needed = count(*needed, "healthy pod");
     format!("budget {budget} violated: needs {needed}, had {lowest}, has {healthy}")
 }
@@ -243,8 +235,8 @@ pub fn json(report: &DisruptionReport) -> Value {
         json!({
             "pod": blocked.pod.to_string(),
             "node": blocked.node.as_str(),
-            "refusals": blocked.refusals,
-            "reason": blocked.refusal.as_ref().map(ToString::to_string),
+            "refusals": blocked.rejections,
+            "reason": blocked.rejection.as_ref().map(ToString::to_string),
         })
     });
     json!({
@@ -253,18 +245,18 @@ pub fn json(report: &DisruptionReport) -> Value {
         "left": report.left.iter().map(|left| left_json(report, left)).collect::<Vec<_>>(),
         "kept": kept.collect::<Vec<_>>(),
         "blocked": blocked.collect::<Vec<_>>(),
-        "violatedBudgets": report.breaches.iter().map(breach_json).collect::<Vec<_>>(),
+        "violatedBudgets": report.violations.iter().map(violation_json).collect::<Vec<_>>(),
         "rollouts": report.rollouts.iter().map(rollout::json).collect::<Vec<_>>(),
     })
 }
 
-/// A violated budget.
-pub fn breach_json(breach: &BudgetViolation) -> Value {
+/// A violation in the JSON of `run` and `survive`.
+pub fn violation_json(violation: &BudgetViolation) -> Value {
     json!({
-        "budget": breach.budget.to_string(),
-        "needed": breach.needed,
-        "lowest": breach.lowest,
-        "healthy": breach.healthy,
+        "budget": violation.budget.to_string(),
+        "needed": violation.needed,
+        "lowest": violation.lowest,
+        "healthy": violation.healthy,
     })
 }
 
@@ -279,7 +271,7 @@ fn left_json(report: &DisruptionReport, left: &EvictedPod) -> Value {
         "node": departure.node.as_str(),
         "cause": departure.cause.name(),
         "afterSeconds": report.seconds(departure.at),
-        "refusals": departure.refusals,
+        "refusals": departure.rejections,
         "replacement": replacement.map(|pod| pod.to_string()),
     });
     match &left.end {

@@ -1,26 +1,26 @@
 //! Reports: the same answers as in the debugger, as text or JSON.
 
-pub mod bench;
-pub mod config;
-pub mod diff;
-pub mod disruption;
+pub(crate) mod bench;
+pub(crate) mod config;
+pub(crate) mod diff;
+pub(crate) mod disruption;
 pub mod fixes;
-pub mod groups;
-pub mod new_nodes;
+pub(crate) mod groups;
+pub(crate) mod new_nodes;
 pub mod outcome;
-pub mod outline;
-pub mod page;
-pub mod replay;
-pub mod rollout;
-pub mod run;
-pub mod survive;
-pub mod tested;
-pub mod timings;
-pub mod upgrade;
-pub mod usage;
-pub mod verdict;
-pub mod verdict_groups;
-pub mod versions;
+pub(crate) mod outline;
+pub(crate) mod page;
+pub(crate) mod replay;
+pub(crate) mod rollout;
+pub(crate) mod run;
+pub(crate) mod survive;
+pub(crate) mod tested;
+pub(crate) mod timings;
+pub(crate) mod upgrade;
+pub(crate) mod usage;
+pub(crate) mod verdict;
+pub(crate) mod verdict_groups;
+pub(crate) mod versions;
 pub mod why;
 
 use serde_json::Value;

@@ -19,16 +19,11 @@ pub enum LinkTarget {
 /// The style of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tone {
-    /// Normal.
     #[default]
     Plain,
-    /// A heading.
     Heading,
-    /// A problem.
     Bad,
-    /// A success.
     Good,
-    /// A side note.
     Dim,
 }
 
@@ -45,7 +40,6 @@ pub struct OutlineItem {
     pub to: Option<LinkTarget>,
     /// Whether its children are folded at first.
     pub folded: bool,
-    /// Its style.
     pub tone: Tone,
 }
 
@@ -66,7 +60,6 @@ impl OutlineItem {
         OutlineItem { to: Some(to), ..self }
     }
 
-    /// Sets the style.
     pub fn tone(self, tone: Tone) -> OutlineItem {
         OutlineItem { tone, ..self }
     }
@@ -77,7 +70,7 @@ impl OutlineItem {
     }
 }
 
-/// Nested lines.
+/// A title and nested lines, which text indents and the screen folds.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outline {
     /// What the outline is about, for the heading.

@@ -22,7 +22,7 @@ const VERDICTS: [(Agreement, &str); 5] = [
     (Agreement::Incomparable, "incomparable"),
 ];
 
-/// A replayed recording.
+/// What `replay` prints: decisions, and how they compare.
 pub struct ReplayReport<'a> {
     /// The header of the recording.
     pub header: &'a RecordingHeader,

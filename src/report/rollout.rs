@@ -16,7 +16,7 @@ use kubestep_framework::pod::NamespacedName;
 /// A rollout of a session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RolloutReport {
-    /// `Deployment shop/web`.
+    /// Kind, namespace and name: `Deployment shop/web`.
     pub workload: String,
     /// `maxSurge 1, maxUnavailable 0`.
     pub strategy: String,
@@ -24,7 +24,6 @@ pub struct RolloutReport {
     pub replicas: usize,
     /// How many of them should get the new template.
     pub to_update: usize,
-    /// Its pods.
     pub pods: PodCounts,
     /// How far it is.
     pub state: RolloutState,

@@ -20,11 +20,10 @@ pub struct TestReport {
 /// A test that was run.
 #[derive(Clone, Debug)]
 pub struct Tested {
-    /// Its file.
+    /// Path of the test.
     pub file: String,
-    /// Its name.
+    /// Name of the test, or of its file.
     pub name: String,
-    /// Its result.
     pub outcome: TestOutcome,
     /// The version and the feature gates that decided, unless it could not be run.
     pub gates: Option<FeatureGates>,

@@ -18,7 +18,7 @@ pub struct Usage {
 pub struct NodeUsage {
     /// Name of the node.
     pub name: Symbol,
-    /// Its allocatable resources.
+    /// `status.allocatable` of the node.
     pub allocatable: Resource,
     /// The requests of its pods, including pods that are not bound yet.
     pub requested: Resource,

@@ -12,7 +12,7 @@ use kubestep_framework::status::Status;
 pub struct VerdictGroup {
     /// The same for the same verdicts.
     pub key: u64,
-    /// In their order.
+    /// The nodes, in the order of the cycle.
     pub nodes: Vec<NodeId>,
 }
 

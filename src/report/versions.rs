@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use kubestep_config::versions::{Between, GateChange, InProfile, PluginDifference};
 use kubestep_config::{GateSpec, KubeVersion, versions::Switch};
 
-/// The whole document.
+/// The JSON of `versions`, after `schema/versions.v1.json`.
 pub fn document(between: Option<&Between>) -> Value {
     json!({
         "schema": "kubestep/versions/v1",

@@ -21,13 +21,13 @@ pub enum ColorChoice {
 /// How many colours may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColorDepth {
-    /// Attributes only.
+    /// No colours, only attributes such as bold.
     None,
-    /// The terminal's sixteen.
+    /// The sixteen colours that the terminal's theme defines.
     Ansi16,
-    /// The 256-colour cube.
+    /// The 256 colours of xterm.
     Ansi256,
-    /// 24 bits.
+    /// 24 bits per colour.
     Rgb,
 }
 
@@ -77,7 +77,7 @@ pub fn map(color: Color, depth: ColorDepth) -> Color {
     }
 }
 
-/// A 24-bit colour.
+/// A 24-bit colour: red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 

@@ -13,38 +13,15 @@ use kubestep_framework::pod::NamespacedName;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// To the next event at any depth, `count` times.
-    Step {
-        /// Number of steps.
-        count: u32,
-        /// Backward.
-        back: bool,
-    },
+    Step { count: u32, back: bool },
     /// To the next event at this depth.
-    Next {
-        /// Number of steps.
-        count: u32,
-        /// Backward.
-        back: bool,
-    },
+    Next { count: u32, back: bool },
     /// To the end (or beginning) of what encloses the position.
-    Finish {
-        /// Number of steps.
-        count: u32,
-        /// To the beginning.
-        back: bool,
-    },
+    Finish { count: u32, back: bool },
     /// To the first event of the next cycle.
-    Cycles {
-        /// Number of cycles.
-        count: u32,
-        /// Backward.
-        back: bool,
-    },
+    Cycles { count: u32, back: bool },
     /// Until nothing is left to schedule, or back to the beginning.
-    Continue {
-        /// Backward.
-        back: bool,
-    },
+    Continue { back: bool },
     /// To a position in the recording.
     GoTo(CyclePosition),
     /// Shows a position; the debugger stays where it is. `None` shows the debugger's own position again.
@@ -56,10 +33,7 @@ pub enum Command {
     /// To the next cycle of a pod.
     NextCycleOf(NamespacedName),
     /// To the next or previous cycle of the pod of this one.
-    Attempt {
-        /// The previous one.
-        back: bool,
-    },
+    Attempt { back: bool },
     /// Stops the replay to an earlier state.
     CancelReplay,
     /// Makes a new branch from the position.
@@ -101,19 +75,16 @@ pub enum Command {
 /// A change of breakpoints and watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BreakpointCommand {
-    /// Sets a breakpoint.
     Break(String),
     /// Removes the breakpoint at a location, or sets one.
     Toggle(String),
-    /// Sets a watch.
     Watch(String),
-    /// Rewrites one.
+    /// Replaces the definition of the breakpoint or watch with that number.
     Edit(u32, String),
-    /// Removes one.
+    /// Removes the breakpoint or watch with that number.
     Remove(u32),
     /// Enables or disables one; `None` toggles it.
     Switch(u32, Option<bool>),
-    /// Removes all.
     Clear,
     /// Writes all to a file.
     Save(String),

@@ -54,7 +54,6 @@ impl CommandResult {
         CommandResult { message: Some((severity, text.into())), ..CommandResult::default() }
     }
 
-    /// A window.
     pub fn window(window: WindowContent) -> CommandResult {
         CommandResult { window: Some(window), ..CommandResult::default() }
     }
@@ -66,7 +65,7 @@ pub type Choice = (Option<WhatIfCommand>, String);
 /// What a window shows, under its title.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WindowContent {
-    /// Lines to read.
+    /// A title with lines to read.
     Lines(String, Vec<String>),
     /// Why a pod is where it is.
     Answer(String, Vec<DetailLine>),
@@ -74,7 +73,7 @@ pub enum WindowContent {
     Differences(String, Vec<String>),
     /// Changes that would make a pod fit.
     Fixes(String, Vec<Choice>),
-    /// The branches.
+    /// A title with the branches to choose from.
     Branches(String, Vec<Choice>),
     /// Two nodes side by side.
     Table(String, Table),

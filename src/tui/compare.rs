@@ -71,7 +71,7 @@ impl GridSource for Table {
 pub struct NodeAtTimes {
     /// When the cycle began.
     pub before: Option<Arc<NodeInfo>>,
-    /// At the position.
+    /// The node at the position; `None` if it does not exist there.
     pub now: Option<Arc<NodeInfo>>,
 }
 

@@ -139,8 +139,8 @@ impl Driver {
         if let Some(deferred) = self.defer(command) {
             return deferred;
         }
-        if let Some(refusal) = self.refused_live(command) {
-            return refusal;
+        if let Some(rejection) = self.refused_live(command) {
+            return rejection;
         }
         match command {
             Command::Freeze => self.freeze(),

@@ -42,7 +42,6 @@ const BATCH: usize = 256;
 
 /// What the debugger is opened on.
 pub struct OpenedInput {
-    /// The session.
     pub session: Session,
     /// The name of its input.
     pub source: String,
@@ -111,7 +110,7 @@ enum LoopEvent {
     Dump,
     /// The live cluster; `None` if it is not followed any more.
     Arrival(Option<Arrival>),
-    /// Work is due.
+    /// Work of the driver is due.
     Work,
     /// A frame is due.
     Frame,

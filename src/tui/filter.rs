@@ -18,7 +18,7 @@ pub struct RowFilter {
 enum FilterTerm {
     /// Contains the pieces in order within one word; one piece is a plain substring.
     Text { pieces: Vec<String>, keep: bool },
-    /// The labels match.
+    /// `-l SELECTOR`: the labels match.
     Labels(Selector),
 }
 
@@ -49,7 +49,7 @@ impl RowFilter {
         Ok(RowFilter { text: typed.trim().to_owned(), terms })
     }
 
-    /// What was typed.
+    /// The filter as it was typed.
     pub fn text(&self) -> &str {
         &self.text
     }

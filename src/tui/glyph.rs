@@ -11,13 +11,13 @@ use super::theme::Scope;
 /// common, because a node's filters stop at the first failure and large clusters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VerdictSign {
-    /// The plugin agreed.
+    /// Success, drawn in the matrix and in lists.
     Success,
     /// The pod does not fit now, but might after preemption.
     Unschedulable,
     /// The pod cannot fit and preemption would not help.
     Unresolvable,
-    /// The plugin failed.
+    /// An error, not a rejection.
     Error,
     /// Permit holds the pod.
     Wait,
@@ -78,7 +78,7 @@ impl VerdictSign {
         }
     }
 
-    /// The one-column sign.
+    /// The sign, one column wide.
     pub const fn glyph(self) -> &'static str {
         self.sign().glyph
     }

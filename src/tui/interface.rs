@@ -38,7 +38,7 @@ const LIVE_PAUSE: Duration = Duration::from_secs(86_400);
 /// How urgently the screen has to be drawn; the highest of several counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Redraw {
-    /// Nothing changed.
+    /// The screen shows everything.
     None,
     /// The running session changed something: soon.
     Data,
@@ -59,11 +59,11 @@ pub struct Turn {
 
 /// The interface over a session.
 pub struct Interface {
-    /// What it remembers.
+    /// What only the interface knows: view, selection, prompt, windows.
     pub app: App,
     /// Keys, and what was typed of a sequence.
     pub input: KeyInput,
-    /// The session.
+    /// The session, and the work that goes on with it.
     pub driver: Driver,
     redraw: Redraw,
     slice: Duration,
@@ -148,7 +148,7 @@ impl Interface {
         }
     }
 
-    /// Text was pasted.
+    /// Inserts pasted text into the prompt.
     pub fn paste(&mut self, text: &str) {
         self.app.paste(text);
         self.ask_for(Redraw::Now);
@@ -223,7 +223,7 @@ impl Interface {
         self.refreshes
     }
 
-    /// Draws one frame.
+    /// Draws one frame of the current model.
     pub fn draw(&mut self, frame: &mut Frame) {
         render(frame, &mut self.app, &self.input, self.driver.model());
     }
@@ -343,7 +343,7 @@ impl Interface {
     }
 }
 
-/// A live cluster.
+/// What only sessions on a live cluster need.
 impl Interface {
     /// The session follows a cluster, or schedules for it.
     pub fn follow_cluster(&mut self) {

@@ -44,7 +44,7 @@ pub struct ScreenAreas {
     pub tabs: Rect,
     /// Breadcrumbs and clock; no height when switched off.
     pub crumbs: Rect,
-    /// The view.
+    /// The area of the view.
     pub body: Rect,
     /// Status line or prompt.
     pub status: Rect,

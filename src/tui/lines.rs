@@ -16,32 +16,29 @@ const LABEL: usize = 13;
 pub struct DetailLine {
     /// What the text is; empty for a sentence.
     pub label: String,
-    /// The text.
     pub text: String,
-    /// Its style.
     pub scope: Scope,
     /// A drawing behind the text, which is not wrapped.
     pub drawing: StyledParts,
 }
 
 impl DetailLine {
-    /// A labelled value.
+    /// A value with its label, padded to the column of values.
     pub fn field(label: &str, text: impl Display) -> DetailLine {
         DetailLine { label: label.to_owned(), ..DetailLine::text(text) }
     }
 
-    /// A sentence.
+    /// A sentence without a label.
     pub fn text(text: impl Display) -> DetailLine {
         let (label, drawing) = (String::new(), StyledParts::new());
         DetailLine { label, text: text.to_string(), scope: Scope::Text, drawing }
     }
 
-    /// A labelled drawing.
+    /// A label with a drawing instead of text.
     pub fn drawn(label: &str, drawing: StyledParts) -> DetailLine {
         DetailLine { drawing, ..DetailLine::field(label, "") }
     }
 
-    /// A heading.
     pub fn heading(text: impl Display) -> DetailLine {
         DetailLine::text(text).scoped(Scope::TextStrong)
     }
@@ -82,9 +79,7 @@ pub fn as_markdown(title: &str, lines: &[DetailLine]) -> String {
 pub struct Wrapped {
     /// The label, or blanks below it, or nothing.
     pub label: String,
-    /// The text.
     pub text: String,
-    /// Its style.
     pub scope: Scope,
     /// A drawing behind the text.
     pub drawing: StyledParts,

@@ -24,14 +24,14 @@ use kubestep_source::Progress;
 
 /// How long nothing is shown.
 const PATIENCE: Duration = Duration::from_millis(150);
-/// Between two frames.
+/// The pause between two frames.
 const FRAME: Duration = Duration::from_millis(50);
 /// Longest bar, in columns.
 const BAR: u16 = 60;
 /// The exit code of Ctrl-C: 128 and the signal's number.
 const INTERRUPTED: i32 = 130;
 
-/// How waiting ended.
+/// How waiting for the input ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum WaitOutcome<T> {
     /// The work is done.
@@ -136,7 +136,7 @@ fn render(frame: &mut Frame, source: &str, progress: &Progress, paint: &Paint) {
     }
 }
 
-/// `[#####-----]  50 %`
+/// A progress bar with its percentage: `[#####-----]  50 %`.
 fn bar(part: f64, columns: u16) -> String {
     let length = usize::from(columns.saturating_sub(8).min(BAR));
     let full = ((part * length as f64) as usize).min(length);

@@ -10,9 +10,8 @@ const KEPT: usize = 20_000;
 /// Something that was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// How serious.
     pub severity: Severity,
-    /// One sentence.
+    /// One sentence, without control characters.
     pub text: String,
     /// How often it was said without anything else in between.
     pub times: u32,

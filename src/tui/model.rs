@@ -36,7 +36,7 @@ pub struct Model {
     pub scheduler: Option<String>,
     /// What there is to know of the live cluster behind it.
     pub live: Option<LiveModel>,
-    /// The virtual clock.
+    /// The virtual time at the position.
     pub now: Time,
     /// The virtual clock when the session began.
     pub start: Time,
@@ -68,7 +68,7 @@ pub struct Model {
     pub node_names: super::names::CommonNameParts,
     /// Nominated pods with the node that keeps room for each, node by node.
     pub nominated: Vec<(Symbol, Arc<PodInfo>)>,
-    /// Pods by name.
+    /// All pods, sorted by namespace and name.
     pub pods: Vec<PodRow>,
     /// Queue moves, hints and events for people, oldest first, each with its place in the
     /// history; no cycles.
@@ -81,7 +81,7 @@ pub struct Model {
     pub searching: Option<String>,
     /// Why a pod is where it is.
     pub why: Option<FoldedOutline>,
-    /// The pod groups.
+    /// The pod groups, if the view on screen shows them.
     pub groups: Option<FoldedOutline>,
     /// Why a pod is where it is, for the pane beside the rows.
     pub answer: Option<WhyAnswer>,
@@ -89,7 +89,7 @@ pub struct Model {
     pub causes: HashMap<NamespacedName, String>,
     /// The candidates of a cycle before it preempted.
     pub before_preemption: Option<Arc<BeforePreemption>>,
-    /// Breakpoints and watches.
+    /// Breakpoints and watches, by number.
     pub breakpoints: Vec<BreakpointRow>,
     /// The branch that is worked on; "" for the original.
     pub branch: String,
@@ -97,7 +97,7 @@ pub struct Model {
     pub weights: kubestep_debug::preview::Weights,
     /// What the scheduler runs with.
     pub configuration: Configuration,
-    /// What plugins take.
+    /// The durations of plugins, if they are measured.
     pub times: TimesModel,
     /// What arguments can name, as of when something was typed that completes.
     pub names: Arc<ArgumentNames>,
@@ -128,18 +128,18 @@ pub struct BeforePreemption {
 /// What the arguments of commands can name.
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentNames {
-    /// The nodes.
+    /// Names of all nodes, for completion.
     pub nodes: Vec<String>,
     /// The pods with their namespaces.
     pub pods: Vec<String>,
-    /// The branches.
+    /// Names of all branches, for completion.
     pub branches: Vec<String>,
 }
 
 /// What the scheduler runs with.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
-    /// Its feature gates.
+    /// The version and feature gates of the scheduler.
     pub gates: FeatureGates,
     /// All of it, row by row.
     pub rows: Arc<Vec<kubestep_config::rows::Row>>,
@@ -148,7 +148,7 @@ pub struct Configuration {
 /// A part of the model that a view draws, besides the recorded cycles and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelPart {
-    /// Nothing else.
+    /// Only a recording: nothing can be stepped.
     Recording,
     /// The labels of the cycle's nodes, where the cluster at the position is known without a replay.
     CycleNodes,
@@ -156,13 +156,9 @@ pub enum ModelPart {
     Preemption,
     /// Nodes, nominations and pods at Permit.
     Nodes,
-    /// Pods in queues.
     Queues,
-    /// All pods.
     Pods,
-    /// Pod groups.
     Groups,
-    /// The scheduler's configuration.
     Configuration,
     /// Breakpoints with the watched values.
     Breakpoints,
@@ -183,14 +179,12 @@ impl ModelPart {
 pub enum OutlineKind {
     /// Why a pod is where it is.
     Why,
-    /// The pod groups.
     Groups,
 }
 
 /// An outline with what is folded away.
 #[derive(Clone, Debug, Default)]
 pub struct FoldedOutline {
-    /// The lines.
     pub outline: Outline,
     /// The pod that it is about.
     pub pod: Option<NamespacedName>,
@@ -262,7 +256,7 @@ pub struct TimesRow {
 pub struct LiveModel {
     /// Whether this is a recording of one.
     pub recorded: bool,
-    /// Whether nothing moves.
+    /// Whether updates of the cluster are held.
     pub frozen: bool,
     /// What is not followed at the moment.
     pub outage: Option<Outage>,
@@ -316,7 +310,7 @@ pub struct CyclePosition {
 /// A breakpoint or a watch.
 #[derive(Clone, Debug, Default)]
 pub struct BreakpointRow {
-    /// Its number.
+    /// Number of the breakpoint.
     pub id: u32,
     /// As it is written, without `break` or `watch`.
     pub text: String,
@@ -347,9 +341,7 @@ pub struct BreakpointRow {
 /// A pod in a queue.
 #[derive(Clone, Debug)]
 pub struct QueuedPod {
-    /// The pod.
     pub info: Arc<PodInfo>,
-    /// Which queue.
     pub queue: QueueName,
     /// Cycles it has had.
     pub attempts: u32,
@@ -366,7 +358,6 @@ pub struct QueuedPod {
 /// A pod held at Permit.
 #[derive(Clone, Debug)]
 pub struct WaitingPod {
-    /// The pod.
     pub info: Arc<PodInfo>,
     /// The node on which room is reserved.
     pub node: Symbol,
@@ -377,9 +368,7 @@ pub struct WaitingPod {
 /// A pod of the cluster.
 #[derive(Clone, Debug)]
 pub struct PodRow {
-    /// The pod.
     pub pod: Arc<Pod>,
-    /// Where it is.
     pub place: PodPlace,
 }
 
@@ -390,7 +379,6 @@ pub enum PodPlace {
     Node(Symbol),
     /// Held at Permit, with room reserved on a node.
     Waiting(Symbol),
-    /// In a queue.
     Queue(QueueName),
     /// Run to its end.
     Ended,

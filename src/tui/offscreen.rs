@@ -48,7 +48,7 @@ impl Offscreen {
         }
     }
 
-    /// Shows a view.
+    /// Shows a view, unless it is on the screen already.
     pub fn show(&mut self, view: ViewId) {
         if self.interface.app.view() != view {
             self.interface.app.show(view);

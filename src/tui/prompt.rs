@@ -17,7 +17,6 @@ pub enum Purpose {
     Filter,
     /// The argument of an action that was invoked by its key.
     Argument {
-        /// The action's name.
         command: &'static str,
         /// What is asked for.
         what: &'static str,
@@ -27,7 +26,7 @@ pub enum Purpose {
 /// A line being typed.
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// What for.
+    /// What the text is used for.
     pub purpose: Purpose,
     input: Input,
     /// Entry of the history shown, counted from the newest; `None` while typing.
@@ -45,7 +44,7 @@ impl Prompt {
         Prompt { purpose, input, recalled: None, draft: String::new(), completing: None }
     }
 
-    /// The whole line.
+    /// The text with the part that is not editable.
     pub fn text(&self) -> &str {
         self.input.value()
     }

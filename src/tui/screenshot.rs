@@ -24,11 +24,11 @@ const BLACK: Rgb = Rgb(0, 0, 0);
 /// What a picture is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenFormat {
-    /// The glyphs alone.
+    /// The glyphs without colours.
     Text,
     /// With control sequences for colours.
     Ansi,
-    /// Scalable vector graphics.
+    /// Scalable vector graphics, as in the documentation.
     Svg,
     /// A page by itself.
     Html,

@@ -40,17 +40,17 @@ pub fn config_dir(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
 /// What the command line says about the interface.
 #[derive(Clone, Debug, Default)]
 pub struct InterfaceOptions {
-    /// `--theme`.
+    /// The value of `--theme`.
     pub theme: Option<String>,
-    /// `--color`.
+    /// The value of `--color`.
     pub color: Option<ColorChoice>,
-    /// `--ascii`.
+    /// Whether `--ascii` is given.
     pub ascii: bool,
     /// Asks the terminal whether it is light or dark, where there is one to ask.
     pub ask: Option<fn() -> Option<Background>>,
 }
 
-/// Contents of `config.yaml`.
+/// What `config.yaml` can contain.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct SettingsFile {
@@ -65,7 +65,7 @@ const KEYS: [&str; 5] = ["theme", "color", "ascii", "preset", "keys"];
 
 /// Everything decided before the interface starts.
 pub struct InterfaceSettings {
-    /// Theme, colours, glyphs.
+    /// Theme, colours and glyphs.
     pub appearance: LookOptions,
     /// The keys of all actions.
     pub keymap: Keymap,

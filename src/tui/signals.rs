@@ -41,7 +41,7 @@ pub fn hold() {
 pub struct Signals(Vec<(i32, Signal)>);
 
 impl Signals {
-    /// Begins to listen.
+    /// Begins to listen; the program is no longer ended by these signals.
     pub fn new() -> io::Result<Signals> {
         let listen = |number| Ok((number, signal(SignalKind::from_raw(number))?));
         ENDING.into_iter().map(listen).collect::<io::Result<_>>().map(Signals)
@@ -65,11 +65,11 @@ impl Signals {
     }
 }
 
-/// Waits for SIGUSR2.
+/// Waits for SIGUSR2, as kube-scheduler does to log its cache and queue.
 pub struct DumpSignal(Signal);
 
 impl DumpSignal {
-    /// Begins to listen.
+    /// Begins to listen; the signal no longer ends the program.
     pub fn new() -> io::Result<DumpSignal> {
         Ok(DumpSignal(signal(SignalKind::user_defined2())?))
     }

@@ -138,7 +138,6 @@ fn compare(name: &str, text: &str) {
     kubestep_output::golden::compare(&file, text);
 }
 
-/// Built-in themes.
 fn appearance(theme: &str, depth: ColorDepth, charset: Charset) -> LookOptions {
     LookOptions { library: Library::default(), theme: theme.into(), depth, charset }
 }

@@ -13,7 +13,9 @@ use std::path::PathBuf;
 
 use ratatui::style::Style;
 
-pub use file::{BUILT_IN, Library};
+#[cfg(test)]
+use file::BUILT_IN;
+pub use file::Library;
 pub use scope::Scope;
 
 use super::color::{self, ColorDepth, Rgb};
@@ -21,20 +23,18 @@ use super::color::{self, ColorDepth, Rgb};
 /// Why a theme could not be loaded.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThemeError {
-    /// No such theme.
     #[error("there is no theme {name:?}; themes are {}", known.join(", "))]
     Unknown {
         /// What was asked for.
         name: String,
-        /// What there is.
+        /// The themes that exist.
         known: Vec<String>,
     },
     /// The file could not be read.
     #[error("cannot read theme {}: {error}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// The message of the operating system.
         error: String,
     },
     /// The file is not a YAML map.
@@ -42,7 +42,7 @@ pub enum ThemeError {
     NotYaml {
         /// Name of the theme.
         name: String,
-        /// The parser's words.
+        /// The message of the parser, with line and column.
         error: String,
     },
     /// A theme inherits itself.
@@ -50,7 +50,7 @@ pub enum ThemeError {
     Cycle(String),
 }
 
-/// A loaded theme.
+/// A theme with its scopes resolved for one colour depth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Theme {
     name: String,
@@ -85,7 +85,6 @@ impl Theme {
         self.styles.get(scope as usize).copied().unwrap_or_default()
     }
 
-    /// The theme's name.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -235,7 +235,7 @@ fn containers(pod: &mut Value) -> impl Iterator<Item = &mut Value> {
     own.flat_map(|(_, list)| list.as_array_mut().into_iter().flatten())
 }
 
-/// `/container/NAME/RESOURCE`
+/// The path `/container/NAME/RESOURCE` of an edit.
 fn set_request(pod: &mut Value, path: &str, value: Option<&Value>) -> Result<(), String> {
     let mut names = path.split('/').skip(2).map(|n| n.replace("~1", "/").replace("~0", "~"));
     let (name, resource) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());

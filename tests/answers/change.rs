@@ -209,7 +209,7 @@ fn toleration(text: &str) -> Value {
     toleration
 }
 
-/// `8080/TCP@10.0.0.1`
+/// A host port as edits write it: `8080/TCP@10.0.0.1`.
 fn port(text: &str) -> Value {
     let (text, address) = text.split_once('@').unwrap_or((text, ""));
     let (port, protocol) = text.split_once('/').unwrap_or((text, "TCP"));

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use crate::random::Random;
 use crate::truth::Truth;
 
-/// One mebibyte.
 pub const MI: i64 = 1 << 20;
 /// The label with a node's zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
@@ -104,7 +103,7 @@ impl Case {
         self.rooms[at].name.clone()
     }
 
-    /// The node's object.
+    /// The manifest of a node, to be changed.
     pub fn node(&mut self, at: usize) -> &mut Value {
         let name = &self.rooms[at].name;
         let is_meant = |o: &&mut Value| o["kind"] == "Node" && o["metadata"]["name"] == **name;

@@ -41,7 +41,7 @@ fn variable(name: &str, default: u64) -> u64 {
     set.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}: no number: {text}")))
 }
 
-/// The selected categories.
+/// The categories that `KUBESTEP_ANSWERS_ONLY` names, or all.
 fn chosen() -> Vec<&'static Category> {
     let only = std::env::var("KUBESTEP_ANSWERS_ONLY").unwrap_or_default();
     let chosen: Vec<_> = CATEGORIES

@@ -76,7 +76,6 @@ pub fn explain(input: Input<'_>, pod: &str) -> Result<Value, String> {
 /// The result for a pod.
 #[derive(Debug)]
 pub struct End {
-    /// Its node.
     pub node: Option<String>,
     /// Whether it waits at Permit or in PreBind, with its resources reserved.
     pub waits: bool,

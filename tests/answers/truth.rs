@@ -12,7 +12,7 @@ pub struct Cause {
     pub fields: Value,
 }
 
-/// The expected explanation.
+/// What the explanation has to say, because the cause was planted.
 #[derive(Clone, Default, Debug)]
 pub struct Truth {
     /// The causes of each node by name. A node that is not listed has none.

@@ -18,7 +18,7 @@ pub struct Call {
     files: Vec<(String, String)>,
 }
 
-/// Its output.
+/// Exit code and both outputs of a call.
 pub struct Said {
     pub stdout: String,
     pub stderr: String,
@@ -52,7 +52,6 @@ impl Call {
         self
     }
 
-    /// Sets standard input.
     pub fn stdin(mut self, text: &str) -> Call {
         self.stdin = text.as_bytes().to_vec();
         self

@@ -64,8 +64,8 @@ fn lab() -> String {
     })
 }
 
-fn pod(name: &str, cpu: &str, node: &str, refusal: &str) -> Value {
-    let version = format!("{}{}", node.len(), refusal.len());
+fn pod(name: &str, cpu: &str, node: &str, rejection: &str) -> Value {
+    let version = format!("{}{}", node.len(), rejection.len());
     let mut pod = json!({
         "metadata": {"name": name, "namespace": "default", "uid": name, "resourceVersion": version,
                      "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -75,9 +75,9 @@ fn pod(name: &str, cpu: &str, node: &str, refusal: &str) -> Value {
     if !node.is_empty() {
         pod["spec"]["nodeName"] = node.into();
     }
-    if !refusal.is_empty() {
+    if !rejection.is_empty() {
         pod["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "False",
-            "reason": "Unschedulable", "message": refusal}]);
+            "reason": "Unschedulable", "message": rejection}]);
     }
     pod
 }

@@ -1,4 +1,4 @@
-//! `kubestep versions`.
+//! `kubestep versions` and the options that choose a version.
 
 use serde_json::Value;
 

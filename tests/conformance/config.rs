@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::compare::first_difference;
 use crate::corpus::gates;
 
-/// Compares one line.
+/// Compares one line: the profiles of a configuration, or why it is rejected.
 pub fn compare(scenario: &Value) -> Result<(), String> {
     compare_document(&scenario["config"], gates(scenario)?, &scenario["expect"])
 }
@@ -19,12 +19,12 @@ fn compare_document(document: &Value, gates: FeatureGates, expect: &Value) -> Re
     let plugins = kubestep_plugins::registry().descriptors();
     let loaded = match config::load(Some(&document.to_string()), &gates, &plugins) {
         Ok(loaded) => loaded,
-        Err(error) => return compare_refusal(error.stage, &error.problems, expect),
+        Err(error) => return compare_rejection(error.stage, &error.problems, expect),
     };
     same("resolved", &config::to_json(&loaded.document), &expect["resolved"])?;
     match config::build(loaded.document, &gates, &plugins) {
         Ok(resolved) => same("plugins", &self::plugins(&resolved), &expect["plugins"]),
-        Err(error) => compare_refusal(error.stage, &error.problems, expect),
+        Err(error) => compare_rejection(error.stage, &error.problems, expect),
     }
 }
 
@@ -33,7 +33,7 @@ fn same(what: &str, got: &Value, expected: &Value) -> Result<(), String> {
 }
 
 /// The stage must be the same, and for invalid values the set of fields.
-fn compare_refusal(stage: Stage, problems: &[Problem], expect: &Value) -> Result<(), String> {
+fn compare_rejection(stage: Stage, problems: &[Problem], expect: &Value) -> Result<(), String> {
     let key = match stage {
         Stage::Decode => "decodeError",
         Stage::Validate => "invalid",

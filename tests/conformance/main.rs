@@ -135,7 +135,7 @@ fn what_was_drawn_is_in_the_corpus_and_needs_its_choice() {
 }
 
 #[test]
-fn every_refusal_is_explained() {
+fn every_rejection_is_explained() {
     let selection = Selection::new(std::env::var("KUBESTEP_CONFORMANCE_ONLY").ok().as_deref());
     let further = corpus::further_folders(std::env::var_os("KUBESTEP_CONFORMANCE_DIR"));
     let roots = std::iter::once(corpus::own_folder()).chain(further);

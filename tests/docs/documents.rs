@@ -16,15 +16,14 @@ const TOP: &[&str] = &[
     "tests/conformance/README.md",
 ];
 
-/// A Markdown file.
+/// A Markdown file of the repository.
 pub struct Document {
     /// Its path from the repository root, with slashes.
     pub name: String,
-    /// Its content.
     pub text: String,
 }
 
-/// A fenced block.
+/// A fenced block, with the line above it.
 pub struct Block<'a> {
     /// The text after the opening fence, such as `sh`.
     pub language: &'a str,
@@ -74,7 +73,6 @@ impl Document {
         self.name.starts_with("docs/src/")
     }
 
-    /// Writes the file.
     pub fn write(&self, text: &str) {
         fs::write(top(&self.name), text).unwrap();
     }

@@ -23,7 +23,7 @@ use crate::regions::output;
 /// A table's name and its generator.
 pub type Table = (&'static str, fn() -> String);
 
-/// All tables.
+/// The tables that the program writes into documents, by name.
 pub const TABLES: &[Table] = &[
     ("breakpoint-outcomes", outcomes),
     ("breakpoint-points", points),
@@ -374,7 +374,7 @@ fn identity(arg: &Arg) -> (String, String) {
     (usage(arg), help(arg))
 }
 
-/// `-o, --output <FORMAT>`.
+/// The option as `--help` shows it: `-o, --output <FORMAT>`.
 fn usage(arg: &Arg) -> String {
     // Removes the terminal style, which is invisible here.
     arg.to_string().split_whitespace().collect::<Vec<_>>().join(" ")

@@ -35,11 +35,10 @@ const CONFIGS: &[Option<&str>] = &[
 pub enum Step {
     /// Runs up to that many cycles.
     Run(usize),
-    /// Creates objects.
     Create(Vec<Value>),
     /// Patches an object, as with `kubectl patch --type merge`; no effect if it was deleted.
     Patch(Kind, String, Value),
-    /// Deletes an object.
+    /// Deletes the object of that kind and name.
     Delete(Kind, String),
     /// Advances the clock by that many seconds.
     Advance(i64),
@@ -61,7 +60,6 @@ pub struct Case {
     pub lists: Vec<Vec<Value>>,
     /// Pending pods, which are created last.
     pub pending: Vec<Value>,
-    /// The steps.
     pub steps: Vec<Step>,
 }
 

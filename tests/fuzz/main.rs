@@ -187,8 +187,8 @@ fn kept_answers() {
 }
 
 #[test]
-fn refusals_are_explained() {
-    none(failures("refusals_are_explained", seeds(24), |seed| {
+fn rejections_are_explained() {
+    none(failures("rejections_are_explained", seeds(24), |seed| {
         let case = Case::small(seed);
         let mut world = case.world()?;
         for (number, step) in case.steps.iter().enumerate() {

@@ -21,7 +21,7 @@ pub fn zone(r: &mut Random) -> Value {
     json!(r.pick(&["east", "west", "north"]))
 }
 
-/// Taints, mostly few.
+/// One taint of the key `dedicated`, so that tolerations often match.
 pub fn taints(r: &mut Random) -> Value {
     let effect = r.pick(&["NoSchedule", "PreferNoSchedule", "NoExecute"]);
     json!([{"key": "dedicated", "value": r.pick(&["x", "y"]), "effect": effect}])

@@ -1,6 +1,6 @@
 //! Pseudo-random numbers by seed, so that every failure can be reproduced.
 
-/// A xorshift generator.
+/// A xorshift generator: the same seed gives the same cluster on every machine.
 pub struct Random(u64);
 
 impl Random {

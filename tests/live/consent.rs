@@ -16,14 +16,14 @@ pub fn cluster() -> std::sync::Arc<StandIn> {
     server
 }
 
-/// A pending pod.
+/// Creates a pod without a node, which requests 1 CPU.
 pub fn pod(server: &StandIn, name: &str) {
     let containers = json!([{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]);
     let spec = json!({"schedulerName": "default-scheduler", "containers": containers});
     server.put(Kind::Pod, name, json!({"metadata": {"uid": format!("uid-{name}")}, "spec": spec}));
 }
 
-/// The write requests.
+/// Method and path of the requests that are not reads.
 pub fn writes(server: &StandIn) -> Vec<String> {
     let mut requests = server.requests();
     requests.retain(|line| !line.starts_with("GET "));

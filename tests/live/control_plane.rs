@@ -151,15 +151,11 @@ impl ControlPlane {
 /// A request in the audit log.
 #[derive(Clone, Debug)]
 pub struct Audited {
-    /// The user agent.
     pub agent: String,
-    /// The verb.
     pub verb: String,
     /// The resource with its subresource.
     pub resource: String,
-    /// The object's name.
     pub name: String,
-    /// The status code.
     pub code: u64,
 }
 

@@ -26,7 +26,6 @@ impl Mirror {
         mirror
     }
 
-    /// Applies an event.
     pub fn take(&mut self, event: FeedEvent) {
         match event {
             FeedEvent::Delta(Delta::Put(object)) => {
@@ -43,7 +42,7 @@ impl Mirror {
         }
     }
 
-    /// As [`crate::standin::StandIn::contents`].
+    /// In the form of [`crate::standin::StandIn::contents`], for comparison.
     pub fn contents(&self) -> Vec<(String, String)> {
         let line = |(&(kind, key), version): (&(Kind, NamespacedName), &u64)| {
             (format!("{} {}/{}", kind.plural(), key.namespace, key.name), version.to_string())

@@ -36,7 +36,6 @@ pub fn create(plane: &ControlPlane, items: Vec<Value>) {
     plane.kubectl("create -f -", &list.to_string());
 }
 
-/// A GET request.
 pub fn get(plane: &ControlPlane, path: &str) -> Value {
     serde_json::from_str(&plane.kubectl(&format!("get --raw {path}"), "")).unwrap()
 }

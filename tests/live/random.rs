@@ -1,6 +1,6 @@
-//! Reproducible pseudo-random numbers.
+//! Pseudo-random numbers that a seed reproduces.
 
-/// A SplitMix64 generator.
+/// SplitMix64.
 pub struct Random(u64);
 
 impl Random {

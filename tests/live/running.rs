@@ -61,7 +61,6 @@ impl Running {
         self.end()
     }
 
-    /// Sends SIGTERM.
     pub fn terminate(&self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());

@@ -37,7 +37,7 @@ pub struct Faults {
     pub served: Option<fn(&str) -> bool>,
     /// The version that it reports; `None`: 1.36.
     pub version: Option<&'static str>,
-    /// Connections are closed.
+    /// Connections are closed before an answer.
     pub down: bool,
     /// The number of requests that get 429.
     pub busy: usize,
@@ -136,7 +136,6 @@ impl StandIn {
         KubeconfigTarget { kubeconfig: Some(self.kubeconfig()), ..KubeconfigTarget::default() }
     }
 
-    /// Changes the faults.
     pub fn misbehave(&self, change: impl FnOnce(&mut Faults)) {
         change(&mut self.state.lock().unwrap().faults);
         self.changed.notify_all();
@@ -301,15 +300,14 @@ impl StandIn {
         Some(answer)
     }
 
-    /// Reads the state.
     pub fn look<T>(&self, at: impl FnOnce(&State) -> T) -> T {
         at(&self.state.lock().unwrap())
     }
 
     fn answer(&self, request: &Request) -> (u16, Value) {
         let mut state = self.state.lock().unwrap();
-        if let Some(refusal) = refusal(&mut state, request) {
-            return refusal;
+        if let Some(rejection) = rejection(&mut state, request) {
+            return rejection;
         }
         if request.path == "/version" {
             let version = state.faults.version.unwrap_or("v1.36.2");
@@ -333,7 +331,7 @@ impl StandIn {
                 drop(state);
                 return mode.answer(&request.path, writer);
             }
-            if let Some((code, body)) = refusal(&mut state, request) {
+            if let Some((code, body)) = rejection(&mut state, request) {
                 let body = body.to_string();
                 return write!(
                     writer,
@@ -420,7 +418,7 @@ fn version_of(request: &Request) -> u64 {
     request.query.get("resourceVersion").and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-fn refusal(state: &mut State, request: &Request) -> Option<(u16, Value)> {
+fn rejection(state: &mut State, request: &Request) -> Option<(u16, Value)> {
     let faults = &mut state.faults;
     if faults.token.as_ref().is_some_and(|token| *token != request.token) {
         return Some(status(401, "Unauthorized"));

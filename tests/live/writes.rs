@@ -107,7 +107,7 @@ fn merge(state: &mut State, list: &str, key: &str, patch: &Value) -> (u16, Value
     if new == old { (200, old) } else { store(state, list, key, new) }
 }
 
-/// RFC 7396.
+/// A JSON merge patch, as in RFC 7396.
 fn merge_into(value: &mut Value, patch: &Value) {
     let Some(fields) = patch.as_object() else {
         *value = patch.clone();

@@ -262,7 +262,7 @@ fn arguments_reach_the_terminal_as_text() {
 fn answers_of_a_server_reach_the_terminal_as_text() {
     let folder = TempDir::new().unwrap();
     let output = folder.path().join("out").display().to_string();
-    let refusal = |code| {
+    let rejection = |code| {
         let status = json!({"kind": "Status", "code": code, "reason": HOSTILE,
             "message": format!("no {HOSTILE}")});
         stand_in::kubeconfig(folder.path(), code, status.to_string())
@@ -270,7 +270,7 @@ fn answers_of_a_server_reach_the_terminal_as_text() {
     let version = json!({"gitVersion": HOSTILE, "metadata": {"resourceVersion": "1"}, "items": [
         {"metadata": {"name": HOSTILE, "uid": "u", "resourceVersion": "1"}, "value": 1}]});
     let listed = stand_in::kubeconfig(folder.path(), 200, version.to_string());
-    for kubeconfig in [refusal(401), refusal(403), refusal(500), listed] {
+    for kubeconfig in [rejection(401), rejection(403), rejection(500), listed] {
         let kubeconfig = kubeconfig.display().to_string();
         for (args, is_screen) in [
             (["run"].as_slice(), false),

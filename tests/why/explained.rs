@@ -57,8 +57,8 @@ fn refused(record: &CycleRecord) -> BTreeSet<(String, String)> {
 /// A plugin that is quoted although it has an explainer. Errors may be quoted.
 fn quoted(why: &Why) -> Option<String> {
     let blockers = why.nodes.iter().flat_map(|node| &node.blockers);
-    let mut refusals = blockers.filter(|blocker| blocker.code.is_rejected());
-    let only_quoted = refusals.find(|blocker| {
+    let mut rejections = blockers.filter(|blocker| blocker.code.is_rejected());
+    let only_quoted = rejections.find(|blocker| {
         why::cause::is_explained(blocker.plugin)
             && blocker.causes.iter().any(|cause| cause.is_quoted())
     })?;

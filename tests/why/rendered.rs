@@ -50,25 +50,25 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
     match plugin {
         "TaintToleration" => {
             let mut found = taint_toleration::blocking_taints(object, cx.pod, cx.features);
-            found.next().map(|taint| taint_toleration::refusal(taint, cx.features))
+            found.next().map(|taint| taint_toleration::rejection(taint, cx.features))
         }
         "NodeAffinity" => {
             let args = probe.args().read::<node_affinity::NodeAffinityArgs>();
             let required = node_affinity::Requirements::of_cycle(state, &cx.pod.pod, &args);
-            required.mismatches(object).next().map(|mismatch| mismatch.refusal())
+            required.mismatches(object).next().map(|mismatch| mismatch.rejection())
         }
         "NodeResourcesFit" => {
             let found = fit::shortfalls(state, node);
-            (!found.is_empty()).then(|| fit::refusal(&found, cx.features))
+            (!found.is_empty()).then(|| fit::rejection(&found, cx.features))
         }
         "InterPodAffinity" => {
             let found = state.read::<inter_pod_affinity::AffinityFilterState>()?;
-            found.reasons(node.id).next().map(inter_pod_affinity::refusal)
+            found.reasons(node.id).next().map(inter_pod_affinity::rejection)
         }
         "PodTopologySpread" => {
             let found = state.read::<pod_topology_spread::SpreadFilterState>()?;
-            let refusals = pod_topology_spread::SpreadRejections::new(plugin.into());
-            found.reasons(node.id).next().map(|(_, reason)| refusals.of(reason).clone())
+            let rejections = pod_topology_spread::SpreadRejections::new(plugin.into());
+            found.reasons(node.id).next().map(|(_, reason)| rejections.of(reason).clone())
         }
         "NodePorts" => {
             let text = "node(s) didn't have free ports for the requested pod ports";
@@ -76,24 +76,24 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
         }
         "VolumeBinding" => {
             let found = volume_binding::rejections(&cx, state, object);
-            Some(volume_binding::refusal(&found))
+            Some(volume_binding::rejection(&found))
         }
         "VolumeRestrictions" => {
             let found = volume_restrictions::reasons(&cx, state, node);
-            found.first().map(|reason| volume_restrictions::refusal(*reason, cx.features))
+            found.first().map(|reason| volume_restrictions::rejection(*reason, cx.features))
         }
         "NodeVolumeLimits" => match node_volume_limits::reason(&cx, state, node) {
-            Ok(found) => found.as_ref().map(node_volume_limits::refusal),
+            Ok(found) => found.as_ref().map(node_volume_limits::rejection),
             Err(status) => Some(status),
         },
         "VolumeZone" => {
             let found = volume_zone::conflicts(&cx, state, &object.metadata.labels);
-            (!found.is_empty()).then(volume_zone::refusal)
+            (!found.is_empty()).then(volume_zone::rejection)
         }
         "DynamicResources" => {
             let args = probe.args().read::<dynamic_resources::DynamicResourcesArgs>();
             let found = dynamic_resources::reasons(&cx, state, node, &args);
-            found.first().map(|reason| reason.refusal(node.name))
+            found.first().map(|reason| reason.rejection(node.name))
         }
         _ => None,
     }

@@ -20,7 +20,7 @@ use crate::meta::ObjectMeta;
 /// The names of a kind in the API.
 #[derive(Clone, Copy, Debug)]
 pub struct KindNames {
-    /// `PodGroup`.
+    /// The kind as in manifests, `PodGroup`.
     pub name: &'static str,
     /// As in URLs, `podgroups`.
     pub plural: &'static str,

@@ -16,9 +16,9 @@ use crate::{Kind, Object, yaml};
 /// The text of one object.
 #[derive(Clone, Copy, Debug)]
 pub enum Text<'a> {
-    /// JSON.
+    /// One JSON value.
     Json(&'a str),
-    /// YAML, one document.
+    /// One YAML document, without `---`.
     Yaml(&'a str),
 }
 

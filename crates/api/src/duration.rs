@@ -26,24 +26,24 @@ const UNITS: [(&str, i64); 8] = [
 ];
 
 impl Duration {
-    /// No time.
+    /// No time at all, the default.
     pub const ZERO: Duration = Duration { nanos: 0 };
     /// The resolution of [`Time`](crate::Time).
     pub const MICROSECOND: Duration = Duration::from_micros(1);
-    /// One second.
+    /// 1,000,000,000 nanoseconds.
     pub const SECOND: Duration = Duration::from_secs(1);
 
-    /// `seconds` seconds.
+    /// So many seconds, as many as fit into 64 bits of nanoseconds.
     pub const fn from_secs(seconds: i64) -> Duration {
         Duration { nanos: seconds.saturating_mul(1_000_000_000) }
     }
 
-    /// `millis` milliseconds.
+    /// So many milliseconds, as many as fit into 64 bits of nanoseconds.
     pub const fn from_millis(millis: i64) -> Duration {
         Duration { nanos: millis.saturating_mul(1_000_000) }
     }
 
-    /// `micros` microseconds.
+    /// So many microseconds, as many as fit into 64 bits of nanoseconds.
     pub const fn from_micros(micros: i64) -> Duration {
         Duration { nanos: micros.saturating_mul(1_000) }
     }

@@ -47,7 +47,7 @@ macro_rules! open_enum {
         pub enum $name { $($variant,)* Other(crate::intern::Symbol) }
 
         impl $name {
-            /// The API's text.
+            /// The value as in manifests.
             pub fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $text,)* $name::Other(text) => text.as_str() }
             }
@@ -100,7 +100,7 @@ macro_rules! closed_enum {
         pub enum $name { $($variant,)* }
 
         impl $name {
-            /// The API's text.
+            /// The value as in manifests.
             pub fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $text,)* }
             }

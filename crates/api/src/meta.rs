@@ -140,7 +140,7 @@ api_structs! {
 pooled!(Vec<OwnerReference>);
 
 open_enum! {
-    /// A condition's status.
+    /// `status` of a condition; kinds of their own may write other values.
     pub enum ConditionStatus { True = "True", False = "False", Unknown = "Unknown" }
 }
 

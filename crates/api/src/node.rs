@@ -6,7 +6,7 @@ use crate::shared::pooled;
 use crate::{Condition, ObjectMeta, ResourceList, Shared, TaintEffect, Time};
 
 api_structs! {
-    /// A node.
+    /// `v1.Node`, with what scheduling decisions read.
     pub struct Node {
         pub metadata: ObjectMeta,
         pub spec: NodeSpec,
@@ -21,7 +21,7 @@ api_structs! {
         pub provider_id: Symbol,
     }
 
-    /// A taint.
+    /// `v1.Taint`; `effect` is NoSchedule, PreferNoSchedule or NoExecute.
     pub struct Taint {
         pub key: Symbol,
         pub value: Symbol,

@@ -9,7 +9,7 @@ use crate::{Affinity, Condition, LabelSelector, Labels, ObjectMeta, Quantity};
 use crate::{ResourceList, Shared, SharedList, Time, Volume};
 
 api_structs! {
-    /// A pod.
+    /// `v1.Pod`, with what scheduling decisions read.
     pub struct Pod {
         pub metadata: ObjectMeta,
         pub spec: PodSpec,
@@ -270,7 +270,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// A pod's phase.
+    /// `status.phase` of a pod.
     pub enum PodPhase {
         Pending = "Pending", Running = "Running", Succeeded = "Succeeded", Failed = "Failed",
         Unknown = "Unknown",
@@ -282,7 +282,7 @@ const READ_CONDITIONS: [&str; 4] =
     ["PodScheduled", "DisruptionTarget", "PodResizePending", "PodResizeInProgress"];
 
 impl Pod {
-    /// `namespace/name`.
+    /// Namespace and name: `shop/web-0`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.metadata.namespace, self.metadata.name)
     }

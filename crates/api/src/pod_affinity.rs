@@ -5,14 +5,14 @@ use crate::macros::api_structs;
 use crate::{LabelSelector, NodeSelector, NodeSelectorTerm};
 
 api_structs! {
-    /// `spec.affinity`.
+    /// `spec.affinity` of a pod.
     pub struct Affinity {
         pub node_affinity: Option<NodeAffinity>,
         pub pod_affinity: Option<PodAffinity>,
         pub pod_anti_affinity: Option<PodAntiAffinity>,
     }
 
-    /// Affinity to nodes.
+    /// `v1.NodeAffinity`: required terms are ORed, preferred ones add their weight.
     pub struct NodeAffinity {
         pub required_during_scheduling_ignored_during_execution: Option<NodeSelector>,
         pub preferred_during_scheduling_ignored_during_execution: Vec<PreferredSchedulingTerm>,
@@ -24,13 +24,13 @@ api_structs! {
         pub preference: NodeSelectorTerm,
     }
 
-    /// Affinity to pods.
+    /// `v1.PodAffinity`: near the pods that each term selects.
     pub struct PodAffinity {
         pub required_during_scheduling_ignored_during_execution: Vec<PodAffinityTerm>,
         pub preferred_during_scheduling_ignored_during_execution: Vec<WeightedPodAffinityTerm>,
     }
 
-    /// Anti-affinity to pods.
+    /// `v1.PodAntiAffinity`: away from the pods that any term selects.
     pub struct PodAntiAffinity {
         pub required_during_scheduling_ignored_during_execution: Vec<PodAffinityTerm>,
         pub preferred_during_scheduling_ignored_during_execution: Vec<WeightedPodAffinityTerm>,

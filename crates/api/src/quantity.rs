@@ -22,9 +22,9 @@ use amount::{Decimal, Int};
 /// The notation in which a quantity was written, and in which it is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// `12M`, `100m`.
+    /// Powers of 1000: `12M`, `100m`.
     DecimalSi,
-    /// `12Mi`.
+    /// Powers of 1024: `12Mi`.
     BinarySi,
     /// `12e6`; also what upstream prints for quantities made without a format.
     #[default]
@@ -86,12 +86,12 @@ impl Quantity {
         Quantity { amount: Amount::Decimal(Box::new(decimal)), written: Symbol::EMPTY, format }
     }
 
-    /// `value` units.
+    /// A quantity of `value` units.
     pub const fn new(value: i64, format: Format) -> Quantity {
         Quantity::from_int(Int { value, scale: 0 }, format)
     }
 
-    /// `value` thousandths.
+    /// A quantity of `value` thousandths: `100` for `100m`.
     pub const fn new_milli(value: i64, format: Format) -> Quantity {
         Quantity::from_int(Int { value, scale: MILLI }, format)
     }

@@ -44,7 +44,7 @@ api_structs! {
         pub value: Quantity,
     }
 
-    /// A device.
+    /// `resource.k8s.io` Device: attributes, capacity, and the nodes that reach it.
     pub struct Device {
         pub name: Symbol,
         pub attributes: BTreeMap<Symbol, DeviceAttribute>,
@@ -121,7 +121,7 @@ api_structs! {
         pub time_added: Option<Time>,
     }
 
-    /// A resource claim.
+    /// `resource.k8s.io/v1` ResourceClaim: what a pod asks for, and what was allocated.
     pub struct ResourceClaim {
         pub metadata: ObjectMeta,
         pub spec: ResourceClaimSpec,
@@ -272,7 +272,7 @@ api_structs! {
         pub conditions: Vec<Condition>,
     }
 
-    /// A device class.
+    /// `resource.k8s.io/v1` DeviceClass: selectors that requests share.
     pub struct DeviceClass {
         pub metadata: ObjectMeta,
         pub spec: DeviceClassSpec,

@@ -10,7 +10,7 @@ use crate::{GcePersistentDiskVolumeSource, PortworxVolumeSource, Present, Quanti
 use crate::{IscsiVolumeSource, RbdVolumeSource, ResourceList};
 
 api_structs! {
-    /// A persistent volume.
+    /// `v1.PersistentVolume`, with what scheduling decisions read.
     pub struct PersistentVolume {
         pub metadata: ObjectMeta,
         pub spec: PersistentVolumeSpec,
@@ -47,14 +47,14 @@ api_structs! {
         pub required: Option<NodeSelector>,
     }
 
-    /// A CSI volume.
+    /// `v1.CSIPersistentVolumeSource`; the driver and handle identify the volume.
     pub struct CsiPersistentVolumeSource {
         pub driver: Symbol,
         pub volume_handle: Symbol,
         pub read_only: bool,
     }
 
-    /// A volume's phase.
+    /// The phase of a volume, and why it is in it.
     pub struct PersistentVolumeStatus {
         pub phase: PersistentVolumePhase,
         pub message: String,
@@ -94,7 +94,7 @@ api_structs! {
         pub conditions: Vec<Condition>,
     }
 
-    /// A storage class.
+    /// `storage.k8s.io/v1` StorageClass: provisioner, binding mode and topologies.
     pub struct StorageClass {
         pub metadata: ObjectMeta,
         pub provisioner: Symbol,
@@ -141,7 +141,7 @@ api_structs! {
         pub count: Option<i32>,
     }
 
-    /// A CSI driver.
+    /// `storage.k8s.io/v1` CSIDriver: whether the driver reports its free storage.
     pub struct CsiDriver {
         pub metadata: ObjectMeta,
         pub spec: CsiDriverSpec,
@@ -211,7 +211,7 @@ closed_enum! {
 }
 
 open_enum! {
-    /// A volume's phase.
+    /// `status.phase` of a PersistentVolume.
     pub enum PersistentVolumePhase {
         Pending = "Pending", Available = "Available", Bound = "Bound", Released = "Released",
         Failed = "Failed",
@@ -219,6 +219,6 @@ open_enum! {
 }
 
 open_enum! {
-    /// A claim's phase.
+    /// `status.phase` of a PersistentVolumeClaim.
     pub enum PersistentVolumeClaimPhase { Pending = "Pending", Bound = "Bound", Lost = "Lost" }
 }

@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn refuses_what_is_not_a_time() {
-        let refusal = Time::parse("yesterday").map_err(|err| err.to_string());
+        let rejection = Time::parse("yesterday").map_err(|err| err.to_string());
         let text = r#""yesterday" is not a time, expected one like 2026-01-31T12:00:00Z"#;
-        assert_eq!(refusal, Err(text.to_owned()));
+        assert_eq!(rejection, Err(text.to_owned()));
         assert!(serde_json::from_str::<Time>("12").is_err());
     }
 }

@@ -109,14 +109,14 @@ api_structs! {
         pub read_only: Option<bool>,
     }
 
-    /// A GCE disk.
+    /// A GCE disk; CSI migration makes it one of `pd.csi.storage.gke.io`.
     pub struct GcePersistentDiskVolumeSource {
         pub pd_name: Symbol,
         pub partition: i32,
         pub read_only: bool,
     }
 
-    /// An EBS volume.
+    /// An EBS volume; CSI migration makes it one of `ebs.csi.aws.com`.
     pub struct AwsElasticBlockStoreVolumeSource {
         #[serde(rename = "volumeID")]
         pub volume_id: Symbol,
@@ -132,7 +132,7 @@ api_structs! {
         pub read_only: bool,
     }
 
-    /// An iSCSI disk.
+    /// An iSCSI disk, identified by portal, IQN and LUN.
     pub struct IscsiVolumeSource {
         pub target_portal: Symbol,
         pub portals: Vec<Symbol>,
@@ -141,7 +141,7 @@ api_structs! {
         pub read_only: bool,
     }
 
-    /// An Azure disk.
+    /// An Azure disk; CSI migration makes it one of `disk.csi.azure.com`.
     pub struct AzureDiskVolumeSource {
         pub disk_name: Symbol,
         #[serde(rename = "diskURI")]
@@ -150,14 +150,14 @@ api_structs! {
         pub read_only: Option<bool>,
     }
 
-    /// An OpenStack volume.
+    /// An OpenStack volume; CSI migration makes it one of `cinder.csi.openstack.org`.
     pub struct CinderVolumeSource {
         #[serde(rename = "volumeID")]
         pub volume_id: Symbol,
         pub read_only: bool,
     }
 
-    /// A Portworx volume.
+    /// A Portworx volume; CSI migration makes it one of `pxd.portworx.com`.
     pub struct PortworxVolumeSource {
         #[serde(rename = "volumeID")]
         pub volume_id: Symbol,

@@ -14,12 +14,12 @@ api_structs! {
         pub status: NamespaceStatus,
     }
 
-    /// A namespace's phase.
+    /// `Active`, or `Terminating` while the namespace is deleted.
     pub struct NamespaceStatus {
         pub phase: Symbol,
     }
 
-    /// A service.
+    /// `v1.Service`; its selector spreads pods by default.
     pub struct Service {
         pub metadata: ObjectMeta,
         pub spec: ServiceSpec,
@@ -30,7 +30,7 @@ api_structs! {
         pub selector: Option<Labels>,
     }
 
-    /// A replication controller.
+    /// `v1.ReplicationController`; its selector spreads pods by default.
     pub struct ReplicationController {
         pub metadata: ObjectMeta,
         pub spec: ReplicationControllerSpec,
@@ -43,7 +43,7 @@ api_structs! {
         pub template: Option<PodTemplateSpec>,
     }
 
-    /// A replica set.
+    /// `apps/v1.ReplicaSet`; its selector spreads pods by default.
     pub struct ReplicaSet {
         pub metadata: ObjectMeta,
         pub spec: ReplicaSetSpec,
@@ -56,7 +56,7 @@ api_structs! {
         pub template: PodTemplateSpec,
     }
 
-    /// A stateful set.
+    /// `apps/v1.StatefulSet`; its selector spreads pods by default.
     pub struct StatefulSet {
         pub metadata: ObjectMeta,
         pub spec: StatefulSetSpec,
@@ -133,7 +133,7 @@ api_structs! {
         pub conditions: Vec<Condition>,
     }
 
-    /// A priority class.
+    /// `scheduling.k8s.io/v1` PriorityClass: the priority that admission gives to pods.
     pub struct PriorityClass {
         pub metadata: ObjectMeta,
         pub value: i32,
@@ -147,7 +147,7 @@ api_structs! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum IntOrString {
-    /// A count.
+    /// An absolute number of pods.
     Int(i32),
     /// A percentage such as `50%`.
     Text(Symbol),

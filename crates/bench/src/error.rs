@@ -8,7 +8,7 @@ use std::path::Path;
 pub struct BenchError {
     /// `performance-config.yaml:12`, or a workload; "" if the message says it.
     pub place: String,
-    /// What is wrong.
+    /// What is wrong, in one sentence.
     pub message: String,
 }
 

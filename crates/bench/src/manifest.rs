@@ -18,7 +18,7 @@ pub type ReadFile<'a> = &'a dyn Fn(&Path) -> Result<String, BenchError>;
 /// An object to be created or updated. Objects of one template share its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewObject {
-    /// As written.
+    /// The manifest as written, shared by all objects of a template.
     pub value: Arc<Value>,
     /// Its name, if it is not that of the value.
     pub name: Option<String>,
@@ -165,7 +165,7 @@ pub(crate) fn base_pod() -> Value {
     })
 }
 
-/// A namespace.
+/// A manifest of a namespace without labels.
 pub fn namespace(name: &str) -> NewObject {
     let value = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     NewObject::new(Arc::new(value), "")

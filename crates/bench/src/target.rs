@@ -73,17 +73,17 @@ pub trait BenchTarget {
     /// The scheduler cannot go on.
     fn turn(&mut self, limit: u64) -> Result<(), BenchError>;
 
-    /// Begins to measure.
+    /// Begins to measure the pods of the filter.
     fn begin(&mut self, pods: PodFilter);
 
-    /// Ends the measurement.
+    /// Ends the measurement and returns what it saw.
     fn end(&mut self) -> Measurement;
 }
 
-/// Some pods.
+/// Which pods an operation or measurement is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodFilter {
-    /// Their namespaces.
+    /// Their namespaces; none for all.
     pub namespaces: Vec<String>,
     /// Labels that they have.
     pub labels: BTreeMap<String, String>,
@@ -103,7 +103,7 @@ pub struct PodCounts {
     pub scheduled: usize,
     /// They have none and were tried.
     pub attempted: usize,
-    /// The others.
+    /// They have no node and were not tried.
     pub unattempted: usize,
     /// One that has no node, with what its condition says.
     pub pending: Option<String>,

@@ -146,7 +146,7 @@ fn environment() -> Result<Env, DeclarationError> {
     Ok(env)
 }
 
-/// `cel.bind(name, value, expression)`
+/// The macro `cel.bind(name, value, expression)`.
 fn bind() -> Macro {
     Macro::receiver("bind", 3, |helper, target, args| {
         if target.as_ref().is_none_or(|target| target.expr != Expr::Ident("cel".to_owned())) {

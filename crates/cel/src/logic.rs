@@ -12,7 +12,7 @@ use crate::error;
 /// The result of an expression: a bool, or the type of another value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EvaluationResult {
-    /// True or false.
+    /// The selector matches, or it does not.
     Answer(bool),
     /// A value of another type, by that type's name.
     Other(String),

@@ -96,7 +96,7 @@ impl Shown for DeviceCapacity {
     }
 }
 
-/// `device`.
+/// The variable `device` of selectors.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceValue<'a> {
     driver: Symbol,

@@ -28,7 +28,7 @@ pub type ExtenderFn =
 /// A write that originated in the simulation.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// Its kind.
+    /// Kind of the written object.
     pub kind: Kind,
     /// Its namespace and name.
     pub key: NamespacedName,
@@ -169,7 +169,7 @@ impl ApiServer {
         self.now = now;
     }
 
-    /// The injected faults.
+    /// The faults that writes and extender calls meet.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }

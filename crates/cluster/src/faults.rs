@@ -24,7 +24,7 @@ pub struct BindFault {
 }
 
 impl Faults {
-    /// Lets bindings fail.
+    /// Lets bindings fail, of one pod or of any, once or lastingly.
     pub fn fail_binding(&mut self, fault: BindFault) {
         self.bindings.push(fault);
     }
@@ -41,7 +41,7 @@ impl Faults {
         *self == Faults::default()
     }
 
-    /// Removes all faults.
+    /// Removes the faults that are still to come.
     pub fn clear(&mut self) {
         *self = Faults::default();
     }

@@ -14,11 +14,11 @@ use crate::api_server::ApiServer;
 /// How much a step has recorded so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Mark {
-    /// Queue moves.
+    /// The number of queue moves.
     pub moves: usize,
-    /// Answers of hints.
+    /// The number of hints that were called.
     pub hints: usize,
-    /// Events for people.
+    /// The number of API events.
     pub events: usize,
 }
 

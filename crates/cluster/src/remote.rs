@@ -22,11 +22,11 @@ use kubestep_framework::pod::NamespacedName;
 pub struct PodRef {
     /// Its namespace and name.
     pub key: NamespacedName,
-    /// Its `metadata.uid`.
+    /// `metadata.uid` of the pod.
     pub uid: Symbol,
 }
 
-/// A write request.
+/// A write to the API server.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Request {
     /// Binds a pod to a node.
@@ -61,7 +61,7 @@ pub enum Request {
     ExtendedResourceClaim {
         /// The pod with the UID that it had then.
         pod: PodRef,
-        /// The claim.
+        /// The entry of `status.extendedResourceClaimStatus`.
         status: PodExtendedResourceClaimStatus,
     },
     /// Sets what a pod's claims use of the node's own resources in its status.
@@ -75,32 +75,32 @@ pub enum Request {
     Update {
         /// The version that the update is based on.
         before: Object,
-        /// The wanted version.
+        /// The object as it is to be.
         after: Object,
     },
-    /// Creates an object.
+    /// Creates an object that must not exist.
     Create(Object),
     /// Removes a user from `reservedFor` of a claim, regardless of its other changes.
     ReleaseClaim {
-        /// The claim's name.
+        /// Namespace and name of the claim.
         key: NamespacedName,
-        /// The claim's UID.
+        /// UID of the claim.
         uid: Symbol,
-        /// The user's UID.
+        /// UID of the pod in `reservedFor`.
         user: Symbol,
     },
     /// Removes a finalizer from a claim, and deletes it.
     DeleteClaim {
-        /// The known version.
+        /// The claim as the scheduler knows it.
         claim: Arc<ResourceClaim>,
         /// The finalizer to remove.
         finalizer: Symbol,
     },
     /// Sets a condition of a pod group, regardless of its other changes.
     GroupCondition {
-        /// The group's name.
+        /// Namespace and name of the group.
         key: NamespacedName,
-        /// The group's UID.
+        /// UID of the group.
         uid: Symbol,
         /// The condition to set.
         condition: Condition,
@@ -182,16 +182,16 @@ impl Request {
 /// A request in flight, with the ticket that its answer refers to.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outgoing {
-    /// Counted from 1.
+    /// Counted from 1, in the order of sending.
     pub ticket: u64,
-    /// The write.
+    /// The write, with the object that it is about.
     pub request: Request,
 }
 
 /// The result of a successful write.
 #[derive(Clone, PartialEq, Debug)]
 pub enum WriteOutcome {
-    /// The write succeeded.
+    /// The write succeeded, and returns no object.
     Done,
     /// The object no longer exists.
     Gone,
@@ -199,7 +199,7 @@ pub enum WriteOutcome {
     Object(Object),
     /// Another client was faster.
     Conflict {
-        /// The server's message.
+        /// `message` of the server's Status.
         problem: String,
         /// The present version of the object.
         newest: Object,

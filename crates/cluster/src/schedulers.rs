@@ -34,7 +34,7 @@ pub struct SchedulerLease {
     pub lease: NamespacedName,
     /// Who holds it; empty if nobody does.
     pub holder: String,
-    /// Since when.
+    /// Since when the holder has it; `None` if the lease does not say.
     pub acquired: Option<Time>,
     /// When the holder renewed it last.
     pub renewed: Option<Time>,
@@ -72,7 +72,7 @@ pub struct ReplicaVersion {
 /// after each attempt.
 #[derive(Clone, Default, Debug)]
 pub struct PodReports {
-    /// By scheduler name.
+    /// The newest report, by scheduler name.
     last: BTreeMap<Symbol, Time>,
     /// Pods without a report: their scheduler names and creation times.
     waiting: BTreeMap<NamespacedName, (Symbol, Time)>,
@@ -221,7 +221,7 @@ impl SchedulerLease {
         let lease = self.lease;
         let age = |at: Option<Time>| at.map(|at| span(now.0 - at.0)).unwrap_or_default();
         match (self.holder.as_str(), self.expired) {
-            ("", _) => format!("no scheduler runs: nobody holds the lease {lease}"),
+            ("", _) => format!("no scheduler runs: no replica holds the lease {lease}"),
             (holder, true) => format!(
                 "no scheduler runs: {holder} holds the lease {lease} and renewed it {} ago (valid \
                  for {}s)",
@@ -353,7 +353,9 @@ mod tests {
         assert_eq!(of(&leases("2025-12-31T23:59:50.000000Z")), None);
         let mut free = leases("2025-12-31T23:59:50.000000Z");
         free.leases[0].spec.holder_identity.clear();
-        assert!(of(&free).unwrap().ends_with("nobody holds the lease kube-system/kube-scheduler"));
+        assert!(
+            of(&free).unwrap().ends_with("no replica holds the lease kube-system/kube-scheduler")
+        );
         assert_eq!(of(&Leases::default()), None, "what is not known is not reported");
     }
 

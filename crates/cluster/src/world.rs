@@ -83,7 +83,7 @@ impl World {
         fixed + nodes * node + active * queued + (steps * STEP_BYTES).min(most)
     }
 
-    /// The scheduler.
+    /// The scheduler with its queue, cache and records.
     pub fn scheduler(&self) -> &Scheduler {
         &self.scheduler
     }
@@ -93,7 +93,7 @@ impl World {
         &mut self.scheduler
     }
 
-    /// The API server.
+    /// The simulated API server, which has all objects.
     pub fn api(&self) -> &ApiServer {
         &self.api
     }

@@ -181,7 +181,7 @@ impl PluginArgs {
         self.0.check(found, path, gates);
     }
 
-    /// See [`Arguments::CHECKED_WHEN_BUILT`].
+    /// Whether upstream checks them only when it builds the plugin.
     pub(super) fn checked_when_built(&self) -> bool {
         self.0.checked_when_built()
     }

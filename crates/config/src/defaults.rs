@@ -18,7 +18,7 @@ use super::types::{
 };
 use kubestep_api::Duration;
 
-/// Worker threads.
+/// `parallelism`: the goroutines that filter nodes.
 const PARALLELISM: i32 = 16;
 
 /// How kube-scheduler elects a leader.

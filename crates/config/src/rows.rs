@@ -27,7 +27,7 @@ pub enum About {
     OtherPlugin,
     /// An argument of a plugin.
     Argument(PluginDescriptor),
-    /// A feature gate.
+    /// A feature gate, on or off.
     Gate(Feature),
     /// An extender, or one of its settings.
     Extender,

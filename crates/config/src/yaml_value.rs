@@ -20,13 +20,13 @@ const MOST_REPEATED: usize = 100;
 /// A value of a YAML or JSON document.
 #[derive(Clone, PartialEq, Debug)]
 pub enum YamlValue {
-    /// `null`.
+    /// `null`, `~` or nothing.
     Null,
     /// `true` or `false`, written without quotes.
     Bool(bool),
     /// A whole number of 64 bits.
     Int(i64),
-    /// Any other number.
+    /// A number with a fraction or exponent, or beyond 64 bits.
     Float(f64),
     /// A text, with or without quotes.
     Text(String),

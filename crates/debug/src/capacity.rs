@@ -13,7 +13,7 @@ use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 /// How many more pods of a workload fit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Capacity {
-    /// `Deployment shop/web`.
+    /// Kind, namespace and name: `Deployment shop/web`.
     pub workload: String,
     /// How many more pods would fit without preemption.
     pub fit: usize,

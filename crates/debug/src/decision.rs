@@ -15,7 +15,7 @@ use kubestep_framework::record::{HintRecord, Outcome, QueueMove, QueueName};
 use kubestep_framework::resource::Resource;
 use kubestep_scheduler::WaitingPod;
 
-/// A manual decision.
+/// A manual decision about a pod that waits at Permit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ManualDecision {
     /// Allows the pod on behalf of one plugin, or of all.

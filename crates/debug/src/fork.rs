@@ -16,7 +16,7 @@ pub const ORIGINAL: &str = "original";
 /// Maximum number of branches: each has its own log.
 const KEPT: usize = 24;
 
-/// A branch.
+/// A branch: its own inputs, and the steps that it shares with its parent.
 #[derive(Clone)]
 struct Branch {
     name: String,
@@ -35,7 +35,7 @@ struct Branch {
 /// A branch, for display.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BranchInfo {
-    /// Its name.
+    /// The name that `:branch` switches to.
     pub name: String,
     /// The name of the branch it was forked from.
     pub parent: Option<String>,

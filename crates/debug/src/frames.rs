@@ -37,9 +37,9 @@ pub enum Depth {
     Cycle,
     /// Extension points; queue moves, hints and events.
     Point,
-    /// Plugins.
+    /// Each plugin of an extension point.
     Plugin,
-    /// Nodes.
+    /// Each node of a plugin at Filter or Score.
     Node,
 }
 

@@ -25,7 +25,7 @@ use kubestep_scheduler::what_if::ReplayHint;
 /// An input of a session.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// One scheduling cycle.
+    /// One scheduling cycle, of the pod at the head of the active queue.
     Cycle,
     /// The clock advances by so many microseconds, and due timers fire.
     Advance(i64),
@@ -42,7 +42,7 @@ pub enum Input {
         uid: Symbol,
         /// The plugin in whose name it is rejected.
         plugin: Symbol,
-        /// Why.
+        /// The reason in the status of the rejection.
         message: Arc<str>,
     },
     /// Anything else: edits, faults, updates from a live cluster.

@@ -18,7 +18,7 @@ use kubestep_framework::resource::Resource;
 pub struct NodeAmounts {
     /// Allocatable minus requested. The number of pods is included, under the name `pods`.
     pub free: Resource,
-    /// The allocatable amounts.
+    /// `status.allocatable` of the node.
     pub allocatable: Resource,
     /// The number of pods on it.
     pub pods: usize,

@@ -29,8 +29,8 @@ pub fn notices(world: &World) -> Vec<String> {
             name.namespace, name.name
         )
     });
-    let refusals = refusals(&reports.events, world.now());
-    workloads.chain(job_sets).chain(refusals).collect()
+    let rejections = rejections(&reports.events, world.now());
+    workloads.chain(job_sets).chain(rejections).collect()
 }
 
 /// Namespace, kind and name of each owner that has a pod.
@@ -66,7 +66,7 @@ fn not_admitted(workload: &KueueWorkload, owner: &OwnerReference, now: Time) -> 
 }
 
 /// The last event of each object, unless it is old.
-fn refusals(events: &[Event], now: Time) -> Vec<String> {
+fn rejections(events: &[Event], now: Time) -> Vec<String> {
     let mut last: BTreeMap<(Symbol, Symbol, Symbol), (Time, &Event)> = BTreeMap::new();
     for event in events {
         let object = &event.involved_object;
@@ -78,10 +78,10 @@ fn refusals(events: &[Event], now: Time) -> Vec<String> {
         }
     }
     let fresh = last.into_values().filter(|(seen, _)| now.0 - seen.0 <= EVENT_AGE);
-    fresh.map(|(seen, event)| refusal(event, seen, now)).collect()
+    fresh.map(|(seen, event)| rejection(event, seen, now)).collect()
 }
 
-fn refusal(event: &Event, seen: Time, now: Time) -> String {
+fn rejection(event: &Event, seen: Time, now: Time) -> String {
     let object = &event.involved_object;
     let what = match event.reason.as_str() {
         "ProvisioningFailed" => "no volume was provisioned",

@@ -40,7 +40,7 @@ use within::StateWithinStep;
 /// Default memory for copies of the cluster, in bytes.
 const CHECKPOINT_BYTES: usize = 96 << 20;
 
-/// A debugging session.
+/// A cluster with its history: runs cycles, travels in time, branches and stops at breakpoints.
 #[derive(Clone)]
 pub struct Session {
     /// The cluster after the last step.
@@ -88,7 +88,7 @@ impl Session {
         &self.world
     }
 
-    /// Everything that happened.
+    /// The cycles, queue moves, hints and events since the cluster was loaded.
     pub fn history(&self) -> &History {
         &self.history
     }
@@ -103,7 +103,7 @@ impl Session {
         self.stop
     }
 
-    /// The current stop.
+    /// The stop that the position is at or within.
     pub fn stop(&self) -> Option<&Stop> {
         self.timeline.stops().get(self.stop)
     }

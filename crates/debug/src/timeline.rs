@@ -130,12 +130,12 @@ impl Timeline {
         }
     }
 
-    /// The steps.
+    /// The inputs with what each led to, oldest first.
     pub fn steps(&self) -> &OffsetList<Step> {
         &self.steps
     }
 
-    /// The stops.
+    /// The stops of all steps, oldest first.
     pub fn stops(&self) -> &OffsetList<Stop> {
         &self.stops
     }

@@ -9,7 +9,7 @@ use kubestep_scheduler::queue::SchedulingQueue;
 /// What a timer does when it expires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerKind {
-    /// A backoff ends.
+    /// A backoff ends, and the pod enters the active queue.
     Backoff,
     /// A pod was unschedulable for too long and is flushed without an event.
     Flush,
@@ -23,12 +23,12 @@ pub enum TimerKind {
     Available,
 }
 
-/// A pending timer.
+/// A timer of the simulation that has not expired.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timer {
     /// When it expires; not before the current time.
     pub due: Time,
-    /// What happens then.
+    /// What expires: a backoff, a wait, a poll, a retry.
     pub kind: TimerKind,
     /// The pod it is about.
     pub pod: NamespacedName,

@@ -13,7 +13,7 @@ const KEPT: usize = 2_000;
 pub struct Times {
     stopwatch: Option<Arc<Stopwatch>>,
     sum: Vec<Spent>,
-    /// Shared with branches.
+    /// The plugins' durations in each cycle, by number; shared with branches.
     cycles: VecDeque<(u64, Arc<[Spent]>)>,
     /// What a session that acts has not reported yet.
     unreported: (Vec<Spent>, Vec<Done>),

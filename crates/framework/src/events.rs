@@ -80,8 +80,10 @@ const ACTION_NAMES: [(Action, &str); 15] = [
     (Action::UPDATE, "Update"),
 ];
 
-/// The kind of object that an event is about.
+/// The kind of object that an event is about; a variant without a comment is the API kind of its
+/// name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[allow(missing_docs)]
 pub enum EventResource {
     /// Any pod, in a registration; `AssignedPod` and `UnschedulablePod` match it.
     Pod,
@@ -89,29 +91,20 @@ pub enum EventResource {
     AssignedPod,
     /// A pod without a node.
     UnschedulablePod,
-    /// A node.
     Node,
-    /// A persistent volume.
     PersistentVolume,
     /// A persistent volume claim.
     PersistentVolumeClaim,
     /// A CSINode: the CSI drivers of a node.
     CsiNode,
-    /// A CSI driver.
     CsiDriver,
-    /// A volume attachment.
     VolumeAttachment,
     /// A CSIStorageCapacity: free storage of a class.
     CsiStorageCapacity,
-    /// A storage class.
     StorageClass,
-    /// A resource claim.
     ResourceClaim,
-    /// A resource slice.
     ResourceSlice,
-    /// A device class.
     DeviceClass,
-    /// A pod group.
     PodGroup,
     /// A workload with pod groups, up to 1.35.
     Workload,

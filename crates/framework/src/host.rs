@@ -37,7 +37,7 @@ pub struct ApiEvent {
     pub related: Option<(NamespacedName, Symbol)>,
     /// The reporting scheduler: the name of the profile.
     pub reporter: Symbol,
-    /// `Normal` or `Warning`.
+    /// `type` of the event: `Normal` or `Warning`.
     pub kind: &'static str,
     /// Why the event is written, for example `FailedScheduling`.
     pub reason: &'static str,

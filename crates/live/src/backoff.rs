@@ -58,7 +58,7 @@ pub struct EndedStream {
     pub delivered: bool,
     /// Whether the kind was read before.
     pub was_read: bool,
-    /// How it ended.
+    /// The failure that ended it.
     pub end: RequestFailure,
 }
 

@@ -20,7 +20,7 @@ pub enum ClusterDecision {
     Bound(Symbol),
     /// It could not schedule it.
     Rejected {
-        /// The condition's message.
+        /// The message of its condition `PodScheduled`.
         message: String,
         /// The node it was nominated to; empty for none.
         nominated: Symbol,
@@ -34,7 +34,7 @@ pub enum Agreement {
     Same,
     /// A different node with the same score.
     Tie,
-    /// Different decisions.
+    /// Another node with another score, or only one of the two schedules the pod.
     Different,
     /// Different decisions, and an opaque plugin of the profile can be the cause.
     Opaque,
@@ -57,7 +57,7 @@ pub struct ComparedDecision {
     pub ours: String,
     /// What the cluster's scheduler decided, for people.
     pub theirs: String,
-    /// How they compare.
+    /// Whether the two agree.
     pub verdict: Agreement,
     /// Where the difference lies, in terms of the embedded scheduler; empty if there is none.
     pub reason: String,

@@ -32,15 +32,15 @@ pub enum RequestFailure {
     Busy {
         /// When to retry, if the server says so.
         after: Option<Duration>,
-        /// The server's message.
+        /// `message` of the server's Status.
         message: String,
     },
     /// Any other status that is not success.
     #[error("the server returned {code}: {message}")]
     Server {
-        /// The status code.
+        /// The HTTP status code.
         code: u16,
-        /// The server's message.
+        /// `message` of the server's Status, or the body.
         message: String,
         /// When to retry, if the server says so.
         after: Option<Duration>,

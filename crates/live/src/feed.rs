@@ -32,7 +32,7 @@ pub enum Delta {
     Put(Object),
     /// An object was deleted.
     Delete {
-        /// Its kind.
+        /// Kind of the deleted object.
         kind: Kind,
         /// Its namespace and name.
         key: NamespacedName,
@@ -54,14 +54,14 @@ impl Delta {
 pub struct Notice {
     /// Whether the display may be wrong or stale until another notice.
     pub serious: bool,
-    /// One sentence.
+    /// One sentence, for the status line.
     pub text: String,
 }
 
 /// What a feed delivers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FeedEvent {
-    /// The cluster changed.
+    /// An object was created, updated or deleted.
     Delta(Delta),
     /// The state of the connection changed.
     Notice(Notice),
@@ -261,7 +261,7 @@ impl FeedSender {
         }
     }
 
-    /// `what` was listed.
+    /// Ends the outage of `what`, if there was one, with a notice.
     pub fn listed(&self, what: &str) {
         if lock(&self.outages).allow(what) {
             self.notice(false, format!("{what} is readable now"));

@@ -68,7 +68,7 @@ impl Following {
         self.auxiliary = Some((auxiliary, of_files));
     }
 
-    /// The shadow scheduler.
+    /// The embedded scheduler that decides in parallel with the cluster's.
     pub fn shadow(&self) -> &Shadow {
         &self.shadow
     }
@@ -150,7 +150,7 @@ impl Following {
         due.unwrap_or(CHECK).min(CHECK)
     }
 
-    /// Advances the clock.
+    /// Advances the session to the present, unless it is frozen.
     pub fn tick(&mut self, session: &mut Session) {
         if !self.frozen {
             let now = self.now();

@@ -23,12 +23,12 @@ pub enum KindReader {
 /// A kind to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadKind {
-    /// The kind.
+    /// The kind that is listed and watched.
     pub kind: Kind,
     /// Its versions, the preferred one first. A server that has none of them does not serve the
     /// kind.
     pub versions: &'static [&'static str],
-    /// Who needs it.
+    /// Who reads it; decides whether it may be missing.
     pub reader: KindReader,
     /// Field selector, escaped for a query. Like kube-scheduler's informer, it excludes pods that
     /// succeeded or failed.

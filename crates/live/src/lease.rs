@@ -29,9 +29,9 @@ const JITTER: f64 = 1.2;
 /// Which lease, and how it is held.
 #[derive(Clone, Debug)]
 pub struct LeaseSettings {
-    /// Its namespace.
+    /// Namespace of the Lease object.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Lease object.
     pub name: String,
     /// The identity of this replica: unique among replicas.
     pub identity: String,

@@ -19,7 +19,7 @@ pub enum NextLine<'a> {
     Line(&'a [u8]),
     /// No complete line arrived in time.
     Quiet,
-    /// The answer ended.
+    /// The server ended the response.
     End,
 }
 

@@ -58,7 +58,7 @@ pub enum LinkError {
          --kubeconfig and --context choose one"
     )]
     Config {
-        /// Which file.
+        /// The kubeconfig's path, or where the configuration comes from.
         from: String,
         /// What is wrong with it.
         problem: String,
@@ -71,7 +71,7 @@ pub enum LinkError {
     Unreachable {
         /// Its address, a URL.
         server: String,
-        /// What went wrong.
+        /// The failure of the connection or TLS.
         failure: RequestFailure,
     },
     /// The server rejects every request of this user.
@@ -82,7 +82,7 @@ pub enum LinkError {
     Refused {
         /// Its address, a URL.
         server: String,
-        /// The server's message.
+        /// The server's answer: no credentials, or no right.
         failure: RequestFailure,
     },
 }
@@ -220,12 +220,12 @@ impl Link {
         })
     }
 
-    /// The context's name.
+    /// Name of the kubeconfig's context.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The server's address.
+    /// The API server's URL.
     pub fn server(&self) -> &str {
         &self.server
     }
@@ -248,7 +248,7 @@ impl Link {
         insecure.into_iter().collect()
     }
 
-    /// The context's namespace.
+    /// The namespace that the context names; `default` without one.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }

@@ -13,7 +13,7 @@ use crate::link::Link;
 use kubestep_api::decode::{DecodeError, decode_item};
 use kubestep_api::{Kind, Object, admission};
 
-/// Objects per page.
+/// `limit` of list requests, as client-go's pager has it.
 const PAGE: usize = 500;
 /// How often a page is requested before its list fails.
 pub const TRIES: u32 = 4;
@@ -23,20 +23,20 @@ const RESTARTS: u32 = 3;
 /// A kind, and the namespace that a list or watch of it covers.
 #[derive(Clone, Debug)]
 pub struct ListScope {
-    /// The kind.
+    /// The kind, with the versions it is read in.
     pub row: &'static ReadKind,
     /// The namespace, `None` for all.
     pub namespace: Option<String>,
 }
 
-/// A whole list.
+/// All pages of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Listed {
     /// The API version it was listed in.
     pub version: &'static str,
     /// The resource version to watch from.
     pub resource_version: String,
-    /// The objects.
+    /// The objects of all pages, as the server sorts them.
     pub objects: Vec<Object>,
     /// Objects that could not be read: name and reason.
     pub unreadable: Vec<String>,
@@ -161,7 +161,7 @@ impl ListScope {
 struct Pages<'a> {
     link: &'a Link,
     backoff: &'a mut Backoff,
-    /// Objects per page.
+    /// `limit` of the requests; `usize::MAX` asks for the whole list.
     size: usize,
     /// How often the first page is requested.
     tries: u32,

@@ -31,7 +31,7 @@ pub struct Retry {
 /// What is not followed, for a status line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// `pods`, `7 kinds`.
+    /// The kind, or how many: `pods`, `7 kinds`.
     pub what: String,
     /// Why, in a word or two.
     pub reason: String,

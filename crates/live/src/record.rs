@@ -25,9 +25,9 @@ use kubestep_source::recording::{RecordingHeader, RecordingLine, SCHEMA};
 
 /// A file or standard output, written line by line.
 pub enum RecordingOutput {
-    /// Standard output.
+    /// Standard output, uncompressed.
     Stdout(CleanStdout),
-    /// An uncompressed file.
+    /// A new file, uncompressed.
     Plain(BufWriter<NewFile>),
     /// A file compressed with gzip.
     Packed(Box<GzEncoder<NewFile>>),
@@ -106,7 +106,7 @@ impl Write for RecordingOutput {
     }
 }
 
-/// Writes a recording.
+/// Writes a recording: the lists first, then changes and decisions as they come.
 pub struct Recorder<W> {
     out: W,
     /// The last reported version of each pod; a decision shows as the difference to the next one.
@@ -119,7 +119,7 @@ pub struct Recorder<W> {
 /// How much a recording contains after its lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordingCounts {
-    /// Changes of objects.
+    /// Objects created, updated or deleted.
     pub changes: usize,
     /// Decisions of the cluster's scheduler.
     pub decisions: usize,

@@ -18,7 +18,7 @@ use kubestep_source::recording::{ObjectChange, RecordedChange};
 /// A decision of the cluster's scheduler, compared with that of the embedded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayedDecision {
-    /// The decision.
+    /// The decision, compared at the time at which it was recorded.
     pub decision: Arc<ComparedDecision>,
     /// Whether it was made before the recording began, on an unknown state of the cluster.
     pub is_earlier: bool,

@@ -20,9 +20,9 @@ const REASONS: [&str; 4] = ["Scheduled", "FailedScheduling", "Preempted", "Sched
 pub struct SchedulerEvent {
     /// The pod it is about, `namespace/name`.
     pub pod: String,
-    /// The pod's UID.
+    /// `metadata.uid` of that pod.
     pub uid: String,
-    /// Who reported it.
+    /// The component that reported it, such as `default-scheduler`.
     pub reporter: String,
     /// `Scheduled`, `FailedScheduling` and so on.
     pub reason: String,

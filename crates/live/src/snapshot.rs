@@ -36,7 +36,7 @@ pub struct ClusterSnapshot {
     pub server_version: String,
     /// When it was complete, by the server's clock.
     pub taken_at: Time,
-    /// The lists.
+    /// One list for each kind, and each namespace if not all can be listed.
     pub parts: Vec<ListedPart>,
     /// The kinds that could not be read.
     pub missing: Vec<MissingKindAccess>,

@@ -29,7 +29,7 @@ const SLOW: Duration = Duration::from_secs(5);
 /// How many unreadable objects are remembered, so that each is reported once.
 const UNREADABLE: usize = 1_000;
 
-/// Follows one kind.
+/// Lists and watches one kind, and reports each change once.
 pub(super) struct Watcher {
     place: ListScope,
     /// `pods`, `pods in shop`.

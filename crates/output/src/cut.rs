@@ -8,7 +8,7 @@ const WORD: usize = 320;
 /// How much of a longer word is shown: its beginning and its end.
 const HEAD: usize = 120;
 const TAIL: usize = 40;
-/// The longest line.
+/// Characters of the longest line that stays whole.
 const LINE: usize = 8_000;
 
 /// `text` with its long words and lines cut in the middle.

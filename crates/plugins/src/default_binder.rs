@@ -53,7 +53,7 @@ mod tests {
     use kubestep_framework::testing::{Asked, Cluster, FakeHost, info, key, node, pod};
 
     #[test]
-    fn binds_through_the_host_and_passes_its_refusal_on() {
+    fn binds_through_the_host_and_passes_its_rejection_on() {
         let mut cluster = Cluster::new([node("n1")], [pod("web")]);
         let pod = info(pod("web"));
         let mut host = FakeHost::default();

@@ -128,7 +128,7 @@ impl Plugin for DefaultPreemption {
     }
 
     fn post_filter(&self, cx: &mut PostFilterContext<'_>, state: &CycleState) -> PostFilterAnswer {
-        if let Some(reason) = group_refusal(cx) {
+        if let Some(reason) = group_rejection(cx) {
             let status = Status::unschedulable(&format!("preemption: {reason}"));
             return PostFilterAnswer { status, ..PostFilterAnswer::default() };
         }
@@ -157,7 +157,7 @@ impl PreemptionRules for DefaultPreemption {
 }
 
 /// Why a pod of a group may not preempt on its own.
-fn group_refusal(cx: &PostFilterContext<'_>) -> Option<&'static str> {
+fn group_rejection(cx: &PostFilterContext<'_>) -> Option<&'static str> {
     let cycle = &cx.cycle;
     cycle.pod.pod.spec.scheduling_group.as_ref()?;
     if cycle.features.enabled(Feature::TopologyAwareWorkloadScheduling) {

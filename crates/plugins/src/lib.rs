@@ -41,7 +41,7 @@ pub mod volume_restrictions;
 pub mod volume_zone;
 pub mod volumes;
 
-/// Builds a plugin.
+/// Builds a plugin for one profile.
 type Build = fn(&ProfileArgs, &FeatureGates) -> Built;
 
 /// Every plugin with the function that builds it, in the order of kube-scheduler's default profile.

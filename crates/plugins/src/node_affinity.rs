@@ -144,7 +144,7 @@ pub enum Mismatch<'a> {
 
 impl Mismatch<'_> {
     /// The status with which Filter rejects the node.
-    pub fn refusal(&self) -> Status {
+    pub fn rejection(&self) -> Status {
         Status::unresolvable(match self {
             Mismatch::Added(_) => NOT_ENFORCED,
             Mismatch::Selector(_) | Mismatch::Affinity(_) => NOT_MATCHED,

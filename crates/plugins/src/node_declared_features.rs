@@ -96,7 +96,7 @@ pub fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
 }
 
 /// The status of a node that lacks features, as up to 1.35.
-fn refusal_by_name(features: &[&str]) -> Status {
+fn rejection_by_name(features: &[&str]) -> Status {
     Status::unresolvable(&format!(
         "node declared features check failed - unsatisfied requirements: {}",
         features.join(", ")
@@ -180,7 +180,7 @@ impl Plugin for NodeDeclaredFeatures {
         match &self.lacking {
             _ if needed.is_subset_of(declared) => Status::SUCCESS,
             Some(fixed) => fixed.clone(),
-            None => refusal_by_name(&needed.lacking_in(declared)).by(self.name),
+            None => rejection_by_name(&needed.lacking_in(declared)).by(self.name),
         }
     }
 
@@ -253,15 +253,15 @@ mod tests {
         ];
         let cluster = Cluster::of(nodes, vec![]);
         let lacks = "node(s) didn't match Pod's required features";
-        let refusals = |json| cluster.refusals(&features, &info_of(json));
-        assert_eq!(refusals(needs_users("1")), ["", "", "", lacks]);
+        let rejections = |json| cluster.rejections(&features, &info_of(json));
+        assert_eq!(rejections(needs_users("1")), ["", "", "", lacks]);
         let rules = json!([{"action": "Restart"}, {"action": "RestartAllContainers"}]);
         let restarting =
             json!({"spec": {"initContainers": [{"restartPolicyRules": rules.clone()}]}});
-        assert_eq!(refusals(restarting), ["", lacks, lacks, lacks]);
+        assert_eq!(rejections(restarting), ["", lacks, lacks, lacks]);
         let mut both = needs_users("1");
         both["spec"]["containers"] = json!([{"restartPolicyRules": rules}]);
-        assert_eq!(refusals(both), ["", lacks, lacks, lacks]);
+        assert_eq!(rejections(both), ["", lacks, lacks, lacks]);
     }
 
     #[test]

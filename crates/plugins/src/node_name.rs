@@ -80,7 +80,7 @@ mod tests {
         let other = "node(s) didn't match the requested node name";
         for (wanted, expected) in [("", ["", ""]), ("b", [other, ""]), ("c", [other, other])] {
             let new = info_of(json!({"spec": {"nodeName": wanted}}));
-            assert_eq!(cluster.refusals(&name, &new), expected);
+            assert_eq!(cluster.rejections(&name, &new), expected);
         }
     }
 }

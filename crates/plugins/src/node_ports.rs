@@ -154,9 +154,9 @@ mod tests {
         ] {
             let cluster =
                 Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![with_ports("n", &used)]);
-            let refusals = cluster.refusals(&ports, &info_of(with_ports("", &wanted)));
+            let rejections = cluster.rejections(&ports, &info_of(with_ports("", &wanted)));
             let reason = "node(s) didn't have free ports for the requested pod ports";
-            assert_eq!(refusals, [if clash { reason } else { "" }], "{wanted:?} {used:?}");
+            assert_eq!(rejections, [if clash { reason } else { "" }], "{wanted:?} {used:?}");
         }
     }
 

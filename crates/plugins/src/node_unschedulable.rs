@@ -122,10 +122,10 @@ mod tests {
     fn a_cordoned_node_takes_only_pods_that_tolerate_it() {
         let cluster = Cluster::of(vec![node(true), node(false)], vec![]);
         let cordon = plugin(build, &ProfileArgs::default());
-        let refusals = |json| cluster.refusals(&cordon, &info_of(json));
-        assert_eq!(refusals(json!({})), ["node(s) were unschedulable", ""]);
-        assert_eq!(refusals(tolerating("node.kubernetes.io/unschedulable")), ["", ""]);
-        assert_eq!(refusals(tolerating("other")), ["node(s) were unschedulable", ""]);
+        let rejections = |json| cluster.rejections(&cordon, &info_of(json));
+        assert_eq!(rejections(json!({})), ["node(s) were unschedulable", ""]);
+        assert_eq!(rejections(tolerating("node.kubernetes.io/unschedulable")), ["", ""]);
+        assert_eq!(rejections(tolerating("other")), ["node(s) were unschedulable", ""]);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
         comparisons: features.enabled(Feature::TaintTolerationComparisonOperators),
         untolerated: features
             .has(Switch::TaintMessageFixed)
-            .then(|| refusal(&Taint::default(), features).by(name)),
+            .then(|| rejection(&Taint::default(), features).by(name)),
     }))
 }
 
@@ -90,7 +90,7 @@ fn blocking<'n>(
 }
 
 /// The status of a node with such a taint.
-pub fn refusal(taint: &Taint, features: &FeatureGates) -> Status {
+pub fn rejection(taint: &Taint, features: &FeatureGates) -> Status {
     if features.has(Switch::TaintMessageFixed) {
         return Status::unresolvable("node(s) had untolerated taint(s)");
     }
@@ -163,7 +163,7 @@ impl Plugin for TaintToleration {
         match self.blocking_taint(node, cx.pod) {
             Some(taint) => match &self.untolerated {
                 Some(fixed) => fixed.clone(),
-                None => refusal(taint, cx.features).by(self.name),
+                None => rejection(taint, cx.features).by(self.name),
             },
             None => Status::SUCCESS,
         }

@@ -30,7 +30,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-/// Builds a plugin.
+/// Builds a plugin for one profile.
 type Build = fn(&ProfileArgs, &FeatureGates) -> Built;
 
 /// Every plugin with the function that builds it.

@@ -16,7 +16,7 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
-use kubestep_framework::preemption::eligibility::{may_preempt, refusal_while_terminating};
+use kubestep_framework::preemption::eligibility::{may_preempt, rejection_while_terminating};
 use kubestep_framework::preemption::enough::EnoughCandidates;
 use kubestep_framework::preemption::victims::{VictimSearch, Victims};
 use kubestep_framework::preemption::{PreemptionRules, evaluator};
@@ -105,14 +105,14 @@ impl PreemptionRules for PreemptionToleration {
     }
 
     /// Any terminating pod of lower priority counts, also one that nobody preempted.
-    fn refusal(
+    fn rejection(
         &self,
         cx: &CycleContext<'_>,
         _: &CycleState,
         statuses: &NodeStatuses,
     ) -> Option<&'static str> {
         let leaves = |pod: &PodInfo| pod.pod.is_terminating() && may_preempt(cx.pod, pod);
-        refusal_while_terminating(cx, statuses, leaves)
+        rejection_while_terminating(cx, statuses, leaves)
     }
 
     fn select_victims(

@@ -9,7 +9,7 @@ argument_object! {
     pub struct ResourceSpec {
         /// The resource, by name.
         name: Symbol, put "name";
-        /// Its weight.
+        /// The resource's weight in the mean.
         weight: i64, put_some "weight";
     }
 }

@@ -18,14 +18,14 @@ use kubestep_api::{
 /// The ConfigMap in which cluster-autoscaler reports.
 const AUTOSCALER_STATUS: &str = "cluster-autoscaler-status";
 /// The reasons of events that say why an object was not created.
-const REFUSALS: [&str; 3] = ["FailedCreate", "ProvisioningFailed", "FailedResourceClaimCreation"];
+const REJECTIONS: [&str; 3] = ["FailedCreate", "ProvisioningFailed", "FailedResourceClaimCreation"];
 
 /// Whether objects of that kind are read; `text` is the object as written.
 pub(super) fn is_read(kind: &str, text: &str) -> bool {
     match kind {
         "NodePool" | "NodeClaim" | "NodeOverlay" | "JobSet" | "Deployment" => true,
         "Workload" => text.contains("podSets"),
-        "Event" => REFUSALS.iter().any(|reason| text.contains(reason)),
+        "Event" => REJECTIONS.iter().any(|reason| text.contains(reason)),
         // A list leaves the kind of its items out.
         "DaemonSet" => text.contains("template"),
         "ConfigMap" => text.contains(AUTOSCALER_STATUS),
@@ -112,7 +112,7 @@ impl Auxiliary {
             }
             "Workload" if is_of_kueue => (push(&mut reports.workloads, value), PODS),
             "JobSet" if is_of_job_set => (push(&mut reports.job_sets, value), PODS),
-            "Event" if is_refusal(&value) => (push(&mut reports.events, core_event(value)), PODS),
+            "Event" if is_rejection(&value) => (push(&mut reports.events, core_event(value)), PODS),
             // A Deployment that is not understood is updated as by default.
             "Deployment" if is_of_apps => {
                 reports.deployments.extend(serde_json::from_value(value).ok());
@@ -174,8 +174,8 @@ fn minimal_daemon_set(set: &Value) -> serde_json::Result<Value> {
 const NEW_NODES: &str = "new nodes";
 const PODS: &str = "the causes of pending pods";
 
-fn is_refusal(event: &Value) -> bool {
-    event["reason"].as_str().is_some_and(|reason| REFUSALS.contains(&reason))
+fn is_rejection(event: &Value) -> bool {
+    event["reason"].as_str().is_some_and(|reason| REJECTIONS.contains(&reason))
 }
 
 /// An event of either API with the names of `core/v1`.

@@ -15,7 +15,7 @@ pub const NOTHING_PENDING: &str = "no pod is pending: there is nothing to schedu
 pub const NOTHING_READ: &str = "the input holds no object that the scheduler reads";
 /// Names listed in a warning; further ones are only counted.
 const LISTED: usize = 3;
-/// Odd fields listed.
+/// The most odd fields that are listed.
 const ODD_LISTED: usize = 10;
 
 /// Rejects two objects with the same key, of which one would silently replace the other.

@@ -13,7 +13,7 @@ const SNIPPET_WIDTH: usize = 76;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {problem}", file.display())]
 pub struct FileError {
-    /// The file.
+    /// The path as it was named.
     pub file: PathBuf,
     /// What is wrong with it, and what to do.
     pub problem: String,
@@ -33,9 +33,9 @@ pub struct SourceError {
     pub column: usize,
     /// The object if known: `Pod shop/web-0`.
     pub object: String,
-    /// The field: `spec.containers[0].image`.
+    /// The path of the field: `spec.containers[0].image`.
     pub path: String,
-    /// What is wrong.
+    /// What is wrong, in one sentence.
     pub message: String,
     /// The shortened line, and the index of the column in it.
     pub snippet: Option<(String, usize)>,

@@ -34,7 +34,7 @@ pub struct OddField {
 pub enum FieldDoubt {
     /// There is none of that name. The known one that is most like it, if one is.
     Unknown(Option<&'static str>),
-    /// It stands twice.
+    /// It stands twice in the same object; the last one counts.
     Duplicate,
 }
 

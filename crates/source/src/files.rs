@@ -26,7 +26,7 @@ impl FileText {
         self.name.trim_end_matches(".gz").ends_with(".json")
     }
 
-    /// The whole text.
+    /// The text as one piece, from its first line.
     pub fn piece(&self) -> Piece<'_> {
         Piece { name: &self.name, text: &self.text, start: TextPosition::START }
     }

@@ -11,7 +11,7 @@ pub struct Filter {
     pub namespaces: Vec<Symbol>,
     /// Limits pods to those that match; other kinds are not affected.
     pub pods: Option<Selector>,
-    /// Objects to exclude.
+    /// The objects that are not read, by kind and name.
     pub exclude: Vec<Exclude>,
     /// Whether a field that Kubernetes does not know, or that stands twice, is an error; else it is
     /// a warning.
@@ -35,9 +35,9 @@ pub enum ExcludeError {
     /// The kind is unknown.
     #[error("{kind:?} in {text:?} is not a kind that the scheduler reads")]
     Kind {
-        /// The kind.
+        /// The kind as it was typed.
         kind: String,
-        /// The whole text.
+        /// The whole argument of `--exclude`.
         text: String,
     },
     /// The name is empty.

@@ -3,7 +3,7 @@
 //! The files in `fixtures/` are embedded into the program, so that `kubestep demo` works without
 //! input. `fixtures/README.md` says what to look for in each.
 
-/// A built-in cluster.
+/// A built-in cluster that shows something.
 #[derive(Clone, Copy, Debug)]
 pub struct Story {
     /// The name, which is also that of its folder in `fixtures/`.

@@ -100,7 +100,7 @@ pub struct Loaded {
 /// The text of a scheduler configuration that came with the objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchedulerConfigText {
-    /// YAML or JSON.
+    /// The text as it was read: YAML or JSON.
     pub text: String,
     /// Where it was read.
     pub origin: ObjectOrigin,
@@ -142,17 +142,17 @@ pub struct ReadInput {
 /// A field that is probably not meant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OddFieldAt {
-    /// The object.
+    /// The object that has the field.
     pub object: ObjectKey,
     /// Where the field stands: the line is its own.
     pub origin: ObjectOrigin,
     /// The column in that line, from 1; 0 where unknown.
     pub column: usize,
-    /// The field.
+    /// What is odd about the field.
     pub field: OddField,
 }
 
-/// Memory limits.
+/// How much text is in memory at once, and how long an object may be.
 #[derive(Clone, Copy, Debug)]
 struct MemoryLimits {
     /// Bytes of text up to which a file is held as a whole.

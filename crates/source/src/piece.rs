@@ -9,7 +9,7 @@ use kubestep_api::decode::json_error;
 /// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TextPosition {
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
     /// Bytes before it in its line.
     pub column: usize,

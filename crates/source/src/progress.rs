@@ -100,7 +100,7 @@ fn bytes(count: u64) -> String {
     }
 }
 
-/// Formatted as `40,312`.
+/// The number with separators, `40,312`.
 fn thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();

@@ -7,7 +7,7 @@ use super::error::SourceError;
 use super::{Progress, add, unpack};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
-/// Bytes per read.
+/// Bytes that are read at once.
 const BLOCK: usize = 1 << 20;
 
 /// A file that is being read.

@@ -12,7 +12,7 @@ use super::error::SourceError;
 use super::foreign::simkube;
 use super::reader::{cannot_read, too_long};
 
-/// Bytes per read.
+/// Bytes that are read at once.
 const BLOCK: usize = 1 << 20;
 /// Number of bytes by which a format is recognized.
 const HEAD: usize = 20;

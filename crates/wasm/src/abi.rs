@@ -28,9 +28,9 @@ const FUEL_PER_BYTE: u64 = 10;
 #[derive(Default)]
 pub(crate) struct HostState {
     pub limits: StoreLimits,
-    /// `guestConfig`.
+    /// `guestConfig` of the plugin's arguments.
     pub config: Arc<str>,
-    /// `logSeverity`.
+    /// `logSeverity` of the plugin's arguments.
     pub severity: i32,
     pub call: Call,
     /// What the guest printed during the call: the text of a panic.
@@ -52,7 +52,7 @@ pub(crate) struct Call {
     /// The scores, for NormalizeScore, and its result.
     pub scores: BTreeMap<Symbol, i64>,
     pub reason: String,
-    /// PreFilter's nodes.
+    /// The nodes to which PreFilter limits the pod; `None` for all.
     pub nodes: Option<Vec<Symbol>>,
     pub nominated: Symbol,
     /// Numbers of resource and actions of each event.
@@ -167,7 +167,7 @@ fn waiting_pods(linker: &mut Linker<HostState>) -> Result<(), LinkerError> {
     Ok(())
 }
 
-/// Logs are dropped.
+/// What guests log is dropped.
 fn logs(linker: &mut Linker<HostState>) -> Result<(), LinkerError> {
     linker.func_wrap(KLOG, "log", |_: Guest<'_>, _: u32, _: u32, _: u32| {})?;
     linker.func_wrap(KLOG, "logs", |_: Guest<'_>, _: u32, _: u32, _: u32, _: u32, _: u32| {})?;

@@ -59,7 +59,7 @@ pub enum GuestError {
     /// A function of the interface takes or returns something else.
     #[error("the guest's function {export} must take no parameters and return {result}")]
     Signature {
-        /// The function.
+        /// Name of the exported function.
         export: &'static str,
         /// What it has to return.
         result: &'static str,
@@ -77,7 +77,7 @@ pub enum GuestError {
 pub struct GuestRef {
     /// The plugin, by name.
     pub plugin: Symbol,
-    /// `guestURL`.
+    /// `guestURL` as the configuration has it.
     pub url: String,
 }
 

@@ -19,7 +19,7 @@ use crate::module::{GuestModule, VARIABLE};
 pub struct Limits {
     /// Instructions in one call. It is a limit of time, too: the engine has no clock.
     pub instructions: u64,
-    /// Bytes of memory.
+    /// The most bytes of linear memory.
     pub memory: usize,
 }
 

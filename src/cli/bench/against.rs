@@ -25,7 +25,7 @@ pub(super) struct RealCluster {
 }
 
 impl RealCluster {
-    /// Connects.
+    /// Connects, and follows the cluster's pods from then on.
     pub fn open(&self) -> Result<ClusterTarget> {
         let kubeconfig = Some(self.kubeconfig.clone());
         let target = KubeconfigTarget {

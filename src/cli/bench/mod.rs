@@ -75,7 +75,6 @@ pub(super) struct Bench {
     output: BenchFormat,
 }
 
-/// The output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum BenchFormat {
     /// For people

@@ -32,7 +32,7 @@ const HINTS: &str = "SchedulerQueueingHints";
 const BATCHING: &str = "OpportunisticBatching";
 
 impl Bench {
-    /// Runs the workloads.
+    /// Runs the workloads under each configuration, in turns.
     pub(super) fn measure<'a>(
         &self,
         chosen: &[ChosenWorkload<'a>],

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::cli::exit::Exit;
 use crate::cli::waiting::PROGRESS_VARIABLE;
 
-/// A command line.
+/// The command line that a call of a tool becomes.
 #[derive(Clone, Default, Debug)]
 pub(super) struct ToolCall {
     /// The subcommand and its options.
@@ -50,7 +50,7 @@ pub(super) async fn run(
     let value = value.map_err(|error| format!("the answer cannot be read: {error}"))?;
     let text = match text {
         // The text of a refused configuration is on standard error.
-        Err(refusal) if value["valid"] == false => refusal,
+        Err(rejection) if value["valid"] == false => rejection,
         text => text?,
     };
     Ok(CallOutput { text, value })

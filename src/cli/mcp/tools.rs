@@ -3,14 +3,14 @@
 
 use serde_json::{Map, Value};
 
-/// A tool.
+/// A tool for agents: a subcommand with some of its options.
 pub(super) struct Tool {
     pub name: &'static str,
     pub title: &'static str,
     pub description: &'static str,
     /// The subcommand and its fixed options.
     pub command: &'static [&'static str],
-    /// Groups of arguments.
+    /// Groups of parameters that several tools share.
     arguments: &'static [&'static [Parameter]],
     /// The schema of the JSON that the subcommand prints.
     schema: &'static str,
@@ -26,9 +26,9 @@ pub(super) struct Parameter {
 
 /// How an argument is given on the command line.
 pub(super) enum ArgumentForm {
-    /// By itself.
+    /// A positional argument.
     Positional,
-    /// As this option.
+    /// The value of this option.
     Text(&'static str),
     /// As this option, once for each.
     Texts(&'static str),
@@ -39,7 +39,7 @@ pub(super) enum ArgumentForm {
 }
 
 impl Tool {
-    /// Its arguments.
+    /// The parameters of all its groups.
     pub(super) fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
         self.arguments.iter().flat_map(|group| group.iter())
     }
@@ -165,7 +165,7 @@ const INSTANCE_TYPES: &[Parameter] = &[Parameter::new(
 const EXPLAIN: &str = include_str!("../../../schema/explain.v1.json");
 const RUN: &str = include_str!("../../../schema/run.v1.json");
 
-/// All tools.
+/// The tools in the order in which they are listed.
 pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "run",

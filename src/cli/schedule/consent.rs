@@ -10,9 +10,9 @@ use kubestep_live::write::rights;
 
 /// What is to be confirmed.
 pub(super) struct Consent<'a> {
-    /// The context's name.
+    /// Name of the kubeconfig's context.
     pub context: &'a str,
-    /// The server's address.
+    /// URL of the API server.
     pub server: &'a str,
     /// The cluster with the scheduler.
     pub world: &'a World,

@@ -1,6 +1,6 @@
 //! `kubestep schedule`: the embedded scheduler in place of kube-scheduler.
 //!
-//! The only command that writes to a cluster, and only after confirmation: see [`consent`].
+//! Writes to a cluster, and only after confirmation: see [`consent`].
 
 mod consent;
 mod flags;
@@ -52,8 +52,8 @@ use upstream::Upstream;
 
 /// Schedule the pods of a live cluster in place of kube-scheduler
 ///
-/// The only command that writes to a cluster. It shows what it will write and asks for
-/// confirmation; without a terminal, --yes-write is required. --tui opens the debugger on it.
+/// It writes to the cluster. It shows what it will write and asks for confirmation; without a
+/// terminal, --yes-write is required. --tui opens the debugger on it.
 ///
 /// It accepts kube-scheduler's flags and can replace it.
 #[derive(Args, Debug)]

@@ -19,7 +19,7 @@ use kubestep_live::write::hostname;
 
 use super::reviews::ReviewSettings;
 
-/// kube-scheduler's HTTPS port.
+/// The port on which kube-scheduler serves HTTPS.
 const PORT: u16 = 10259;
 
 /// Where health and metrics are served.

@@ -39,7 +39,7 @@ pub(super) struct ReviewSettings {
 }
 
 impl ReviewSettings {
-    /// The access control.
+    /// Who may read which path of the scheduler's port.
     pub fn access(&self) -> Access {
         let target = |path: &Option<PathBuf>| {
             path.clone().map(|path| KubeconfigTarget {
@@ -53,7 +53,7 @@ impl ReviewSettings {
             allowed: self.authorization_always_allow_paths.clone(),
             token: self.authentication_token_webhook_cache_ttl,
             right: self.authorization_webhook_cache_authorized_ttl,
-            refusal: self.authorization_webhook_cache_unauthorized_ttl,
+            rejection: self.authorization_webhook_cache_unauthorized_ttl,
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct ScreenMode {
 
 /// What the debugger shows besides the session.
 pub(super) struct SchedulingScreen {
-    /// The context's name.
+    /// Name of the kubeconfig's context.
     pub context: String,
     /// Whether all writes are sent with dryRun=All.
     pub dry_run: bool,

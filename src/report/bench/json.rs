@@ -6,7 +6,7 @@ use super::{BenchReport, ConfiguredResult, WorkloadOutcome, WorkloadVerdict};
 use crate::report::add_version;
 use kubestep_bench::measure::{Figure, Figures, ThresholdCheck};
 
-/// The whole report.
+/// The JSON of `bench`, after `schema/bench.v1.json`.
 pub fn json(report: &BenchReport<'_>) -> Value {
     let [passed, missed, broken] = report.counts();
     json!({

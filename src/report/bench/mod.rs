@@ -21,18 +21,14 @@ pub struct BenchReport<'a> {
 /// A workload of a suite.
 #[derive(Clone, Copy, Debug)]
 pub struct ChosenWorkload<'a> {
-    /// The file.
     pub suite: &'a Suite,
-    /// The test case.
     pub case: &'a TestCase,
-    /// The workload.
     pub workload: &'a Workload,
 }
 
 /// A workload that was run.
 #[derive(Clone, Debug)]
 pub struct WorkloadOutcome<'a> {
-    /// The workload.
     pub chosen: ChosenWorkload<'a>,
     /// The result with each configuration.
     pub sides: Vec<ConfiguredResult>,
@@ -54,12 +50,12 @@ pub struct ConfiguredResult {
 }
 
 impl ChosenWorkload<'_> {
-    /// `SchedulingBasic/5000Nodes`.
+    /// Test case and workload: `SchedulingBasic/5000Nodes`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.case.name, self.workload.name)
     }
 
-    /// Its file.
+    /// Path of the file with the test case.
     pub fn file(&self) -> String {
         self.suite.file.display().to_string()
     }
@@ -71,7 +67,7 @@ impl ChosenWorkload<'_> {
 }
 
 impl ConfiguredResult {
-    /// The measurements.
+    /// The figures of its measurements; none if the workload failed.
     pub fn measured(&self) -> &[Figures] {
         self.result.as_ref().map(|done| done.measured.as_slice()).unwrap_or_default()
     }

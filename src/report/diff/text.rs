@@ -21,7 +21,7 @@ const NAMES: usize = 8;
 /// Nodes with scores that are listed.
 const SCORES: usize = 6;
 
-/// The whole difference.
+/// The text of `diff`.
 pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
     with_causes(difference, sides, "")
 }

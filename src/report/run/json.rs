@@ -13,7 +13,7 @@ use kubestep_debug::certainty;
 use kubestep_debug::trace;
 use kubestep_framework::record::CycleRecord;
 
-/// The whole report.
+/// The JSON of `run`, after `schema/run.v1.json`.
 pub fn run(report: &RunReport) -> Value {
     let evicted = report.evicted.iter().map(|entry| {
         json!({

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{LostDomain, SurviveReport, UnplacedPod};
 use crate::report::add_version;
-use crate::report::disruption::{breach_json, json as disruption};
+use crate::report::disruption::{json as disruption, violation_json};
 use crate::report::outcome::Pending;
 
-/// The whole report.
+/// The JSON of `survive`, after `schema/survive.v1.json`.
 pub fn json(report: &SurviveReport) -> Value {
     let mut value = json!({
         "schema": "kubestep/survive/v1",
@@ -27,15 +27,15 @@ fn domain(domain: &LostDomain) -> Value {
         "value": domain.value.as_str(),
         "nodes": domain.nodes,
         "cycles": domain.cycles,
-        "withoutNode": domain.homeless.iter().map(homeless).collect::<Vec<_>>(),
-        "violatedBudgets": domain.disruption.breaches.iter().map(breach_json).collect::<Vec<_>>(),
+        "withoutNode": domain.unplaced.iter().map(unplaced).collect::<Vec<_>>(),
+        "violatedBudgets": domain.disruption.violations.iter().map(violation_json).collect::<Vec<_>>(),
         "left": disruption(&domain.disruption)["left"],
     })
 }
 
-fn homeless(homeless: &UnplacedPod) -> Value {
-    let mut value = pending(&homeless.pending);
-    if let Some(old) = &homeless.replaces {
+fn unplaced(unplaced: &UnplacedPod) -> Value {
+    let mut value = pending(&unplaced.pending);
+    if let Some(old) = &unplaced.replaces {
         value["replaces"] = json!({
             "pod": old.pod.to_string(),
             "node": old.node.as_str(),

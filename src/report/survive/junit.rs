@@ -10,7 +10,7 @@ use kubestep_api::words::count;
 
 /// The losses as one test suite.
 pub fn junit(report: &SurviveReport) -> String {
-    let failures = report.domains.iter().filter(|domain| !domain.homeless.is_empty()).count();
+    let failures = report.domains.iter().filter(|domain| !domain.unplaced.is_empty()).count();
     let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
     // Writing into a String cannot fail.
     let _ = writeln!(
@@ -31,13 +31,13 @@ pub fn junit(report: &SurviveReport) -> String {
 }
 
 fn result(domain: &LostDomain) -> String {
-    if domain.homeless.is_empty() {
+    if domain.unplaced.is_empty() {
         let placed = count(domain.placed(), "pod");
         return format!("      <system-out>{placed} placed again</system-out>\n");
     }
-    let without = count(domain.homeless.len(), "pod");
-    let lines = domain.homeless.iter().map(|homeless| {
-        format!("{}: {}", escape(&homeless.describe()), escape(&homeless.pending.reason))
+    let without = count(domain.unplaced.len(), "pod");
+    let lines = domain.unplaced.iter().map(|unplaced| {
+        format!("{}: {}", escape(&unplaced.describe()), escape(&unplaced.pending.reason))
     });
     let lines: Vec<String> = lines.collect();
     let text = lines.join("\n");

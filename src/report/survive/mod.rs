@@ -17,7 +17,7 @@ use kubestep_framework::pod::NamespacedName;
 /// The loss of every domain, one at a time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SurviveReport {
-    /// The label key.
+    /// The label key whose values are the domains.
     pub key: Symbol,
     /// The domains that were tried, by the label's value.
     pub domains: Vec<LostDomain>,
@@ -34,14 +34,14 @@ pub struct SurviveReport {
 /// The loss of one domain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LostDomain {
-    /// The label's value.
+    /// The value that the lost nodes have.
     pub value: Symbol,
     /// How many nodes have it.
     pub nodes: usize,
     /// What became of the pods.
     pub disruption: DisruptionReport,
     /// The pods that have no node because of the loss.
-    pub homeless: Vec<UnplacedPod>,
+    pub unplaced: Vec<UnplacedPod>,
     /// The number of scheduling cycles.
     pub cycles: u64,
 }
@@ -69,15 +69,15 @@ impl LostDomain {
         let mut disruption = DisruptionReport::new(session).unwrap_or_default();
         if let Some(earlier) = start.disruptions() {
             disruption.left.drain(..earlier.departures().len());
-            let violations = earlier.breaches();
-            disruption.breaches.retain(|violation| !violations.contains(violation));
+            let violations = earlier.violations();
+            disruption.violations.retain(|violation| !violations.contains(violation));
         }
         let was_pending =
             |pod: NamespacedName| before.binary_search_by_key(&pod, |pending| pending.pod).is_ok();
         let disruptions = session.world().disruptions();
         let origins = disruptions.map(|all| all.origins()).unwrap_or_default();
         let pending = outcome::pending(session).into_iter();
-        let homeless =
+        let unplaced =
             pending.filter(|pending| !was_pending(pending.pod)).map(|pending| UnplacedPod {
                 replaces: origins.get(&pending.pod).map(|departure| (*departure).clone()),
                 pending,
@@ -85,7 +85,7 @@ impl LostDomain {
         LostDomain {
             value,
             nodes,
-            homeless: homeless.collect(),
+            unplaced: unplaced.collect(),
             cycles: session.world().scheduler().cycles(),
             disruption,
         }
@@ -107,6 +107,6 @@ impl LostDomain {
 impl SurviveReport {
     /// Whether every pod has a node whichever domain is lost.
     pub fn survives(&self) -> bool {
-        self.domains.iter().all(|domain| domain.homeless.is_empty())
+        self.domains.iter().all(|domain| domain.unplaced.is_empty())
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
 use super::{LostDomain, SurviveReport, UnplacedPod};
-use crate::report::disruption::breach_words;
+use crate::report::disruption::violation_words;
 use kubestep_api::words::count;
 
 /// A table of the domains; then for each that is not survived the pods without a node, and why.
@@ -14,7 +14,7 @@ pub fn text(report: &SurviveReport) -> String {
     for domain in &report.domains {
         text.push_str(&details(report, domain));
     }
-    let failed = report.domains.iter().filter(|domain| !domain.homeless.is_empty()).count();
+    let failed = report.domains.iter().filter(|domain| !domain.unplaced.is_empty()).count();
     let tried = report.domains.len();
     // Writing into a String cannot fail.
     let _ = match failed {
@@ -46,11 +46,11 @@ fn table(report: &SurviveReport) -> String {
             domain.nodes,
             domain.disruption.left.len(),
             domain.placed(),
-            domain.homeless.len(),
+            domain.unplaced.len(),
             domain.not_recreated().count(),
         ];
-        let [nodes, lost, placed, homeless, gone] = numbers.map(|number| number.to_string());
-        [domain.value.to_string(), nodes, lost, placed, homeless, gone]
+        let [nodes, lost, placed, unplaced, gone] = numbers.map(|number| number.to_string());
+        [domain.value.to_string(), nodes, lost, placed, unplaced, gone]
     }));
     let widths: Vec<usize> =
         (0..6).map(|at| rows.iter().map(|row| row[at].width()).max().unwrap_or(0)).collect();
@@ -67,16 +67,16 @@ fn table(report: &SurviveReport) -> String {
 
 fn details(report: &SurviveReport, domain: &LostDomain) -> String {
     let mut text = String::new();
-    let breaches = &domain.disruption.breaches;
-    if domain.homeless.is_empty() && breaches.is_empty() {
+    let violations = &domain.disruption.violations;
+    if domain.unplaced.is_empty() && violations.is_empty() {
         return text;
     }
     let _ = writeln!(text, "\nwithout {}={}:", report.key, domain.value);
-    for homeless in &domain.homeless {
-        let _ = writeln!(text, "  {}\n      {}", homeless.describe(), homeless.pending.reason);
+    for unplaced in &domain.unplaced {
+        let _ = writeln!(text, "  {}\n      {}", unplaced.describe(), unplaced.pending.reason);
     }
-    for breach in breaches {
-        let _ = writeln!(text, "  {}", breach_words(breach));
+    for violation in violations {
+        let _ = writeln!(text, "  {}", violation_words(violation));
     }
     text
 }

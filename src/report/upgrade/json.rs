@@ -8,7 +8,7 @@ use crate::report::versions;
 use kubestep_config::versions::Change;
 use kubestep_debug::upgrade::{CausingChanges, OutcomeDifference, PodEffect, Upgrade};
 
-/// The whole report.
+/// The JSON of `upgrade`, after `schema/upgrade.v1.json`.
 pub fn document(report: &UpgradeReport) -> Value {
     json!({
         "schema": "kubestep/upgrade/v1",

@@ -27,17 +27,16 @@ pub struct UpgradeReport {
 /// Something in the input that the second version refuses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RejectedInput {
-    /// What it is.
-    pub kind: RefusedKind,
+    pub kind: RejectedKind,
     /// Which: a gate, a field of the configuration, an API version with its kind.
     pub subject: String,
     /// Why, and what to do, in a sentence.
     pub reason: String,
 }
 
-/// What is refused.
+/// Inputs that the newer version does not accept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RefusedKind {
+pub enum RejectedKind {
     /// A feature gate: kube-scheduler does not start with it.
     FeatureGate,
     /// A field of the configuration: kube-scheduler does not start with it.
@@ -46,22 +45,22 @@ pub enum RefusedKind {
     ApiVersion,
 }
 
-impl RefusedKind {
+impl RejectedKind {
     /// The identifier in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
-            RefusedKind::FeatureGate => "featureGate",
-            RefusedKind::Configuration => "configuration",
-            RefusedKind::ApiVersion => "apiVersion",
+            RejectedKind::FeatureGate => "featureGate",
+            RejectedKind::Configuration => "configuration",
+            RejectedKind::ApiVersion => "apiVersion",
         }
     }
 
-    /// In words.
+    /// In words, for text and JSON.
     pub const fn describe(self) -> &'static str {
         match self {
-            RefusedKind::FeatureGate => "feature gate",
-            RefusedKind::Configuration => "configuration",
-            RefusedKind::ApiVersion => "API version",
+            RejectedKind::FeatureGate => "feature gate",
+            RejectedKind::Configuration => "configuration",
+            RejectedKind::ApiVersion => "API version",
         }
     }
 }

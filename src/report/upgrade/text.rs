@@ -181,7 +181,7 @@ fn message_words(pod: &OutcomeDifference) -> String {
     format!("    before: {}\n    after: {}", side(&pod.message.a), side(&pod.message.b))
 }
 
-/// `TaintMessageFixed and DynamicResourceAllocation`.
+/// Names of the changes: `TaintMessageFixed and DynamicResourceAllocation`.
 pub fn cause_words(cause: &CausingChanges) -> String {
     let names: Vec<&str> = cause.changes.iter().map(|change| change.name()).collect();
     match names.split_last() {

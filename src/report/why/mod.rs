@@ -28,7 +28,7 @@ use kubestep_output::clean::clean;
 pub struct WhyDetail {
     /// Everything about every node.
     pub wide: bool,
-    /// Only this node.
+    /// The node of `--node`, to which the answer is limited.
     pub node: Option<Symbol>,
     /// Explain why the pod is not on this node, compared with the selected one.
     pub why_not: Option<Symbol>,

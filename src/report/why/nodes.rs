@@ -172,7 +172,7 @@ fn node(node: &NodeWhy) -> Vec<String> {
     lines
 }
 
-/// One node alone.
+/// The verdict of one node, for `--node`.
 pub(super) fn one(why: &Why, name: Symbol) -> Vec<String> {
     why.node(name).map_or_else(Vec::new, node)
 }

@@ -11,7 +11,7 @@ const NEAR: usize = 20;
 /// Nodes of a group that are listed.
 const OF_GROUP: usize = 200;
 
-/// The whole answer.
+/// The answer as nested lines, which begin with the verdict.
 pub fn outline(why: &Why) -> Outline {
     let mut outline = Outline { title: format!("Why {}?", why.pod), items: Vec::new() };
     let mut head = head::lines(why);

@@ -16,8 +16,8 @@ const VICTIMS: usize = 3;
 /// Eligibility, candidates, the deciding criterion, and why other nodes are not candidates.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     let Some(found) = &why.preemption else { return Vec::new() };
-    if let Some(refusal) = &found.refusal {
-        return vec![format!("Preemption: {refusal}")];
+    if let Some(rejection) = &found.rejection {
+        return vec![format!("Preemption: {rejection}")];
     }
     let mut lines = vec![verdict(why, found)];
     let most = if wide { usize::MAX } else { CANDIDATES };
@@ -47,8 +47,8 @@ pub(super) fn of_placed(why: &Why) -> Option<String> {
 /// What preemption does for a pending pod: why it may not preempt, or which pods it would.
 pub(super) fn of_pending(why: &Why) -> Option<String> {
     let found = why.preemption.as_ref()?;
-    if let Some(refusal) = &found.refusal {
-        return Some(format!("preemption: {}", refusal.trim_end_matches('.')));
+    if let Some(rejection) = &found.rejection {
+        return Some(format!("preemption: {}", rejection.trim_end_matches('.')));
     }
     let (node, victims) = (found.chosen?, victims(found)?);
     let verb = if is_done(why, node) { "preempted" } else { "would preempt" };
@@ -122,8 +122,8 @@ fn victim(victim: &Victim) -> String {
 /// criterion, and every node that is not a candidate.
 pub(super) fn items(why: &Why) -> Vec<OutlineItem> {
     let Some(found) = &why.preemption else { return Vec::new() };
-    let heading = match &found.refusal {
-        Some(refusal) => format!("Preemption: {refusal}"),
+    let heading = match &found.rejection {
+        Some(rejection) => format!("Preemption: {rejection}"),
         None => verdict(why, found).trim_end_matches(':').to_owned(),
     };
     let mut items = vec![OutlineItem::heading("preemption", heading)];

@@ -95,7 +95,7 @@ fn span(from: Time, to: Time) -> String {
     words::span((to.0 - from.0).max(0))
 }
 
-/// `1.9s ago`, `now`.
+/// A relative time: `1.9s ago`, `now`.
 fn ago(time: Time, now: Time) -> String {
     match span(time, now).as_str() {
         "0s" => "now".to_owned(),

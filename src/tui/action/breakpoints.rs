@@ -91,7 +91,7 @@ fn parse(argument: &str) -> Result<BreakpointCommand, ActionError> {
     })
 }
 
-/// `NUMBER TEXT`.
+/// Parses `NUMBER TEXT`: which breakpoint, and its new definition.
 fn edit(argument: &str) -> Result<BreakpointCommand, ActionError> {
     let (number, text) = argument.trim().split_once(char::is_whitespace).unwrap_or((argument, ""));
     let number = number.parse().map_err(|_| format!("{number:?} is not a breakpoint's number"))?;

@@ -13,17 +13,15 @@ pub enum CommandError {
     /// Nothing begins like this.
     #[error("there is no command {name:?}{}", near.map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
     Unknown {
-        /// What was typed.
         name: String,
-        /// The nearest name.
+        /// The name with the smallest edit distance, if one is near.
         near: Option<&'static str>,
     },
     /// Several names begin like this.
     #[error("{name:?} could be {}", candidates.join(", "))]
     Ambiguous {
-        /// What was typed.
         name: String,
-        /// The names.
+        /// The actions that begin with it.
         candidates: Vec<&'static str>,
     },
     /// The command takes no argument.

@@ -123,7 +123,7 @@ fn play_at(app: &mut App, speed: Speed) -> Result<Effect, ActionError> {
 fn run_here(app: &mut App, model: &Model) -> Result<Effect, ActionError> {
     let command = match app.selected_target(model) {
         Some(RunTarget::Position(position)) if model.position == Some(position) => {
-            return Err("the debugger stands there already".into());
+            return Err("the debugger is there already".into());
         }
         Some(RunTarget::Position(position)) => Command::GoTo(position),
         Some(RunTarget::NextCycleOf(pod)) => Command::NextCycleOf(pod),

@@ -12,12 +12,12 @@ use crate::tui::view::ViewId;
 use crate::tui::widget::hints::KeyHint;
 use crate::tui::widget::status_line::Severity;
 
-/// Command lines remembered.
+/// The most command lines that are remembered.
 const COMMANDS: usize = 200;
 
 /// Completions listed at once.
 const LISTED: usize = 8;
-/// The highest count.
+/// The highest count before a key, so that no typo runs for hours.
 const MOST: u32 = 99_999;
 
 /// Whether the clock goes on playing after an action's key.
@@ -64,7 +64,7 @@ pub struct KeyInput {
 }
 
 impl KeyInput {
-    /// With these keys.
+    /// No key typed yet, and no history of commands.
     pub fn new(keymap: Keymap) -> KeyInput {
         KeyInput {
             keymap,

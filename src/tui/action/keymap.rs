@@ -11,7 +11,7 @@ use kubestep_config::suggest;
 /// What a sequence of keys means so far.
 #[derive(Debug, PartialEq, Eq)]
 pub enum KeyMatch {
-    /// Do this.
+    /// The key, or sequence of keys, is complete.
     Action(&'static Action),
     /// More keys are needed: each possible next key with its action, in table order.
     Pending(Vec<(KeyPress, &'static Action)>),

@@ -38,7 +38,7 @@ use crate::tui::action_error::ActionError;
 /// An action with what was typed after its name; empty from a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
-    /// The action.
+    /// The row of the table that is carried out.
     pub action: &'static Action,
     /// What was typed after its name.
     pub argument: String,
@@ -47,7 +47,7 @@ pub struct Invocation {
 /// What may follow an action's name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// Nothing.
+    /// Without an argument.
     None,
     /// Something, or nothing; shown in help as `[NAME]`.
     Optional(&'static str),
@@ -99,10 +99,10 @@ fn count(argument: &str) -> Result<u32, ActionError> {
 pub struct ViewSet(u32);
 
 impl ViewSet {
-    /// Every view.
+    /// For actions that work in every view.
     pub const ALL: ViewSet = ViewSet(u32::MAX);
 
-    /// The given views.
+    /// For actions that work only in these views.
     pub const fn of(views: &[ViewId]) -> ViewSet {
         let (mut set, mut i) = (0, 0);
         while i < views.len() {
@@ -144,9 +144,8 @@ pub type ActionFn = fn(&mut App, &Model, &str) -> Result<Effect, ActionError>;
 /// What happens when an action is invoked.
 #[derive(Clone, Copy, Debug)]
 enum ActionBody {
-    /// Shows a view.
     Show(ViewId),
-    /// Something else.
+    /// Calls a function with the argument.
     Call(ActionFn),
 }
 
@@ -250,13 +249,13 @@ impl fmt::Debug for Action {
 /// A group of actions, in the order of the help.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionGroup {
-    /// Its heading.
+    /// The heading in help and reference.
     pub title: &'static str,
-    /// Its rows.
+    /// The rows in the order of help and reference.
     pub actions: &'static [Action],
 }
 
-/// The table.
+/// The table of all actions, from which keys, help, palette and reference come.
 pub const GROUPS: [ActionGroup; 11] = [
     ActionGroup { title: "Debugger", actions: execution::ACTIONS },
     ActionGroup { title: "Breakpoints and watches", actions: breakpoints::ACTIONS },
@@ -271,7 +270,7 @@ pub const GROUPS: [ActionGroup; 11] = [
     ActionGroup { title: "General", actions: general::ACTIONS },
 ];
 
-/// Every row.
+/// The rows of all groups.
 pub fn all() -> impl Iterator<Item = &'static Action> {
     GROUPS.iter().flat_map(|group| group.actions)
 }

@@ -1,7 +1,7 @@
 //! Presets of keys: other keys for the same actions, for hands that are used to them. What a preset does
 //! not name keeps the table's keys; a person's own keys win over both.
 
-/// A preset.
+/// A named set of keys, such as those of k9s.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Its name in `config.yaml` and after `:keys`.

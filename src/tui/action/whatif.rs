@@ -83,7 +83,7 @@ fn open_editor(app: &App, model: &Model, argument: &str) -> Result<Effect, Actio
 
 fn differences(app: &App, argument: &str) -> Result<Effect, ActionError> {
     if app.is_running() {
-        return Err("a run goes on: D compares once it is over; Esc stops it".into());
+        return Err("a run is under way: D compares once it has ended; Esc stops it".into());
     }
     session(WhatIfCommand::Compare(named(argument)))
 }

@@ -53,7 +53,7 @@ impl App {
         self.last_move = Some(command.clone());
     }
 
-    /// The last move.
+    /// The last move in time, for the key that repeats it.
     pub fn last_move(&self) -> Option<Command> {
         self.last_move.clone()
     }
@@ -63,7 +63,6 @@ impl App {
         if self.wide { WidthTier::Wide } else { WidthTier::of(self.size.0) }
     }
 
-    /// Glyphs in use.
     pub(in crate::tui) fn charset(&self) -> Charset {
         self.appearance.charset
     }

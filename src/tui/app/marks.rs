@@ -83,7 +83,7 @@ impl App {
             return Err(words.into());
         };
         let (Some(a), Some(b)) = (source.node_of(*a, 0), source.node_of(*b, 0)) else {
-            return Err("these rows are no nodes of the cycle".into());
+            return Err("these rows are not nodes of the cycle".into());
         };
         Ok(Effect::Session(Command::CompareNodes(a, b)))
     }

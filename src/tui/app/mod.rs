@@ -42,7 +42,6 @@ pub use window::{HelpRow, Window};
 /// What should happen outside of the interface's own state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Nothing.
     None,
     /// A command for the session.
     Session(Command),
@@ -57,7 +56,7 @@ pub enum Effect {
     Keys(String),
     /// Draws every cell again.
     Clear,
-    /// Suspends the program.
+    /// Suspends the program, as Ctrl-Z does in a shell.
     Suspend,
     /// Copies a text to the terminal's clipboard.
     Copy(String),
@@ -72,9 +71,7 @@ pub enum Effect {
 /// How the interface should look, decided before it starts.
 #[derive(Clone, Debug)]
 pub struct LookOptions {
-    /// Where themes are.
     pub library: Library,
-    /// The theme's name.
     pub theme: String,
     /// Colours of the terminal.
     pub depth: ColorDepth,
@@ -85,7 +82,7 @@ pub struct LookOptions {
 /// The debugger's position, and the cycle and frame that are inspected.
 type Followed = (Option<CyclePosition>, Option<(u64, kubestep_debug::Position)>);
 
-/// The interface's state.
+/// What only the interface knows: view, selection, filter, prompt and windows.
 pub struct App {
     view: ViewId,
     history: Vec<ViewId>,
@@ -250,14 +247,12 @@ impl App {
         self.speed
     }
 
-    /// Changes it.
     pub fn set_speed(&mut self, speed: Speed) {
         self.speed = speed;
         let how = if self.playing { "playing at" } else { "space plays at" };
         self.notify(Severity::Info, format!("{how} {speed} of real time"));
     }
 
-    /// Begins to play.
     pub fn play_at(&mut self, speed: Speed) {
         self.playing = true;
         self.set_speed(speed);

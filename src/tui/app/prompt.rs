@@ -9,12 +9,10 @@ use crate::tui::prompt::{Prompt, Purpose};
 use crate::tui::widget::grid::GridState;
 
 impl App {
-    /// Opens the prompt.
     pub fn ask(&mut self, purpose: Purpose, text: &str) {
         self.prompt = Some(Prompt::new(purpose, text));
     }
 
-    /// The open prompt.
     pub fn prompt(&self) -> Option<&Prompt> {
         self.prompt.as_ref()
     }
@@ -29,7 +27,7 @@ impl App {
         self.prompt.as_mut()
     }
 
-    /// Closes the prompt.
+    /// Closes the prompt and returns it, if one was open.
     pub fn close_prompt(&mut self) -> Option<Prompt> {
         self.prompt.take()
     }

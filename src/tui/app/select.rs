@@ -66,7 +66,7 @@ impl App {
         self.detail_room = lines;
     }
 
-    /// Chooses another column.
+    /// Moves the choice of a column, to the left if `by` is negative.
     pub fn choose_column(&mut self, model: &Model, by: isize) {
         if !self.windows.is_empty() {
             return self.hint("this window has no columns to choose; Esc closes it");

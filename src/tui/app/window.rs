@@ -23,9 +23,8 @@ const WIDEST: u16 = 110;
 /// Where no more columns are left beside it, a window takes them: they show only pieces of words.
 const SLIVERS: u16 = 20;
 
-/// A window.
+/// A window over the view, with its scroll position.
 pub struct Window {
-    /// Its title.
     pub title: String,
     /// Keys that work in it, for its lower edge.
     pub footer: &'static str,
@@ -47,19 +46,17 @@ enum WindowRows {
 /// A row of the help.
 #[derive(Clone, Debug)]
 pub struct HelpRow {
-    /// The action's name.
     pub name: &'static str,
-    /// Its keys.
+    /// The keys of the action, separated by spaces.
     pub keys: String,
     /// Its name and argument, as typed.
     pub usage: String,
-    /// What it does.
     pub help: String,
     /// Other words that people look for it with.
     pub search: &'static str,
     /// Whether it works in the view on screen.
     pub valid: bool,
-    /// Where it works.
+    /// The views in which it works; empty for all.
     pub views: String,
 }
 
@@ -227,7 +224,7 @@ impl GridSource for OfferGrid {
                 let longest = self.0.iter().map(|offer| width(&offer.label()));
                 GridColumn::fitted("edit", 30, longest.max().unwrap_or(0))
             }
-            _ => GridColumn::prose("what it does", 20).from_tier(WidthTier::Standard),
+            _ => GridColumn::prose("what it does", 20).shown_from(WidthTier::Standard),
         }
     }
     fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
@@ -248,7 +245,6 @@ impl App {
         self.move_in_window(1);
     }
 
-    /// Closes all windows.
     pub fn close_windows(&mut self) {
         self.windows.clear();
     }

@@ -159,7 +159,7 @@ impl Driver {
         }
     }
 
-    /// The same backward.
+    /// The stop that a backward move passed last, as [`Driver::stop_passed`] for forward moves.
     pub(super) fn stop_passed_back(&mut self, since: Option<Moment>) -> Option<String> {
         let now = self.session.moment();
         match self.session.stop_before(since, now, &mut || true) {

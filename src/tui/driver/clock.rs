@@ -78,7 +78,7 @@ enum NextStop {
     Now,
     /// Something in so many virtual microseconds.
     In(i64),
-    /// Nothing by itself.
+    /// Only on a command.
     Never,
 }
 

@@ -26,8 +26,8 @@ impl Driver {
         decision: &ManualDecision,
         pods: &[NamespacedName],
     ) -> CommandResult {
-        if let Some(refusal) = self.reject_manual_run().or_else(|| self.refused_in_past()) {
-            return refusal;
+        if let Some(rejection) = self.reject_manual_run().or_else(|| self.refused_in_past()) {
+            return rejection;
         }
         let decided = |pod: &NamespacedName| decide(&mut self.session, *pod, decision);
         let decided: Vec<DecisionEffect> = pods.iter().filter_map(decided).collect();
@@ -51,8 +51,8 @@ impl Driver {
 
     /// `hold …` and `release …`: on this branch itself, as a decision and not as a what-if.
     pub(super) fn hold(&mut self, line: &str) -> CommandResult {
-        if let Some(refusal) = self.reject_manual_run().or_else(|| self.refused_in_past()) {
-            return refusal;
+        if let Some(rejection) = self.reject_manual_run().or_else(|| self.refused_in_past()) {
+            return rejection;
         }
         let done = self.hold_or_release(line);
         self.send();

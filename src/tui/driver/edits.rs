@@ -15,7 +15,7 @@ use kubestep_debug::fork::EditDraft;
 /// To the end of what is done.
 pub(super) const WHOLE: Duration = Duration::from_secs(3600);
 
-/// Edits under way.
+/// Edits that are being applied in slices.
 pub(super) struct RunningEdits {
     /// The first edit, and how many more there are.
     words: String,

@@ -20,7 +20,6 @@ use kubestep_debug::fix::{self, Fixes, SearchLimits};
 use kubestep_debug::new_node::{self, NewNodes};
 use kubestep_framework::pod::NamespacedName;
 
-/// Without waiting.
 const NOW: Duration = Duration::ZERO;
 
 /// What was asked, and where.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// Work under way.
+/// Work on a thread of its own, which a key can cancel.
 pub(super) struct BackgroundTask<T> {
     progress: Arc<TaskProgress>,
     result: Receiver<T>,
@@ -23,9 +23,7 @@ pub(super) struct TaskProgress {
 
 /// Whether work is over.
 pub(super) enum TaskState<T> {
-    /// It goes on.
     Running,
-    /// Its result.
     Done(T),
     /// It ended without a result.
     Failed,

@@ -8,7 +8,7 @@ use kubestep_api::words::count;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::{Session, StepOutcome};
 
-/// Steps under way.
+/// Steps that are left of a command with a count.
 #[derive(Clone, Copy)]
 pub(super) struct PendingSteps {
     /// How many are left, of how many.

@@ -150,7 +150,7 @@ impl Driver {
             _ => return Err(EditError("name at most two versions".into())),
         };
         if from == to {
-            return Err(EditError(format!("this branch is scheduled as by {to} already")));
+            return Err(EditError(format!("this branch already decides as {to}")));
         }
         let registry = self.session.world().registry().descriptors();
         let between = versions::between(from, to, &registry);

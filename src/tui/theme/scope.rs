@@ -24,29 +24,29 @@ macro_rules! scopes {
 }
 
 scopes! {
-    /// Ordinary text.
+    /// Text that no other scope is for.
     Text = "text",
-    /// Secondary text.
+    /// Labels, units and other secondary text.
     TextDim = "text.dim",
-    /// Emphasised text.
+    /// Emphasised text, such as the decisive cause.
     TextStrong = "text.strong",
-    /// Titles of panes.
+    /// Titles of panes and windows.
     Title = "title",
     /// Title of the pane that has the keys.
     TitleFocus = "title.focus",
-    /// Rules between panes.
+    /// Rules between panes, and frames of windows.
     Border = "border",
     /// Header line of a grid.
     Header = "header",
     /// The header of the chosen column.
     HeaderChosen = "header.chosen",
-    /// The selected row.
+    /// The selected row in a list.
     Selection = "selection",
     /// The selected row of a pane without the keys.
     SelectionOther = "selection.other",
     /// The selected cell within the selected row.
     SelectionCell = "selection.cell",
-    /// The debugger's position.
+    /// The row of the debugger's position.
     Cursor = "cursor",
     /// Where a breakpoint sits.
     Breakpoint = "breakpoint",
@@ -54,9 +54,9 @@ scopes! {
     Mark = "mark",
     /// What lies after the debugger's position.
     Future = "future",
-    /// The outer breadcrumbs.
+    /// Breadcrumbs before the last one.
     Crumb = "crumb",
-    /// The last breadcrumb.
+    /// The last breadcrumb, where the debugger is.
     CrumbCurrent = "crumb.current",
     /// View names in the first line.
     Tab = "tab",
@@ -72,11 +72,11 @@ scopes! {
     HintKey = "hint.key",
     /// What the key does.
     HintText = "hint.text",
-    /// The prompt's line.
+    /// The line of the prompt.
     Prompt = "prompt",
     /// Suggested completion after the typed text.
     PromptGhost = "prompt.ghost",
-    /// Popup windows.
+    /// The background of windows.
     Popup = "popup",
     /// A message that informs.
     MessageInfo = "message.info",
@@ -90,25 +90,25 @@ scopes! {
     VerdictFail = "verdict.fail",
     /// Unschedulable and not resolvable by preemption.
     VerdictNever = "verdict.never",
-    /// Plugin error.
+    /// A plugin that ended with an error.
     VerdictError = "verdict.error",
-    /// Held at Permit.
+    /// A pod that a plugin holds at Permit.
     VerdictWait = "verdict.wait",
     /// A plugin that had nothing to check.
     VerdictSkip = "verdict.skip",
     /// A verdict that waits for an event.
     VerdictPending = "verdict.pending",
-    /// Not evaluated.
+    /// A plugin that was not evaluated on the node.
     VerdictNone = "verdict.none",
     /// Lowest fifth of the scores.
     Score1 = "score.1",
-    /// Second fifth.
+    /// Scores in the second fifth.
     Score2 = "score.2",
-    /// Third fifth.
+    /// Scores in the third fifth.
     Score3 = "score.3",
-    /// Fourth fifth.
+    /// Scores in the fourth fifth.
     Score4 = "score.4",
-    /// Highest fifth.
+    /// Scores in the highest fifth.
     Score5 = "score.5",
     /// A bar that is less than two thirds full.
     LoadLow = "load.low",
@@ -142,7 +142,7 @@ scopes! {
     ChipIdle = "chip.idle",
     /// A node that shares the highest total.
     ScoreTie = "score.tie",
-    /// The chosen node.
+    /// The score of the node that was chosen.
     ScoreWinner = "score.winner",
 }
 

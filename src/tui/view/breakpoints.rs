@@ -42,7 +42,7 @@ impl GridSource for BreakpointsView<'_> {
             2 => GridColumn::text("state", 6),
             3 => GridColumn::text("act", 5),
             4 => GridColumn::number("hits", 7),
-            5 => GridColumn::number("so far", 7).from_tier(WidthTier::Standard),
+            5 => GridColumn::number("so far", 7).shown_from(WidthTier::Standard),
             _ => GridColumn::prose("place, or watched value", 24),
         }
     }

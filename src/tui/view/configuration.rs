@@ -54,7 +54,7 @@ impl GridSource for ConfigurationView<'_> {
             0 => GridColumn::name("setting", 34, 44),
             1 => GridColumn::name("value", 19, 26),
             2 => GridColumn::text("default", 9),
-            _ => GridColumn::prose("what it does", 20).from_tier(WidthTier::Standard),
+            _ => GridColumn::prose("what it does", 20).shown_from(WidthTier::Standard),
         }
     }
 

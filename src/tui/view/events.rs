@@ -68,7 +68,7 @@ pub fn entry_text(entry: &Entry) -> String {
     format!("{} of {}: {}", kind(entry), entry.pod(), what(entry))
 }
 
-/// What caused it.
+/// The decision or change that led to the event.
 fn cause(entry: &Entry) -> String {
     match entry {
         Entry::Cycle(_) => String::new(),
@@ -94,7 +94,7 @@ impl GridSource for EventsView<'_> {
             2 => GridColumn::text("what", 5),
             3 => GridColumn::prose("from → to, or answer", 26),
             4 => GridColumn::fitted("cause", 18, CAUSE),
-            _ => GridColumn::name("plugin", 12, 24).from_tier(WidthTier::Standard),
+            _ => GridColumn::name("plugin", 12, 24).shown_from(WidthTier::Standard),
         }
     }
 

@@ -114,7 +114,7 @@ pub trait View: GridSource {
         None
     }
 
-    /// Where Enter leads.
+    /// What Enter does at a row and column.
     fn open(&self, _row: usize, _column: usize) -> OnEnter {
         OnEnter::Describe
     }
@@ -134,12 +134,11 @@ pub enum RunTarget {
     NextCycleOf(NamespacedName),
 }
 
-/// Where Enter leads.
+/// What Enter does at a cell, as [`View::open`] answers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OnEnter {
     /// A window with everything about the row.
     Describe,
-    /// Another view.
     View(ViewId),
     /// A position in the recording, inspected in a view.
     Inspect(CyclePosition, ViewId),
@@ -154,7 +153,6 @@ pub enum OnEnter {
 /// What the rows of a view are made of.
 #[derive(Clone)]
 pub struct ViewContext<'a> {
-    /// The session.
     pub model: &'a Model,
     /// The messages so far.
     pub messages: Messages,
@@ -168,7 +166,7 @@ pub struct ViewContext<'a> {
 pub struct ViewSpec {
     /// Its name on the command line and in key overrides.
     pub name: &'static str,
-    /// Default keys.
+    /// The keys by default; the user's keymap can replace them.
     pub keys: &'static [&'static str],
     /// Its name on the first line.
     pub title: &'static str,
@@ -176,7 +174,7 @@ pub struct ViewSpec {
     pub part: ModelPart,
     /// The view that encloses it, where Esc leads.
     pub enclosing: Option<ViewId>,
-    /// Makes its rows.
+    /// Makes the rows for the current model.
     rows: for<'a> fn(ViewContext<'a>) -> Box<dyn View + 'a>,
     /// One line of help.
     pub help: &'static str,
@@ -290,7 +288,7 @@ impl ViewId {
         self.spec().keys.concat().replace(' ', "")
     }
 
-    /// Its rows.
+    /// The rows for the current model.
     pub fn rows(self, context: ViewContext<'_>) -> Box<dyn View + '_> {
         if let Some(map) = context.shape.map.filter(|map| *map < self.maps().len()) {
             let (model, width) = (context.model, context.width);

@@ -48,7 +48,7 @@ impl ResourceUse {
         Load::of(self.requested, self.reserved, self.allocatable)
     }
 
-    /// `requested/allocatable`.
+    /// The text of a column: `requested/allocatable`.
     fn ratio(self, name: &str) -> String {
         let amount = |value| amount::of(name, value);
         format!("{}/{}", amount(self.requested), amount(self.allocatable))
@@ -297,7 +297,7 @@ impl GridSource for NodesView<'_> {
                 )
             }
             5 if !self.model.nominated.is_empty() => GridColumn::number("nominated", 9),
-            _ => GridColumn::prose("taints", 16).from_tier(WidthTier::Standard),
+            _ => GridColumn::prose("taints", 16).shown_from(WidthTier::Standard),
         }
     }
 

@@ -93,7 +93,7 @@ impl GridSource for PodsView<'_> {
             }
             2 => GridColumn::number("prio", 8),
             3 => GridColumn::prose("requests", 20),
-            _ => GridColumn::prose("labels", 16).from_tier(WidthTier::Standard),
+            _ => GridColumn::prose("labels", 16).shown_from(WidthTier::Standard),
         }
     }
 

@@ -43,7 +43,7 @@ struct DryRunGroup {
     nodes: Vec<NodeId>,
 }
 
-/// A line.
+/// A line of the view: a heading, a candidate, a victim or a reason.
 #[derive(Clone, Copy)]
 enum PreemptionRow {
     /// A candidate, by its index.
@@ -184,7 +184,7 @@ impl<'a> PreemptionView<'a> {
         lines
     }
 
-    /// What PostFilter answered.
+    /// The answers of PostFilter plugins, as details.
     fn answers(&self) -> Vec<DetailLine> {
         let answers = self.cycle.map_or(&[][..], |c| c.post_filter.as_slice());
         let said = answers.iter().filter(|a| !a.status.message().is_empty());

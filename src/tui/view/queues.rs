@@ -100,13 +100,13 @@ impl GridSource for QueuesView<'_> {
                 GridColumn::number("prio", widest.max().unwrap_or(0).max(4) as u16)
             }
             3 => GridColumn::number("tries", 5),
-            4 => GridColumn::number("since", 7).from_tier(WidthTier::Standard),
+            4 => GridColumn::number("since", 7).shown_from(WidthTier::Standard),
             5 => GridColumn::number("left", 7),
             6 => {
                 let widest = self.measured().map(|pod| first_name(pod).len()).max();
                 GridColumn::fitted("rejected by", 14, widest.unwrap_or(0))
             }
-            _ => GridColumn::prose("why", 20).from_tier(WidthTier::Standard),
+            _ => GridColumn::prose("why", 20).shown_from(WidthTier::Standard),
         }
     }
 

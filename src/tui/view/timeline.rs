@@ -111,11 +111,11 @@ impl GridSource for TimelineView<'_> {
             ),
             1 => GridColumn::number("cycle", 6),
             2 => GridColumn::number("time", 8),
-            3 => GridColumn::number("try", 4).from_tier(WidthTier::Standard),
+            3 => GridColumn::number("try", 4).shown_from(WidthTier::Standard),
             4 => GridColumn::text("outcome", self.outcome_width()),
             // With parentheses around one that is only nominated.
             5 => GridColumn::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
-            6 => GridColumn::number("passed", self.passed_width()).from_tier(WidthTier::Standard),
+            6 => GridColumn::number("passed", self.passed_width()).shown_from(WidthTier::Standard),
             _ => GridColumn::prose("message", 12),
         }
     }

@@ -2,7 +2,7 @@
 //! the whole session, and how many nodes it refused.
 //!
 //! The times are those of this program on this computer, not of the cluster's scheduler. Filter is measured
-//! with every plugin on every node, also behind a node's first refusal.
+//! with every plugin on every node, also behind a node's first rejection.
 
 use std::fmt::Write as _;
 
@@ -32,7 +32,7 @@ impl TimesView<'_> {
         self.0.times.rows.iter().map(|row| row.all.nanos).sum()
     }
 
-    /// Of a hundred.
+    /// The share of the plugin in all time, in percent.
     fn share(&self, row: &TimesRow) -> u64 {
         row.all.nanos.saturating_mul(100) / self.sum().max(1)
     }
@@ -73,8 +73,8 @@ impl GridSource for TimesView<'_> {
             3 => GridColumn::number("session", 7),
             4 => GridColumn::text("share of session", 16),
             5 => GridColumn::number("rejected", 11),
-            6 => GridColumn::number("in cycle", 11).from_tier(WidthTier::Standard),
-            _ => GridColumn::number("turns", 7).from_tier(WidthTier::Standard),
+            6 => GridColumn::number("in cycle", 11).shown_from(WidthTier::Standard),
+            _ => GridColumn::number("turns", 7).shown_from(WidthTier::Standard),
         }
     }
 

@@ -12,9 +12,8 @@ pub type StyledParts = Vec<(String, Scope)>;
 /// How much of something is used and reserved, in thousandths of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Used.
     pub used: i64,
-    /// Reserved beyond that.
+    /// What nominated pods reserve beyond that.
     pub reserved: i64,
 }
 

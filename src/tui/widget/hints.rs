@@ -12,7 +12,7 @@ use crate::tui::theme::Scope;
 pub struct KeyHint {
     /// The key as shown.
     pub key: String,
-    /// What it does.
+    /// What the key does, in a word or two.
     pub text: String,
 }
 

@@ -42,13 +42,6 @@ impl Paint<'_> {
         text::put(buffer, x, y, room, &self.charset.show(&text), self.style(scope))
     }
 
-    /// Writes several differently styled texts one after the other.
-    pub fn line(&self, buffer: &mut Buffer, area: Rect, y: u16, parts: &[(&str, Scope)]) -> u16 {
-        parts
-            .iter()
-            .fold(area.left(), |x, (text, scope)| self.put(buffer, area, x, y, text, *scope))
-    }
-
     /// Fills `area` with the blanks and background of `scope`.
     pub fn fill(&self, buffer: &mut Buffer, area: Rect, scope: Scope) {
         let area = area.intersection(buffer.area);

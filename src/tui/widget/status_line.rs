@@ -11,7 +11,7 @@ use crate::tui::theme::Scope;
 /// How serious a message is; the sign comes before the colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// Something happened.
+    /// Something happened as asked for.
     Info,
     /// Something was ignored or is unusual.
     Warning,
@@ -29,7 +29,6 @@ impl Severity {
         }
     }
 
-    /// Its style.
     pub fn scope(self) -> Scope {
         match self {
             Severity::Info => Scope::MessageInfo,
@@ -42,7 +41,7 @@ impl Severity {
 /// Behind a message that is cut: the key of the view with all of it.
 const WHOLE: &str = " (M)";
 
-/// Draws one message.
+/// Draws a message, shortened to the width.
 pub fn draw(buffer: &mut Buffer, area: Rect, severity: Severity, text: &str, paint: &Paint) {
     let line = format!("{}{text}", severity.sign());
     let line = sanitize::clean(&line);

@@ -12,7 +12,7 @@ use crate::tui::theme::Scope;
 pub struct Tab {
     /// The key that shows it.
     pub key: String,
-    /// Its name.
+    /// Title of the view.
     pub title: &'static str,
     /// The same in fewer letters.
     pub short: &'static str,
@@ -45,7 +45,7 @@ impl Tab {
         TabLabel { key: format!(" {} ", self.key), name: format!("{} ", self.title) }
     }
 
-    /// `1 Time `.
+    /// The label without the title's end: `1 Time `.
     fn short(&self) -> TabLabel {
         TabLabel { key: format!("{} ", self.key), name: format!("{} ", self.short) }
     }
@@ -57,7 +57,7 @@ impl Tab {
         TabLabel { key: format!("{}{gap}", self.key), name: format!("{} ", self.short) }
     }
 
-    /// `1 `.
+    /// The key alone: `1 `.
     fn key_only(&self) -> TabLabel {
         TabLabel { key: format!("{} ", self.key), name: String::new() }
     }

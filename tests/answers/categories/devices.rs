@@ -1,4 +1,4 @@
-//! Unavailable devices.
+//! Claims whose devices are taken, tainted, too small or not reachable.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Insufficient resources.
+//! Pods that request more than any node has free.
 
 use serde_json::json;
 

@@ -8,7 +8,7 @@ use crate::objects::node;
 
 pub const STORIES: &[Story] = &[
     ("plain", plain),
-    ("refusals", refusals),
+    ("rejections", rejections),
     ("gates", gates),
     ("wake", wake),
     ("spread", spread),
@@ -25,7 +25,7 @@ fn plain(stage: &mut Stage) {
 }
 
 /// Each pod is rejected for a different reason.
-fn refusals(stage: &mut Stage) {
+fn rejections(stage: &mut Stage) {
     let (mut tainted, mut closed, mut labelled) = (node("a", "4"), node("b", "4"), node("c", "2"));
     tainted["spec"]["taints"] = json!([{"key": "gpu", "value": "only", "effect": "NoSchedule"}]);
     closed["spec"]["unschedulable"] = true.into();

@@ -88,7 +88,7 @@ impl Side {
         seen
     }
 
-    /// The scheduler's metrics.
+    /// The body of `/metrics`.
     fn metrics(&self) -> String {
         let mut kubectl = Command::new(self.plane.kubectl_command().get_program());
         kubectl.env("KUBECONFIG", "/dev/null").args(["get", "--raw", "/metrics"]);

@@ -1,4 +1,4 @@
-//! The stories.
+//! Drains, losses and rollouts that run in both clusters.
 
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use super::{Format, Quantity, QuantityError};
 
 /// Number of digits that certainly fit into 64 bits.
 const SAFE_DIGITS: i64 = 18;
-/// The finest precision.
+/// The finest scale, 10^-9: smaller fractions are rounded up.
 const NANO: i32 = -9;
 
 /// The parts of a quantity's text: sign, digits before and after the point, suffix.

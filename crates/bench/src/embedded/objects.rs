@@ -12,7 +12,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Object, Pod, PodPhase};
 use kubestep_cluster::World;
 
-/// Makes objects.
+/// Decodes manifests, and gives their objects the names and UIDs that an API server would.
 #[derive(Default)]
 pub(super) struct ObjectMaker {
     /// The value that was decoded last, with its object: many objects share a value.

@@ -13,7 +13,7 @@ const PERCENTILES: [u8; 4] = [50, 90, 95, 99];
 pub struct Figure {
     /// `SchedulingThroughput`, `scheduler_scheduling_attempt_duration_seconds` and so on.
     pub metric: &'static str,
-    /// Its labels.
+    /// Labels of the metric, such as `extension_point`.
     pub labels: BTreeMap<&'static str, String>,
     /// The unit: `pods/s`, `ms` or `s`.
     pub unit: &'static str,
@@ -26,7 +26,7 @@ pub struct Figure {
 pub struct Figures {
     /// The name of the operation that measured, or its namespace.
     pub name: String,
-    /// The figures.
+    /// The figures, one for each metric and set of labels.
     pub figures: Vec<Figure>,
     /// Pods that were scheduled.
     pub scheduled: usize,
@@ -80,7 +80,7 @@ impl Figures {
         }
     }
 
-    /// Checks a threshold.
+    /// Compares the selected figure with the limit; no limit, no check.
     pub fn check(&mut self, selector: &MetricSelector, limit: Option<f64>) {
         let Some(limit) = limit else { return };
         let value = self.find(selector);

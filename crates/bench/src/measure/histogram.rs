@@ -3,7 +3,7 @@
 /// Buckets of one power of two: a duration is known to 1/64.
 const FINE: usize = 64;
 
-/// Counts of durations.
+/// Durations in nanoseconds, counted by buckets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     /// By bucket; empty ones at the end are left out.

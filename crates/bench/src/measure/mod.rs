@@ -16,9 +16,9 @@ pub use throughput::Throughput;
 /// since the workload began.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurement {
-    /// When it began.
+    /// Nanoseconds at the beginning.
     pub begin: u64,
-    /// When it ended.
+    /// Nanoseconds at the end.
     pub end: u64,
     /// When each pod was scheduled, ascending.
     pub scheduled: Vec<u64>,

@@ -5,10 +5,10 @@ const SECOND: u64 = 1_000_000_000;
 /// Samples that a measurement should have at least, for percentiles.
 const SAMPLES: u64 = 20;
 
-/// Pods per second.
+/// Scheduled pods per second, sampled at intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Throughput {
-    /// The samples, ascending.
+    /// Pods per second of each interval, ascending.
     samples: Vec<f64>,
     /// Nanoseconds between two of them.
     pub interval: u64,

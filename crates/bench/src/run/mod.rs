@@ -118,7 +118,7 @@ impl WorkloadRun<'_> {
         self.begin(&start.name, pods)
     }
 
-    /// Begins a measurement.
+    /// `startCollectingMetrics`: begins a measurement; there is only one at a time.
     fn begin(&mut self, name: &str, pods: PodFilter) -> Result<(), BenchError> {
         if self.measuring.is_some() {
             return Err("another measurement is under way".to_owned().into());
@@ -128,7 +128,7 @@ impl WorkloadRun<'_> {
         Ok(())
     }
 
-    /// Ends the measurement.
+    /// `stopCollectingMetrics`: ends the measurement and keeps its figures.
     fn stop(&mut self) -> Result<(), BenchError> {
         let Some(name) = self.measuring.take() else {
             return Err("startCollectingMetrics is missing before it".to_owned().into());

@@ -11,7 +11,7 @@ pub struct LabelFilter {
 }
 
 impl LabelFilter {
-    /// Parses a filter.
+    /// Parses `LABEL,+LABEL,-LABEL`: workloads need all but the last sort.
     pub fn new(text: &str) -> LabelFilter {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         let part = |part: &str| match part.strip_prefix('-') {

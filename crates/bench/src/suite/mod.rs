@@ -23,12 +23,12 @@ pub use parameters::Parameters;
 /// The name of the files that folders are searched for.
 pub const FILE_NAME: &str = "performance-config.yaml";
 
-/// A `performance-config.yaml` file.
+/// A `performance-config.yaml` file of scheduler_perf.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suite {
     /// The file; paths in it are relative to its folder.
     pub file: PathBuf,
-    /// Its test cases.
+    /// The test cases in the order of the file.
     pub cases: Vec<TestCase>,
 }
 
@@ -36,7 +36,7 @@ pub struct Suite {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TestCase {
-    /// Its name.
+    /// The first part of a workload's full name.
     pub name: String,
     /// Feature gates that are set.
     pub feature_gates: BTreeMap<String, bool>,
@@ -44,7 +44,7 @@ pub struct TestCase {
     pub metrics_collector_config: Option<MetricsCollectorConfig>,
     /// What every workload does.
     pub workload_template: Vec<Operation>,
-    /// The workloads.
+    /// The sets of parameters with which the operations are run.
     pub workloads: Vec<Workload>,
     /// The configuration of the scheduler.
     pub scheduler_config_path: Option<String>,
@@ -69,10 +69,10 @@ pub struct MetricsCollectorConfig {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LabelValues {
-    /// The label.
+    /// Name of the label.
     #[serde(alias = "Label")]
     pub label: String,
-    /// Its values.
+    /// The values of the label that are reported.
     #[serde(alias = "Values")]
     pub values: Vec<String>,
 }
@@ -81,9 +81,9 @@ pub struct LabelValues {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Workload {
-    /// Its name.
+    /// The second part of its full name.
     pub name: String,
-    /// The parameters.
+    /// What the `$` fields of operations refer to.
     pub params: Parameters,
     /// Labels by which workloads are chosen.
     pub labels: Vec<String>,
@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for Threshold {
 pub struct MetricSelector {
     /// Name of the metric.
     pub name: String,
-    /// Its labels.
+    /// Labels that the figure must have.
     pub labels: BTreeMap<String, String>,
     /// `Average`, `Perc50` and so on.
     pub data_bucket: String,

@@ -22,7 +22,7 @@ macro_rules! operations {
             $($(#[$field_doc])* pub $field: $type,)*
         })*
 
-        /// An operation.
+        /// An operation of a workload, one for each opcode of scheduler_perf.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
         pub enum Operation { $($name($name),)* }
@@ -31,7 +31,7 @@ macro_rules! operations {
         pub(crate) const OPCODES: &[&str] = &[$($opcode,)*];
 
         impl Operation {
-            /// Its opcode.
+            /// The opcode, as in the file: `createPods`.
             pub fn opcode(&self) -> &'static str {
                 match self { $(Operation::$name(_) => $opcode,)* }
             }
@@ -69,7 +69,7 @@ operations! {
     }
     /// Creates and deletes objects at intervals, while other operations run.
     "churn" Churn {
-        /// `create` or `recreate`.
+        /// Whether objects are created only, or deleted and created again.
         mode: Option<ChurnMode>,
         /// How many objects of each template there are at most; 0 for no limit.
         number: usize,
@@ -84,27 +84,27 @@ operations! {
     "createAny" CreateAny {
         /// Their namespace; "" for kinds without.
         namespace: String,
-        /// Their file.
+        /// The file of their manifest, a template.
         template_path: String,
         /// How many, 1 if unset.
         count: Option<usize>,
         /// The parameter with the number.
         count_param: String,
     }
-    /// Creates namespaces.
+    /// Creates namespaces with consecutive numbers.
     "createNamespaces" CreateNamespaces {
         /// Their names are `PREFIX-0` and so on.
         prefix: String,
-        /// How many.
+        /// How many; `count_param` takes precedence.
         count: usize,
         /// The parameter with the number.
         count_param: String,
         /// Their file, if there is one.
         namespace_template_path: Option<String>,
     }
-    /// Creates nodes.
+    /// Creates nodes with consecutive numbers.
     "createNodes" CreateNodes {
-        /// How many.
+        /// How many; `count_param` takes precedence.
         count: usize,
         /// The parameter with the number.
         count_param: String,
@@ -119,7 +119,7 @@ operations! {
     }
     /// Creates pods, and mostly waits until they are scheduled.
     "createPods" CreatePods {
-        /// How many.
+        /// How many; `count_param` takes precedence.
         count: usize,
         /// The parameter with the number.
         count_param: String,
@@ -146,24 +146,24 @@ operations! {
     }
     /// Repeats an operation in several namespaces.
     "createPodSets" CreatePodSets {
-        /// How often.
+        /// In how many namespaces; `count_param` takes precedence.
         count: usize,
         /// The parameter with the number.
         count_param: String,
         /// The namespaces are `PREFIX-0` and so on.
         namespace_prefix: String,
-        /// The operation.
+        /// The operation that is repeated.
         create_pods_op: CreatePods,
     }
-    /// Creates resource claims.
+    /// Creates resource claims of a template.
     "createResourceClaims" CreateResourceClaims {
-        /// How many.
+        /// How many; `count_param` takes precedence.
         count: usize,
         /// The parameter with the number.
         count_param: String,
-        /// Their namespace.
+        /// The namespace they are created in.
         namespace: String,
-        /// Their file.
+        /// The file of their manifest, a template.
         template_path: String,
     }
     /// Creates a resource slice with devices for each of some nodes.
@@ -177,9 +177,9 @@ operations! {
         /// The nodes, with `*` as wildcard.
         nodes: String,
     }
-    /// Deletes pods.
+    /// Deletes the pods of a namespace.
     "deletePods" DeletePods {
-        /// Their namespace.
+        /// The namespace whose pods are deleted.
         namespace: String,
         /// Only pods with these labels.
         label_selector: BTreeMap<String, String>,
@@ -188,14 +188,14 @@ operations! {
         /// How many in a second; 0: all at once.
         delete_pods_per_second: u32,
     }
-    /// Waits.
+    /// Waits before the next operation.
     "sleep" Sleep {
-        /// How long.
+        /// How long, as Go writes durations; `duration_param` takes precedence.
         duration: String,
         /// The parameter with the duration.
         duration_param: String,
     }
-    /// Begins a measurement.
+    /// Begins a measurement, which the next `stopCollectingMetrics` ends.
     "startCollectingMetrics" StartCollectingMetrics {
         /// Appended to the name of the workload.
         name: String,
@@ -204,13 +204,13 @@ operations! {
         /// Only pods with these labels count.
         label_selector: BTreeMap<String, String>,
     }
-    /// Ends a measurement.
+    /// Ends the measurement that `startCollectingMetrics` began.
     "stopCollectingMetrics" StopCollectingMetrics {}
     /// Updates objects to what a template makes of them.
     "updateAny" UpdateAny {
         /// Their namespace; "" for kinds without.
         namespace: String,
-        /// Their file.
+        /// The file of their manifest, a template.
         template_path: String,
         /// How many, 1 if unset.
         count: Option<usize>,
@@ -233,11 +233,11 @@ pub enum Stage {
     Attempted,
 }
 
-/// What churn does.
+/// What `churn` does at each interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ChurnMode {
-    /// Creates objects.
+    /// Creates objects, up to `number`.
     Create,
     /// Creates objects, deletes them again, and so on.
     Recreate,
@@ -259,9 +259,9 @@ pub struct NodeAllocatable {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct NodeLabels {
-    /// Its key.
+    /// Key of the label.
     pub label_key: String,
-    /// Its values.
+    /// The values, which the nodes get in turn.
     pub label_values: Vec<String>,
 }
 
@@ -269,7 +269,7 @@ pub struct NodeLabels {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct UniqueNodeLabel {
-    /// Its key.
+    /// Key of the label.
     pub label_key: String,
 }
 

@@ -2,7 +2,7 @@
 
 use super::value::Value;
 
-/// Their names.
+/// The functions that scheduler_perf adds to Go's templates.
 pub const NAMES: &[&str] = &[
     "AddFloat",
     "AddInt",

@@ -17,7 +17,7 @@ pub use functions::NAMES as FUNCTIONS;
 use functions::call;
 use value::Value;
 
-/// A template, parsed.
+/// A manifest with `{{…}}` expressions, parsed once for all objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     file: PathBuf,
@@ -34,7 +34,7 @@ enum TemplatePart {
 #[derive(Clone, Debug, PartialEq)]
 enum TemplateExpression {
     Literal(Value),
-    /// `.Index` or `.Count`.
+    /// `.Index` or `.Count` of the object.
     Field(TemplateField),
     Call(String, Vec<TemplateExpression>),
 }

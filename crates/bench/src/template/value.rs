@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A value.
+/// The value of an expression in a template.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Int(i64),

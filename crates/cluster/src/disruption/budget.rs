@@ -32,7 +32,7 @@ pub struct BudgetViolation {
     pub needed: i32,
     /// The lowest number of healthy pods.
     pub lowest: i32,
-    /// The present number.
+    /// The number of healthy pods now.
     pub healthy: i32,
     /// When it had too few for the first time.
     pub since: Time,
@@ -60,7 +60,7 @@ struct Budget {
     /// What it needs if its specification does not say.
     needed_otherwise: i32,
     healthy_at_first: i32,
-    breach: Option<BudgetViolation>,
+    violation: Option<BudgetViolation>,
 }
 
 /// The covered pods of one controller.
@@ -185,8 +185,8 @@ impl Budgets {
     }
 
     /// The budgets that had too few healthy pods, by name.
-    pub fn breaches(&self) -> Vec<BudgetViolation> {
-        self.budgets.values().filter_map(|budget| budget.breach).collect()
+    pub fn violations(&self) -> Vec<BudgetViolation> {
+        self.budgets.values().filter_map(|budget| budget.violation).collect()
     }
 }
 
@@ -247,7 +247,7 @@ impl Budget {
             unhealthy: 0,
             needed_otherwise: 0,
             healthy_at_first: 0,
-            breach: None,
+            violation: None,
         })
     }
 
@@ -293,13 +293,13 @@ impl Budget {
         let (expected, needed) = self.expected(objects);
         let healthy = (self.running - self.unhealthy).max(0);
         let allowed = if expected <= 0 { 0 } else { (healthy - needed).max(0) };
-        let is_breached = healthy < needed && healthy < self.healthy_at_first;
-        if is_breached && self.breach.is_none() {
-            self.breach =
+        let is_violated = healthy < needed && healthy < self.healthy_at_first;
+        if is_violated && self.violation.is_none() {
+            self.violation =
                 Some(BudgetViolation { budget: key, needed, lowest: healthy, healthy, since: now });
         }
-        if let Some(breach) = &mut self.breach {
-            (breach.lowest, breach.healthy) = (breach.lowest.min(healthy), healthy);
+        if let Some(violation) = &mut self.violation {
+            (violation.lowest, violation.healthy) = (violation.lowest.min(healthy), healthy);
         }
         BudgetCounts { expected, needed, healthy, allowed }
     }

@@ -31,7 +31,7 @@ pub(super) struct Drain {
     later: VecDeque<(Symbol, Vec<NamespacedName>)>,
     open: Vec<Blocked>,
     /// How often the evictions of a pod were refused.
-    refusals: BTreeMap<NamespacedName, u32>,
+    rejections: BTreeMap<NamespacedName, u32>,
 }
 
 /// A node of a drain.
@@ -51,9 +51,9 @@ pub struct Blocked {
     /// Name of its node.
     pub node: Symbol,
     /// How often the eviction was refused.
-    pub refusals: u32,
+    pub rejections: u32,
     /// Why, the last time; `None` if it was not tried yet.
-    pub refusal: Option<EvictionRejection>,
+    pub rejection: Option<EvictionRejection>,
     /// When it is tried again; `None` if kubectl stops trying.
     pub due: Option<Time>,
     uid: Symbol,
@@ -92,7 +92,7 @@ impl fmt::Display for EvictionRejection {
 
 /// Why kubectl does not begin a drain: these pods have no controller, and `--force` was not given.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DrainRefused(pub Vec<NamespacedName>);
+pub struct DrainRejection(pub Vec<NamespacedName>);
 
 impl Drain {
     pub fn nodes(&self) -> &[Drained] {
@@ -107,8 +107,8 @@ impl Drain {
         self.open.iter().filter_map(|blocked| blocked.due).min()
     }
 
-    pub fn refusals(&self, pod: NamespacedName) -> u32 {
-        self.refusals.get(&pod).copied().unwrap_or(0)
+    pub fn rejections(&self, pod: NamespacedName) -> u32 {
+        self.rejections.get(&pod).copied().unwrap_or(0)
     }
 }
 
@@ -118,14 +118,14 @@ impl World {
     ///
     /// # Errors
     /// Pods have no controller, and `force` is `false`; nothing is changed.
-    pub fn drain(&mut self, nodes: &[Symbol], force: bool) -> Result<(), DrainRefused> {
+    pub fn drain(&mut self, nodes: &[Symbol], force: bool) -> Result<(), DrainRejection> {
         let alone = |pod: &Arc<Pod>| pod.metadata.controller().is_none() && !is_mirror(pod);
         let pods = self.api.pods_on(nodes);
         let unmanaged = pods.iter().filter(|pod| alone(pod));
         let mut unmanaged: Vec<_> = unmanaged.map(|pod| key_of(pod)).collect();
         unmanaged.sort_unstable();
         if !unmanaged.is_empty() && !force {
-            return Err(DrainRefused(unmanaged));
+            return Err(DrainRejection(unmanaged));
         }
         let mut on_node = BTreeMap::<Symbol, Vec<NamespacedName>>::new();
         for pod in &pods {
@@ -206,8 +206,8 @@ impl World {
                 None => disruptions.drain.open.push(Blocked {
                     pod: key,
                     node,
-                    refusals: 0,
-                    refusal: None,
+                    rejections: 0,
+                    rejection: None,
                     uid: pod.metadata.uid,
                     due: Some(now),
                 }),
@@ -226,12 +226,12 @@ impl World {
                 drain.open.remove(at);
                 drain.close(blocked.node, now);
             }
-            (Err(refusal), Some(at)) => {
-                blocked.refusals += 1;
-                drain.refusals.insert(blocked.pod, blocked.refusals);
-                let retries = matches!(refusal, EvictionRejection::Budget { .. });
+            (Err(rejection), Some(at)) => {
+                blocked.rejections += 1;
+                drain.rejections.insert(blocked.pod, blocked.rejections);
+                let retries = matches!(rejection, EvictionRejection::Budget { .. });
                 blocked.due = retries.then(|| Time(now.0 + RETRY));
-                blocked.refusal = Some(refusal);
+                blocked.rejection = Some(rejection);
                 drain.open[at] = blocked;
             }
             (_, None) => {}

@@ -32,7 +32,7 @@ pub(crate) use budget::DESIRED_REPLICAS;
 pub(crate) use budget::scaled;
 
 pub use budget::BudgetViolation;
-pub use drain::{Blocked, DrainRefused, Drained, EvictionRejection};
+pub use drain::{Blocked, DrainRejection, Drained, EvictionRejection};
 pub use replace::NO_CONTROLLER;
 
 /// Everything about the disruptions of a cluster so far.
@@ -55,13 +55,13 @@ pub struct Departure {
     pub pod: NamespacedName,
     /// The node it was on.
     pub node: Symbol,
-    /// Why it left.
+    /// Whether it was evicted, lost or preempted.
     pub cause: DepartureCause,
-    /// When.
+    /// The virtual time at which it left.
     pub at: Time,
     /// How often its eviction was refused before.
-    pub refusals: u32,
-    /// What replaces it.
+    pub rejections: u32,
+    /// The pod that its controller creates instead.
     pub replacement: Replacement,
 }
 
@@ -86,7 +86,7 @@ impl DepartureCause {
         }
     }
 
-    /// `evicted`, `lost`, …
+    /// One word for texts and JSON: `evicted`, `lost`, `preempted`.
     pub fn as_str(self) -> &'static str {
         match self {
             DepartureCause::Drained => "evicted",
@@ -101,7 +101,7 @@ impl DepartureCause {
 pub enum Replacement {
     /// Its controller has not reacted yet.
     Due,
-    /// This pod.
+    /// A pod that the controller created.
     Pod(NamespacedName),
     /// No pod, and why.
     Nothing(&'static str),
@@ -114,7 +114,7 @@ pub struct SkippedPod {
     pub pod: NamespacedName,
     /// Name of its node.
     pub node: Symbol,
-    /// Why.
+    /// What keeps the drain from evicting it, in words.
     pub why: &'static str,
 }
 
@@ -161,8 +161,8 @@ impl Disruptions {
     }
 
     /// The budgets that had fewer healthy pods than they need since the first disruption.
-    pub fn breaches(&self) -> Vec<BudgetViolation> {
-        self.budgets.breaches()
+    pub fn violations(&self) -> Vec<BudgetViolation> {
+        self.budgets.violations()
     }
 
     /// For each replacement the pod that it was created for, through replacements of replacements.
@@ -289,7 +289,7 @@ impl Disruptions {
             node: pod.spec.node_name,
             cause,
             at,
-            refusals: self.drain.refusals(key),
+            rejections: self.drain.rejections(key),
             replacement: Replacement::Due,
         });
         self.unanswered.push((self.departures.len() - 1, pod));

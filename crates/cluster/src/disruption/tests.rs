@@ -90,7 +90,7 @@ fn a_drain_evicts_what_budgets_allow_and_tries_again() {
     assert_eq!(left(&world), ["db-0 evicted -> db-", "web-1 evicted -> web-"]);
     assert_eq!(allowed(&world, "web"), [3, 2, 2, 0]);
     let blocked = world.disruptions().unwrap().blocked().to_vec();
-    let words = blocked[0].refusal.as_ref().unwrap().to_string();
+    let words = blocked[0].rejection.as_ref().unwrap().to_string();
     assert_eq!(words, "budget default/web needs 2 healthy pods and has 2");
     // Nothing is bound, so the budget refuses again.
     let due = world.next_eviction().unwrap();
@@ -99,8 +99,8 @@ fn a_drain_evicts_what_budgets_allow_and_tries_again() {
     retry(&mut world);
     assert_eq!(left(&world)[2..], ["web-2 evicted -> web-"]);
     let disruptions = world.disruptions().unwrap();
-    assert_eq!((disruptions.departures()[2].refusals, disruptions.next_eviction()), (2, None));
-    assert!(disruptions.drained()[0].done.is_some() && disruptions.breaches().is_empty());
+    assert_eq!((disruptions.departures()[2].rejections, disruptions.next_eviction()), (2, None));
+    assert!(disruptions.drained()[0].done.is_some() && disruptions.violations().is_empty());
     assert_eq!(disruptions.kept()[0].pod.name, "log-a");
     world.run(20);
     assert_eq!(allowed(&world, "web"), [3, 2, 3, 1]);
@@ -140,7 +140,7 @@ fn kubectl_refuses_pods_without_a_controller_and_gives_up_on_several_budgets() {
     let disruptions = world.disruptions().unwrap();
     let blocked = &disruptions.blocked()[0];
     assert!(
-        matches!(&blocked.refusal, Some(EvictionRejection::SeveralBudgets(all)) if all.len() == 2)
+        matches!(&blocked.rejection, Some(EvictionRejection::SeveralBudgets(all)) if all.len() == 2)
     );
     assert_eq!((blocked.due, disruptions.next_eviction()), (None, None));
 }
@@ -170,11 +170,11 @@ fn a_lost_node_takes_its_pods_along_whatever_budgets_say() {
             "web-2 lost -> web-",
         ]
     );
-    let breach = world.disruptions().unwrap().breaches()[0];
-    assert_eq!((breach.needed, breach.lowest, breach.healthy), (1, 0, 0));
+    let violation = world.disruptions().unwrap().violations()[0];
+    assert_eq!((violation.needed, violation.lowest, violation.healthy), (1, 0, 0));
     world.run(20);
-    let breach = world.disruptions().unwrap().breaches()[0];
-    assert_eq!((breach.lowest, breach.healthy), (0, 2));
+    let violation = world.disruptions().unwrap().violations()[0];
+    assert_eq!((violation.lowest, violation.healthy), (0, 2));
     assert!(world.api().objects().pods.values().all(|pod| !pod.spec.node_name.is_empty()));
 }
 

@@ -43,7 +43,7 @@ pub enum WorkloadKind {
 }
 
 impl WorkloadKind {
-    /// `Deployment`, …
+    /// The kind as in manifests: `Deployment`.
     pub fn as_str(self) -> &'static str {
         match self {
             WorkloadKind::Deployment => "Deployment",
@@ -63,16 +63,16 @@ impl WorkloadKind {
     }
 }
 
-/// A workload.
+/// A workload whose pods a rollout can replace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WorkloadName {
-    /// Its kind.
+    /// Deployment, StatefulSet or DaemonSet.
     pub kind: WorkloadKind,
     /// Its namespace and name.
     pub key: NamespacedName,
 }
 
-/// `Deployment shop/web`.
+/// Kind, namespace and name: `Deployment shop/web`.
 impl fmt::Display for WorkloadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind.as_str(), self.key)
@@ -112,9 +112,9 @@ pub enum RolloutState {
 /// A pod that a rollout created or deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// When.
+    /// The virtual time of creation or deletion.
     pub at: Time,
-    /// The pod.
+    /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The node of a deleted pod, empty if it had none; `None`: the pod was created.
     pub deleted_from: Option<Symbol>,
@@ -180,7 +180,7 @@ enum Action {
 }
 
 impl Rollout {
-    /// The workload.
+    /// The workload whose pods are replaced.
     pub fn workload(&self) -> WorkloadName {
         self.workload
     }
@@ -209,7 +209,7 @@ impl Rollout {
         &self.steps
     }
 
-    /// When it began.
+    /// The virtual time at which it began.
     pub fn started(&self) -> Time {
         self.started
     }

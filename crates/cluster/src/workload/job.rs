@@ -9,7 +9,7 @@ use kubestep_api::{DecodeError, Pod};
 
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-/// A Job's pods.
+/// The pods that a Job creates at once.
 pub(super) fn job(
     manifest: &WorkloadManifest<'_>,
     surroundings: &WorkloadInputs<'_>,

@@ -36,7 +36,7 @@ impl<'a> WorkloadManifest<'a> {
         }
     }
 
-    /// `Deployment shop/web`.
+    /// Kind, namespace and name, for notices: `Deployment shop/web`.
     pub fn title(&self) -> String {
         format!("{} {}/{}", self.kind, self.namespace, self.name)
     }

@@ -31,7 +31,7 @@ pub(crate) use replicas::TEMPLATE_HASH;
 
 /// What the controller of a manifest would create.
 pub struct ExpandedWorkload {
-    /// `Deployment shop/web`.
+    /// Kind, namespace and name: `Deployment shop/web`.
     pub name: String,
     /// Objects that it creates in addition to pods, if a scheduler reads them.
     pub owners: Vec<Object>,

@@ -48,7 +48,7 @@ pub(super) fn pod(
     })
 }
 
-/// A ReplicationController's pods.
+/// The pods of a ReplicationController, which all are alike.
 pub(super) fn replication_controller(
     manifest: &WorkloadManifest<'_>,
     surroundings: &WorkloadInputs<'_>,
@@ -58,7 +58,7 @@ pub(super) fn replication_controller(
     alike(manifest, surroundings, owners, pod, manifest.name)
 }
 
-/// A ReplicaSet's pods.
+/// The pods of a ReplicaSet, which all are alike.
 pub(super) fn replica_set(
     manifest: &WorkloadManifest<'_>,
     surroundings: &WorkloadInputs<'_>,

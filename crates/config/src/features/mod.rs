@@ -390,7 +390,7 @@ pub enum FeatureGateError {
     /// A value that is not a boolean.
     #[error("feature gate {name} has the value {value:?}: write {name}=true or {name}=false")]
     BadValue {
-        /// The feature gate.
+        /// The name as it was given.
         name: String,
         /// The value as it was given.
         value: String,
@@ -408,7 +408,7 @@ pub enum FeatureGateError {
     /// A gate of other versions.
     #[error("{}", absent_text(*feature, *version))]
     Absent {
-        /// The feature gate.
+        /// The gate that the version does not have.
         feature: Feature,
         /// The version that does not have it.
         version: KubeVersion,
@@ -417,7 +417,7 @@ pub enum FeatureGateError {
     #[error("feature gate {feature} cannot be set to {on}: it is {stage} and locked to {default} in Kubernetes {version}",
         stage = spec.stage, default = spec.default)]
     Locked {
-        /// The feature gate.
+        /// The gate that cannot be changed.
         feature: Feature,
         /// Whether it should be on.
         on: bool,

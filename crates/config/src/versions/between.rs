@@ -10,7 +10,7 @@ use crate::resolve::resolve;
 /// What differs between two versions.
 #[derive(Clone, Debug)]
 pub struct Between {
-    /// The first version.
+    /// The version that is compared with.
     pub from: KubeVersion,
     /// The second version; it may be the older one.
     pub to: KubeVersion,

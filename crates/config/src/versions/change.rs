@@ -53,7 +53,7 @@ impl Change {
 /// have the gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GateChange {
-    /// The feature gate.
+    /// The gate that differs.
     pub gate: Feature,
     /// The gate in the first version.
     pub from: Option<GateSpec>,

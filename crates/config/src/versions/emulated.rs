@@ -29,13 +29,13 @@ pub enum EmulationError {
     /// A component that kube-scheduler does not have.
     #[error("component {0:?} does not exist: the only one is \"kube\"")]
     Component(String),
-    /// Two versions.
+    /// The same component with two versions.
     #[error("{0:?} names a version twice")]
     Twice(String),
     /// The scheduler of that version cannot emulate it.
     #[error("kube-scheduler {version} emulates {oldest} to {version}, not {emulated}")]
     Range {
-        /// The scheduler's version.
+        /// The version of the scheduler that would emulate it.
         version: KubeVersion,
         /// The oldest version that it emulates.
         oldest: KubeVersion,

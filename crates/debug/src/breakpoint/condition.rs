@@ -20,7 +20,7 @@ use kubestep_config::suggest;
 /// The CEL function that wraps an amount once it was parsed.
 const AMOUNT: &str = "quantity";
 
-/// A parsed condition.
+/// A CEL condition, parsed once and evaluated at each hit.
 #[derive(Clone, Debug)]
 pub struct Condition {
     text: Arc<str>,
@@ -138,7 +138,7 @@ impl Condition {
         }
     }
 
-    /// The source text.
+    /// The condition as it was typed.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -12,14 +12,14 @@ use kubestep_api::intern::Symbol;
 /// What a breakpoint or watch looks at.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BreakpointKind {
-    /// A place.
+    /// A location in cycles or queues: `break Filter node:a-*`.
     Break {
-        /// Which.
+        /// Which cycles, plugins, nodes or moves it hits.
         location: Location,
         /// How closely the recording has to be looked at.
         grain: HitUnit,
     },
-    /// A value.
+    /// A value that changes: `watch node a-0 cpu`.
     Watch(Subject),
 }
 
@@ -28,7 +28,7 @@ pub enum BreakpointKind {
 pub enum Hits {
     /// Only this one, from 1.
     At(u64),
-    /// Each so many.
+    /// Each hit whose number is divisible by this.
     Every(u64),
     /// This one and all after it.
     From(u64),
@@ -48,9 +48,9 @@ impl Hits {
 /// What a hit leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HitAction {
-    /// The debugger stops.
+    /// The debugger stops at the hit.
     Stop,
-    /// A message.
+    /// A message is logged, and the run goes on.
     Log,
     /// Nothing: the watch's value is shown.
     Show,

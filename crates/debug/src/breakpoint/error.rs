@@ -9,7 +9,7 @@ pub enum BreakpointError {
     /// A condition is not CEL.
     #[error("the condition {condition:?} cannot be read: {problem}")]
     Syntax {
-        /// The condition.
+        /// The condition as it was typed.
         condition: String,
         /// What the parser reported.
         problem: String,
@@ -17,7 +17,7 @@ pub enum BreakpointError {
     /// A condition cannot be evaluated on any example.
     #[error("the condition {condition:?}: {problem}")]
     Condition {
-        /// The condition.
+        /// The condition as it was typed.
         condition: String,
         /// What the evaluation reported.
         problem: Box<BreakpointError>,
@@ -28,7 +28,7 @@ pub enum BreakpointError {
     /// A condition uses a variable that does not exist.
     #[error("unknown variable {name:?}; {hint}")]
     UnknownVariable {
-        /// The name.
+        /// The variable as written in the condition.
         name: String,
         /// The variable that was probably meant, or all of them.
         hint: String,
@@ -71,7 +71,7 @@ pub enum BreakpointError {
     /// Parts, or a part and a variable, that exclude each other.
     #[error("{0}")]
     Combination(&'static str),
-    /// Something is missing.
+    /// A part that is required is missing; the text says which and shows an example.
     #[error("{0}")]
     Incomplete(&'static str),
     /// A watch has another form.

@@ -17,7 +17,7 @@ pub enum HitUnit {
     Timeout,
     /// An outcome of a cycle.
     Event(CycleEvent),
-    /// A cycle.
+    /// A cycle as a whole.
     Cycle,
     /// An extension point that a cycle reached.
     Point,

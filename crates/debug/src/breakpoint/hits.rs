@@ -61,11 +61,11 @@ impl ConditionCache {
 /// A breakpoint's place with its condition.
 #[derive(Clone, Copy)]
 pub struct BreakpointProbe<'a> {
-    /// The place.
+    /// What the breakpoint is set at.
     pub location: &'a Location,
     /// How closely to look.
     pub grain: HitUnit,
-    /// The condition.
+    /// The condition after `if`; without one, each hit counts.
     pub condition: Option<&'a Condition>,
 }
 

@@ -21,7 +21,7 @@ use kubestep_framework::record::CycleRecord;
 pub struct ListedBreakpoint {
     /// Its number, from 1; numbers are not reused.
     pub id: u32,
-    /// What it is.
+    /// What it was set to: location or watched value, condition, action.
     pub definition: Definition,
     /// Whether it stops or logs.
     pub enabled: bool,
@@ -39,11 +39,11 @@ pub struct ListedBreakpoint {
 /// A hit at which a breakpoint stops the debugger or logs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hit {
-    /// The breakpoint's number.
+    /// Number of the breakpoint, as [`ListedBreakpoint::id`].
     pub id: u32,
     /// Which of its hits this is, from 1.
     pub number: u64,
-    /// When.
+    /// The time of the hit, for the order of hits.
     pub moment: Moment,
     /// The frame in the cycle, or the entry if it is not a cycle.
     pub frame: Position,
@@ -364,7 +364,7 @@ impl Breakpoints {
         self.items.len() != before
     }
 
-    /// Removes all items.
+    /// Removes all items; their numbers are not used again.
     pub fn clear(&mut self) {
         self.items.clear();
     }

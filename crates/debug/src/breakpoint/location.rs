@@ -36,24 +36,24 @@ impl Pattern {
 /// A label selector with its source text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Labels {
-    /// The source text.
+    /// The selector as it was typed after `-l`.
     pub text: String,
-    /// The parsed selector.
+    /// The selector that pods have to match.
     pub selector: Selector,
 }
 
 /// The location of a breakpoint. An absent part matches anything.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Location {
-    /// The extension point.
+    /// The extension point; the word `Filter` in `break Filter`.
     pub point: Option<ExtensionPoint>,
-    /// The plugin.
+    /// Name of the plugin, at any of its extension points if `point` is absent.
     pub plugin: Option<Symbol>,
     /// The pods, by name.
     pub pod: Option<Pattern>,
     /// The pods, by label.
     pub labels: Option<Labels>,
-    /// The nodes.
+    /// The nodes, by name, in Filter and Score.
     pub node: Option<Pattern>,
     /// The queue that the pod moves to.
     pub queue: Option<QueueName>,

@@ -16,7 +16,7 @@ pub enum CycleEvent {
     Scheduled,
     /// No node was found, or the pod was rejected later.
     Unschedulable,
-    /// An error occurred.
+    /// The cycle's outcome is SchedulerError.
     Error,
     /// Pods are preempted for this one.
     Preemption,

@@ -13,7 +13,7 @@ use kubestep_framework::record::CycleRecord;
 /// What breakpoints look at: the history, what was free on the nodes, and the objects of now.
 #[derive(Clone, Copy)]
 pub struct RecordedRun<'a> {
-    /// Everything that happened.
+    /// The entries that are searched for hits.
     pub history: &'a History,
     /// The entries before this one led to the loaded cluster and are not looked at.
     pub start: usize,
@@ -60,7 +60,7 @@ impl Moment {
         Some(Moment { entry: EntryId(last), rank: Rank::LAST })
     }
 
-    /// The entry.
+    /// The entry of the history that the moment lies in.
     pub fn entry(&self) -> EntryId {
         self.entry
     }
@@ -77,7 +77,7 @@ pub struct Rank {
 impl Rank {
     /// The rank of the cycle as a whole.
     pub const FIRST: Rank = Rank { point: 0, plugin: 0, node: 0 };
-    /// Behind all frames.
+    /// Sorts after all frames of a cycle.
     const LAST: Rank = Rank { point: usize::MAX, plugin: 0, node: 0 };
 }
 

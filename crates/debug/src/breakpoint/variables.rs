@@ -21,7 +21,7 @@ use kubestep_framework::status::Code;
 pub enum Reach {
     /// The pod: always known.
     Pod,
-    /// A scheduling cycle.
+    /// The scheduling cycle that the hit lies in, such as its number.
     Cycle,
     /// A message: the plugin's if the breakpoint is at a plugin, else the cycle's.
     Message,
@@ -31,22 +31,22 @@ pub enum Reach {
     Score,
     /// The total score of a node.
     Total,
-    /// The node itself.
+    /// The node that a status or score is about, or that the cycle selected.
     Node,
     /// A move between queues.
     Move,
-    /// A watched value.
+    /// The watched value, now and before; at watches only.
     Watch,
 }
 
 /// A variable of conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
-    /// Its name.
+    /// The name in a condition, such as `node`.
     pub name: &'static str,
     /// When it is known.
     pub reach: Reach,
-    /// The help text.
+    /// What it holds, for `:help` and the reference of breakpoints.
     pub help: &'static str,
 }
 
@@ -89,13 +89,13 @@ pub const VARIABLES: &[Variable] = &[
 /// A plugin's status, or the verdict of a node.
 #[derive(Clone, Copy, Debug)]
 pub struct StatusFacts<'a> {
-    /// The extension point.
+    /// Where the plugin was called.
     pub point: ExtensionPoint,
     /// Name of the plugin.
     pub plugin: Symbol,
-    /// Its status.
+    /// Code of the status, such as `Unschedulable`.
     pub code: Code,
-    /// Its reasons.
+    /// The status's reasons; empty for Success.
     pub reasons: &'a [Symbol],
 }
 
@@ -115,20 +115,20 @@ pub struct ScoreFacts {
 /// A node as it was at that time.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeFacts<'a> {
-    /// Its name.
+    /// `metadata.name` of the node.
     pub name: Symbol,
     /// Its amounts and its object.
     pub amounts: Option<&'a NodeAmounts>,
 }
 
-/// A watched value.
+/// The value of a [`Subject`], as watches compare it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum WatchedValue {
     /// An amount of a resource.
     Amount(AmountValue),
-    /// A count.
+    /// The length of a queue.
     Number(i64),
-    /// A text.
+    /// A text, such as where a pod is.
     Text(String),
 }
 
@@ -136,23 +136,23 @@ pub enum WatchedValue {
 /// borrows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts<'a> {
-    /// The pod's name.
+    /// Namespace and name of the pod.
     pub key: NamespacedName,
     /// The pod; `None` if it was deleted.
     pub pod: Option<&'a PodInfo>,
     /// Microseconds since the start.
     pub micros: i64,
-    /// The cycle.
+    /// The cycle in which the hit is, if it is in one.
     pub cycle: Option<&'a CycleRecord>,
-    /// The plugin's status.
+    /// The status that the hit is about, at a plugin or a node.
     pub answer: Option<StatusFacts<'a>>,
     /// Whether `message` is the plugin's and not the cycle's.
     pub message_of_answer: bool,
-    /// The scores.
+    /// The scores that the hit is about, at Score.
     pub score: Option<ScoreFacts>,
-    /// The node.
+    /// The node that the hit is about, or that the cycle selected.
     pub node: Option<NodeFacts<'a>>,
-    /// The move.
+    /// The move that the hit is, at queues.
     pub moved: Option<&'a QueueMove>,
     /// The watched value now and before.
     pub watched: Option<(&'a WatchedValue, &'a WatchedValue)>,

@@ -19,14 +19,14 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_framework::resource::amount::{self, cpu};
 
-/// What is watched.
+/// What a watch compares after each step.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subject {
     /// What is free on a node: of one resource, or of CPU, memory and pods.
     Node {
         /// Name of the node.
         node: Symbol,
-        /// The resource.
+        /// Name of the resource; `None` for CPU, memory and pods together.
         resource: Option<Symbol>,
     },
     /// How many pods are in a queue.

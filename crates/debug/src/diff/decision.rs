@@ -32,11 +32,11 @@ pub struct DecisionDifference {
     pub attempt: usize,
     /// The cycles; `None` on a side without such an attempt.
     pub cycle: Pair<Option<u64>>,
-    /// The outcomes.
+    /// How each cycle ended; `None` on a side without such an attempt.
     pub outcome: Pair<Option<Outcome>>,
-    /// The nodes chosen.
+    /// The nodes selected; `None` where none was.
     pub node: Pair<Option<Symbol>>,
-    /// The messages.
+    /// The whole messages; empty where the attempt succeeded.
     pub message: Pair<String>,
     /// The manual decisions in these cycles, in words.
     pub interventions: Pair<Vec<String>>,
@@ -51,7 +51,7 @@ pub struct DecisionDifference {
     pub not_compared: bool,
 }
 
-/// A plugin's verdict.
+/// What a plugin answered, as far as it is compared.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ComparedVerdict {
     /// None: the plugin does not exist, or the cycle did not get that far.
@@ -60,7 +60,7 @@ pub enum ComparedVerdict {
     NoNode,
     /// The plugin was skipped.
     Skipped,
-    /// Success.
+    /// The plugin accepts the node or the pod.
     Passes,
     /// It rejects, waits or fails, with this message.
     Says(String),
@@ -69,11 +69,11 @@ pub enum ComparedVerdict {
 /// A verdict that differs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerdictDifference {
-    /// The extension point.
+    /// Where the plugin was called.
     pub point: ExtensionPoint,
     /// The plugin; the extenders together are `Extender`.
     pub plugin: Symbol,
-    /// The verdicts.
+    /// What the plugin answered on each side.
     pub verdict: Pair<ComparedVerdict>,
     /// The nodes, by name; empty at extension points that do not run per node.
     pub nodes: Vec<Symbol>,
@@ -231,8 +231,8 @@ fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &NodePairs) -> Vec<VerdictD
 type Id = Option<Option<VerdictId>>;
 
 fn by_extender(record: &CycleRecord, node: Option<NodeId>) -> ComparedVerdict {
-    let refusal = record.filter.extender.iter().find(|(id, _)| Some(*id) == node);
-    refusal.map_or(ComparedVerdict::None, |(_, status)| ComparedVerdict::of(status))
+    let rejection = record.filter.extender.iter().find(|(id, _)| Some(*id) == node);
+    rejection.map_or(ComparedVerdict::None, |(_, status)| ComparedVerdict::of(status))
 }
 
 /// A plugin's verdicts in one cycle.

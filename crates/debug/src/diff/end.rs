@@ -12,13 +12,13 @@ use kubestep_framework::record::QueueName;
 pub enum FinalState {
     /// It does not exist.
     Absent,
-    /// On a node.
+    /// Bound to this node.
     Node(Symbol),
     /// At Permit or in PreBind, with its resources on a node reserved.
     Waiting(Symbol),
     /// In a queue, with the plugins that rejected or gate it.
     Queue(QueueName, Vec<Symbol>),
-    /// Succeeded or failed.
+    /// Its phase is `Succeeded` or `Failed`.
     Ended,
     /// In no queue: no profile has its scheduler name.
     NobodyServes,

@@ -42,7 +42,7 @@ impl<T: PartialEq> Pair<T> {
 /// One side: its history, and the cluster at its end.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
-    /// The history.
+    /// The side's cycles, moves and events.
     pub history: &'a History,
     /// The cluster at its end.
     pub world: &'a World,
@@ -94,7 +94,7 @@ impl PodDifference {
     }
 }
 
-/// All differences.
+/// The result of [`compare`]: the pods that differ, and how many do not.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Difference {
     /// The pods that differ, sorted by kind of difference and name.
@@ -117,7 +117,7 @@ impl Difference {
     }
 }
 
-/// Compares two sides.
+/// Compares where the pods of two sides end and how their attempts went.
 pub fn compare(a: Side<'_>, b: Side<'_>) -> Difference {
     let keys: BTreeSet<NamespacedName> = pods(a).chain(pods(b)).collect();
     let all = keys.len();

@@ -22,11 +22,11 @@ pub struct ScoreDifference {
 pub struct PluginScore {
     /// Name of the plugin.
     pub plugin: Symbol,
-    /// What it said.
+    /// The plugin's own score; `None` where it did not score.
     pub raw: Pair<Option<i64>>,
     /// The same from 0 to 100, in relation to the other nodes.
     pub normalized: Pair<Option<i64>>,
-    /// Its weight.
+    /// The plugin's weight in the profile; `None` where it did not score.
     pub weight: Pair<Option<i64>>,
 }
 
@@ -44,7 +44,7 @@ pub enum ScoreSource {
 }
 
 impl ScoreSource {
-    /// One word: `raw`.
+    /// As `explain` and the JSON of `diff` name it: `raw`.
     pub fn as_str(self) -> &'static str {
         match self {
             ScoreSource::Presence => "presence",

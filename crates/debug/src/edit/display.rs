@@ -235,7 +235,7 @@ fn tolerated(toleration: &Toleration) -> String {
     }
 }
 
-/// `8080/TCP`, `8080/UDP@10.0.0.1`.
+/// As in commands: `8080/TCP`, `8080/UDP@10.0.0.1`.
 impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let protocol = if self.protocol.is_unset() { Protocol::Tcp } else { self.protocol };

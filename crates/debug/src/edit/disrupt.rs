@@ -7,7 +7,7 @@ use crate::edit::{Applied, EditError};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
-use kubestep_cluster::disruption::{Departure, DrainRefused, Replacement};
+use kubestep_cluster::disruption::{Departure, DrainRejection, Replacement};
 
 /// Deletes the nodes with their pods.
 pub(super) fn lose(world: &mut World, nodes: NodeSet) -> Result<Applied, EditError> {
@@ -26,16 +26,16 @@ pub(super) fn drain(world: &mut World, nodes: NodeSet, force: bool) -> Result<Ap
     let names = nodes.nodes(world)?;
     let before = departures(world).len();
     let storage = with_empty_dir(world, &names);
-    world.drain(&names, force).map_err(|refused| refusal(nodes, &refused))?;
+    world.drain(&names, force).map_err(|refused| rejection(nodes, &refused))?;
     let evicted = &departures(world)[before..];
     let mut notes = vec![format!("{} evicted", count(evicted.len(), "pod"))];
     notes.extend(replaced(evicted));
     let Some(disruptions) = world.disruptions() else { return Ok(Applied { notes }) };
     let blocked = disruptions.blocked().iter();
     let blocked =
-        blocked.filter(|blocked| blocked.refusal.is_some() && names.contains(&blocked.node));
+        blocked.filter(|blocked| blocked.rejection.is_some() && names.contains(&blocked.node));
     notes.extend(blocked.filter_map(|blocked| {
-        Some(format!("{} is not evicted: {}", blocked.pod, blocked.refusal.as_ref()?))
+        Some(format!("{} is not evicted: {}", blocked.pod, blocked.rejection.as_ref()?))
     }));
     let kept = disruptions.kept().iter().filter(|kept| names.contains(&kept.node)).count();
     notes.extend(
@@ -66,7 +66,7 @@ fn replaced(departures: &[Departure]) -> Option<String> {
     }
 }
 
-fn refusal(nodes: NodeSet, refused: &DrainRefused) -> EditError {
+fn rejection(nodes: NodeSet, refused: &DrainRejection) -> EditError {
     let pods: Vec<String> = refused.0.iter().map(ToString::to_string).collect();
     EditError(format!(
         "no controller recreates {}: kubectl drain needs --force, write drain {nodes} force",

@@ -15,14 +15,14 @@ use kubestep_cluster::World;
 pub struct FieldChange {
     /// The index of the edit that it belongs to, from 0.
     pub edit: usize,
-    /// The operation.
+    /// What is done to the object or field.
     pub operation: FieldOperation,
     /// The kind of the object.
     #[serde(serialize_with = "kind")]
     pub kind: Kind,
     /// Its namespace; empty for cluster-scoped objects.
     pub namespace: Symbol,
-    /// Its name.
+    /// `metadata.name` of the object.
     pub name: Symbol,
     /// The field as a JSON pointer; empty for the whole object.
     pub path: String,
@@ -37,9 +37,9 @@ pub struct FieldChange {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FieldOperation {
-    /// Creates the object.
+    /// Creates the object with `value`.
     Create,
-    /// Deletes the object.
+    /// Deletes the object; there is no value.
     Delete,
     /// Sets an unset field, or inserts an element into a list; `-` appends.
     Add,

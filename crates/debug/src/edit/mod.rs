@@ -59,15 +59,15 @@ pub use term::{TermList, TermRef};
 pub enum Edit {
     /// Creates the object, or replaces the one of the same name.
     Put(Object),
-    /// Deletes an object.
+    /// Deletes an object; without one of that name, the edit fails.
     Delete(ObjectKey),
     /// Sets a field of an object, or removes it if the value is `None`.
     Set {
-        /// The object.
+        /// Kind, namespace and name of the object.
         object: ObjectKey,
         /// The path of the field, as in the API: `spec.containers[0].image`.
         path: String,
-        /// The new value.
+        /// The value as JSON; `None` removes the field.
         value: Option<serde_json::Value>,
     },
     /// Adds nodes that differ from `like` only in their names and hostname labels.
@@ -84,9 +84,9 @@ pub enum Edit {
         /// The template's id, such as `nodepool/general/m5.large/zone-a/spot`.
         template: Symbol,
     },
-    /// Changes a node.
+    /// Changes one node, by name.
     Node(Symbol, NodeEdit),
-    /// Changes a pod.
+    /// Changes one pod; what a cluster does not allow deletes it and creates it again.
     Pod(NamespacedName, PodEdit),
     /// Changes the scheduler's configuration.
     Policy(PolicyEdit),
@@ -100,7 +100,7 @@ pub enum Edit {
     Activate(NamespacedName),
     /// Requeues a pod that waits for an event, as if an event had requeued it.
     Requeue(NamespacedName),
-    /// Injects a fault.
+    /// Makes a binding, a plugin or an extender fail, once or until [`Edit::Heal`].
     Fail(Fault),
     /// Removes all decisions and faults that are still to come.
     Heal,
@@ -109,7 +109,7 @@ pub enum Edit {
     Lose(NodeSet),
     /// Cordons nodes and evicts their pods, as far as disruption budgets allow.
     Drain {
-        /// The nodes.
+        /// The nodes to drain, one after the other.
         nodes: NodeSet,
         /// Whether pods without a controller are evicted too.
         force: bool,
@@ -131,10 +131,10 @@ pub enum PolicyEdit {
     Load(String),
 }
 
-/// An injected fault.
+/// A fault that the simulation injects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// What fails.
+    /// The operation that fails.
     pub what: FaultKind,
     /// The pod it applies to; `None`: any. Extenders fail for all pods.
     pub pod: Option<NamespacedName>,
@@ -156,17 +156,17 @@ pub enum FaultKind {
 /// A change of a node.
 #[derive(Clone, PartialEq, Debug)]
 pub enum NodeEdit {
-    /// Marks it unschedulable.
+    /// Sets `spec.unschedulable`, as `kubectl cordon` does.
     Cordon,
-    /// Marks it schedulable.
+    /// Unsets `spec.unschedulable`, as `kubectl uncordon` does.
     Uncordon,
     /// Adds a taint, or sets the value of the one with the same key and effect.
     Taint(Taint),
     /// Removes the taints with that key, and with that effect if one is given.
     Untaint(Symbol, Option<TaintEffect>),
-    /// Sets a label.
+    /// Sets a label of the node: key and value.
     Label(Symbol, Symbol),
-    /// Removes a label.
+    /// Removes the label with that key.
     Unlabel(Symbol),
     /// Sets the allocatable amount of a resource; capacity is raised to it if it is less.
     Resize(Symbol, Quantity),
@@ -175,23 +175,23 @@ pub enum NodeEdit {
 /// A change of a pod.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PodEdit {
-    /// Sets a label.
+    /// Sets a label of the pod: key and value.
     Label(Symbol, Symbol),
-    /// Removes a label.
+    /// Removes the label with that key.
     Unlabel(Symbol),
     /// Sets the request for a resource, of one container or of the whole pod. For the whole pod,
     /// each container keeps its share. Limits that would be too low are raised.
     Resize {
         /// The container; `None` for the whole pod.
         container: Option<Symbol>,
-        /// For example `cpu`.
+        /// Name of the resource, for example `cpu`.
         resource: Symbol,
         /// Zero removes the request.
         amount: Quantity,
     },
-    /// Adds a toleration.
+    /// Adds a toleration to `spec.tolerations`.
     Tolerate(Toleration),
-    /// Removes a toleration.
+    /// Removes the tolerations that equal this one.
     Untolerate(Toleration),
     /// Adds a label to the `nodeSelector`.
     Select(Symbol, Symbol),
@@ -223,9 +223,9 @@ pub enum PodEdit {
 /// A host port of a container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostPort {
-    /// The number.
+    /// `hostPort`, 1 to 65535.
     pub port: i32,
-    /// The protocol.
+    /// TCP if it is unset.
     pub protocol: kubestep_api::Protocol,
     /// The host IP; "" for all.
     pub ip: Symbol,
@@ -234,7 +234,7 @@ pub struct HostPort {
 /// Side effects of an applied edit.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Applied {
-    /// One sentence each.
+    /// What else changed, one sentence each.
     pub notes: Vec<String>,
 }
 

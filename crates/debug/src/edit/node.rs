@@ -1,4 +1,4 @@
-//! Changes of nodes.
+//! How [`NodeEdit`]s change a node.
 
 use std::sync::Arc;
 

@@ -88,7 +88,7 @@ forms! {
 }
 
 impl EditForm {
-    /// The first word.
+    /// The first word of the usage, by which an edit is recognized.
     pub fn verb(&self) -> &'static str {
         self.usage.split(' ').next().unwrap_or_default()
     }
@@ -128,7 +128,7 @@ fn unknown_verb(verb: &str) -> EditError {
     EditError(format!("{verb:?} is not an edit; edits begin with {}", verbs.join(", ")))
 }
 
-/// The remaining words.
+/// The words of an edit that are not read yet.
 pub(super) struct WordsLeft<'a>(pub(super) &'a str);
 
 impl<'a> WordsLeft<'a> {
@@ -142,7 +142,7 @@ impl<'a> WordsLeft<'a> {
         self.next().ok_or_else(|| format!("{what} is missing"))
     }
 
-    /// The whole rest.
+    /// Everything that is left, spaces included; an error if that is nothing.
     pub(super) fn rest(&mut self, what: &str) -> ParseResult<&'a str> {
         let rest = std::mem::take(&mut self.0);
         if rest.is_empty() { Err(format!("{what} is missing")) } else { Ok(rest) }

@@ -1,4 +1,4 @@
-//! Changes of pods.
+//! How [`PodEdit`]s change a pod.
 
 use std::sync::Arc;
 

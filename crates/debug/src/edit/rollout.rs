@@ -19,7 +19,7 @@ use kubestep_framework::pod::NamespacedName;
 pub struct TemplateEdit {
     /// The container; `None`: the only one for an image, all together for a request.
     pub container: Option<Symbol>,
-    /// Its new image.
+    /// The container's image in the new template.
     pub image: Option<Symbol>,
     /// New requests, by resource.
     pub requests: Vec<(Symbol, Quantity)>,
@@ -68,7 +68,7 @@ impl fmt::Display for TemplateEdit {
     }
 }
 
-/// Begins the rollout.
+/// Begins the rollout; its pods are replaced as time passes.
 pub(super) fn apply(
     world: &mut World,
     workload: WorkloadName,

@@ -14,15 +14,15 @@ use kubestep_cluster::World;
 pub enum TermList {
     /// `nodeAffinity.required…`: one of the terms must match the node.
     NodeRequired,
-    /// `nodeAffinity.preferred…`
+    /// `nodeAffinity.preferred…`: a matching term adds its weight to the score.
     NodePreferred,
-    /// `podAffinity.required…`
+    /// `podAffinity.required…`: every term must match a pod in the domain.
     PodRequired,
-    /// `podAffinity.preferred…`
+    /// `podAffinity.preferred…`: pods that match add the weight to the score.
     PodPreferred,
-    /// `podAntiAffinity.required…`
+    /// `podAntiAffinity.required…`: no term may match a pod in the domain.
     AntiRequired,
-    /// `podAntiAffinity.preferred…`
+    /// `podAntiAffinity.preferred…`: pods that match subtract the weight.
     AntiPreferred,
 }
 

@@ -19,9 +19,9 @@ use kubestep_framework::record::{CycleRecord, VerdictId};
 pub struct UnmetExpectation {
     /// The subject: `pod default/web: node`.
     pub about: String,
-    /// What was expected.
+    /// The value in the test's `expect`.
     pub expected: String,
-    /// What was found.
+    /// The value after the run.
     pub found: String,
     /// Why, in the scheduler's words if it gave any; may be empty.
     pub why: String,

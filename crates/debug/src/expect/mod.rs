@@ -27,9 +27,9 @@ pub const KIND: &str = "Test";
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Test {
-    /// `kubestep/v1`.
+    /// Always `kubestep/v1`; anything else is [`TestError::OtherKind`].
     pub api_version: String,
-    /// `Test`.
+    /// Always `Test`.
     pub kind: String,
     /// A short description; the file's name if absent.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub struct Test {
     /// backoffs.
     #[serde(default)]
     pub timers: usize,
-    /// The expected result.
+    /// What has to hold after the run.
     pub expect: Expect,
 }
 
@@ -77,7 +77,7 @@ fn version<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Erro
     }
 }
 
-/// The expected result.
+/// What has to hold after a run; empty parts are not checked.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expect {
@@ -151,12 +151,12 @@ pub enum TestError {
     /// It is an object of another kind.
     #[error("this is a {kind} of {version}, not a {KIND} of {API_VERSION}")]
     OtherKind {
-        /// Its kind.
+        /// The document's `kind`.
         kind: String,
-        /// Its API version.
+        /// The document's `apiVersion`.
         version: String,
     },
-    /// Nothing is expected.
+    /// `expect` is empty, so the test could not fail.
     #[error("expect: nothing is expected, so nothing would be tested")]
     Empty,
 }

@@ -52,9 +52,9 @@ fn narrowed(answers: &[PluginStatus], is_after_opaque: bool) -> Rejection {
     Rejection::new(&Status::unresolvable(&text), is_after_opaque)
 }
 
-fn refusal(answers: &[PluginStatus]) -> Option<Status> {
-    let mut refusals = answers.iter().filter(|answer| answer.status.is_rejected());
-    refusals.next().map(|answer| answer.status.clone())
+fn first_rejection(answers: &[PluginStatus]) -> Option<Status> {
+    let mut rejections = answers.iter().filter(|answer| answer.status.is_rejected());
+    rejections.next().map(|answer| answer.status.clone())
 }
 
 impl KnownVerdicts {
@@ -84,7 +84,7 @@ impl KnownVerdicts {
         Some(KnownVerdicts {
             opaque: rejecting(opaque),
             nodes: nodes.map(|node| (record.nodes.name(*node), rejection(*node))).collect(),
-            pre_filter: refusal(&record.pre_filter),
+            pre_filter: first_rejection(&record.pre_filter),
         })
     }
 
@@ -100,21 +100,23 @@ impl KnownVerdicts {
         let filters = framework.at(ExtensionPoint::Filter);
         let answers = probe.answers();
         let narrowing = || answers.iter().filter_map(|answer| answer.nodes.as_ref());
-        let rejection = |node: Symbol, refusals: &[kubestep_scheduler::what_if::Refusal]| {
-            if narrowing().any(|kept| !kept.contains(&node)) {
-                return Some(narrowed(answers, false));
-            }
-            // A pass with nominated pods comes first, so it decides where both reject.
-            let first = refusals.iter().min_by_key(|refusal| refusal.filter)?;
-            let name = filters.get(first.filter).map(|plugin| plugin.name()).unwrap_or_default();
-            Some(Rejection::new(&first.status, after(name)))
-        };
-        let refusals = probe.refusals();
-        let nodes = probe.snapshot().iter().zip(&refusals);
+        let rejection =
+            |node: Symbol, rejections: &[kubestep_scheduler::what_if::FilterRejection]| {
+                if narrowing().any(|kept| !kept.contains(&node)) {
+                    return Some(narrowed(answers, false));
+                }
+                // A pass with nominated pods comes first, so it decides where both reject.
+                let first = rejections.iter().min_by_key(|rejection| rejection.filter)?;
+                let name =
+                    filters.get(first.filter).map(|plugin| plugin.name()).unwrap_or_default();
+                Some(Rejection::new(&first.status, after(name)))
+            };
+        let rejections = probe.rejections();
+        let nodes = probe.snapshot().iter().zip(&rejections);
         Some(KnownVerdicts {
             opaque: rejecting(opaque),
             nodes: nodes.map(|(node, own)| (node.name, rejection(node.name, own))).collect(),
-            pre_filter: refusal(answers),
+            pre_filter: first_rejection(answers),
         })
     }
 }

@@ -12,7 +12,7 @@ pub struct FitMessage {
     pub pre_filter: String,
     /// Each reason with the number of nodes. A node can have several.
     pub reasons: Vec<(String, usize)>,
-    /// What PostFilter said.
+    /// What PostFilter said, after the reasons; empty if it added nothing.
     pub post_filter: String,
 }
 

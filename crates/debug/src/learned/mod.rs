@@ -28,9 +28,9 @@ use kubestep_scheduler::what_if::Probe;
 pub struct Learned {
     /// The opaque plugins at PreFilter or Filter; it was one of them.
     pub plugins: Vec<Symbol>,
-    /// The message.
+    /// The message of the real scheduler, as it was reported.
     pub message: String,
-    /// Where they spoke.
+    /// The extension point at which they rejected.
     pub at: ReportingPoint,
     /// The reasons that no known plugin explains, each with its number of nodes.
     pub reasons: Vec<CountedReason>,
@@ -50,7 +50,7 @@ pub struct Learned {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReportingPoint {
-    /// At Filter.
+    /// At Filter: the message counts their nodes.
     #[default]
     Filter,
     /// At PreFilter: it rejected the pod.
@@ -64,7 +64,7 @@ pub enum ReportingPoint {
 /// A reason with its number of nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct CountedReason {
-    /// The text.
+    /// The reason as the message has it.
     pub reason: String,
     /// The number of nodes.
     pub nodes: usize,
@@ -74,7 +74,7 @@ pub struct CountedReason {
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedFailure {
-    /// By its message.
+    /// What the message of the pod's condition or event shows.
     pub learned: Option<Learned>,
     /// By reports that name nodes.
     pub reported: Vec<ReportedResults>,

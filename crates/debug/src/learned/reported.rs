@@ -35,7 +35,7 @@ pub struct NodeRejection {
     pub node: Symbol,
     /// The plugin, if the report names it.
     pub plugin: Option<Symbol>,
-    /// Why.
+    /// The reason in the plugin's words.
     pub reason: String,
 }
 

@@ -26,7 +26,7 @@ const RESERVED: [(&str, &str); 2] = [("cpu", "100m"), ("memory", "10Mi")];
 const OF_PROVIDERS: &str = "karpenter.";
 const OF_KARPENTER: &str = "karpenter.sh/";
 
-/// An instance type.
+/// An instance type of the catalogue, or one that nodes and node claims have.
 #[derive(Clone, Debug)]
 pub(super) struct CatalogueType {
     pub name: Symbol,
@@ -39,7 +39,7 @@ pub(super) struct CatalogueType {
     pub node: Option<Symbol>,
 }
 
-/// An offering.
+/// A zone and capacity type in which an instance type is offered.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct CatalogueOffering {
     pub labels: Offered,

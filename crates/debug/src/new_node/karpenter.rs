@@ -32,7 +32,7 @@ const OLD_NAMES: [(&str, &str); 5] = [
 /// Combinations of values that pods choose, for one pool.
 const CHOICES: usize = 8;
 
-/// A pool, prepared.
+/// A NodePool with what it can create: instance types within its limits.
 pub(super) struct Pool<'a> {
     pool: &'a NodePool,
     /// Its own labels, which restrict instance types like requirements.

@@ -124,7 +124,8 @@ impl NewNodes {
         }
     }
 
-    /// Tries one node.
+    /// The filters' verdict on a new node of the template; `ahead` keeps what PreFilter rejects on
+    /// all of them.
     pub(super) fn judge(&mut self, world: &World, template: &NodeTemplate) -> Option<NewNode> {
         let NodeVerdict { ahead, verdict, daemons } = verdict(world, self.pod, template)?;
         let rejections: Vec<PreFilterRejection> =

@@ -28,7 +28,7 @@ const EXPLAINED: usize = 20;
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Supply {
-    /// The pending pods.
+    /// Namespace and name of each pending pod.
     pub pending: Vec<NamespacedName>,
     /// The templates of which a node takes some of the pods, the lowest price for each pod first.
     pub offers: Vec<NodeOffer>,
@@ -48,7 +48,7 @@ pub struct Supply {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeOffer {
-    /// The template.
+    /// The pool, group or instance type that the nodes come from.
     pub origin: TemplateOrigin,
     /// The edit that adds one.
     pub edit: String,
@@ -70,11 +70,11 @@ pub struct NodeOffer {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeOrder {
-    /// The template.
+    /// The pool, group or instance type that the nodes come from.
     pub origin: TemplateOrigin,
     /// The edit that adds them.
     pub edit: String,
-    /// How many.
+    /// How many nodes of the template are added.
     pub count: usize,
     /// The price of an hour of all of them.
     pub price: Option<f64>,

@@ -35,7 +35,7 @@ pub enum TemplateOrigin {
     NodePool {
         /// Name of the pool.
         pool: Symbol,
-        /// The instance type.
+        /// The provider's name for it: `m5.large`.
         instance_type: Symbol,
         /// Zone, capacity type and the labels that depend on the pod, as `KEY=VALUE` or a value.
         choice: Vec<String>,
@@ -47,7 +47,7 @@ pub enum TemplateOrigin {
     },
     /// cluster-autoscaler would enlarge the group.
     NodeGroup {
-        /// The group's id.
+        /// The node group's id, as cluster-autoscaler reports it.
         group: Symbol,
     },
     /// A copy of an existing node.

@@ -6,7 +6,7 @@ use crate::frames::{self, Position};
 use crate::trace::EntryId;
 use kubestep_api::intern::Symbol;
 
-/// Why continuing ended.
+/// Where `continue` ended, forward or back.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ContinueOutcome {
     /// A breakpoint or watch stopped it, and the position is there.
@@ -22,11 +22,11 @@ pub enum ContinueOutcome {
 /// The result of a search for a stop.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum StopSearch {
-    /// The stop.
+    /// The nearest hit that stops.
     Found(Hit),
-    /// There is none.
+    /// No breakpoint or watch hits before the end.
     None,
-    /// It was paused.
+    /// The search was paused; it can be resumed.
     Paused,
 }
 
@@ -49,7 +49,7 @@ impl Session {
         self.with_recording(|breakpoints, recording| breakpoints.update(recording));
     }
 
-    /// What breakpoints evaluate.
+    /// The view of the session that breakpoints and watches evaluate.
     pub fn recording(&self) -> RecordedRun<'_> {
         RecordedRun {
             history: &self.history,

@@ -47,7 +47,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// When it happened.
+    /// The virtual time of the cycle, move, hint or event.
     pub fn time(&self) -> Time {
         match self {
             Entry::Cycle(record) => record.time,
@@ -329,7 +329,7 @@ impl History {
         self.cycles.from(place).filter_map(|id| self.get(*id)?.as_cycle())
     }
 
-    /// The last cycle.
+    /// The newest cycle; `None` before the first.
     pub fn last_cycle(&self) -> Option<&Arc<CycleRecord>> {
         self.cycles().next_back()
     }

@@ -43,7 +43,7 @@ impl<T> OffsetList<T> {
         self.items.get(at.checked_sub(self.first)?)
     }
 
-    /// Like [`OffsetList::get`], mutable.
+    /// The mutable item at an index; `None` if it was dropped or does not exist.
     pub fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         self.items.get_mut(at.checked_sub(self.first)?)
     }
@@ -53,7 +53,7 @@ impl<T> OffsetList<T> {
         self.items.front()
     }
 
-    /// The newest item.
+    /// The newest item; `None` if all were dropped.
     pub fn last(&self) -> Option<&T> {
         self.items.back()
     }
@@ -80,7 +80,7 @@ impl<T> OffsetList<T> {
         self.range(at..usize::MAX)
     }
 
-    /// Like [`OffsetList::iter`], mutable.
+    /// The items that are kept, oldest first, mutable.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
         self.items.iter_mut()
     }

@@ -46,9 +46,9 @@ impl PodState {
 /// The state of all pods.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct PodStates {
-    /// The active queue.
+    /// The active queue, in the order in which pods are popped.
     pub active: Vec<PodState>,
-    /// The backoff queue.
+    /// The backoff queue, in the order in which backoffs end.
     pub backoff: Vec<PodState>,
     /// The unschedulable pods, gated ones included.
     pub unschedulable: Vec<PodState>,

@@ -91,13 +91,13 @@ pub struct OutcomeDifference {
     pub aspect: Aspect,
     /// What changes for it.
     pub effect: PodEffect,
-    /// Where it ends.
+    /// Where it ends under each version.
     pub end: Pair<FinalState>,
     /// The message of its last attempt; empty if there is none.
     pub message: Pair<String>,
     /// The number of attempts.
     pub attempts: Pair<usize>,
-    /// Why.
+    /// The changes between the versions that lead to it.
     pub cause: CausingChanges,
 }
 

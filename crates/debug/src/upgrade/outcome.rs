@@ -12,7 +12,7 @@ use kubestep_framework::record::{CycleRecord, Outcome};
 /// The outcome of a run for one pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodOutcome {
-    /// Where it ends.
+    /// Where the pod is after the run.
     pub end: FinalState,
     /// The node that it is nominated to; empty if it is not.
     pub nominated: Symbol,
@@ -25,7 +25,7 @@ pub struct PodOutcome {
 pub struct AttemptOutcome {
     /// The outcome of the cycle.
     pub outcome: Outcome,
-    /// The selected node.
+    /// The node that the cycle selected; `None` if it found none.
     pub node: Option<Symbol>,
     /// The message; empty if it succeeded.
     pub message: String,

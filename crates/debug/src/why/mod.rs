@@ -5,7 +5,7 @@
 //! can also be about the cycle that placed the pod. Either asks every plugin about every node on
 //! a copy, so that it finds all that blocks it, also on nodes that the scheduler did not
 //! evaluate, and also for a pod that was never tried. The pieces: [`model`] what an answer is
-//! made of, [`cause`] what is behind a refusal, one file a plugin, `nodes` ranking and folding,
+//! made of, [`cause`] what is behind a rejection, one file a plugin, `nodes` ranking and folding,
 //! `place`, `problems`, `gate`, `references` and `group` what no node can help, [`spread`] the ledgers,
 //! [`queue`], [`preemption`] and [`score`].
 

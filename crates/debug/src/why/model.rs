@@ -19,14 +19,14 @@ use kubestep_framework::status::Code;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
 pub enum PodLocation {
-    /// On a node.
+    /// It has a node, in the cluster or after binding in the simulation.
     Bound {
         /// Name of the node.
         node: Symbol,
     },
     /// It succeeded or failed.
     Ended {
-        /// `Succeeded` or `Failed`.
+        /// `status.phase`: `Succeeded` or `Failed`.
         phase: &'static str,
     },
     /// Its resources are reserved on a node, and a plugin makes it wait at Permit or in PreBind.
@@ -37,17 +37,17 @@ pub enum PodLocation {
         holds: Vec<WaitedPlugin>,
         /// Whether it waits in PreBind; otherwise at Permit.
         in_pre_bind: bool,
-        /// Since when.
+        /// The time at which it began to wait.
         since: Time,
     },
     /// In a queue, gated or in flight.
     Queue {
-        /// The queue.
+        /// The queue, with the place among gated and in-flight pods.
         queue: QueuePlace,
     },
     /// In no queue: no profile has its scheduler name.
     Unserved {
-        /// The scheduler name.
+        /// `spec.schedulerName` of the pod.
         scheduler_name: Symbol,
     },
     /// In no queue, for another reason: for example, it is being deleted.
@@ -192,7 +192,7 @@ pub struct RejectedGroup {
     pub missing: f64,
 }
 
-/// A short reason.
+/// One plugin's reason for rejecting a node, shorter than its [`Cause`](crate::why::cause::Cause).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reason {
@@ -250,7 +250,7 @@ pub enum ProblemKind {
     MixedVersions,
     /// No profile has the pod's scheduler name.
     NoProfile,
-    /// A scheduling gate.
+    /// A scheduling gate that nothing has removed.
     Gate,
     /// A pod group that does not exist or has fewer pods than its minimum.
     Quorum,
@@ -276,11 +276,11 @@ pub enum ProblemKind {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
-    /// The cycle's number.
+    /// Number of the scheduling cycle, from 1.
     pub cycle: u64,
     /// Which attempt, from 1.
     pub attempt: u32,
-    /// When.
+    /// The start of the cycle.
     pub time: Time,
     /// The outcome: `Scheduled`, `Unschedulable`, ….
     pub outcome: &'static str,
@@ -300,7 +300,7 @@ pub enum Basis {
     Now,
     /// The state at the start of a cycle.
     Cycle {
-        /// The cycle's number.
+        /// Number of the scheduling cycle, from 1.
         cycle: u64,
     },
 }

@@ -13,7 +13,7 @@ use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{CycleRecord, PluginStatus, VerdictId};
 use kubestep_framework::status::Status;
-use kubestep_scheduler::what_if::{Probe, Refusal};
+use kubestep_scheduler::what_if::{FilterRejection, Probe};
 
 /// The result for all nodes.
 #[derive(Default)]
@@ -27,9 +27,9 @@ pub(super) struct NodeResults {
 /// Evaluates every node. `last` is the pod's last cycle, which contains the results of extenders.
 pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, memo: &Memo) -> NodeResults {
     let earlier = last.map(LastCycleNodes::new);
-    let refusals = probe.refusals();
-    let each = probe.snapshot().iter().zip(refusals).map(|(node, refusals)| {
-        let mut blockers = all_blockers(probe, memo, node, &refusals);
+    let rejections = probe.rejections();
+    let each = probe.snapshot().iter().zip(rejections).map(|(node, rejections)| {
+        let mut blockers = all_blockers(probe, memo, node, &rejections);
         if blockers.is_empty() {
             blockers.extend(earlier.as_ref().and_then(|earlier| earlier.extender(node.name)));
         }
@@ -54,13 +54,18 @@ pub(super) fn examine_one(
     memo: &Memo,
 ) -> Option<(Vec<PreFilterRejection>, NodeWhy)> {
     let node = probe.snapshot().by_name(node)?;
-    let blockers = all_blockers(probe, memo, node, &probe.refusals_of(node));
+    let blockers = all_blockers(probe, memo, node, &probe.rejections_of(node));
     Some((ahead(probe), node_why(node.name, blockers, NodeCoverage::NewNode)))
 }
 
 /// The rejections by filters, or else by PreFilter.
-fn all_blockers(probe: &Probe, memo: &Memo, node: &NodeInfo, refusals: &[Refusal]) -> Vec<Blocker> {
-    let mut blockers = blockers(probe, memo, node, refusals);
+fn all_blockers(
+    probe: &Probe,
+    memo: &Memo,
+    node: &NodeInfo,
+    rejections: &[FilterRejection],
+) -> Vec<Blocker> {
+    let mut blockers = blockers(probe, memo, node, rejections);
     if blockers.is_empty() {
         blockers.extend(narrowed_away(probe, node.name));
     }
@@ -78,22 +83,28 @@ fn node_why(node: Symbol, blockers: Vec<Blocker>, seen: NodeCoverage) -> NodeWhy
     }
 }
 
-fn blockers(probe: &Probe, memo: &Memo, node: &NodeInfo, refusals: &[Refusal]) -> Vec<Blocker> {
+fn blockers(
+    probe: &Probe,
+    memo: &Memo,
+    node: &NodeInfo,
+    rejections: &[FilterRejection],
+) -> Vec<Blocker> {
     let filters = probe.framework().at(ExtensionPoint::Filter);
-    let filled = refusals.iter().any(|refusal| refusal.by_nominated).then(|| probe.filled(node));
+    let filled =
+        rejections.iter().any(|rejection| rejection.by_nominated).then(|| probe.filled(node));
     let filled = filled.flatten();
-    let blocker = |refusal: &Refusal| {
-        let plugin = filters[refusal.filter].name();
+    let blocker = |rejection: &FilterRejection| {
+        let plugin = filters[rejection.filter].name();
         let (state, judged) = match &filled {
-            Some(filled) if refusal.by_nominated => (&filled.state, &filled.node),
+            Some(filled) if rejection.by_nominated => (&filled.state, &filled.node),
             _ => (probe.state(), node),
         };
-        let status = &refusal.status;
+        let status = &rejection.status;
         let case = RejectedCase { probe, memo, state, node: judged, plain: node, status };
-        let causes = cause::of(plugin, &refusal.status, &case);
-        new_blocker(plugin, &refusal.status, refusal.by_nominated, causes)
+        let causes = cause::of(plugin, &rejection.status, &case);
+        new_blocker(plugin, &rejection.status, rejection.by_nominated, causes)
     };
-    refusals.iter().map(blocker).collect()
+    rejections.iter().map(blocker).collect()
 }
 
 /// The rejection of a node that passes all filters but that PreFilter excluded.

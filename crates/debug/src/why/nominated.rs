@@ -19,7 +19,7 @@ pub struct Nomination {
     pub node: Symbol,
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
-    /// Its priority.
+    /// `spec.priority` of the nominated pod.
     pub priority: i32,
     /// Its requests, in words.
     pub kept: String,

@@ -21,7 +21,8 @@ pub struct PreemptionWhy {
     /// The plugin that preempts.
     pub plugin: Symbol,
     /// Why the pod may not preempt, in the scheduler's words.
-    pub refusal: Option<String>,
+    #[serde(rename = "refusal")]
+    pub rejection: Option<String>,
     /// The candidates, the best first.
     pub candidates: Vec<CandidateWhy>,
     /// The node that is, or would be, nominated.
@@ -38,7 +39,7 @@ pub struct PreemptionWhy {
 pub struct CandidateWhy {
     /// Name of the node.
     pub node: Symbol,
-    /// The victims.
+    /// The pods that would be evicted there.
     pub victims: Vec<Victim>,
     /// The number of evictions that violate a disruption budget.
     pub budget_violations: i64,
@@ -56,13 +57,13 @@ pub struct CandidateWhy {
 pub struct Victim {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
-    /// Its priority.
+    /// `spec.priority` of the victim.
     pub priority: i32,
     /// The disruption budgets that cover it.
     pub budgets: Vec<BudgetState>,
 }
 
-/// A disruption budget.
+/// A PodDisruptionBudget that covers a victim.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetState {
@@ -76,13 +77,13 @@ pub struct BudgetState {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Criterion {
-    /// Fewer violated budgets.
+    /// The smaller number of violated disruption budgets.
     BudgetViolations,
     /// The lower highest priority of the victims.
     HighestPriority,
     /// The lower sum of the victims' priorities.
     PrioritySum,
-    /// Fewer victims.
+    /// The smaller number of victims.
     VictimCount,
     /// The later start of the highest-priority victims.
     StartTime,
@@ -119,9 +120,9 @@ impl Criterion {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoCandidate {
-    /// Why.
+    /// The reason in words, the same for all these nodes.
     pub reason: String,
-    /// The nodes.
+    /// Names of the nodes.
     pub nodes: Vec<Symbol>,
 }
 
@@ -142,7 +143,7 @@ pub(super) fn of(probe: &Probe, at: Time) -> Option<PreemptionWhy> {
     });
     Some(PreemptionWhy {
         plugin: found.plugin,
-        refusal: found.refusal.map(|refusal| with_victims(refusal, probe)),
+        rejection: found.rejection.map(|rejection| with_victims(rejection, probe)),
         decided_by: best.map(|_| decided_by(&candidates)),
         others: others(&found),
         candidates,
@@ -151,15 +152,15 @@ pub(super) fn of(probe: &Probe, at: Time) -> Option<PreemptionWhy> {
 }
 
 /// Why the pod may not preempt, with the victims that it waits for.
-fn with_victims(refusal: &str, probe: &Probe) -> String {
+fn with_victims(rejection: &str, probe: &Probe) -> String {
     let cx = probe.cx();
     let victims: Vec<String> = match cx.pod.pod.spec.preemption_policy {
         Some(PreemptionPolicy::Never) => Vec::new(),
         _ => terminating_victims(&cx).map(|victim| victim.key().to_string()).collect(),
     };
     match victims.as_slice() {
-        [] => refusal.to_owned(),
-        names => format!("{refusal} It waits for {} to end.", names.join(", ")),
+        [] => rejection.to_owned(),
+        names => format!("{rejection} It waits for {} to end.", names.join(", ")),
     }
 }
 
@@ -182,7 +183,7 @@ pub(super) fn recorded(record: &CycleRecord) -> Option<PreemptionWhy> {
     let plugin = record.post_filter.iter().find(preempts).map(|answer| answer.plugin);
     Some(PreemptionWhy {
         plugin: plugin.unwrap_or_default(),
-        refusal: None,
+        rejection: None,
         candidates: record.candidates.iter().map(recorded).collect(),
         chosen: Some(chosen),
         decided_by: None,

@@ -19,7 +19,7 @@ use kubestep_scheduler::WaitingPod;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueWhy {
-    /// The queue.
+    /// The queue that it is in.
     pub queue: QueuePlace,
     /// When it entered the queue.
     pub since: Time,
@@ -54,7 +54,7 @@ pub struct RequeueingEvent {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueMoveText {
-    /// When.
+    /// The virtual time of the move.
     pub time: Time,
     /// The queue it left.
     pub from: QueuePlace,
@@ -70,7 +70,7 @@ pub struct QueueMoveText {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HintCall {
-    /// When.
+    /// The virtual time of the event.
     pub time: Time,
     /// The event, in words.
     pub event: String,

@@ -23,7 +23,7 @@ pub struct SpreadCounts {
     pub of_profile: bool,
     /// The label selector of the pods that count, in kubectl's notation.
     pub selector: String,
-    /// The constraint's `maxSkew`.
+    /// `maxSkew` of the constraint.
     pub max_skew: i64,
     /// With fewer domains than this, the minimum counts as 0.
     pub min_domains: i64,
@@ -43,7 +43,7 @@ pub struct SpreadCounts {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SpreadDomain {
-    /// The label's value.
+    /// The value of the topology key.
     pub value: Symbol,
     /// The number of matching pods.
     pub count: i64,
@@ -57,11 +57,11 @@ pub struct SpreadDomain {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExcludedNodes {
-    /// Why.
+    /// Why they do not count, in words.
     pub reason: String,
-    /// How many.
+    /// How many nodes, those not in `nodes` included.
     pub count: usize,
-    /// The first few.
+    /// At most five of them, in node order.
     pub nodes: Vec<Symbol>,
 }
 

@@ -186,8 +186,8 @@ mod tests {
             ),
         ];
         for (shape, answer, text) in cases {
-            let refusal = ExtenderError::Invalid(format!("json: cannot unmarshal {text}"));
-            assert_eq!(shape.check(&answer), Err(refusal));
+            let rejection = ExtenderError::Invalid(format!("json: cannot unmarshal {text}"));
+            assert_eq!(shape.check(&answer), Err(rejection));
         }
     }
 

@@ -57,10 +57,12 @@ pub type ByKey<T> = Arc<BTreeMap<NamespacedName, Arc<T>>>;
 /// Objects of one custom kind.
 pub type CustomObjects = ByKey<CustomObject>;
 
-/// All objects that plugins look up, except nodes, which are in the cache.
+/// All objects that plugins look up, except nodes, which are in the cache: a field for each kind,
+/// named like its resource, by namespace and name (without a namespace for kinds that have none).
 ///
 /// A copy shares everything until one side changes.
 #[derive(Clone, Default, Debug)]
+#[allow(missing_docs)]
 pub struct Objects {
     /// All pods, bound or not.
     pub pods: Arc<Shards<NamespacedName, Arc<Pod>>>,
@@ -68,43 +70,26 @@ pub struct Objects {
     pub namespaces: ByKey<Namespace>,
     /// Services, for the default topology spread selector.
     pub services: ByKey<Service>,
-    /// Replication controllers.
     pub replication_controllers: ByKey<ReplicationController>,
-    /// Replica sets.
     pub replica_sets: ByKey<ReplicaSet>,
-    /// Stateful sets.
     pub stateful_sets: ByKey<StatefulSet>,
-    /// Pod disruption budgets.
     pub pod_disruption_budgets: ByKey<PodDisruptionBudget>,
-    /// Priority classes.
     pub priority_classes: ByKey<PriorityClass>,
-    /// Persistent volumes.
     pub persistent_volumes: ByKey<PersistentVolume>,
-    /// Persistent volume claims.
     pub persistent_volume_claims: ByKey<PersistentVolumeClaim>,
-    /// Storage classes.
     pub storage_classes: ByKey<StorageClass>,
     /// CSINodes: the CSI drivers of each node.
     pub csi_nodes: ByKey<CsiNode>,
-    /// CSI drivers.
     pub csi_drivers: ByKey<CsiDriver>,
     /// CSIStorageCapacities: free storage by class and topology.
     pub csi_storage_capacities: ByKey<CsiStorageCapacity>,
-    /// Volume attachments.
     pub volume_attachments: ByKey<VolumeAttachment>,
-    /// Resource claims.
     pub resource_claims: ByKey<ResourceClaim>,
-    /// Resource claim templates.
     pub resource_claim_templates: ByKey<ResourceClaimTemplate>,
-    /// Resource slices.
     pub resource_slices: ByKey<ResourceSlice>,
-    /// Device classes.
     pub device_classes: ByKey<DeviceClass>,
-    /// Device taint rules.
     pub device_taint_rules: ByKey<DeviceTaintRule>,
-    /// Pod groups.
     pub pod_groups: ByKey<PodGroup>,
-    /// Workloads.
     pub workloads: ByKey<Workload>,
     /// Objects of the custom kinds that plugins declared.
     pub custom: Arc<BTreeMap<CustomKind, CustomObjects>>,

@@ -61,7 +61,7 @@ impl<K: Spread, V> Shards<K, V> {
         self.get(key).is_some()
     }
 
-    /// Number of entries.
+    /// The number of entries in all shards.
     pub fn len(&self) -> usize {
         self.len
     }

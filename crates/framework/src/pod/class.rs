@@ -14,13 +14,13 @@ use kubestep_api::{Labels, Pod};
 /// All affinity terms of a pod.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct AffinityTerms {
-    /// Required affinity terms.
+    /// `podAffinity.requiredDuringSchedulingIgnoredDuringExecution`, parsed.
     pub required_affinity: Vec<AffinityTerm>,
-    /// Required anti-affinity terms.
+    /// `podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution`, parsed.
     pub required_anti_affinity: Vec<AffinityTerm>,
-    /// Preferred affinity terms.
+    /// `podAffinity.preferredDuringSchedulingIgnoredDuringExecution`, parsed.
     pub preferred_affinity: Vec<WeightedTerm>,
-    /// Preferred anti-affinity terms.
+    /// `podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution`, parsed.
     pub preferred_anti_affinity: Vec<WeightedTerm>,
 }
 

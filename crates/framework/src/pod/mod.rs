@@ -43,7 +43,7 @@ impl NamespacedName {
     }
 }
 
-/// As text: `namespace/name`.
+/// Written as one text, `namespace/name`.
 impl serde::Serialize for NamespacedName {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -144,13 +144,13 @@ pub(crate) struct ParsedTerms {
 /// A list of affinity terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TermList {
-    /// `podAffinity`, required.
+    /// `podAffinity`, required: each term has to match a pod in the node's domain.
     RequiredAffinity,
-    /// `podAntiAffinity`, required.
+    /// `podAntiAffinity`, required: no term may match a pod in the node's domain.
     RequiredAntiAffinity,
-    /// `podAffinity`, preferred.
+    /// `podAffinity`, preferred: each matching pod adds the weight.
     PreferredAffinity,
-    /// `podAntiAffinity`, preferred.
+    /// `podAntiAffinity`, preferred: each matching pod subtracts the weight.
     PreferredAntiAffinity,
 }
 

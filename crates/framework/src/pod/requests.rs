@@ -26,7 +26,7 @@ pub struct RequestOptions {
     pub pod_level_status: bool,
     /// Include what resource claims use of the node's own resources.
     pub claim_status: bool,
-    /// Ignore pod-level resources.
+    /// Only sum over containers, as if `spec.resources` were not set.
     pub skip_pod_level: bool,
     /// Per container, the default for a request that is absent; an explicit 0 stays 0.
     pub non_missing: ResourceList,

@@ -163,7 +163,7 @@ impl PodGroups {
         }
     }
 
-    /// Undoes [`PodGroups::assume`].
+    /// Undoes [`PodGroups::assume`]: the pod counts as unscheduled again unless it is bound.
     pub fn forget(&mut self, pod: &Pod) {
         if let Some(member) = self.member(pod) {
             member.place =

@@ -15,13 +15,13 @@ use kubestep_config::{Feature, FeatureGates};
 /// What a pod names and does not exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MissingGroup {
-    /// Its PodGroup.
+    /// The PodGroup of `spec.schedulingGroup`.
     PodGroup(NamespacedName),
     /// Its Workload, up to 1.35.
     Workload(NamespacedName),
     /// Its pod group in the Workload, up to 1.35.
     GroupOf {
-        /// The Workload.
+        /// The Workload, which exists.
         workload: NamespacedName,
         /// The name that no pod group of the Workload has.
         group: Symbol,

@@ -19,12 +19,12 @@ const VICTIM_TERMINATING: &str = "not eligible due to a terminating pod on the n
 
 /// Why the pod is not eligible to preempt others; `None` if it is. It is not if its policy is
 /// Never, or while a victim on its nominated node is still terminating.
-pub fn refusal(cx: &CycleContext<'_>, statuses: &NodeStatuses) -> Option<&'static str> {
-    refusal_while_terminating(cx, statuses, |pod| is_terminating_victim(cx, pod))
+pub fn rejection(cx: &CycleContext<'_>, statuses: &NodeStatuses) -> Option<&'static str> {
+    rejection_while_terminating(cx, statuses, |pod| is_terminating_victim(cx, pod))
 }
 
 /// The same with a rule of the plugin for the pods on the nominated node that are waited for.
-pub fn refusal_while_terminating(
+pub fn rejection_while_terminating(
     cx: &CycleContext<'_>,
     statuses: &NodeStatuses,
     is_waited_for: impl Fn(&PodInfo) -> bool,
@@ -98,7 +98,7 @@ mod tests {
         if let Some(status) = status {
             statuses.set(NodeId(0), status);
         }
-        refusal(&cluster.cx(&info(preemptor)), &statuses)
+        rejection(&cluster.cx(&info(preemptor)), &statuses)
     }
 
     #[test]

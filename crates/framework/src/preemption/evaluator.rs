@@ -31,7 +31,7 @@ pub fn preempt(
         Err(status) => return refused(status),
     };
     let cycle = CycleContext { pod: &pod, ..cx.cycle };
-    if let Some(reason) = rules.refusal(&cycle, state, cx.statuses) {
+    if let Some(reason) = rules.rejection(&cycle, state, cx.statuses) {
         return refused(Status::unschedulable(reason));
     }
     if cycle.snapshot.is_empty() {

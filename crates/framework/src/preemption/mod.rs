@@ -61,13 +61,13 @@ pub trait PreemptionRules {
     }
 
     /// Why the cycle's pod is not eligible to preempt others; `None` if it is.
-    fn refusal(
+    fn rejection(
         &self,
         cx: &CycleContext<'_>,
         _state: &CycleState,
         statuses: &NodeStatuses,
     ) -> Option<&'static str> {
-        eligibility::refusal(cx, statuses)
+        eligibility::rejection(cx, statuses)
     }
 
     /// The victims on `node`; none if the pod fits without preemption.

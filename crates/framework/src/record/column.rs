@@ -10,7 +10,7 @@ use crate::node::NodeId;
 
 /// Values per chunk: what a change of one slot copies.
 const CHUNK: usize = 256;
-/// Values per group.
+/// Node slots per group, the unit that copies share.
 const GROUP: usize = 16 * CHUNK;
 
 type Group<T> = Arc<Vec<Arc<[T]>>>;

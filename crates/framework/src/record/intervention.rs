@@ -48,7 +48,7 @@ pub enum Intervention {
 
 impl Intervention {
     /// The status of a node that this excludes.
-    pub fn refusal(self) -> Status {
+    pub fn rejection(self) -> Status {
         Status::unschedulable(match self {
             Intervention::Force(_) => "node(s) excluded: another node is forced",
             _ => "node(s) vetoed manually",
@@ -65,7 +65,7 @@ impl Intervention {
             Intervention::Veto(_) if lists_left_out => true,
             Intervention::Veto(_) => record
                 .verdicts
-                .find(&self.refusal())
+                .find(&self.rejection())
                 .is_some_and(|id| record.filter.verdicts.iter().any(|verdict| verdict == id)),
             Intervention::Fail(point, plugin) => failed_at(record, point, plugin),
             Intervention::Hold(_) => record.permit.iter().any(|answer| answer.plugin == HOLD),

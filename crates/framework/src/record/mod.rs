@@ -292,7 +292,7 @@ pub struct GroupRecord {
 pub struct PlacementRecord {
     /// Its name, the value of the topology key; empty for all nodes.
     pub name: Symbol,
-    /// Number of nodes.
+    /// How many nodes it has.
     pub nodes: usize,
     /// Number of pods of the group for which a node was found.
     pub placed: usize,

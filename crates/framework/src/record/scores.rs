@@ -42,14 +42,14 @@ impl ScoreBasis {
 pub enum Scores {
     /// All scores are equal.
     Same {
-        /// The score.
+        /// The score of each node.
         value: i64,
-        /// Number of scores.
+        /// How many nodes were scored.
         len: usize,
     },
     /// All scores are from 0 to 255.
     Small(Arc<[u8]>),
-    /// Any scores.
+    /// The scores in the order of the nodes, if one is not in 0 to 255.
     Any(Arc<[i64]>),
     /// The scores of these nodes, in a column that similar cycles share.
     OfNodes {
@@ -60,7 +60,7 @@ pub enum Scores {
     },
     /// The scores of an opaque plugin.
     Unknown {
-        /// Number of scores.
+        /// How many nodes were scored.
         len: usize,
     },
 }
@@ -101,7 +101,7 @@ impl From<&[i64]> for Scores {
 }
 
 impl Scores {
-    /// Number of scores.
+    /// How many nodes were scored.
     pub fn len(&self) -> usize {
         match self {
             Scores::Same { len, .. } | Scores::Unknown { len } => *len,

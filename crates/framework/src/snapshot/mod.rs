@@ -329,8 +329,8 @@ mod tests {
     #[test]
     fn a_placement_of_unknown_nodes_is_refused() {
         let mut snapshot = three();
-        let refusal = snapshot.assume_placement(&placement(&["n9"])).unwrap_err();
-        assert_eq!(refusal.to_string(), "node n9 in placement is not present in snapshot");
+        let rejection = snapshot.assume_placement(&placement(&["n9"])).unwrap_err();
+        assert_eq!(rejection.to_string(), "node n9 in placement is not present in snapshot");
         assert_eq!(names(&snapshot).len(), 3);
     }
 }

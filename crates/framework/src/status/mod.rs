@@ -118,10 +118,10 @@ impl Status {
         if self.plugin() == plugin {
             return self;
         }
-        Status(self.0.map(|refusal| {
-            let mut refusal = Arc::unwrap_or_clone(refusal);
-            refusal.plugin = plugin;
-            Arc::new(refusal)
+        Status(self.0.map(|rejection| {
+            let mut rejection = Arc::unwrap_or_clone(rejection);
+            rejection.plugin = plugin;
+            Arc::new(rejection)
         }))
     }
 
@@ -136,17 +136,17 @@ impl Status {
 
     /// The code; Success if nothing is set.
     pub fn code(&self) -> Code {
-        self.0.as_ref().map_or(Code::Success, |refusal| refusal.code)
+        self.0.as_ref().map_or(Code::Success, |rejection| rejection.code)
     }
 
     /// The reasons, in the order given. Empty for a success.
     pub fn reasons(&self) -> &[Symbol] {
-        self.0.as_ref().map_or(&[], |refusal| &refusal.reasons)
+        self.0.as_ref().map_or(&[], |rejection| &rejection.reasons)
     }
 
     /// The plugin that returned the status, empty if none is set.
     pub fn plugin(&self) -> Symbol {
-        self.0.as_ref().map_or(Symbol::EMPTY, |refusal| refusal.plugin)
+        self.0.as_ref().map_or(Symbol::EMPTY, |rejection| rejection.plugin)
     }
 
     /// The reasons joined with `, `.

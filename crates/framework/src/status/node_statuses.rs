@@ -224,7 +224,7 @@ pub fn add_once(plugins: &mut Vec<Symbol>, plugin: Symbol) {
 mod tests {
     use super::*;
 
-    fn refusal(reasons: &[&str]) -> Status {
+    fn rejection(reasons: &[&str]) -> Status {
         let reasons = reasons.iter().map(|reason| Symbol::new(reason)).collect();
         Status::with_reasons(Code::Unschedulable, reasons)
     }
@@ -233,20 +233,20 @@ mod tests {
     fn reasons_are_counted_and_sorted_as_text() {
         let mut statuses = NodeStatuses::default();
         for node in 0..10 {
-            statuses.set(NodeId(node), refusal(&["x"]));
+            statuses.set(NodeId(node), rejection(&["x"]));
         }
-        statuses.set(NodeId(10), refusal(&["y", "x"]));
+        statuses.set(NodeId(10), rejection(&["y", "x"]));
         assert_eq!(statuses.fit_message(11), "0/11 nodes are available: 1 y, 11 x.");
-        statuses.set_absent(refusal(&["z"]));
+        statuses.set_absent(rejection(&["z"]));
         assert_eq!(statuses.fit_message(13), "0/13 nodes are available: 1 y, 11 x, 2 z.");
     }
 
     #[test]
     fn a_node_that_is_not_there_counts_once() {
         let mut statuses = NodeStatuses::default();
-        statuses.set_unknown("s".into(), &refusal(&["x"]));
-        statuses.set_unknown("s".into(), &refusal(&["y"]));
-        statuses.set(NodeId(0), refusal(&["y"]));
+        statuses.set_unknown("s".into(), &rejection(&["x"]));
+        statuses.set_unknown("s".into(), &rejection(&["y"]));
+        statuses.set(NodeId(0), rejection(&["y"]));
         assert_eq!(statuses.len(), 2);
         assert_eq!(statuses.fit_message(1), "0/1 nodes are available: 2 y.");
     }

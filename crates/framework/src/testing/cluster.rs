@@ -111,7 +111,7 @@ impl Cluster {
     }
 
     /// Filter's messages, one for each node; empty where the node passed.
-    pub fn refusals(&self, plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>) -> Vec<String> {
+    pub fn rejections(&self, plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>) -> Vec<String> {
         let statuses = self.filter(plugin, pod).expect("PreFilter succeeds");
         statuses.iter().map(Status::message).collect()
     }

@@ -39,7 +39,7 @@ const TURN: Duration = Duration::from_millis(20);
 /// How long a deleted namespace may take to disappear.
 const NAMESPACE_GONE: Duration = Duration::from_secs(30);
 
-/// A real cluster.
+/// A real cluster, as the target of a benchmark.
 pub struct ClusterTarget {
     runtime: Runtime,
     requests: Requests,

@@ -100,7 +100,7 @@ impl Requests {
         }
     }
 
-    /// Changes some fields.
+    /// Changes the given fields, with a JSON merge patch.
     pub async fn patch(&self, path: &str, fields: &Value) -> Result<(), RequestFailure> {
         self.send(&Method::PATCH, path, Some((MERGE_PATCH, fields))).await.map(drop)
     }

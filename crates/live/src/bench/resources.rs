@@ -9,9 +9,9 @@ use crate::failure::RequestFailure;
 /// Where the objects of a kind are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ResourcePath {
-    /// `/api/v1`, `/apis/resource.k8s.io/v1`.
+    /// The path before the namespace: `/api/v1`, `/apis/resource.k8s.io/v1`.
     prefix: String,
-    /// `pods`.
+    /// The resource in paths: `pods`.
     pub plural: String,
     pub namespaced: bool,
     /// Whether the status is not stored when the object is created. That of a node is.

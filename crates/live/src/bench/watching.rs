@@ -150,7 +150,7 @@ fn condition(pod: &Value) -> Option<String> {
     Some(found["message"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Follows the pods.
+/// The thread that follows all pods, and notes when each was scheduled.
 pub(super) struct Watching {
     seen: SeenPods,
     begun: Instant,

@@ -29,7 +29,7 @@ pub enum ConnectError {
     /// The settings of an extender contradict each other or name files that cannot be read.
     #[error("extender {url}: {problem}")]
     Settings {
-        /// Its `urlPrefix`.
+        /// `urlPrefix` of the extender.
         url: String,
         /// What is wrong, in one sentence.
         problem: String,
@@ -42,7 +42,7 @@ pub enum ConnectError {
 /// Which calls are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallScope {
-    /// No calls.
+    /// No calls, as without `--call-extenders`.
     Nothing,
     /// Calls that change nothing.
     Reads,

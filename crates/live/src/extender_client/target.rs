@@ -19,7 +19,7 @@ const DEFAULT_TIMEOUT: duration::Duration = duration::Duration::from_secs(5);
 /// An extender that can be called.
 pub(super) struct ExtenderTarget {
     client: Client,
-    /// Without trailing slashes.
+    /// `urlPrefix` without trailing slashes.
     url: String,
     timeout: duration::Duration,
 }

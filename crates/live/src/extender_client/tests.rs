@@ -20,9 +20,9 @@ use kubestep_framework::testing::{PodBuilder, node, pod};
 /// A request as the server received it.
 #[derive(Clone, Debug)]
 struct Received {
-    /// `POST /filter HTTP/1.1`
+    /// The request line: `POST /filter HTTP/1.1`.
     line: String,
-    /// In lower case.
+    /// The header lines, in lower case.
     headers: Vec<String>,
     body: Value,
 }
@@ -121,7 +121,7 @@ fn filter(extender: Extender) -> Result<Value, String> {
 }
 
 /// The error before anything is sent.
-fn refusal(extender: Extender) -> String {
+fn rejection(extender: Extender) -> String {
     connect(&[extender], CallScope::Reads).err().unwrap().to_string()
 }
 
@@ -377,7 +377,7 @@ fn with_tls(url: &str, tls: ExtenderTlsConfig) -> Extender {
 #[test]
 fn settings_that_cannot_be_used() {
     let url = "https://127.0.0.1:1";
-    let refused = |tls| refusal(with_tls(url, tls)).replace(url, "URL");
+    let refused = |tls| rejection(with_tls(url, tls)).replace(url, "URL");
     let ca_data = AUTHORITY.to_owned();
     let both = ExtenderTlsConfig { insecure: true, ca_data, ..Default::default() };
     assert_eq!(refused(both), "extender URL: tlsConfig: insecure cannot be combined with a CA");
@@ -385,7 +385,7 @@ fn settings_that_cannot_be_used() {
     assert_eq!(refused(missing), "extender URL: No such file or directory (os error 2)");
     let half = ExtenderTlsConfig { cert_data: AUTHORITY.into(), ..Default::default() };
     assert!(refused(half).starts_with("extender URL: "));
-    assert!(refusal(extender("http://no host/")).starts_with("extender http://no host/: "));
+    assert!(rejection(extender("http://no host/")).starts_with("extender http://no host/: "));
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl MetricsBuilder<'_> {
         Ok(HistogramOpts::new(format!("scheduler_{name}"), help).buckets(buckets))
     }
 
-    /// Registers a counter.
+    /// Registers a counter without labels.
     pub fn counter(&self, name: &str, help: &str) -> prometheus::Result<IntCounter> {
         let counter = IntCounter::with_opts(MetricsBuilder::opts(name, help))?;
         self.registry.register(Box::new(counter.clone()))?;
@@ -57,7 +57,7 @@ impl MetricsBuilder<'_> {
         gauges(self.registry, MetricsBuilder::opts(name, help), by)
     }
 
-    /// Registers a histogram.
+    /// Registers a histogram without labels.
     pub(crate) fn histogram(
         &self,
         name: &str,

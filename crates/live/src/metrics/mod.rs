@@ -203,7 +203,7 @@ impl Metrics {
         self.registry.clone()
     }
 
-    /// Counts an event.
+    /// Adds a report of the scheduling loop to the series that it changes.
     pub fn count(&mut self, report: &SchedulingReport) {
         match report {
             SchedulingReport::Cycle(record, took) => self.cycle(record, *took),

@@ -87,7 +87,7 @@ const TOPOLOGY_ATTRIBUTES: &[&str] = &[
 ];
 /// Fields of custom kinds with public values.
 const CUSTOM_KEPT: &[&str] = &["available", "allocatable", "topologyPolicies"];
-/// Maps of labels.
+/// Fields that map label keys to values.
 const LABELS: &[&str] = &["labels", "matchLabels", "nodeSelector", "selector"];
 /// Fields with label keys.
 const KEYS: &[&str] = &["topologyKey", "topologyKeys", "matchLabelKeys", "mismatchLabelKeys"];
@@ -95,7 +95,7 @@ const KEYS: &[&str] = &["topologyKey", "topologyKeys", "matchLabelKeys", "mismat
 const KEPT_VALUES: &[&str] = &["kubernetes.io/arch", "kubernetes.io/os"];
 /// Fields that no decision depends on and that may contain anything.
 const DROPPED: &[&str] = &["parameters", "description", "fieldPath"];
-/// Fields with messages.
+/// Fields with sentences in which names are replaced.
 const SENTENCES: &[&str] = &["message"];
 
 /// The position of a value in an object.

@@ -85,7 +85,7 @@ impl Redactor {
         redactor
     }
 
-    /// The object, pseudonymized.
+    /// The object with pseudonyms; the same name gets the same pseudonym in every object.
     pub fn object(&mut self, object: &Object) -> Object {
         let kind = object.kind();
         let Ok(value) = object.to_json() else { return object.clone() };

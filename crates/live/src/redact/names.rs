@@ -77,7 +77,7 @@ trait TrailingZero {
 }
 
 impl TrailingZero for String {
-    /// `0120` to `0125`.
+    /// The trailing zero becomes a 5: `0120` gives `0125`.
     fn replace_last_zero(mut self) -> String {
         if self.pop().is_some() {
             self.push('5');

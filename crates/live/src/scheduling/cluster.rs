@@ -27,7 +27,7 @@ pub enum Arrival {
 /// Whether writes are allowed now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaderStatus {
-    /// Writes are allowed.
+    /// This replica holds the lease, so writes are allowed.
     Leads,
     /// Another replica may hold the lease.
     Waits,

@@ -61,14 +61,14 @@ impl Lead {
     }
 }
 
-/// Why scheduling ended.
+/// Why the scheduling loop ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchedulingEnd {
     /// A stop was requested.
     Stopped,
     /// This program lost the lease; the reason.
     LeadLost(String),
-    /// The feed ended.
+    /// The feed of the cluster's changes ended.
     FeedEnded,
 }
 
@@ -77,7 +77,7 @@ pub enum SchedulingEnd {
 pub enum SchedulingReport {
     /// A notice about the connection.
     Notice(Notice),
-    /// The leadership changed.
+    /// This program acquired, waits for or lost the lease.
     Lead(Lead),
     /// A cycle ended: bound, rejected or failed; or its pod waits in its binding cycle. With the
     /// cycle's duration.

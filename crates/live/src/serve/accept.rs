@@ -20,7 +20,7 @@ pub struct RequestedType<'a> {
     pub kind: &'a str,
 }
 
-/// The negotiated form.
+/// What the `Accept` header asks for, as far as it can be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NegotiatedForm<'a> {
     pub media: Media,
@@ -38,7 +38,7 @@ struct Clause<'a> {
 }
 
 impl Media {
-    /// Type and subtype.
+    /// The two parts of the media type.
     fn parts(self) -> (&'static str, &'static str) {
         match self {
             Media::Json => ("application", "json"),

@@ -35,7 +35,7 @@ pub enum CertificateError {
     /// A file cannot be read or is not PEM of the right kind.
     #[error("{}: {problem}", path.display())]
     File {
-        /// The file.
+        /// Path of the file, as in the flag.
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
@@ -49,9 +49,9 @@ pub enum CertificateError {
     /// An allowed cipher is unknown.
     #[error("--tls-cipher-suites: {cipher} is not one of {known}")]
     UnknownCipher {
-        /// The cipher.
+        /// The name in `--tls-cipher-suites`.
         cipher: String,
-        /// All known ones.
+        /// The names that are known, separated by commas.
         known: String,
     },
     /// A version that is not offered.

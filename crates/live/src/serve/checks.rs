@@ -84,7 +84,7 @@ impl Health {
     }
 }
 
-/// The parsed request.
+/// The query of a health check.
 struct CheckRequest<'a> {
     verbose: bool,
     excluded: BTreeSet<&'a str>,

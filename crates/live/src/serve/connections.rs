@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long a connection that is closed may take to release its descriptor.
 const CLOSING: Duration = Duration::from_millis(1);
 
-/// Limits for connections.
+/// How many connections are open, and how long they may be silent.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
     /// Most connections at once.
@@ -45,7 +45,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// The open connections.
+/// The connections that are open, so that silent ones can be closed.
 pub(super) struct Connections {
     limit: usize,
     open: Mutex<ConnectionTable>,

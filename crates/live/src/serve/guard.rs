@@ -44,7 +44,7 @@ pub struct Access {
     /// How long an allowed access is cached.
     pub right: Duration,
     /// How long a denied access is cached.
-    pub refusal: Duration,
+    pub rejection: Duration,
 }
 
 impl Default for Access {
@@ -56,7 +56,7 @@ impl Default for Access {
             allowed: ["/healthz", "/readyz", "/livez"].map(str::to_owned).to_vec(),
             token: ten,
             right: ten,
-            refusal: ten,
+            rejection: ten,
         }
     }
 }
@@ -154,7 +154,7 @@ impl Guard {
         }
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
         let may = asked.review(path, review).await?["allowed"] == true;
-        let counts = if may { self.access.right } else { self.access.refusal };
+        let counts = if may { self.access.right } else { self.access.rejection };
         self.verdicts.put(key, may, counts);
         Ok(may)
     }
@@ -222,16 +222,16 @@ fn covers(allowed: &str, path: &str) -> bool {
 }
 
 fn unauthorized() -> RejectedResponse {
-    refusal(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+    rejection(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
 }
 
 fn forbidden(user: &Value, path: &str, verb: &str) -> RejectedResponse {
     let user = user["username"].as_str().unwrap_or_default();
     let text = format!("forbidden: User {user:?} cannot {verb} path {path:?}");
-    refusal(StatusCode::FORBIDDEN, "Forbidden", &text)
+    rejection(StatusCode::FORBIDDEN, "Forbidden", &text)
 }
 
-fn refusal(code: StatusCode, reason: &str, message: &str) -> RejectedResponse {
+fn rejection(code: StatusCode, reason: &str, message: &str) -> RejectedResponse {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": reason, "code": code.as_u16(),

@@ -48,17 +48,17 @@ const JSON: &str = "application/json";
 /// Paths in addition to those of health checks and feature gates.
 const PATHS: [&str; 3] = ["/configz", "/metrics", "/metrics/slis"];
 
-/// What is served.
+/// What the paths of the scheduler's port show.
 pub struct Endpoints {
     /// The health of the scheduler.
     pub health: Arc<Health>,
-    /// Its metrics.
+    /// The series of `/metrics`.
     pub registry: Registry,
     /// The results of its health checks.
     pub slis: Slis,
     /// Its configuration, with all defaults.
     pub config: Value,
-    /// Versions and flags.
+    /// The contents of `/statusz` and `/flagz`.
     pub zpages: Zpages,
 }
 

@@ -29,11 +29,11 @@ const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
 /// Which pages exist and in which media types: feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageGates {
-    /// `ComponentStatusz`.
+    /// Gate `ComponentStatusz`: `/statusz` exists.
     pub statusz: bool,
-    /// `ComponentFlagz`.
+    /// Gate `ComponentFlagz`: `/flagz` exists.
     pub flagz: bool,
-    /// `CBORServingAndStorage`.
+    /// Gate `CBORServingAndStorage`: CBOR is served, too.
     pub cbor: bool,
 }
 

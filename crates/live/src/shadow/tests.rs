@@ -208,7 +208,7 @@ fn an_opaque_plugin_explains_a_difference_where_it_can() {
 }
 
 #[test]
-fn the_same_refusal_is_the_same() {
+fn the_same_rejection_is_the_same() {
     let mut play = Play::new(Vec::new());
     let big = || pod("big").requests("cpu", "9");
     play.says(big().into());

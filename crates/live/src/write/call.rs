@@ -53,16 +53,15 @@ impl BodyFormat {
     }
 }
 
-/// One write request.
+/// One write as an HTTP request.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteCall {
-    /// The HTTP method.
     pub method: Method,
-    /// The path.
+    /// The path and query on the API server.
     pub path: String,
     /// The format of the body.
     pub content: BodyFormat,
-    /// The body.
+    /// What is sent, in the format of `content`.
     pub body: Value,
 }
 

@@ -58,7 +58,7 @@ impl WriteGate {
         self.0.send_replace(GateState::Shut(why.to_owned()));
     }
 
-    /// Whether writes pass.
+    /// Whether writes pass; if not, they fail with the reason.
     pub fn is_open(&self) -> bool {
         self.0.borrow().reason().is_none()
     }

@@ -121,7 +121,7 @@ impl Writer {
         self.extenders.set(extenders);
     }
 
-    /// Queues a write.
+    /// Hands a write to the writer's thread.
     pub fn send(&self, request: Outgoing) {
         if let Some(inbox) = &self.inbox {
             // The thread ends with the program.

@@ -4,11 +4,11 @@
 /// A kind of write.
 #[derive(Debug)]
 pub struct WriteKind {
-    /// The API group.
+    /// The API group; "" for the core.
     pub group: &'static str,
     /// The resource, with its subresource after a slash.
     pub resource: &'static str,
-    /// The verbs.
+    /// The verbs that a Role has to allow.
     pub verbs: &'static [&'static str],
     /// What it is for, as a sentence.
     pub what: &'static str,
@@ -25,7 +25,7 @@ const fn right(
 
 const LEASES: &str = "leases";
 
-/// All writes.
+/// All writes of `kubestep schedule`, with the right that each needs.
 pub const TABLE: &[WriteKind] = &[
     right("", "pods/binding", &["create"], "pods are bound to nodes"),
     right(

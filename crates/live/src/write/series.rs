@@ -28,7 +28,7 @@ struct SeriesKey {
 pub(super) struct ReportedEvent {
     /// The name of the event object.
     pub name: String,
-    /// The contents.
+    /// What the event says, and about which pod.
     pub event: ApiEvent,
     /// The version of the pod that it is about.
     pub version: ResourceVersion,

@@ -38,7 +38,7 @@ pub fn filter(
                 let claims = claims.iter().map(|claim| claim.index).collect();
                 state.found().unavailable.insert(node.name, claims);
             }
-            reason.refusal(node.name)
+            reason.rejection(node.name)
         }
     };
     state.found().statuses.insert(node.name, status.clone());

@@ -36,9 +36,9 @@ pub struct Wanted {
 pub struct Unavailable {
     /// Its index among the pod's claims.
     pub index: usize,
-    /// The allocated claim.
+    /// The claim, which is allocated.
     pub claim: Arc<ResourceClaim>,
-    /// The reason.
+    /// Why its devices cannot be used on the node.
     pub why: WhyUnavailable,
 }
 
@@ -55,7 +55,7 @@ pub enum WhyUnavailable {
 
 impl DeviceReason {
     /// The status of the node with this reason.
-    pub fn refusal(&self, node: Symbol) -> Status {
+    pub fn rejection(&self, node: Symbol) -> Status {
         match self {
             DeviceReason::Said(status) => status.clone(),
             DeviceReason::NotAllocated(_) => Status::unresolvable("cannot allocate all claims"),

@@ -50,7 +50,7 @@ fn a_claim_must_be_there_and_its_class_too() {
     assert_eq!(refused.message(), "request r: device class gpu does not exist");
     assert_eq!(refused.code(), Code::UnschedulableAndUnresolvable);
     cluster.objects.insert(claim("mine", true));
-    assert_eq!(cluster.refusals(&plugin, &pod), [""]);
+    assert_eq!(cluster.rejections(&plugin, &pod), [""]);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_claim_that_is_being_deleted_cannot_be_used() {
 
 /// PreFilter's rejection of a claim with this request; if there is none, Filter's on the only
 /// node, which has a device `a` of driver `d`.
-fn refusal(request: serde_json::Value) -> Status {
+fn rejection(request: serde_json::Value) -> Status {
     let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
     let kinds = [
         (
@@ -181,12 +181,12 @@ fn requests_are_checked_before_and_devices_on_each_node() {
         }})
     };
     let refused = |request| {
-        let status = refusal(request);
+        let status = rejection(request);
         (status.code(), status.message())
     };
     let unresolvable = |text: &str| (Code::UnschedulableAndUnresolvable, text.to_owned());
     let error = |text: &str| (Code::Error, text.to_owned());
-    assert!(refusal(exactly("gpu", 2)).is_success());
+    assert!(rejection(exactly("gpu", 2)).is_success());
     assert_eq!(refused(exactly("gpu", 3)), unresolvable("cannot allocate all claims"));
     assert_eq!(refused(exactly("", 1)), error("request r: unsupported request type"));
     assert_eq!(

@@ -16,9 +16,9 @@ use super::terms::{all_match, all_match_class, expand, selects};
 /// A rule that keeps a pod off a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AffinityReason {
-    /// The pod's affinity.
+    /// A required affinity term of the pod matches no pod in the domain.
     Affinity,
-    /// The pod's anti-affinity.
+    /// A required anti-affinity term of the pod matches a pod in the domain.
     AntiAffinity,
     /// The anti-affinity of pods that are placed.
     ExistingAntiAffinity,
@@ -34,7 +34,7 @@ impl AffinityReason {
 }
 
 /// What Filter says for a reason.
-pub fn refusal(reason: AffinityReason) -> Status {
+pub fn rejection(reason: AffinityReason) -> Status {
     match reason {
         AffinityReason::Affinity => Status::unresolvable("node(s) didn't match pod affinity rules"),
         AffinityReason::AntiAffinity => {
@@ -52,7 +52,7 @@ pub struct AffinityRejections([Status; 3]);
 impl AffinityRejections {
     /// The rejections with the plugin's name.
     pub fn new(plugin: Symbol) -> AffinityRejections {
-        AffinityRejections(AffinityReason::ALL.map(|reason| refusal(reason).by(plugin)))
+        AffinityRejections(AffinityReason::ALL.map(|reason| rejection(reason).by(plugin)))
     }
 }
 
@@ -166,9 +166,9 @@ impl AffinityFilterState {
     }
 
     /// The status of a node; its rejections are built once.
-    pub fn filter(&self, node: NodeId, refusals: &AffinityRejections) -> Status {
+    pub fn filter(&self, node: NodeId, rejections: &AffinityRejections) -> Status {
         let first = self.reasons(node).next();
-        first.map_or(Status::SUCCESS, |reason| refusals.0[reason as usize].clone())
+        first.map_or(Status::SUCCESS, |reason| rejections.0[reason as usize].clone())
     }
 
     /// Whether the node has the key of every affinity term and a matching pod in each domain.

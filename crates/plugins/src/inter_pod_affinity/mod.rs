@@ -25,7 +25,7 @@ mod score;
 mod terms;
 
 use filter::AffinityRejections;
-pub use filter::{AffinityFilterState, AffinityReason, refusal};
+pub use filter::{AffinityFilterState, AffinityReason, rejection};
 pub use score::Weights;
 pub use terms::selects;
 
@@ -52,7 +52,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 };
 
 arguments! {
-    /// Weights of InterPodAffinity.
+    /// `InterPodAffinityArgs`: the weight of hard affinity, and which preferences count.
     #[derive(Copy, Eq)]
     pub struct InterPodAffinityArgs for "InterPodAffinity" {
         hard_pod_affinity_weight: i32 = 1,
@@ -73,13 +73,13 @@ impl Arguments for InterPodAffinityArgs {
 /// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     let (name, args) = (Symbol::new(PLUGIN.name), args.of());
-    Ok(Arc::new(InterPodAffinity { name, args, refusals: AffinityRejections::new(name) }))
+    Ok(Arc::new(InterPodAffinity { name, args, rejections: AffinityRejections::new(name) }))
 }
 
 struct InterPodAffinity {
     name: Symbol,
     args: InterPodAffinityArgs,
-    refusals: AffinityRejections,
+    rejections: AffinityRejections,
 }
 
 fn filter_state_missing() -> Status {
@@ -146,7 +146,7 @@ impl Plugin for InterPodAffinity {
 
     fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         match state.read::<AffinityFilterState>() {
-            Some(state) => state.filter(node.id, &self.refusals),
+            Some(state) => state.filter(node.id, &self.rejections),
             None => filter_state_missing(),
         }
     }
@@ -158,7 +158,7 @@ impl Plugin for InterPodAffinity {
         nodes: &[NodeId],
     ) -> Option<Vec<Status>> {
         let state = state.read::<AffinityFilterState>()?;
-        Some(nodes.iter().map(|node| state.filter(*node, &self.refusals)).collect())
+        Some(nodes.iter().map(|node| state.filter(*node, &self.rejections)).collect())
     }
 
     fn pre_score(

@@ -56,7 +56,7 @@ fn affinity_needs_a_pod_in_the_domain() {
     let cluster = Cluster::of(nodes(), vec![pod_json("db", "db", "a1", json!({}))]);
     let near_db = required("podAffinity", json!([term("db", "zone")]));
     let pod = info_of(pod_json("web", "web", "", near_db));
-    assert_eq!(cluster.refusals(&default_plugin(), &pod), ["", "", AFFINITY]);
+    assert_eq!(cluster.rejections(&default_plugin(), &pod), ["", "", AFFINITY]);
     let statuses = cluster.filter(&default_plugin(), &pod).unwrap();
     assert_eq!(statuses[2].code(), Code::UnschedulableAndUnresolvable);
 }
@@ -68,11 +68,11 @@ fn the_first_of_a_group_goes_anywhere_with_the_label() {
     let own =
         info_of(pod_json("w", "web", "", required("podAffinity", json!([term("web", "zone")]))));
     let cluster = Cluster::of(nodes, vec![]);
-    assert_eq!(cluster.refusals(&default_plugin(), &own), ["", "", "", AFFINITY]);
+    assert_eq!(cluster.rejections(&default_plugin(), &own), ["", "", "", AFFINITY]);
     // A matching pod on a node without the label changes nothing: it is not counted.
     let other =
         info_of(pod_json("w", "x", "", required("podAffinity", json!([term("web", "zone")]))));
-    assert_eq!(cluster.refusals(&default_plugin(), &other), [AFFINITY; 4]);
+    assert_eq!(cluster.rejections(&default_plugin(), &other), [AFFINITY; 4]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn one_pod_must_match_all_terms() {
     let cluster = Cluster::of(nodes(), pods);
     let both = json!([term("db", "zone"), term("cache", "zone")]);
     let pod = info_of(pod_json("web", "web", "", required("podAffinity", both)));
-    assert_eq!(cluster.refusals(&default_plugin(), &pod), [AFFINITY; 3]);
+    assert_eq!(cluster.rejections(&default_plugin(), &pod), [AFFINITY; 3]);
 }
 
 #[test]
@@ -90,9 +90,9 @@ fn anti_affinity_works_both_ways() {
     let away = required("podAntiAffinity", json!([term("web", "host")]));
     let cluster = Cluster::of(nodes(), vec![pod_json("w1", "web", "a1", away.clone())]);
     let same = info_of(pod_json("w2", "web", "", away));
-    assert_eq!(cluster.refusals(&default_plugin(), &same), [ANTI_AFFINITY, "", ""]);
+    assert_eq!(cluster.rejections(&default_plugin(), &same), [ANTI_AFFINITY, "", ""]);
     let plain = info_of(pod_json("w3", "web", "", json!({})));
-    assert_eq!(cluster.refusals(&default_plugin(), &plain), [EXISTING, "", ""]);
+    assert_eq!(cluster.rejections(&default_plugin(), &plain), [EXISTING, "", ""]);
     let other = info_of(pod_json("d", "db", "", json!({})));
     assert!(cluster.filter(&default_plugin(), &other).unwrap_err().is_skip());
 }
@@ -107,10 +107,10 @@ fn namespaces_are_selected_by_name_or_label() {
     });
     let mut cluster = Cluster::of(nodes(), vec![db]);
     let pod = info_of(pod_json("w", "web", "", required("podAffinity", json!([term]))));
-    assert_eq!(cluster.refusals(&default_plugin(), &pod), [AFFINITY; 3]);
+    assert_eq!(cluster.rejections(&default_plugin(), &pod), [AFFINITY; 3]);
     let namespace = json!({"metadata": {"name": "other", "labels": {"team": "x"}}});
     cluster.objects.insert(Object::Namespace(Arc::new(decoded(namespace))));
-    assert_eq!(cluster.refusals(&default_plugin(), &pod), [AFFINITY, AFFINITY, ""]);
+    assert_eq!(cluster.rejections(&default_plugin(), &pod), [AFFINITY, AFFINITY, ""]);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_selector_that_accepts_no_labels_selects_every_namespace() {
     let namespace = json!({"metadata": {"name": "other", "labels": {"team": "x"}}});
     cluster.objects.insert(Object::Namespace(Arc::new(decoded(namespace))));
     let pod = info_of(pod_json("w", "web", "", required("podAffinity", json!([term]))));
-    assert_eq!(cluster.refusals(&default_plugin(), &pod), [AFFINITY, AFFINITY, ""]);
+    assert_eq!(cluster.rejections(&default_plugin(), &pod), [AFFINITY, AFFINITY, ""]);
 }
 
 #[test]
@@ -138,19 +138,19 @@ fn removing_and_adding_pods_changes_the_answer() {
     let (plugin, web) = (default_plugin(), info_of(pod_json("web", "web", "", near)));
     let (cx, mut state) = (cluster.cx(&web), CycleState::default());
     assert!(plugin.pre_filter(&cx, &mut state).status.is_success());
-    let refusals = |state: &CycleState| -> Vec<String> {
+    let rejections = |state: &CycleState| -> Vec<String> {
         cluster.snapshot.iter().map(|node| plugin.filter(&cx, state, node).message()).collect()
     };
-    assert_eq!(refusals(&state), [EXISTING, "", AFFINITY]);
+    assert_eq!(rejections(&state), [EXISTING, "", AFFINITY]);
     let a1 = cluster.snapshot.by_name("a1".into()).unwrap();
     let mut without = state.clone();
     assert!(plugin.remove_pod(&cx, &mut without, &info_of(db.clone()), a1).is_success());
     // No pod matches any more, and the pod does not match its own term.
-    assert_eq!(refusals(&without), [AFFINITY; 3]);
+    assert_eq!(rejections(&without), [AFFINITY; 3]);
     let b1 = cluster.snapshot.by_name("b1".into()).unwrap();
     assert!(plugin.add_pod(&cx, &mut without, &info_of(db), b1).is_success());
-    assert_eq!(refusals(&without), [AFFINITY, AFFINITY, EXISTING]);
-    assert_eq!(refusals(&state), [EXISTING, "", AFFINITY]);
+    assert_eq!(rejections(&without), [AFFINITY, AFFINITY, EXISTING]);
+    assert_eq!(rejections(&state), [EXISTING, "", AFFINITY]);
 }
 
 #[test]

@@ -94,8 +94,8 @@ fn expressions_are_anded_and_terms_ored() {
         (&[&["size Gt big"]], false),
     ] {
         let cluster = Cluster::of(vec![node.clone()], vec![]);
-        let refusals = cluster.refusals(&affinity(), &with_affinity(required(terms)));
-        assert_eq!(refusals, [if fits { "" } else { NOT_MATCHED }], "{terms:?}");
+        let rejections = cluster.rejections(&affinity(), &with_affinity(required(terms)));
+        assert_eq!(rejections, [if fits { "" } else { NOT_MATCHED }], "{terms:?}");
     }
 }
 
@@ -115,8 +115,8 @@ fn the_selector_and_the_affinity_must_both_match() {
         if let Some(expression) = terms {
             spec["affinity"] = json!({"nodeAffinity": required(&[&[expression]])});
         }
-        let refusals = cluster.refusals(&affinity(), &info_of(json!({"spec": spec})));
-        assert_eq!(refusals, [if fits { "" } else { NOT_MATCHED }], "{selector} {terms:?}");
+        let rejections = cluster.rejections(&affinity(), &info_of(json!({"spec": spec})));
+        assert_eq!(rejections, [if fits { "" } else { NOT_MATCHED }], "{selector} {terms:?}");
     }
 }
 
@@ -176,10 +176,10 @@ fn the_profile_may_enforce_more() {
     let plugin = plugin(build, &args(required(&[&["zone In a"]])));
     let cluster =
         Cluster::of(vec![node("n1", "zone=a foo=bar"), node("n2", "zone=b foo=bar")], vec![]);
-    let refusals = |terms| cluster.refusals(&plugin, &with_affinity(required(terms)));
-    assert_eq!(refusals(&[&["foo Exists"]]), ["", NOT_ENFORCED]);
-    assert_eq!(refusals(&[&["gone Exists"]]), [NOT_MATCHED, NOT_ENFORCED]);
-    assert_eq!(cluster.refusals(&plugin, &info_of(json!({}))), ["", NOT_ENFORCED]);
+    let rejections = |terms| cluster.rejections(&plugin, &with_affinity(required(terms)));
+    assert_eq!(rejections(&[&["foo Exists"]]), ["", NOT_ENFORCED]);
+    assert_eq!(rejections(&[&["gone Exists"]]), [NOT_MATCHED, NOT_ENFORCED]);
+    assert_eq!(cluster.rejections(&plugin, &info_of(json!({}))), ["", NOT_ENFORCED]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use kubestep_framework::pod::requests::{RequestOptions, default_requests, pod_re
 use kubestep_framework::pod_groups::placement::Proposal;
 use kubestep_framework::resource::is_scalar_name;
 
-/// A configured resource.
+/// A resource of `scoringStrategy.resources`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Counted {
     kind: AmountKind,
@@ -45,7 +45,7 @@ pub struct Amounts {
     pub allocated: i64,
     /// The allocatable amount of the node; not 0.
     pub allocatable: i64,
-    /// The configured weight.
+    /// `weight` of the resource in the arguments.
     pub weight: i64,
 }
 

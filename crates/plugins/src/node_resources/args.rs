@@ -9,7 +9,7 @@ argument_object! {
     pub struct ResourceSpec {
         /// The resource, by name.
         name: Symbol, put "name";
-        /// Its weight.
+        /// 1 to 100; 1 if unset.
         weight: i64, put_some "weight";
     }
 }

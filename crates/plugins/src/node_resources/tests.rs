@@ -365,8 +365,8 @@ fn pods_with_the_same_requests_sign_alike() {
     let [first, _] = sign(&cluster, &device);
     assert!(first.unwrap()[0].1.contains(r#""ScalarResources":{"example.com/gpu":1}"#));
     cluster.objects.insert(class(Some("example.com/gpu")));
-    let refusal = "signature disabled when dra extended resources are used in the cluster";
-    assert_eq!(sign(&cluster, &device), [Err(refusal.into()), Err(refusal.into())]);
+    let rejection = "signature disabled when dra extended resources are used in the cluster";
+    assert_eq!(sign(&cluster, &device), [Err(rejection.into()), Err(rejection.into())]);
     let none = new_pod(&["main example.com/gpu=0"]);
     assert!(sign(&cluster, &none).iter().all(Result::is_ok));
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::over::csi_node;
-use super::{LimitReason, refusal};
+use super::{LimitReason, rejection};
 use crate::volumes::migration::{AWS, AZURE_DISK, CINDER, GCE, InTree};
 use crate::volumes::{self, ClaimVolume};
 use kubestep_api::intern::Symbol;
@@ -55,17 +55,17 @@ pub fn build_ebs(_: &ProfileArgs, _: &FeatureGates) -> Built {
     build(EBS.name, AWS, "attachable-volumes-aws-ebs", ebs_limit)
 }
 
-/// Builds GCEPDLimits.
+/// Builds GCEPDLimits, up to 1.31.
 pub fn build_gce_pd(_: &ProfileArgs, _: &FeatureGates) -> Built {
     build(GCE_PD.name, GCE, "attachable-volumes-gce-pd", |_| 16)
 }
 
-/// Builds AzureDiskLimits.
+/// Builds AzureDiskLimits, up to 1.31.
 pub fn build_azure(_: &ProfileArgs, _: &FeatureGates) -> Built {
     build(AZURE.name, AZURE_DISK, "attachable-volumes-azure-disk", |_| 16)
 }
 
-/// Builds CinderLimits.
+/// Builds CinderLimits, up to 1.31.
 pub fn build_openstack(_: &ProfileArgs, _: &FeatureGates) -> Built {
     build(OPENSTACK.name, CINDER, "attachable-volumes-cinder", |_| 256)
 }
@@ -76,7 +76,7 @@ fn build(name: &str, in_tree: InTree, resource: &str, limit: fn(&Labels) -> i64)
         in_tree,
         resource: resource.into(),
         limit,
-        exceeded: refusal(&LimitReason::OverLimit(Vec::new())),
+        exceeded: rejection(&LimitReason::OverLimit(Vec::new())),
     }))
 }
 

@@ -49,7 +49,7 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(NodeVolumeLimits {
         name: "NodeVolumeLimits".into(),
-        exceeded: refusal(&LimitReason::OverLimit(Vec::new())),
+        exceeded: rejection(&LimitReason::OverLimit(Vec::new())),
         hints_attachments: features.has(Switch::VolumeLimitsHints),
     }))
 }
@@ -90,7 +90,7 @@ pub enum LimitReason {
 }
 
 /// The status for a reason.
-pub fn refusal(reason: &LimitReason) -> Status {
+pub fn rejection(reason: &LimitReason) -> Status {
     match reason {
         LimitReason::MissingDriver(driver) => {
             Status::unschedulable(&format!("{driver} CSI driver is not installed on the node"))
@@ -204,7 +204,7 @@ impl Plugin for NodeVolumeLimits {
         match reason(cx, state, node) {
             Ok(None) => Status::SUCCESS,
             Ok(Some(LimitReason::OverLimit(_))) => self.exceeded.clone(),
-            Ok(Some(reason)) => refusal(&reason),
+            Ok(Some(reason)) => rejection(&reason),
             Err(status) => status,
         }
     }

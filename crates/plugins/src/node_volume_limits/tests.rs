@@ -61,20 +61,20 @@ fn cluster(limit: Option<i32>) -> Cluster {
     cluster
 }
 
-fn refusal(cluster: &Cluster, pod: &Arc<PodInfo>) -> String {
-    cluster.refusals(&default_plugin(), pod)[0].clone()
+fn rejection(cluster: &Cluster, pod: &Arc<PodInfo>) -> String {
+    cluster.rejections(&default_plugin(), pod)[0].clone()
 }
 
 #[test]
 fn each_volume_counts_once() {
-    let refusal_of = |limit: Option<i32>, claims: &[&str]| {
-        refusal(&cluster(limit), &info_of(pod_json("p", "", claims)))
+    let rejection_of = |limit: Option<i32>, claims: &[&str]| {
+        rejection(&cluster(limit), &info_of(pod_json("p", "", claims)))
     };
-    assert_eq!(refusal_of(Some(1), &["new"]), EXCEEDED);
-    assert_eq!(refusal_of(Some(1), &["used"]), "");
-    assert_eq!(refusal_of(Some(2), &["new", "used"]), "");
-    assert_eq!(refusal_of(Some(2), &["new", "more"]), EXCEEDED);
-    assert_eq!(refusal_of(None, &["new", "more"]), "");
+    assert_eq!(rejection_of(Some(1), &["new"]), EXCEEDED);
+    assert_eq!(rejection_of(Some(1), &["used"]), "");
+    assert_eq!(rejection_of(Some(2), &["new", "used"]), "");
+    assert_eq!(rejection_of(Some(2), &["new", "more"]), EXCEEDED);
+    assert_eq!(rejection_of(None, &["new", "more"]), "");
 }
 
 /// As in filterAttachableVolumes, existing pods are checked if any driver has a limit.
@@ -90,10 +90,10 @@ fn a_claim_on_the_node_that_is_another_pods_is_an_error() {
     }))));
     let new = info_of(pod_json("p", "", &["new"]));
     cluster.objects.insert(Object::from(csi_node(json!([{"name": DRIVER}]))));
-    assert_eq!(refusal(&cluster, &new), "");
+    assert_eq!(rejection(&cluster, &new), "");
     cluster.objects.insert(Object::from(csi_node(limited("other.example.com", 9))));
     let text = "PVC d/there-e was not created for pod d/there (pod is not owner)";
-    assert_eq!(refusal(&cluster, &new), text);
+    assert_eq!(rejection(&cluster, &new), text);
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn volumes_to_be_made_count_by_their_class() {
     let mut cluster = cluster(Some(1));
     cluster.objects.insert(claim("new", json!({"storageClassName": "k"})));
     let new = info_of(pod_json("p", "", &["new"]));
-    assert_eq!(refusal(&cluster, &new), "");
+    assert_eq!(rejection(&cluster, &new), "");
     let class = json!({"metadata": {"name": "k"}, "provisioner": DRIVER});
     cluster.objects.insert(Object::from(decoded::<StorageClass>(class)));
-    assert_eq!(refusal(&cluster, &new), EXCEEDED);
+    assert_eq!(rejection(&cluster, &new), EXCEEDED);
 }
 
 #[test]
@@ -118,9 +118,9 @@ fn attachments_that_no_pod_uses_count_too() {
         })))
     };
     cluster.objects.insert(attach("used"));
-    assert_eq!(refusal(&cluster, &new), "");
+    assert_eq!(rejection(&cluster, &new), "");
     cluster.objects.insert(attach("more"));
-    assert_eq!(refusal(&cluster, &new), EXCEEDED);
+    assert_eq!(rejection(&cluster, &new), EXCEEDED);
 }
 
 #[test]
@@ -134,10 +134,10 @@ fn old_inline_disks_count_as_their_drivers() {
     let node = json!({"metadata": {"name": "n"}});
     let mut cluster = Cluster::of(vec![node], vec![inline("there", "n", "a")]);
     let other = info_of(inline("p", "", "b"));
-    assert_eq!(refusal(&cluster, &other), "");
+    assert_eq!(rejection(&cluster, &other), "");
     cluster.objects.insert(Object::from(csi_node(limited("pd.csi.storage.gke.io", 1))));
-    assert_eq!(refusal(&cluster, &other), EXCEEDED);
-    assert_eq!(refusal(&cluster, &info_of(inline("p", "", "a"))), "");
+    assert_eq!(rejection(&cluster, &other), EXCEEDED);
+    assert_eq!(rejection(&cluster, &info_of(inline("p", "", "a"))), "");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn portworx_volumes_count_by_the_annotation_up_to_1_35() {
         node.metadata.annotations = [(key, annotation)].into();
         cluster.objects.insert(Object::from(node));
         cluster.features = features;
-        refusal(&cluster, &pod) == EXCEEDED
+        rejection(&cluster, &pod) == EXCEEDED
     };
     let migrated = "kubernetes.io/aws-ebs,kubernetes.io/portworx-volume";
     let version = |minor| FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
@@ -172,7 +172,7 @@ fn a_missing_claim_refuses_only_the_new_pod() {
     let text = "looking up PVC d/x: persistentvolumeclaim \"x\" not found";
     assert_eq!(unknown[0].message(), text);
     cluster.objects.remove(&claim("used", json!({})));
-    assert_eq!(refusal(&cluster, &info_of(pod_json("p", "", &["new"]))), "");
+    assert_eq!(rejection(&cluster, &info_of(pod_json("p", "", &["new"]))), "");
 }
 
 #[test]
@@ -186,9 +186,9 @@ fn a_driver_may_insist_on_being_there() {
     cluster.features = gates;
     let new = info_of(pod_json("p", "", &["new"]));
     let missing = "csi.example.com CSI driver is not installed on the node";
-    assert_eq!(cluster.refusals(&plugin, &new), [missing]);
+    assert_eq!(cluster.rejections(&plugin, &new), [missing]);
     cluster.objects.insert(Object::from(csi_node(json!([{"name": DRIVER}]))));
-    assert_eq!(cluster.refusals(&plugin, &new), [""]);
+    assert_eq!(cluster.rejections(&plugin, &new), [""]);
 }
 
 #[test]

@@ -32,7 +32,7 @@ argument_object! {
         max_skew: i32, put "maxSkew";
         /// Label of the nodes that names their domain.
         topology_key: Symbol, put "topologyKey";
-        /// `DoNotSchedule` or `ScheduleAnyway`.
+        /// `DoNotSchedule` rejects nodes, `ScheduleAnyway` only scores them.
         when_unsatisfiable: Symbol, put "whenUnsatisfiable";
         /// Must not be given: it is deduced for each pod.
         label_selector: Option<LabelSelector>, put_some "labelSelector";

@@ -16,7 +16,7 @@ impl Default for CriticalPaths {
 }
 
 impl CriticalPaths {
-    /// The minimum count.
+    /// The minimum count over the domains.
     pub fn least(&self) -> i64 {
         self.0[0].1
     }

@@ -270,19 +270,19 @@ impl SpreadFilterState {
     }
 
     /// The status of one node.
-    pub fn filter(&self, node: NodeId, refusals: &SpreadRejections) -> Status {
-        self.filter_all(&[node], refusals).pop().unwrap_or_default()
+    pub fn filter(&self, node: NodeId, rejections: &SpreadRejections) -> Status {
+        self.filter_all(&[node], rejections).pop().unwrap_or_default()
     }
 
     /// The status of each node: the first constraint that is not satisfied decides.
-    pub fn filter_all(&self, nodes: &[NodeId], refusals: &SpreadRejections) -> Vec<Status> {
+    pub fn filter_all(&self, nodes: &[NodeId], rejections: &SpreadRejections) -> Vec<Status> {
         let pairs = self.constraints.list.iter().zip(&self.spreads);
         let limits: SmallVec<[(&Spread, i64); 4]> =
             pairs.map(|(constraint, spread)| (spread, spread.most(constraint))).collect();
         let one = |node: &NodeId| {
             let mut reasons =
                 limits.iter().filter_map(|(spread, most)| spread.refuses(*most, *node));
-            reasons.next().map_or(const { &Status::SUCCESS }, |reason| refusals.of(reason))
+            reasons.next().map_or(const { &Status::SUCCESS }, |reason| rejections.of(reason))
         };
         nodes.iter().map(|node| one(node).clone()).collect()
     }

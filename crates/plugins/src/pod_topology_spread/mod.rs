@@ -59,13 +59,13 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let name = Symbol::new("PodTopologySpread");
     let defaults = Defaults::new(&args.of(), features);
-    Ok(Arc::new(PodTopologySpread { name, defaults, refusals: SpreadRejections::new(name) }))
+    Ok(Arc::new(PodTopologySpread { name, defaults, rejections: SpreadRejections::new(name) }))
 }
 
 struct PodTopologySpread {
     name: Symbol,
     defaults: Defaults,
-    refusals: SpreadRejections,
+    rejections: SpreadRejections,
 }
 
 fn filter_state_missing() -> Status {
@@ -145,7 +145,7 @@ impl Plugin for PodTopologySpread {
 
     fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         match state.read::<SpreadFilterState>() {
-            Some(state) => state.filter(node.id, &self.refusals),
+            Some(state) => state.filter(node.id, &self.rejections),
             None => filter_state_missing(),
         }
     }
@@ -156,7 +156,7 @@ impl Plugin for PodTopologySpread {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<Status>> {
-        Some(state.read::<SpreadFilterState>()?.filter_all(nodes, &self.refusals))
+        Some(state.read::<SpreadFilterState>()?.filter_all(nodes, &self.rejections))
     }
 
     fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &[NodeId]) -> Status {

@@ -44,7 +44,7 @@ pub struct SoftPart {
     pub pods: i64,
     /// The logarithm of the number of domains plus 2.
     pub weight: f64,
-    /// The constraint's `maxSkew`.
+    /// `maxSkew` of the constraint.
     pub max_skew: i64,
 }
 

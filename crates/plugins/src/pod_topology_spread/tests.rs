@@ -62,11 +62,11 @@ fn web(constraints: Value) -> Arc<PodInfo> {
 fn the_skew_is_kept() {
     let cluster = Cluster::of(nodes(), vec![placed("p1", "a1")]);
     let plugin = default_plugin();
-    assert_eq!(cluster.refusals(&plugin, &web(json!([hard(ZONE, 1)]))), [SKEW, SKEW, ""]);
-    assert_eq!(cluster.refusals(&plugin, &web(json!([hard(ZONE, 2)]))), ["", "", ""]);
-    assert_eq!(cluster.refusals(&plugin, &web(json!([hard(HOST, 1)]))), [SKEW, "", ""]);
+    assert_eq!(cluster.rejections(&plugin, &web(json!([hard(ZONE, 1)]))), [SKEW, SKEW, ""]);
+    assert_eq!(cluster.rejections(&plugin, &web(json!([hard(ZONE, 2)]))), ["", "", ""]);
+    assert_eq!(cluster.rejections(&plugin, &web(json!([hard(HOST, 1)]))), [SKEW, "", ""]);
     let both = web(json!([hard(ZONE, 2), hard(HOST, 1)]));
-    assert_eq!(cluster.refusals(&plugin, &both), [SKEW, "", ""]);
+    assert_eq!(cluster.rejections(&plugin, &both), [SKEW, "", ""]);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn with_too_few_domains_the_least_count_is_zero() {
     let with_min = |domains: i32| {
         let mut constraint = hard(ZONE, 1);
         constraint["minDomains"] = json!(domains);
-        cluster.refusals(&default_plugin(), &web(json!([constraint])))
+        cluster.rejections(&default_plugin(), &web(json!([constraint])))
     };
     assert_eq!(with_min(2), ["", "", ""]);
     assert_eq!(with_min(3), [SKEW, SKEW, SKEW]);
@@ -102,14 +102,14 @@ fn policies_say_which_nodes_count() {
     honored["nodeTaintsPolicy"] = json!("Honor");
     // No node in zone b is counted, so zone a is the only domain and its count 1 the minimum.
     let plugin = default_plugin();
-    assert_eq!(cluster.refusals(&plugin, &web(json!([honored]))), ["", "", ""]);
-    assert_eq!(cluster.refusals(&plugin, &web(json!([hard(ZONE, 1)]))), [SKEW, SKEW, ""]);
+    assert_eq!(cluster.rejections(&plugin, &web(json!([honored]))), ["", "", ""]);
+    assert_eq!(cluster.rejections(&plugin, &web(json!([hard(ZONE, 1)]))), [SKEW, SKEW, ""]);
     let selecting = |policy: &str| {
         let mut constraint = hard(ZONE, 1);
         constraint["nodeAffinityPolicy"] = json!(policy);
         let mut pod = (*web(json!([constraint])).pod).clone();
         pod.spec.node_selector = Some([(ZONE, "a")].into());
-        cluster.refusals(&plugin, &Arc::new(PodInfo::new(Arc::new(pod))))
+        cluster.rejections(&plugin, &Arc::new(PodInfo::new(Arc::new(pod))))
     };
     assert_eq!(selecting("Honor"), ["", "", ""]);
     assert_eq!(selecting("Ignore"), [SKEW, SKEW, ""]);
@@ -123,7 +123,7 @@ fn terminating_pods_and_other_namespaces_do_not_count() {
     elsewhere["metadata"]["namespace"] = json!("other");
     let cluster = Cluster::of(nodes(), vec![leaving, elsewhere]);
     let pod = web(json!([hard(ZONE, 1)]));
-    assert_eq!(cluster.refusals(&default_plugin(), &pod), ["", "", ""]);
+    assert_eq!(cluster.rejections(&default_plugin(), &pod), ["", "", ""]);
 }
 
 #[test]
@@ -131,9 +131,9 @@ fn a_selector_of_everything_counts_only_the_pod_itself() {
     let cluster = Cluster::of(nodes(), vec![placed("p1", "a1"), placed("p2", "a1")]);
     let mut all = hard(ZONE, 1);
     all["labelSelector"] = json!({});
-    assert_eq!(cluster.refusals(&default_plugin(), &web(json!([all.clone()]))), ["", "", ""]);
+    assert_eq!(cluster.rejections(&default_plugin(), &web(json!([all.clone()]))), ["", "", ""]);
     all["maxSkew"] = json!(0);
-    assert_eq!(cluster.refusals(&default_plugin(), &web(json!([all]))), [SKEW; 3]);
+    assert_eq!(cluster.rejections(&default_plugin(), &web(json!([all]))), [SKEW; 3]);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn match_label_keys_narrow_the_selector() {
     let mut pod = (*web(json!([constraint])).pod).clone();
     pod.metadata.labels.insert("version".into(), "2".into());
     let pod = Arc::new(PodInfo::new(Arc::new(pod)));
-    assert_eq!(cluster.refusals(&default_plugin(), &pod), ["", "", ""]);
+    assert_eq!(cluster.rejections(&default_plugin(), &pod), ["", "", ""]);
 }
 
 #[test]
@@ -153,17 +153,17 @@ fn removing_a_pod_changes_its_domain() {
     let (plugin, new) = (default_plugin(), web(json!([hard(ZONE, 1)])));
     let (cx, mut state) = (cluster.cx(&new), CycleState::default());
     assert!(plugin.pre_filter(&cx, &mut state).status.is_success());
-    let refusals = |state: &CycleState| -> Vec<String> {
+    let rejections = |state: &CycleState| -> Vec<String> {
         cluster.snapshot.iter().map(|node| plugin.filter(&cx, state, node).message()).collect()
     };
     let a1 = cluster.snapshot.by_name("a1".into()).unwrap();
     let b1 = cluster.snapshot.by_name("b1".into()).unwrap();
     let mut copy = state.clone();
     assert!(plugin.remove_pod(&cx, &mut copy, &info_of(placed("p1", "a1")), a1).is_success());
-    assert_eq!(refusals(&copy), ["", "", ""]);
+    assert_eq!(rejections(&copy), ["", "", ""]);
     assert!(plugin.add_pod(&cx, &mut copy, &info_of(placed("p2", "b1")), b1).is_success());
-    assert_eq!(refusals(&copy), ["", "", SKEW]);
-    assert_eq!(refusals(&state), [SKEW, SKEW, ""]);
+    assert_eq!(rejections(&copy), ["", "", SKEW]);
+    assert_eq!(rejections(&state), [SKEW, SKEW, ""]);
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn listed_defaults_use_the_owners_selector() {
         "spec": {"selector": {"matchLabels": {"app": "web"}}},
     });
     cluster.objects.insert(Object::ReplicaSet(Arc::new(decoded(set))));
-    assert_eq!(cluster.refusals(&plugin(&args), &owned), [SKEW, SKEW, ""]);
+    assert_eq!(cluster.rejections(&plugin(&args), &owned), [SKEW, SKEW, ""]);
     let refused = plugin(&args).sign(&cluster.queue(), &owned).unwrap_err();
     assert_eq!(refused, "pods with default topology constraints are not signable");
 }

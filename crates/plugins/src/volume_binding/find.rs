@@ -27,7 +27,7 @@ const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 /// A claim whose volume will be provisioned.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Provision {
-    /// The claim.
+    /// The claim that has no volume.
     pub claim: Arc<PersistentVolumeClaim>,
     /// The capacity object that covers the volume, if the driver reports capacity.
     pub capacity: Option<Arc<CsiStorageCapacity>>,
@@ -38,7 +38,7 @@ pub struct Provision {
 pub struct PodVolumes {
     /// Existing volumes to bind, with their claims.
     pub bindings: Vec<VolumeMatch>,
-    /// Volumes to provision.
+    /// The claims whose volumes a provisioner has to create.
     pub provisions: Vec<Provision>,
 }
 

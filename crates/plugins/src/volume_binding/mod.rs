@@ -46,7 +46,7 @@ pub use capacity::largest as largest_volume;
 pub use claims::is_bound;
 pub use find::{SELECTED_NODE, provisions};
 pub use matching::{Unfit, capacity, requested};
-pub use reason::{ClaimReason, ClaimRejection, refusal};
+pub use reason::{ClaimReason, ClaimRejection, rejection};
 
 use claims::Claims;
 use find::PodVolumes;
@@ -85,7 +85,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
         name,
         filters: !args.without_filter.contains(&name),
         scorer: scores.then(|| CapacityScorer::new(&own)),
-        refusals: VolumeRejections::default(),
+        rejections: VolumeRejections::default(),
         bind_timeout: Duration::from_secs(own.bind_timeout_seconds),
     }))
 }
@@ -94,9 +94,9 @@ struct VolumeBinding {
     name: Symbol,
     /// Whether it runs at Filter: upstream's Reserve and Score use only what Filter found.
     filters: bool,
-    /// `None` without StorageCapacityScoring.
+    /// `None` without the gate StorageCapacityScoring.
     scorer: Option<CapacityScorer>,
-    refusals: VolumeRejections,
+    rejections: VolumeRejections,
     /// The time for controllers to bind volumes.
     bind_timeout: Duration,
 }
@@ -139,9 +139,9 @@ impl VolumeBinding {
         let mut walk = ClaimWalk::default();
         let volumes = find::find(claims, node, objects, &mut walk);
         let volumes = volumes.map_err(Status::error)?;
-        match self.refusals.after(&walk) {
+        match self.rejections.after(&walk) {
             Status::SUCCESS => Ok(volumes),
-            refusal => Err(refusal),
+            rejection => Err(rejection),
         }
     }
 }

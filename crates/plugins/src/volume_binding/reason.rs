@@ -55,7 +55,7 @@ impl ClaimReason {
 pub struct ClaimRejection {
     /// The claim, by namespace and name.
     pub claim: NamespacedName,
-    /// The reason.
+    /// Why the claim rejects the node.
     pub reason: ClaimReason,
     /// The existing volumes of the class that did not match it.
     pub passed_over: Vec<(Symbol, Unfit)>,
@@ -98,7 +98,7 @@ impl VolumeRejections {
 }
 
 /// Filter's status for a node with these rejections.
-pub fn refusal(rejections: &[ClaimRejection]) -> Status {
+pub fn rejection(rejections: &[ClaimRejection]) -> Status {
     let mut sentences = Sentences::default();
     let decisive = rejections.iter().filter(|rejection| rejection.decisive);
     decisive.for_each(|rejection| sentences.add(rejection.reason));

@@ -95,8 +95,8 @@ fn cluster(objects: Vec<Object>) -> Cluster {
     cluster
 }
 
-fn refusals(cluster: &Cluster, names: &[&str]) -> Vec<String> {
-    cluster.refusals(&default_plugin(), &claiming(names))
+fn rejections(cluster: &Cluster, names: &[&str]) -> Vec<String> {
+    cluster.rejections(&default_plugin(), &claiming(names))
 }
 
 fn pre_filter(cluster: &Cluster, names: &[&str]) -> Status {
@@ -152,9 +152,9 @@ fn a_class_without_a_mode_is_an_error() {
 #[test]
 fn bound_claims_tie_the_pod_to_their_volumes() {
     let bound = as_claim(claim("c", "local", "v"));
-    assert_eq!(refusals(&cluster(vec![bound.clone()]), &["c"]), [GONE, GONE]);
+    assert_eq!(rejections(&cluster(vec![bound.clone()]), &["c"]), [GONE, GONE]);
     let cluster = cluster(vec![bound, as_volume(volume("v", "5Gi", "n1"))]);
-    assert_eq!(refusals(&cluster, &["c"]), ["", CONFLICT]);
+    assert_eq!(rejections(&cluster, &["c"]), ["", CONFLICT]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn several_reasons_come_in_upstreams_order() {
         as_claim(claim("free", "local", "")),
     ];
     let both = format!("{CONFLICT}, {NO_VOLUME}");
-    assert_eq!(refusals(&cluster(objects), &["c", "free"]), [NO_VOLUME.to_owned(), both]);
+    assert_eq!(rejections(&cluster(objects), &["c", "free"]), [NO_VOLUME.to_owned(), both]);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn the_smallest_volume_that_is_large_enough_wins() {
     let mut objects = vec![as_claim(claim("c", "local", ""))];
     objects.extend(volumes.map(|(name, size, node)| as_volume(volume(name, size, node))));
     let cluster = cluster(objects);
-    assert_eq!(refusals(&cluster, &["c"]), ["", ""]);
+    assert_eq!(rejections(&cluster, &["c"]), ["", ""]);
     assert_eq!(taken_on(&cluster, "n1"), ["b"]);
     assert_eq!(taken_on(&cluster, "n2"), ["d"]);
 }
@@ -200,7 +200,7 @@ fn what_does_not_suit_is_not_taken() {
         let mut volume = volume("v", "5Gi", "n1");
         change(&mut volume);
         let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume)];
-        refusals(&cluster(objects), &["c"])[0] == NO_VOLUME
+        rejections(&cluster(objects), &["c"])[0] == NO_VOLUME
     };
     assert!(!refused(&|_| {}));
     assert!(refused(&|volume| volume["status"]["phase"] = json!("Released")));
@@ -228,7 +228,7 @@ fn a_volume_promised_to_the_claim_is_the_only_one() {
         as_volume(promised),
     ];
     let cluster = cluster(objects);
-    assert_eq!(refusals(&cluster, &["c"]), [NO_VOLUME, ""]);
+    assert_eq!(rejections(&cluster, &["c"]), [NO_VOLUME, ""]);
     assert_eq!(taken_on(&cluster, "n2"), ["z"]);
 }
 
@@ -241,7 +241,7 @@ fn two_claims_never_get_one_volume() {
         as_volume(volume("b", "5Gi", "n2")),
         as_volume(volume("d", "6Gi", "n2")),
     ];
-    assert_eq!(refusals(&cluster(objects), &["c", "other"]), [NO_VOLUME, ""]);
+    assert_eq!(rejections(&cluster(objects), &["c", "other"]), [NO_VOLUME, ""]);
 }
 
 #[test]
@@ -251,16 +251,16 @@ fn classes_with_a_provisioner_make_volumes_where_allowed() {
         "volumeBindingMode": "WaitForFirstConsumer",
     }));
     let mut cluster = cluster(vec![as_claim(claim("c", "fast", ""))]);
-    assert_eq!(refusals(&cluster, &["c"]), ["", ""]);
+    assert_eq!(rejections(&cluster, &["c"]), ["", ""]);
     limited.allowed_topologies = vec![decoded(json!({
         "matchLabelExpressions": [{"key": HOST, "values": ["n2"]}],
     }))];
     cluster.objects.insert(Object::from(limited));
-    assert_eq!(refusals(&cluster, &["c"]), [NO_VOLUME, ""]);
+    assert_eq!(rejections(&cluster, &["c"]), [NO_VOLUME, ""]);
     let mut elsewhere = claim("c", "fast", "");
     elsewhere["metadata"]["annotations"] = json!({"volume.kubernetes.io/selected-node": "n1"});
     cluster.objects.insert(as_claim(elsewhere));
-    assert_eq!(refusals(&cluster, &["c"]), [NO_VOLUME, NO_VOLUME]);
+    assert_eq!(rejections(&cluster, &["c"]), [NO_VOLUME, NO_VOLUME]);
 }
 
 fn capacity(name: &str, node: &str, amount: &str) -> Object {
@@ -285,9 +285,9 @@ fn free_storage_counts_where_the_driver_reports_it() {
         capacity("large", "n2", "5Gi"),
     ];
     let mut cluster = cluster(objects);
-    assert_eq!(refusals(&cluster, &["c"]), [NO_SPACE, ""]);
+    assert_eq!(rejections(&cluster, &["c"]), [NO_SPACE, ""]);
     cluster.objects.insert(reporting_driver(false));
-    assert_eq!(refusals(&cluster, &["c"]), ["", ""]);
+    assert_eq!(rejections(&cluster, &["c"]), ["", ""]);
 }
 
 #[test]
@@ -323,18 +323,18 @@ fn old_volumes_are_seen_as_the_nodes_driver_sees_them() {
         "spec": {"awsElasticBlockStore": {"volumeID": "vol-1"}},
     });
     let mut cluster = cluster(vec![as_claim(claim("c", "local", "v")), as_volume(old)]);
-    assert_eq!(refusals(&cluster, &["c"]), ["", ""]);
+    assert_eq!(rejections(&cluster, &["c"]), ["", ""]);
     let migrated = json!({"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"});
     let csi_node = json!({"metadata": {"name": "n1", "annotations": migrated}});
     cluster.objects.insert(Object::from(decoded::<CsiNode>(csi_node)));
-    assert_eq!(refusals(&cluster, &["c"]), [CONFLICT, ""]);
+    assert_eq!(rejections(&cluster, &["c"]), [CONFLICT, ""]);
     cluster.edit_node(0, |node| {
         let mut with_zone: Node = (**node.node.as_ref().unwrap()).clone();
         let zone = "topology.ebs.csi.aws.com/zone";
         with_zone.metadata.labels.insert(zone.into(), "a".into());
         node.set_node(Arc::new(with_zone));
     });
-    assert_eq!(refusals(&cluster, &["c"]), ["", ""]);
+    assert_eq!(rejections(&cluster, &["c"]), ["", ""]);
 }
 
 fn bind_context<'a>(
@@ -446,7 +446,7 @@ fn a_claim_to_be_provisioned_is_given_the_node() {
     // Another pod with the same claim now fits only on this node.
     let mut other = cluster;
     other.shared = shared;
-    assert_eq!(refusals(&other, &["c"]), [NO_VOLUME, ""]);
+    assert_eq!(rejections(&other, &["c"]), [NO_VOLUME, ""]);
 }
 
 #[test]
@@ -531,5 +531,5 @@ fn an_explanation_hears_filters_walk_and_what_comes_behind_it() {
         ]
     );
     assert_eq!(found[2].passed_over, [("far".into(), Unfit::OutOfReach)]);
-    assert_eq!(super::refusal(&found), said);
+    assert_eq!(super::rejection(&found), said);
 }

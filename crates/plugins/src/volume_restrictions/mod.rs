@@ -46,8 +46,8 @@ pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     let (claim, holder) = Default::default();
     Ok(Arc::new(VolumeRestrictions {
         name: "VolumeRestrictions".into(),
-        disk_conflict: refusal(VolumeConflict::Disk { holder }, features),
-        claim_conflict: refusal(VolumeConflict::Claim { claim, holder }, features),
+        disk_conflict: rejection(VolumeConflict::Disk { holder }, features),
+        claim_conflict: rejection(VolumeConflict::Claim { claim, holder }, features),
     }))
 }
 
@@ -143,7 +143,7 @@ pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Ve
 }
 
 /// The status for a reason.
-pub fn refusal(reason: VolumeConflict, features: &FeatureGates) -> Status {
+pub fn rejection(reason: VolumeConflict, features: &FeatureGates) -> Status {
     Status::unschedulable(match reason {
         VolumeConflict::Disk { .. } => "node(s) had no available disk",
         VolumeConflict::Claim { .. } if !features.has(Switch::ReadWriteOncePodMessage) => {

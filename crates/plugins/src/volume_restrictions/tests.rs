@@ -41,7 +41,7 @@ fn claim(name: &str, mode: &str) -> Object {
 /// Filter's messages for a pod with the volume `new`, with a pod on `n1` that has `present`.
 fn beside(present: Value, new: Value) -> Vec<String> {
     let cluster = Cluster::of(nodes(), vec![pod_json("there", "n1", json!([present]))]);
-    cluster.refusals(&default_plugin(), &info_of(pod_json("new", "", json!([new]))))
+    cluster.rejections(&default_plugin(), &info_of(pod_json("new", "", json!([new]))))
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_claim_of_one_pod_is_taken_on_every_node() {
     cluster.objects.insert(claim("c", "ReadWriteOnce"));
     assert!(cluster.filter(&plugin, &new).unwrap_err().is_skip());
     cluster.objects.insert(claim("c", "ReadWriteOncePod"));
-    assert_eq!(cluster.refusals(&plugin, &new), [IN_USE, IN_USE]);
+    assert_eq!(cluster.rejections(&plugin, &new), [IN_USE, IN_USE]);
 
     let (cx, mut state) = (cluster.cx(&new), CycleState::default());
     assert!(plugin.pre_filter(&cx, &mut state).status.is_success());

@@ -52,7 +52,7 @@ impl Default for VolumeZone {
         VolumeZone {
             name: "VolumeZone".into(),
             labels: TOPOLOGY_LABELS.map(|(label, today)| (label.into(), today.into())),
-            conflict: refusal(),
+            conflict: rejection(),
         }
     }
 }
@@ -65,7 +65,7 @@ struct VolumeZone {
 }
 
 /// The status of a node with a conflict.
-pub fn refusal() -> Status {
+pub fn rejection() -> Status {
     Status::unresolvable("node(s) had no available volume zone")
 }
 

@@ -66,12 +66,12 @@ fn with_volume(labels: Value) -> Cluster {
 #[test]
 fn zones_must_match_unless_the_node_has_none() {
     let (plugin, pod) = (default_plugin(), claiming("c"));
-    let refusals = |labels: Value| with_volume(labels).refusals(&plugin, &pod);
-    assert_eq!(refusals(json!({ZONE: "a"})), ["", REFUSED, REFUSED, ""]);
+    let rejections = |labels: Value| with_volume(labels).rejections(&plugin, &pod);
+    assert_eq!(rejections(json!({ZONE: "a"})), ["", REFUSED, REFUSED, ""]);
     // A beta label is also matched under its GA name.
-    assert_eq!(refusals(json!({BETA_ZONE: "a"})), ["", REFUSED, "", ""]);
-    assert_eq!(refusals(json!({ZONE: "x__a"})), ["", REFUSED, REFUSED, ""]);
-    assert_eq!(refusals(json!({REGION: "r"})), [REFUSED, REFUSED, REFUSED, ""]);
+    assert_eq!(rejections(json!({BETA_ZONE: "a"})), ["", REFUSED, "", ""]);
+    assert_eq!(rejections(json!({ZONE: "x__a"})), ["", REFUSED, REFUSED, ""]);
+    assert_eq!(rejections(json!({REGION: "r"})), [REFUSED, REFUSED, REFUSED, ""]);
     for nothing in [json!({}), json!({ZONE: "a____b"})] {
         assert!(with_volume(nothing).filter(&plugin, &pod).unwrap_err().is_skip());
     }
@@ -96,22 +96,22 @@ fn without_pre_filter_every_node_looks_the_volumes_up() {
 #[test]
 fn what_cannot_be_looked_up_refuses_the_pod() {
     let (plugin, mut cluster) = (default_plugin(), cluster());
-    let refusal = |cluster: &Cluster, name: &str| {
+    let rejection = |cluster: &Cluster, name: &str| {
         let status = cluster.filter(&plugin, &claiming(name)).unwrap_err();
         assert_eq!(status.code(), Code::UnschedulableAndUnresolvable);
         status.message()
     };
-    assert_eq!(refusal(&cluster, ""), "PersistentVolumeClaim had no name");
-    assert_eq!(refusal(&cluster, "c"), "persistentvolumeclaim \"c\" not found");
+    assert_eq!(rejection(&cluster, ""), "PersistentVolumeClaim had no name");
+    assert_eq!(rejection(&cluster, "c"), "persistentvolumeclaim \"c\" not found");
     cluster.objects.insert(claim(json!({"volumeName": "v"})));
-    assert_eq!(refusal(&cluster, "c"), "persistentvolume \"v\" not found");
+    assert_eq!(rejection(&cluster, "c"), "persistentvolume \"v\" not found");
     cluster.objects.insert(claim(json!({})));
     let no_class = "PersistentVolumeClaim had no pv name and storageClass name";
-    assert_eq!(refusal(&cluster, "c"), no_class);
+    assert_eq!(rejection(&cluster, "c"), no_class);
     cluster.objects.insert(claim(json!({"storageClassName": "k"})));
-    assert_eq!(refusal(&cluster, "c"), "storageclass.storage.k8s.io \"k\" not found");
+    assert_eq!(rejection(&cluster, "c"), "storageclass.storage.k8s.io \"k\" not found");
     cluster.objects.insert(class("Immediate"));
-    assert_eq!(refusal(&cluster, "c"), "PersistentVolume had no name");
+    assert_eq!(rejection(&cluster, "c"), "PersistentVolume had no name");
     cluster.objects.insert(class("WaitForFirstConsumer"));
     assert!(cluster.filter(&plugin, &claiming("c")).unwrap_err().is_skip());
 }

@@ -92,7 +92,11 @@ enum QuotaRejection {
     TotalMin(Vec<Excess>),
 }
 
-fn refusal(namespace: Symbol, quotas: &Quotas, requests: &QuotaRequests) -> Option<QuotaRejection> {
+fn rejection(
+    namespace: Symbol,
+    quotas: &Quotas,
+    requests: &QuotaRequests,
+) -> Option<QuotaRejection> {
     let over_max = quotas.of(namespace)?.over_max(&requests.in_quota);
     if !over_max.is_empty() {
         return Some(QuotaRejection::Max(over_max));
@@ -142,10 +146,10 @@ impl Plugin for CapacityScheduling {
         let quotas = cx.shared.plugins.get::<Quotas>().cloned().unwrap_or_default();
         let requests = QuotaRequests::of(cx, &quotas);
         let key = cx.pod.key();
-        let refusal = refusal(key.namespace, &quotas, &requests);
+        let rejection = rejection(key.namespace, &quotas, &requests);
         state.write(quotas);
         state.write(requests);
-        let reason = match refusal {
+        let reason = match rejection {
             None => return PreFilterAnswer::default(),
             Some(QuotaRejection::Max(_)) => {
                 format!("ElasticQuota {} is more than Max", key.namespace)
@@ -169,7 +173,7 @@ impl Plugin for CapacityScheduling {
             let each = excess.into_iter().map(move |it| format!("{of}: {}", it.words()));
             each.map(|words| Explanation::new(gist, words)).collect::<Vec<_>>()
         };
-        match refusal(namespace, quotas, requests) {
+        match rejection(namespace, quotas, requests) {
             None => Vec::new(),
             Some(QuotaRejection::Max(excess)) => {
                 let of = format!("max of the elastic quota of namespace {namespace}");

@@ -13,7 +13,7 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::preemption::PreemptionRules;
-use kubestep_framework::preemption::eligibility::{may_preempt, refusal_while_terminating};
+use kubestep_framework::preemption::eligibility::{may_preempt, rejection_while_terminating};
 use kubestep_framework::preemption::victims::{
     Reprieve, VictimSearch, VictimTrial, Victims, is_more_important,
 };
@@ -77,7 +77,7 @@ impl PreemptionRules for CapacityScheduling {
         false
     }
 
-    fn refusal(
+    fn rejection(
         &self,
         cx: &CycleContext<'_>,
         state: &CycleState,
@@ -86,7 +86,7 @@ impl PreemptionRules for CapacityScheduling {
         let (Some(quotas), Some(requests)) = (state.read(), state.read()) else {
             return Some("not eligible due to failed to read from cycleState");
         };
-        refusal_while_terminating(cx, statuses, |pod| makes_room(cx, quotas, requests, pod))
+        rejection_while_terminating(cx, statuses, |pod| makes_room(cx, quotas, requests, pod))
     }
 
     fn select_victims(

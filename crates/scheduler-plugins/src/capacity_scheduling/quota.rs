@@ -77,7 +77,7 @@ pub struct Quota {
     min: Resource,
     max: Resource,
     used: Resource,
-    /// UIDs.
+    /// UIDs of the pods that count in `used`.
     pods: BTreeSet<Symbol>,
 }
 

@@ -209,7 +209,7 @@ impl QueueOrder for GroupOrder {
     }
 }
 
-/// Compares as `namespace/name`.
+/// `namespace/name`, the last criterion of the order.
 fn name(pod: &QueuedPod) -> String {
     pod.key().to_string()
 }

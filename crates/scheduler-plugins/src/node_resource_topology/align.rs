@@ -37,7 +37,7 @@ pub fn suits(class: QosClass, name: &str, wanted: &Quantity, free: &Quantity) ->
 pub struct Need {
     /// The container; `None` for the whole pod.
     pub container: Option<Symbol>,
-    /// The amounts.
+    /// The amounts that one zone has to have.
     wanted: ResourceList,
     /// `init` or `sidecar`: the resources are free again for the next container.
     kind: Option<&'static str>,

@@ -38,7 +38,7 @@ argument_object! {
     /// How nodes are scored.
     #[derive(Eq)]
     pub struct ScoringStrategy {
-        /// The strategy.
+        /// LeastAllocated, MostAllocated, BalancedAllocation or LeastNUMANodes.
         strategy: Symbol, put_some "type";
         /// The weights of resources.
         resources: Vec<ResourceSpec>, put_some "resources";
@@ -60,9 +60,9 @@ argument_object! {
         foreign_pods_detect: Symbol, put_some "foreignPodsDetect";
         /// `Autodetect`, `All` or `OnlyExclusiveResources`.
         resync_method: Symbol, put_some "resyncMethod";
-        /// `Dedicated` or `Shared`.
+        /// `Dedicated` or `Shared`: whether the cache has an informer of its own.
         informer_mode: Symbol, put_some "informerMode";
-        /// `All` or `OnlyResources`.
+        /// `All` or `OnlyResources`: what a new report replaces.
         resync_scope: Symbol, put_some "resyncScope";
     }
 }

@@ -55,7 +55,7 @@ pub enum NodeReport {
     Nothing,
     /// Nothing valid, and why.
     Stale(&'static str),
-    /// Its zones.
+    /// The zones, less what pods took since the report.
     NodeTopology(NodeTopology),
 }
 

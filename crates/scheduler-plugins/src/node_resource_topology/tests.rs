@@ -136,7 +136,7 @@ fn init_containers_give_their_resources_back() {
         let node = node("n").offers("cpu", "8").offers("memory", "8Gi");
         let cluster = Cluster::new([node], []).with(topology("n", CONTAINER, &zones));
         let plugin = build(&ProfileArgs::default(), &FeatureGates::default()).unwrap();
-        cluster.refusals(&plugin, &info(pod)).remove(0)
+        cluster.rejections(&plugin, &info(pod)).remove(0)
     };
     assert_eq!(with_init("cpu=4 memory=4Gi", "init"), "");
     assert_eq!(with_init("cpu=5 memory=4Gi", "init"), "cannot align init container");

@@ -33,7 +33,7 @@ static INFO: CustomKindInfo = CustomKindInfo::of::<NodeResourceTopology>(
 pub struct NodeResourceTopology {
     /// Policy and scope in one word, the older form; only the first counts.
     pub topology_policies: Vec<String>,
-    /// The zones.
+    /// The zones, in the order of the object.
     pub zones: Vec<Zone>,
     /// Settings by name, the newer form.
     pub attributes: Vec<Attribute>,
@@ -48,9 +48,9 @@ pub struct Zone {
     /// `Node` for a NUMA zone.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Distances to zones.
+    /// Distances to the zones of the node, itself included.
     pub costs: Vec<Cost>,
-    /// Its resources.
+    /// Amounts of resources in the zone.
     pub resources: Vec<ZoneResource>,
 }
 
@@ -70,15 +70,15 @@ pub struct Cost {
 pub struct ZoneResource {
     /// The resource, by name.
     pub name: Symbol,
-    /// What is free.
+    /// What is free, as the exporter reported it.
     pub available: Quantity,
 }
 
-/// A setting.
+/// A setting of the topology manager.
 #[derive(Deserialize, Debug, Default)]
 #[serde(default)]
 pub struct Attribute {
-    /// Its name.
+    /// `topologyManagerPolicy` or `topologyManagerScope`.
     pub name: String,
     /// The value, as text.
     pub value: String,
@@ -167,12 +167,12 @@ fn numa_id(name: &str) -> Option<usize> {
     name.strip_prefix("node-")?.parse().ok().filter(|id| *id < 64)
 }
 
-/// A NUMA zone.
+/// A NUMA zone as the plugin computes with it.
 #[derive(Clone, Debug)]
 pub struct NumaZone {
-    /// Its number.
+    /// Number of the zone, 0 to 63.
     pub id: usize,
-    /// What is free.
+    /// What pods can still take of each resource.
     pub free: ResourceList,
     /// The distances to zones, by their numbers.
     pub costs: BTreeMap<usize, i64>,

@@ -42,14 +42,14 @@ struct Ranking {
 /// Why a ranking cannot be used, as upstream's metrics name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unusable {
-    /// There is none.
+    /// There is no ranking to use.
     Absent,
     /// There is one, but it does not apply.
     Flushed(&'static str),
 }
 
 impl Batches {
-    /// Forgets all rankings.
+    /// Forgets all rankings, so that nodes are scored again.
     pub fn clear(&mut self) {
         self.0.clear();
     }

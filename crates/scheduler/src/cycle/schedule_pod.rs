@@ -213,7 +213,7 @@ impl SchedulePod<'_> {
         self.algorithm.next_start_node_index = start % nodes;
     }
 
-    /// Runs PreFilter.
+    /// Runs PreFilter and records each plugin's answer.
     pub fn pre_filter(&mut self, diagnosis: &mut Diagnosis) -> Result<PreFilterNodes, Status> {
         let CycleParts { framework, cx, state, verdicts, record, .. } =
             self.cycle.parts(self.cluster);
@@ -243,7 +243,7 @@ impl SchedulePod<'_> {
         let (intervention, node) = interventions::forced(interventions, &self.cluster.snapshot)?;
         self.fill_matrix();
         self.cycle.begin_verdicts(&self.cluster.snapshot);
-        let left_out = self.algorithm.answers.verdict_id(&intervention.refusal());
+        let left_out = self.algorithm.answers.verdict_id(&intervention.rejection());
         for id in self.cluster.snapshot.order().iter() {
             let verdict = if *id == node { VerdictId::PASS } else { left_out };
             self.cycle.verdicts[id.index()] = verdict;

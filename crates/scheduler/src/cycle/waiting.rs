@@ -69,7 +69,7 @@ impl WaitingPod {
         hold.map(|hold| hold.plugin)
     }
 
-    /// Where it waits.
+    /// At Permit, or in PreBind.
     pub fn stage(&self) -> WaitingStage {
         self.stage
     }

@@ -91,7 +91,7 @@ fn by_expiration(a: &QueuedPod, b: &QueuedPod) -> bool {
 }
 
 impl BackoffQueue {
-    /// Number of pods.
+    /// The number of pods in both heaps.
     pub(super) fn len(&self) -> usize {
         self.rejected.len() + self.failed.len()
     }
@@ -180,7 +180,7 @@ impl BackoffQueue {
         done
     }
 
-    /// The earliest expiration.
+    /// The earliest end of a backoff; `None` without pods.
     pub(super) fn next_expiration(&self) -> Option<Time> {
         let heaps = [&self.rejected, &self.failed];
         heaps.iter().filter_map(|heap| heap.peek()?.backoff_expiration).min()
@@ -235,7 +235,7 @@ mod tests {
         queued
     }
 
-    /// Upstream's TestBackoffQueue_calculateBackoffDuration.
+    /// The cases of upstream's TestBackoffQueue_calculateBackoffDuration.
     #[test]
     fn durations() {
         let cases = [
@@ -295,7 +295,7 @@ mod tests {
         done.iter().map(|pod| pod.key().name).collect()
     }
 
-    /// Upstream's TestBackoffQueue_popAllBackoffCompleted.
+    /// The cases of upstream's TestBackoffQueue_popAllBackoffCompleted.
     #[test]
     fn both_heaps_give_up_what_is_over() {
         let second = 1_000_000;

@@ -20,7 +20,6 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    /// Number of pods.
     pub(super) fn len(&self) -> usize {
         self.pods.len()
     }
@@ -35,7 +34,7 @@ impl Heap {
         self.index.contains_key(&key)
     }
 
-    /// The first pod.
+    /// The pod that is popped next.
     pub(super) fn peek(&self) -> Option<&Arc<QueuedPod>> {
         self.pods.first()
     }

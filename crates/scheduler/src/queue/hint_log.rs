@@ -42,11 +42,11 @@ type SkippedHints = SmallVec<[(Symbol, ClusterEvent); 4]>;
 #[derive(Clone, Default)]
 pub(super) struct HintLog {
     records: Vec<HintRecord>,
-    refusals: Arc<HashMap<NamespacedName, SkippedHints>>,
+    rejections: Arc<HashMap<NamespacedName, SkippedHints>>,
 }
 
 impl HintLog {
-    /// Logs an answer.
+    /// Logs what a hint returned for a pod and an event.
     pub(super) fn note(
         &mut self,
         time: Time,
@@ -54,31 +54,31 @@ impl HintLog {
         (plugin, event): (Symbol, ClusterEvent),
         answer: &HintResult,
     ) {
-        if *answer == Ok(Hint::Skip) && !self.is_first_refusal(pod, plugin, event) {
+        if *answer == Ok(Hint::Skip) && !self.is_first_rejection(pod, plugin, event) {
             return;
         }
         let answer = name(answer);
         self.records.push(HintRecord { time, event, pod, plugin, answer });
     }
 
-    fn is_first_refusal(
+    fn is_first_rejection(
         &mut self,
         pod: NamespacedName,
         plugin: Symbol,
         event: ClusterEvent,
     ) -> bool {
-        let refusal = (plugin, event);
-        if self.refusals.get(&pod).is_some_and(|known| known.contains(&refusal)) {
+        let rejection = (plugin, event);
+        if self.rejections.get(&pod).is_some_and(|known| known.contains(&rejection)) {
             return false;
         }
-        Arc::make_mut(&mut self.refusals).entry(pod).or_default().push(refusal);
+        Arc::make_mut(&mut self.rejections).entry(pod).or_default().push(rejection);
         true
     }
 
     /// The pod moved: answers that did not requeue it are logged again.
     pub(super) fn forget(&mut self, pod: NamespacedName) {
-        if self.refusals.contains_key(&pod) {
-            Arc::make_mut(&mut self.refusals).remove(&pod);
+        if self.rejections.contains_key(&pod) {
+            Arc::make_mut(&mut self.rejections).remove(&pod);
         }
     }
 

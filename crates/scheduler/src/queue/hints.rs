@@ -211,7 +211,7 @@ mod tests {
         format!("{} {}: {asked}", entry.plugin, entry.event.label())
     }
 
-    /// Upstream's Test_buildQueueingHintMap.
+    /// The cases of upstream's Test_buildQueueingHintMap.
     #[test]
     fn a_plugin_that_does_not_say_hears_of_everything() {
         let settings = QueueSettings::default();

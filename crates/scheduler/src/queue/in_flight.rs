@@ -81,7 +81,7 @@ impl InFlight {
         true
     }
 
-    /// Appends an event.
+    /// Appends an event, for the pods that are in flight now.
     pub(super) fn push_event(&mut self, event: ClusterEvent, objects: EventObjects) {
         self.push(InFlightEntry::Event(Arc::new(InFlightEvent { event, objects })));
     }

@@ -95,7 +95,7 @@ impl Default for QueueSettings {
     }
 }
 
-/// The scheduling queue.
+/// The scheduling queue: active, backoff, unschedulable, gated and in-flight pods.
 #[derive(Clone)]
 pub struct SchedulingQueue {
     settings: QueueSettings,

@@ -13,7 +13,7 @@ use kubestep_framework::pod::NamespacedName;
 /// A reference to a nominated pod.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct NominatedPodRef {
-    /// Namespace and name.
+    /// Namespace and name of the pod.
     pub(super) key: NamespacedName,
     pub(super) uid: Symbol,
 }

@@ -140,7 +140,7 @@ mod tests {
         changed(|pod| pod.status.extended_resource_claim_status = Some(claim.into()))
     }
 
-    /// Upstream's Test_podSchedulingPropertiesChange.
+    /// The cases of upstream's Test_podSchedulingPropertiesChange.
     #[test]
     fn updates() {
         let mut small_and_labelled = requesting("100m");

@@ -69,7 +69,7 @@ impl JudgedEvent<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("Pod {key} is already present in {}", name_in_error(*.queue))]
 pub struct AlreadyQueued {
-    /// The pod.
+    /// Namespace and name of the pod.
     pub key: NamespacedName,
     /// The queue that has it.
     pub queue: QueueName,

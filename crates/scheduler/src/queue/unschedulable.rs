@@ -34,7 +34,6 @@ pub(super) struct UnschedulablePods {
 }
 
 impl UnschedulablePods {
-    /// Number of pods.
     pub(super) fn len(&self) -> usize {
         self.pods.len()
     }

@@ -82,7 +82,7 @@ impl SchedulingQueue {
         waiting.map_or(QueueName::None, |pod| requeueing::place_among_unschedulable(pod))
     }
 
-    /// The settings.
+    /// Backoffs, limits and switches that the queue was built with.
     pub fn settings(&self) -> &QueueSettings {
         &self.settings
     }

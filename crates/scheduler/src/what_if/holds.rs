@@ -101,7 +101,7 @@ impl fmt::Display for PodSelection {
 /// A rule that holds pods at Permit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HoldRule {
-    /// Which pods.
+    /// The pods that it holds.
     pub pods: PodSelection,
     /// How long at most; at most upstream's limit for Permit.
     pub timeout: Duration,

@@ -20,7 +20,7 @@ use kubestep_framework::snapshot::Snapshot;
 pub struct PendingIntervention {
     /// The pod whose cycles it is for; `None` for all pods.
     pub pod: Option<NamespacedName>,
-    /// What it does.
+    /// The decision that it makes in the cycle.
     pub what: Intervention,
     /// Whether it stays in force after one cycle.
     pub lasting: bool,
@@ -34,7 +34,7 @@ pub struct Interventions {
 }
 
 impl Interventions {
-    /// Adds one.
+    /// Adds an intervention after those that are pending.
     pub fn add(&mut self, intervention: PendingIntervention) {
         self.pending.push(intervention);
     }
@@ -65,7 +65,7 @@ impl Interventions {
         &self.holds
     }
 
-    /// All of them.
+    /// The pending interventions, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &PendingIntervention> {
         self.pending.iter()
     }
@@ -127,7 +127,7 @@ pub(crate) fn vetoed(
     verdict: VerdictId,
 ) -> VerdictId {
     match verdict == VerdictId::PASS && is_vetoed(interventions, node) {
-        true => answers.verdict_id(&Intervention::Veto(node).refusal()),
+        true => answers.verdict_id(&Intervention::Veto(node).rejection()),
         false => verdict,
     }
 }

@@ -18,7 +18,7 @@ use kubestep_framework::record::CycleRecord;
 
 pub use holds::{HoldRule, ParseHoldError, PodSelection, release};
 pub use interventions::{Interventions, PendingIntervention};
-pub use probe::{PreemptionProbe, Probe, Refusal, Scored};
+pub use probe::{FilterRejection, PreemptionProbe, Probe, Scored};
 pub use replay::ReplayHint;
 
 /// Runs the cycle of one pod before all others, in whichever queue it waits. `None` if it is in

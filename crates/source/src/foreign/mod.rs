@@ -53,7 +53,7 @@ const FORMATS: &[ForeignFormat] = &[
 /// The contents of a file of another tool.
 #[derive(Default)]
 pub(super) struct Contents<'a> {
-    /// The objects.
+    /// The objects, in the order of the file.
     pub items: Vec<SourceItem<'a>>,
     /// Workloads whose pods are not in the file.
     pub manifests: Vec<Value>,

@@ -42,7 +42,7 @@ struct Trace {
 
 #[derive(Serialize, Deserialize)]
 struct TraceEvent {
-    /// Seconds since 1970.
+    /// Seconds since 1970-01-01 UTC.
     ts: i64,
     applied_objs: Vec<Value>,
     deleted_objs: Vec<Value>,

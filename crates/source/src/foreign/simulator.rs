@@ -32,7 +32,7 @@ pub(super) const FORMAT: ForeignFormat = ForeignFormat {
     is_scheduler: false,
 };
 
-/// One change.
+/// A line of a record of kube-scheduler-simulator: one change.
 #[derive(Deserialize)]
 struct ChangeLine<'a> {
     time: String,

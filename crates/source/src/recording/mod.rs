@@ -108,7 +108,7 @@ pub enum RecordingLine {
 /// The part of a recording after its lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
-    /// The header line.
+    /// The first line of the file.
     pub header: RecordingHeader,
     /// When the lists were complete.
     pub listed_at: Time,
@@ -140,9 +140,9 @@ pub enum RecordedNote {
     Event {
         /// The pod, `namespace/name`.
         pod: String,
-        /// Its `metadata.uid`.
+        /// `metadata.uid` of the pod.
         uid: String,
-        /// The reporting scheduler.
+        /// The component that reported it, such as `default-scheduler`.
         reporter: String,
         /// `Scheduled`, `FailedScheduling` and so on.
         reason: String,
@@ -153,7 +153,7 @@ pub enum RecordedNote {
     Notice {
         /// Whether the display could be wrong or stale from then on.
         serious: bool,
-        /// One sentence.
+        /// One sentence, as the status line showed it.
         text: String,
     },
 }
@@ -165,11 +165,11 @@ pub struct RecordedChange {
     pub at: Time,
     /// The line of the file, from 1.
     pub line: u32,
-    /// The change.
+    /// The object that was added, changed or deleted.
     pub what: ObjectChange,
 }
 
-/// What changed.
+/// What happened to an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectChange {
     /// An object was added or changed.
@@ -186,7 +186,7 @@ pub enum UntilError {
         "{text:?} is neither a time, as in {example}, nor a span since the lists, as in 90s or 12m30s"
     )]
     Form {
-        /// The text.
+        /// The time as it was typed.
         text: String,
         /// The end of the recording.
         example: Time,
@@ -194,7 +194,7 @@ pub enum UntilError {
     /// The time is before the lists.
     #[error("{time} is before the recording begins: {start}")]
     TooEarly {
-        /// The time.
+        /// The time as it was typed.
         time: Time,
         /// The time of the lists.
         start: Time,

@@ -65,7 +65,7 @@ struct RawNotice {
     text: String,
 }
 
-/// A decoded line.
+/// A line of a recording, by its field `record`.
 enum ParsedLine {
     Header(Box<RecordingHeader>),
     Object(Object),

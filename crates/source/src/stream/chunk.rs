@@ -90,7 +90,7 @@ struct Cursor {
 }
 
 impl Chunk {
-    /// Decodes the objects.
+    /// Decodes the text into objects, each with its place in the file.
     pub fn decode(&self) -> DecodedChunk {
         let document = u32::from(self.sequence == Sequence::Documents);
         let expects_item = !self.is_first;

@@ -59,7 +59,7 @@ impl<'p> TextFeed<'p> {
         }
     }
 
-    /// The file's name.
+    /// The path of the file as it was named.
     pub fn name(&self) -> &str {
         &self.reader.name
     }
@@ -78,7 +78,7 @@ impl<'p> TextFeed<'p> {
         Piece { name: self.name(), text: self.rest(), start: self.place }
     }
 
-    /// Consumes `length` bytes.
+    /// Goes on behind the next `length` bytes.
     pub fn take(&mut self, length: usize) {
         self.place = self.place.after(&self.rest()[..length]);
         self.at += length;

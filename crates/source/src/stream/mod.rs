@@ -19,7 +19,7 @@ use super::item::DecodedItem;
 use super::reader::Reader;
 use feed::TextFeed;
 
-/// A decoded object.
+/// An object of a chunk with its place in the file.
 pub(super) struct FoundObject {
     /// The document within the file, from 1.
     pub document: u32,

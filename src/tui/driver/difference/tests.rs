@@ -118,7 +118,7 @@ fn what_changed_between_versions_is_listed() {
     assert!(live.text().contains("kube-scheduler 1.31 → 1.32"), "{}", live.text());
     for (typed, said) in [
         (":versions latest", "is not a version"),
-        (":versions 1.34", "is scheduled as by 1.34 already"),
+        (":versions 1.34", "already decides as 1.34"),
         (":what-if kube-version 1.34", "kube-scheduler is 1.34 already"),
     ] {
         let mut other = live.keys(&format!("<Esc>{typed}<Enter>"));

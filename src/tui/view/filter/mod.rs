@@ -71,7 +71,7 @@ enum FilterRow {
 
 /// How far the debugger has walked through Filter: plugin by plugin, over the evaluated nodes of each.
 struct FilterFront {
-    /// The plugin's place.
+    /// Index of the plugin among the filters.
     plugin: usize,
     /// By slot, when the node is looked at; empty while no node is.
     turns: Vec<usize>,
@@ -311,7 +311,7 @@ impl GridSource for FilterView<'_> {
                 GridColumn { cut: Truncation::Middle, ..GridColumn::text(name, *width) }
                     .with_note(note)
             }
-            _ => GridColumn::prose("reason", 16).from_tier(WidthTier::Standard),
+            _ => GridColumn::prose("reason", 16).shown_from(WidthTier::Standard),
         }
     }
 

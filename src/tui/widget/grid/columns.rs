@@ -19,7 +19,6 @@ pub struct PlacedColumn {
     pub x: u16,
     /// Width in terminal columns.
     pub width: u16,
-    /// How it looks.
     pub column: GridColumn,
 }
 

@@ -14,7 +14,7 @@ use kubestep_api::Labels;
 use std::fmt;
 
 pub use draw::draw;
-pub use state::{GridHit, GridState, Hidden, Sort};
+pub use state::{GridHit, GridState, Hidden};
 
 use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::WidthTier;
@@ -23,13 +23,13 @@ use crate::tui::theme::Scope;
 
 /// Rows and columns of a grid, described and not built.
 pub trait GridSource: Sync {
-    /// Number of rows.
+    /// The number of rows, before the filter.
     fn rows(&self) -> usize;
     /// Number of columns, at least one; the first is the row's name.
     fn columns(&self) -> usize;
     /// How a column looks.
     fn column(&self, column: usize) -> GridColumn;
-    /// Writes one cell.
+    /// Writes one cell, at most as wide as its column.
     fn cell(&self, row: usize, column: usize, out: &mut CellWriter);
 
     /// Lines of the header: the titles, and one more where columns have notes.
@@ -96,7 +96,6 @@ pub enum SortKey {
     Number(i64),
     /// Another text: by letters, and the numbers in it by value.
     Text(Vec<(String, u64)>),
-    /// Nothing.
     Empty,
 }
 
@@ -167,7 +166,7 @@ pub struct GridColumn {
 /// Width of a column in terminal columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// Exactly this.
+    /// So many columns, whatever the rows contain.
     Fixed(u16),
     /// At least this, growing to the second number when there is room.
     Between(u16, u16),
@@ -221,7 +220,7 @@ impl GridColumn {
     }
 
     /// The same, shown from this class of terminal on.
-    pub fn from_tier(self, from: WidthTier) -> GridColumn {
+    pub fn shown_from(self, from: WidthTier) -> GridColumn {
         GridColumn { from, ..self }
     }
 }
@@ -231,7 +230,6 @@ impl GridColumn {
 pub struct CellWriter {
     /// The text; sanitised when it is drawn.
     pub text: String,
-    /// Its style.
     pub scope: Scope,
     /// Where parts with other styles begin in the text, in bytes.
     pub parts: Vec<(usize, Scope)>,

@@ -13,18 +13,16 @@ use crate::tui::layout::WidthTier;
 /// Order of rows by a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sort {
-    /// The column.
+    /// Index of the column.
     pub column: usize,
-    /// Highest first.
+    /// Whether the highest value is first.
     pub descending: bool,
 }
 
 /// Where the last frame drew the grid, for the mouse.
 #[derive(Clone, Debug, Default)]
 pub struct Geometry {
-    /// The header's lines.
     pub header: Rect,
-    /// The rows' lines.
     pub lines: Rect,
     /// The row line drawn first.
     pub top: usize,
@@ -50,26 +48,25 @@ pub struct Hidden {
 pub enum GridHit {
     /// A line of the grid, and a column if there is one.
     Line(usize, Option<usize>),
-    /// A column's header.
+    /// The header of that column.
     Header(usize),
 }
 
 /// State of one grid. `refresh` must follow every change of the data, filter or order.
 #[derive(Clone, Debug, Default)]
 pub struct GridState {
-    /// Which rows stay.
     pub filter: RowFilter,
     /// Order, if not the source's own.
     pub sort: Option<Sort>,
     /// Only rows with a failure.
     pub failures_only: bool,
-    /// The chosen column.
+    /// Index of the chosen column.
     pub column: usize,
     /// First scrolled column shown, at least 1.
     pub first_column: usize,
-    /// First line shown.
+    /// The first line that is shown.
     top: usize,
-    /// Selected line.
+    /// The line that is selected.
     selected: usize,
     selected_key: Option<u64>,
     /// Keys of the rows that a person marked.
@@ -335,7 +332,7 @@ impl GridState {
         self.geometry.hidden
     }
 
-    /// The selected line.
+    /// Index of the selected line among those that the filter leaves.
     pub fn selected_line(&self) -> usize {
         self.selected
     }

@@ -44,7 +44,7 @@ impl Change for Said {
     }
 }
 
-/// A pseudo-random generator.
+/// A linear congruential generator, so that each seed gives the same steps.
 struct Random(u64);
 
 impl Random {

@@ -31,9 +31,9 @@ pub struct BlockingPod {
 #[derive(Clone, Default, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockingPods {
-    /// Their number.
+    /// The number of pods, those not in `first` included.
     pub count: usize,
-    /// The first few.
+    /// At most three of them, by namespace and name.
     pub first: Vec<BlockingPod>,
 }
 

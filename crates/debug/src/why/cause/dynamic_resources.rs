@@ -31,7 +31,7 @@ pub enum DeviceCause {
     Failed {
         /// Namespace and name of the claim.
         claim: NamespacedName,
-        /// The driver's message.
+        /// The driver's message, from the conditions of the claim's device.
         saying: String,
     },
     /// The claim's devices were not ready in time.
@@ -46,7 +46,7 @@ pub enum DeviceCause {
     },
     /// Each request could be met by itself, but not all of them together.
     NotTogether {
-        /// The requests.
+        /// The requests with what each found by itself.
         requests: Vec<Devices>,
         /// The constraints without which they could be met. Empty: the requests compete for
         /// devices, or for counters of a pool.
@@ -54,7 +54,7 @@ pub enum DeviceCause {
     },
     /// The claims cannot be allocated for a reason that only the plugin's message gives.
     Said {
-        /// The message.
+        /// The status's reason, as the plugin wrote it.
         saying: String,
     },
 }
@@ -83,7 +83,7 @@ pub struct UnmetConstraint {
 pub struct AttributeValue {
     /// The value; `None` for devices without the attribute.
     pub value: Option<String>,
-    /// The devices.
+    /// The devices that have it.
     pub devices: Vec<Symbol>,
 }
 
@@ -137,7 +137,7 @@ pub struct Devices {
     pub request: String,
     /// The extended resource that the request stands for; its claim then exists only in memory.
     pub resource: Option<Symbol>,
-    /// The device class.
+    /// Name of the DeviceClass.
     pub class: Symbol,
     /// The number of requested devices.
     pub wanted: usize,

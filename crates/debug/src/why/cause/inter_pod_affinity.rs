@@ -55,7 +55,7 @@ impl AffinityTermText {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoPodNear {
-    /// The term.
+    /// The affinity term of the pod that nothing satisfies.
     pub term: AffinityTermText,
     /// The node's domain; `None` if the node lacks the topology key.
     pub domain: Option<Symbol>,
@@ -119,9 +119,9 @@ impl CauseText for NoPodNear {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TermOwner {
-    /// The pending pod.
+    /// The pending pod's own term.
     Own,
-    /// Pods on nodes.
+    /// Terms of pods that are on nodes, which match the pending pod.
     Theirs,
 }
 
@@ -131,9 +131,9 @@ pub enum TermOwner {
 pub struct BlockingAntiAffinity {
     /// The owner of the term.
     pub whose: TermOwner,
-    /// The term.
+    /// The term that matches.
     pub term: AffinityTermText,
-    /// The node's domain.
+    /// The node's value of the term's topology key.
     pub domain: Symbol,
     /// The pods that block it.
     pub pods: BlockingPods,

@@ -109,7 +109,7 @@ impl Cause {
 trait CauseText {
     /// The short text, without what differs between nodes.
     fn gist(&self) -> String;
-    /// The full text.
+    /// The text for details; the gist where there is no more to say.
     fn text(&self) -> String {
         self.gist()
     }
@@ -160,7 +160,7 @@ details! {
     PodInTheWay(BlockingAntiAffinity),
     /// The skew would exceed `maxSkew`.
     Spread(SpreadCause),
-    /// Insufficient resources.
+    /// Less of a resource is free than the pod requests.
     Shortage(Shortage),
     /// A claim that cannot have its volume on this node.
     Volume(VolumeCause),
@@ -170,13 +170,13 @@ details! {
     VolumeLimit(VolumeLimit),
     /// A volume that another pod uses.
     VolumeTaken(VolumeTaken),
-    /// Unavailable devices.
+    /// Devices of a resource claim that are taken, tainted or do not match.
     Devices(DeviceCause),
     /// No filter rejects the node, but PreFilter excluded it.
     LeftOut(OutsidePreFilter),
     /// An explanation by the plugin itself.
     Plugin(PluginCause),
-    /// A quoted message.
+    /// The plugin's own message, where no explainer knows more.
     Said(PluginMessage),
 }
 
@@ -198,7 +198,7 @@ impl CauseText for OutsidePreFilter {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginCause {
-    /// The short text.
+    /// One line, as the plugin wrote it.
     pub gist: String,
     #[serde(skip)]
     words: String,
@@ -224,7 +224,7 @@ impl From<Explanation> for Cause {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginMessage {
-    /// Its reasons.
+    /// The reasons of its status, in its order.
     pub reasons: Vec<Symbol>,
 }
 
@@ -265,7 +265,7 @@ pub(crate) struct RejectedCase<'a> {
     pub node: &'a NodeInfo,
     /// The node without nominated pods.
     pub plain: &'a NodeInfo,
-    /// The plugin's status.
+    /// The status with which the plugin rejected.
     pub status: &'a Status,
 }
 

@@ -29,7 +29,7 @@ pub struct AffinityMismatch {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AffinityOf {
-    /// The pod's `nodeSelector`.
+    /// The pod's `spec.nodeSelector`.
     NodeSelector,
     /// The pod's required node affinity.
     NodeAffinity,

@@ -10,7 +10,7 @@ use kubestep_plugins::node_declared_features::undeclared;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UndeclaredFeatures {
-    /// Their names.
+    /// Names as in `status.declaredFeatures` of nodes.
     pub features: Vec<Symbol>,
 }
 

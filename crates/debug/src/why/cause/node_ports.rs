@@ -14,7 +14,7 @@ use kubestep_plugins::node_ports::taken;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PortTaken {
-    /// The port.
+    /// `hostPort` of the pod, 1 to 65535.
     pub port: i32,
     /// `TCP`, `UDP` or `SCTP`.
     pub protocol: Symbol,

@@ -30,7 +30,7 @@ pub struct Shortage {
     pub free: i64,
     /// What the pod requests.
     pub needed: i64,
-    /// The missing amount.
+    /// `needed - free`.
     pub short_by: i64,
     /// The part of `needed` that is the pod's overhead.
     pub overhead: i64,
@@ -43,7 +43,7 @@ pub struct Shortage {
     /// The part of `requested` that belongs to pods that were pending at load and were scheduled
     /// before this one.
     pub placed_first: i64,
-    /// These pods.
+    /// The pods whose requests are in `placed_first`.
     pub placed_pods: Vec<NamespacedName>,
 }
 
@@ -93,7 +93,7 @@ impl Shortage {
         self.needed <= self.allocatable - self.requested
     }
 
-    /// `Insufficient cpu`
+    /// The scheduler's own words: `Insufficient cpu`.
     pub fn title(&self) -> String {
         match self.resource.as_str() {
             "pods" => "Too many pods".to_owned(),

@@ -38,7 +38,7 @@ pub struct UnmetExpression {
 pub enum Hint {
     /// No node has the value, but some have a similar one.
     NearValue {
-        /// The similar value.
+        /// A value that some node has.
         near: Symbol,
     },
     /// No node has the value, or a similar one.
@@ -48,7 +48,7 @@ pub enum Hint {
     },
     /// No node has the label.
     NoSuchKey {
-        /// A similar label.
+        /// A label key that nodes have, if one is similar.
         near: Option<Symbol>,
     },
     /// The node's value is not an integer, which `Gt` and `Lt` require.
@@ -150,7 +150,7 @@ impl NodeTerms {
         )
     }
 
-    /// Number of terms.
+    /// The number of terms, of which one must match.
     pub fn len(&self) -> usize {
         self.0.len()
     }

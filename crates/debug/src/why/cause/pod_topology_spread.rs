@@ -26,7 +26,7 @@ pub struct SpreadCause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Skew {
-    /// The node's domain.
+    /// The node's value of the constraint's topology key.
     pub domain: Symbol,
     /// The number of matching pods in it.
     pub count: i64,
@@ -38,7 +38,7 @@ pub struct Skew {
     pub too_few_domains: bool,
     /// `count + own − least`.
     pub skew: i64,
-    /// The constraint's `maxSkew`.
+    /// `maxSkew` of the constraint; the node is rejected if `skew` is greater.
     pub max_skew: i64,
 }
 

@@ -16,11 +16,11 @@ use kubestep_plugins::taint_toleration::blocking_taints;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UntoleratedTaint {
-    /// The key.
+    /// Key of the taint, often with a prefix.
     pub key: Symbol,
     /// The value, often empty.
     pub value: Symbol,
-    /// `NoSchedule` or `NoExecute`.
+    /// `NoSchedule` or `NoExecute`; `PreferNoSchedule` rejects nothing.
     pub effect: TaintEffect,
     /// The pod's tolerations for this key or for all keys.
     pub tried: Vec<UnmatchedToleration>,

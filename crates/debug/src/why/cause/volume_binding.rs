@@ -24,7 +24,7 @@ const LISTED: usize = 3;
 pub struct VolumeCause {
     /// Namespace and name of the claim.
     pub claim: NamespacedName,
-    /// What is wrong.
+    /// Why it has none.
     pub problem: VolumeProblem,
 }
 
@@ -48,7 +48,7 @@ pub enum VolumeProblem {
     },
     /// The volume is being provisioned for another node.
     MadeElsewhere {
-        /// That node.
+        /// The node in the annotation `volume.kubernetes.io/selected-node` of the claim.
         node: Symbol,
     },
     /// No volume of the class matches, and the class provisions none.
@@ -84,7 +84,7 @@ pub enum VolumeProblem {
 pub struct RejectedVolume {
     /// Name of the volume.
     pub volume: Symbol,
-    /// Why.
+    /// The property in which it does not match, in words.
     pub because: String,
 }
 

@@ -19,7 +19,7 @@ pub struct OtherZone {
     pub label: Symbol,
     /// The values of the volume's label.
     pub zones: Vec<Symbol>,
-    /// The node's value.
+    /// The node's value of that label; `None` without the label.
     pub has: Option<Symbol>,
 }
 

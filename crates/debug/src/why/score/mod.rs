@@ -46,7 +46,7 @@ pub struct Placement {
 pub struct ScorePlugin {
     /// Name of the plugin.
     pub plugin: Symbol,
-    /// Its weight.
+    /// The weight by which its normalized score is multiplied.
     pub weight: i64,
     /// Whether it is opaque: its scores are unknown, and written as 0.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -101,7 +101,7 @@ pub struct Formula {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScoreFactor {
-    /// What it is.
+    /// The input in words: `free cpu`.
     pub name: String,
     /// Its value, as people write it.
     pub value: String,

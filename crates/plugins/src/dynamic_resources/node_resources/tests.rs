@@ -246,8 +246,8 @@ fn requests_of_the_whole_pod_must_cover_the_claims() {
     assert_eq!(fits("500m", "0", whole("2")).0, Code::Success);
     let text = "pod level request for cpu is insufficient to cover the aggregated container and \
                 node-allocatable DRA requests";
-    let refusal = (Code::UnschedulableAndUnresolvable, text.into());
-    assert_eq!(fits("1100m", "0", whole("2")), refusal);
+    let rejection = (Code::UnschedulableAndUnresolvable, text.into());
+    assert_eq!(fits("1100m", "0", whole("2")), rejection);
     // Pod-level requests that cover the claims replace them in the check of the node.
     assert_eq!(fits("9", "5", whole("10")).0, Code::Success);
 }

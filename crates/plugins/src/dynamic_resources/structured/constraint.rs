@@ -18,7 +18,7 @@ pub struct RequestName {
 }
 
 impl RequestName {
-    /// `request` or `request/alternative`.
+    /// The name in allocation results: `request` or `request/alternative`.
     pub fn full(self) -> Symbol {
         match self.sub {
             Some(sub) => Symbol::new(&format!("{}/{sub}", self.base)),

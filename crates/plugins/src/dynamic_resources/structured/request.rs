@@ -101,7 +101,7 @@ pub struct Alternatives<'a> {
 }
 
 impl<'a> Alternatives<'a> {
-    /// The chosen alternative.
+    /// The alternative that the search takes at present.
     pub fn chosen(&self) -> Option<&RequestData<'a>> {
         self.data.get(self.taken)
     }

@@ -85,7 +85,7 @@ pub struct DeviceSearch<'a> {
     pub pools: &'a [Pool<'a>],
     /// By claim and request.
     pub requests: Vec<Vec<Alternatives<'a>>>,
-    /// By claim.
+    /// The constraints of each claim, with what they require so far.
     pub constraints: Vec<Vec<ConstraintState>>,
     /// The devices allocated so far, by claim.
     pub picks: Vec<Vec<Pick<'a>>>,

@@ -28,7 +28,7 @@ arguments! {
 }
 
 argument_object! {
-    /// How NodeResourcesFit scores.
+    /// `scoringStrategy`: how NodeResourcesFit scores.
     #[derive(Eq)]
     pub struct ScoringStrategy {
         /// `LeastAllocated`, `MostAllocated` or `RequestedToCapacityRatio`.

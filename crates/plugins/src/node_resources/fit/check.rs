@@ -15,7 +15,7 @@ const FIXED: [&str; 4] = ["pods", "cpu", "memory", "ephemeral-storage"];
 /// Extended resources that are not checked: those that the arguments or an extender ignore.
 #[derive(Clone, Default, Debug)]
 pub struct Exempt {
-    /// By name.
+    /// Whole names of resources.
     pub resources: Vec<Symbol>,
     /// By the part of the name before the slash.
     pub groups: Vec<Symbol>,
@@ -34,7 +34,7 @@ impl Exempt {
 /// The requests of a pod, prepared for the check.
 #[derive(Clone, Debug)]
 pub struct Demand {
-    /// All requests.
+    /// What the pod requests in all.
     pub request: Resource,
     /// The scalars to check, sorted by name.
     pub scalars: SmallVec<[ScalarDemand; 2]>,

@@ -1,13 +1,13 @@
 //! NodeResourcesFit: checks that the node has the resources that the pod requests, and scores it.
 //!
-//! `check` compares amounts, `refusal` shares the resulting statuses between nodes, `hints` has the
+//! `check` compares amounts, `rejection` shares the resulting statuses between nodes, `hints` has the
 //! queueing hints. Upstream:
 //! `pkg/scheduler/framework/plugins/noderesources/fit.go`.
 
 mod args;
 mod check;
 mod hints;
-mod refusal;
+mod rejection;
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ use super::strategy::UtilizationStrategy;
 pub use args::{NodeResourcesFitArgs, RequestedToCapacityRatio, ScoringStrategy};
 pub use check::Shortfall;
 use check::{Demand, Exempt};
-use refusal::FitRejections;
-pub use refusal::refusal;
+use rejection::FitRejections;
+pub use rejection::rejection;
 
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
@@ -115,7 +115,7 @@ struct Fit {
 #[derive(Clone)]
 struct FitState {
     demand: Demand,
-    refusals: Arc<FitRejections>,
+    rejections: Arc<FitRejections>,
 }
 
 /// Written by PreScore, read by Score.
@@ -164,18 +164,18 @@ impl Plugin for Fit {
     /// Never skips: even a pod without requests needs room for one more pod.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let demand = Demand::new(&cx.queue(), cx.pod, &self.exempt);
-        let refusals = Arc::new(FitRejections::new(self.name, self.distinguishes, &demand));
-        state.write(FitState { demand, refusals });
+        let rejections = Arc::new(FitRejections::new(self.name, self.distinguishes, &demand));
+        state.write(FitState { demand, rejections });
         PreFilterAnswer::default()
     }
 
     fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
-        let Some(FitState { demand, refusals }) = state.read() else {
+        let Some(FitState { demand, rejections }) = state.read() else {
             let text = r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#;
             return Status::error(text);
         };
         let lacking = demand.lacking(node);
-        if lacking.is_none() { Status::SUCCESS } else { refusals.status(&lacking, demand) }
+        if lacking.is_none() { Status::SUCCESS } else { rejections.status(&lacking, demand) }
     }
 
     fn pre_score(

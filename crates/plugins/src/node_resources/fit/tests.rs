@@ -94,9 +94,9 @@ fn more_scalars_than_the_table_holds_are_listed_all_the_same() {
     let requests: serde_json::Map<String, Value> =
         (0..6).map(|i| (format!("example.com/r{i}"), json!("1"))).collect();
     let cluster = Cluster::of(vec![node(json!({"pods": "9"}))], vec![]);
-    let refusals = cluster.refusals(&fit(), &requesting(Value::Object(requests)));
+    let rejections = cluster.rejections(&fit(), &requesting(Value::Object(requests)));
     let expected: Vec<String> = (0..6).map(|i| format!("Insufficient example.com/r{i}")).collect();
-    assert_eq!(refusals, [expected.join(", ")]);
+    assert_eq!(rejections, [expected.join(", ")]);
 }
 
 #[test]
@@ -137,13 +137,13 @@ fn devices_stand_in_only_where_the_node_has_none() {
     let mut cluster = Cluster::of(nodes, vec![]);
     let new = requesting(json!({"example.com/gpu": "2"}));
     let lacks = "Insufficient example.com/gpu";
-    assert_eq!(cluster.refusals(&fit(), &new), [lacks, lacks, lacks]);
+    assert_eq!(cluster.rejections(&fit(), &new), [lacks, lacks, lacks]);
     cluster.objects.insert(class("example.com/gpu").into());
-    assert_eq!(cluster.refusals(&fit(), &new), ["", "", lacks]);
+    assert_eq!(cluster.rejections(&fit(), &new), ["", "", lacks]);
     let implicit = requesting(json!({"deviceclass.resource.kubernetes.io/gpu": "1"}));
-    assert_eq!(cluster.refusals(&fit(), &implicit), ["", "", ""]);
+    assert_eq!(cluster.rejections(&fit(), &implicit), ["", "", ""]);
     cluster.features = cluster.features.with(Feature::DRAExtendedResource, false);
-    assert_eq!(cluster.refusals(&fit(), &new), [lacks, lacks, lacks]);
+    assert_eq!(cluster.rejections(&fit(), &new), [lacks, lacks, lacks]);
 }
 
 #[test]

@@ -182,7 +182,7 @@ fn only_rejected_pods_are_popped_from_backoff() {
     assert_eq!(last.event, "PopFromBackoffQ");
 }
 
-/// Upstream's TestPriorityQueue_PopSpecificPod.
+/// The cases of upstream's TestPriorityQueue_PopSpecificPod.
 #[test]
 fn a_specific_pod_is_popped_wherever_it_waits() {
     let mut bench = Bench::new(QueueSettings::default(), &[gate("x", &["foo"], &[])], &[]);

@@ -56,7 +56,7 @@ fn the_holder_is_noted_and_asked_first() {
     assert_eq!(bench.place(&both), QueueName::Active);
 }
 
-/// Upstream's Test_queuedPodInfo_gatedSetUponCreationAndUnsetUponUpdate.
+/// The cases of upstream's Test_queuedPodInfo_gatedSetUponCreationAndUnsetUponUpdate.
 #[test]
 fn removing_the_scheduling_gates_lets_the_pod_go() {
     let mut bench = Bench::with_hints(&[]);

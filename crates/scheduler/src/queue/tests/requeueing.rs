@@ -30,7 +30,7 @@ fn judge_about(
     (verdict.strategy, bench.queue.drain_hints().len())
 }
 
-/// Upstream's Test_isPodWorthRequeuing.
+/// The cases of upstream's Test_isPodWorthRequeuing.
 #[test]
 fn hints_decide() {
     let foo = |hint| hinting("foo", &[NODE_ADD], hint);
@@ -181,7 +181,7 @@ fn a_pod_that_was_done_comes_back_through_backoff() {
     assert_eq!(bench.place(&pod("a", 0)), QueueName::Backoff);
 }
 
-/// Upstream's TestPriorityQueue_MoveAllToActiveOrBackoffQueueWithQueueingHint.
+/// The cases of upstream's TestPriorityQueue_MoveAllToActiveOrBackoffQueueWithQueueingHint.
 #[test]
 fn an_event_moves_pods_by_hint_and_backoff() {
     let cases: [(Hint, Rejectors, Duration, QueueName); 4] = [
@@ -199,7 +199,7 @@ fn an_event_moves_pods_by_hint_and_backoff() {
     }
 }
 
-/// Upstream's TestMoveAllToActiveOrBackoffQueue_PreEnqueueChecks.
+/// The cases of upstream's TestMoveAllToActiveOrBackoffQueue_PreEnqueueChecks.
 #[test]
 fn the_check_picks_the_candidates() {
     type Check<'a> = &'a dyn Fn(i32) -> bool;
@@ -247,7 +247,7 @@ fn events_do_not_touch_other_queues() {
 
 /// The same answer is logged once between two moves.
 #[test]
-fn refusals_are_told_once() {
+fn rejections_are_told_once() {
     let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD, PV_ADD], Hint::Skip)]);
     let told = |bench: &mut Bench| {
         let hints = bench.queue.drain_hints();

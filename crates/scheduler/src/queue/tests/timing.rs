@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Upstream's TestBackOffFlow.
+/// The cases of upstream's TestBackOffFlow.
 #[test]
 fn backoff_doubles_up_to_the_maximum() {
     for pop_from_backoff in [true, false] {

@@ -20,7 +20,7 @@ fn nominations(bench: &Bench) -> Vec<(&'static str, Vec<&'static str>)> {
     nominated.iter().map(|(node, pods)| (node.as_str(), names(pods))).collect()
 }
 
-/// Upstream's TestPriorityQueue_Update.
+/// The cases of upstream's TestPriorityQueue_Update.
 #[test]
 fn an_update_is_handled_where_the_pod_is() {
     let fakes = [hinting("queue", &[UPDATE], Hint::Queue), hinting("skip", &[UPDATE], Hint::Skip)];
@@ -59,7 +59,7 @@ fn a_change_of_priority_moves_the_pod_within_the_queue() {
     assert_eq!(bench.names()[0], ["c", "a", "b"]);
 }
 
-/// Upstream's TestPriorityQueue_UpdateWhenInflight.
+/// The cases of upstream's TestPriorityQueue_UpdateWhenInflight.
 #[test]
 fn an_update_in_flight_counts_when_the_pod_comes_back() {
     let toleration =
@@ -128,7 +128,7 @@ fn deleting_takes_a_pod_out_wherever_it_is() {
     assert_eq!(from, [QueueName::Active, QueueName::Backoff, QueueName::Unschedulable]);
 }
 
-/// Upstream's TestPriorityQueue_Activate.
+/// The cases of upstream's TestPriorityQueue_Activate.
 #[test]
 fn activation_moves_waiting_pods_and_marks_those_in_flight() {
     let mut bench = Bench::with_hints(&[]);

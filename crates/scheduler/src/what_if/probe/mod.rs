@@ -50,10 +50,10 @@ pub struct Probe {
 
 /// A rejection of a node by a plugin.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Refusal {
+pub struct FilterRejection {
     /// The index of the plugin among the profile's filters.
     pub filter: usize,
-    /// Its status.
+    /// The status with which it rejects.
     pub status: Status,
     /// Whether it rejects the node only when the nominated pods are added.
     pub by_nominated: bool,
@@ -61,9 +61,8 @@ pub struct Refusal {
 
 /// A node with the pods nominated to it added, and the matching cycle state.
 pub struct Filled {
-    /// The cycle state.
+    /// The cycle state after AddPod of the nominated pods.
     pub state: CycleState,
-    /// The node.
     pub node: NodeInfo,
 }
 
@@ -73,7 +72,7 @@ pub struct Scored {
     pub state: CycleState,
     /// The nodes, in the order scored.
     pub nodes: Vec<NodeId>,
-    /// Their scores.
+    /// The scores of each plugin, and the totals.
     pub record: ScoreRecord,
 }
 
@@ -106,7 +105,7 @@ impl Probe {
         Some(probe)
     }
 
-    /// The profile.
+    /// The framework of the pod's profile.
     pub fn framework(&self) -> &Arc<Framework> {
         &self.framework
     }
@@ -116,7 +115,7 @@ impl Probe {
         &self.framework.profile().args
     }
 
-    /// The pod.
+    /// The pod that is tried.
     pub fn pod(&self) -> &Arc<PodInfo> {
         &self.pod
     }
@@ -158,33 +157,38 @@ impl Probe {
     }
 
     /// For every node, in node order, the rejections by filters, in the order of the filters.
-    pub fn refusals(&self) -> Vec<Vec<Refusal>> {
+    pub fn rejections(&self) -> Vec<Vec<FilterRejection>> {
         let nodes: Vec<&Arc<NodeInfo>> = self.snapshot.iter().collect();
         let filters = self.framework.at(ExtensionPoint::Filter);
         match filters.iter().any(|plugin| plugin.filters_in_order()) {
-            true => nodes.iter().map(|node| self.refusals_of(node)).collect(),
+            true => nodes.iter().map(|node| self.rejections_of(node)).collect(),
             false => {
-                nodes.par_iter().with_min_len(CHUNK).map(|node| self.refusals_of(node)).collect()
+                nodes.par_iter().with_min_len(CHUNK).map(|node| self.rejections_of(node)).collect()
             }
         }
     }
 
     /// The rejections of one node.
-    pub fn refusals_of(&self, node: &NodeInfo) -> Vec<Refusal> {
+    pub fn rejections_of(&self, node: &NodeInfo) -> Vec<FilterRejection> {
         let filters = self.framework.at(ExtensionPoint::Filter);
         let asked = (0..filters.len()).filter(|at| self.filters(filters[*at].name()));
         let filled = self.filled(node);
         asked.filter_map(|at| self.ask(at, node, filled.as_ref())).collect()
     }
 
-    fn ask(&self, filter: usize, node: &NodeInfo, filled: Option<&Filled>) -> Option<Refusal> {
+    fn ask(
+        &self,
+        filter: usize,
+        node: &NodeInfo,
+        filled: Option<&Filled>,
+    ) -> Option<FilterRejection> {
         let plugin = &self.framework.at(ExtensionPoint::Filter)[filter];
         let alone = self.filter(plugin, &self.state, node);
         if !alone.is_success() {
-            return Some(Refusal { filter, status: alone, by_nominated: false });
+            return Some(FilterRejection { filter, status: alone, by_nominated: false });
         }
         let status = self.filter(plugin, &filled?.state, &filled?.node);
-        (!status.is_success()).then_some(Refusal { filter, status, by_nominated: true })
+        (!status.is_success()).then_some(FilterRejection { filter, status, by_nominated: true })
     }
 
     fn filter(&self, plugin: &Arc<dyn Plugin>, state: &CycleState, node: &NodeInfo) -> Status {

@@ -19,7 +19,7 @@ pub struct PreemptionProbe {
     /// The plugin that preempts.
     pub plugin: Symbol,
     /// Why the pod is not eligible to preempt; `None` if it is.
-    pub refusal: Option<&'static str>,
+    pub rejection: Option<&'static str>,
     /// The candidates, in the order found. The search ends when there are enough.
     pub candidates: Vec<NodeVictims>,
     /// The other nodes that were tried, and why they are not candidates.
@@ -41,14 +41,14 @@ impl Probe {
         self.framework.run_pre_filter(&cx, &mut state);
         let mut found = PreemptionProbe {
             plugin: rules.plugin(),
-            refusal: rules.refusal(&cx, &state, &statuses),
+            rejection: rules.rejection(&cx, &state, &statuses),
             ..PreemptionProbe::default()
         };
         let resolvable = statuses.with_code(Code::Unschedulable, &self.snapshot);
         let is_resolvable = |id: NodeId| statuses.get(id).code() == Code::Unschedulable;
         let unresolvable = self.snapshot.iter().filter(|node| !is_resolvable(node.id));
         found.unresolvable = unresolvable.map(|node| node.name).collect();
-        if found.refusal.is_some() {
+        if found.rejection.is_some() {
             return Some(found);
         }
         let budgets = DisruptionBudgets::new(cx.objects);

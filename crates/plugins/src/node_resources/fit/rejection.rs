@@ -45,7 +45,7 @@ impl FitRejections {
 }
 
 /// What Filter says of a node that lacks this.
-pub fn refusal(shortfalls: &[Shortfall], features: &FeatureGates) -> Status {
+pub fn rejection(shortfalls: &[Shortfall], features: &FeatureGates) -> Status {
     let distinguishes = features.has(Switch::RequestAboveAllocatableUnresolvable);
     let is_larger = |short: &Shortfall| {
         distinguishes && short.resource != "pods" && short.needed > short.allocatable
