@@ -201,6 +201,22 @@ fn the_answer_stands_below_every_view_of_a_pod_that_has_room() {
 }
 
 #[test]
+fn names_of_plugins_are_whole_at_every_width() {
+    for width in [80, 90, 100, 110, 115, 120, 160] {
+        let text = LiveInterface::demo("tour").resized(width, 36).keys("nn4").text();
+        assert!(!text.contains("more column"), "{text}");
+        let header: Vec<&str> = text.lines().skip_while(|line| !line.contains("behind")).collect();
+        let header: Vec<&str> = header.into_iter().take_while(|l| !l.contains("b-0")).collect();
+        let words: Vec<&str> = header.iter().flat_map(|line| line.split_whitespace()).collect();
+        let letters = words.concat();
+        for word in ["NodeResources", "Fit", "Balanced", "Allocation"] {
+            assert!(letters.contains(word), "{width}: {word} in {header:?}");
+        }
+        assert!(!letters.contains('…'), "{header:?}");
+    }
+}
+
+#[test]
 fn a_node_lists_its_pods_with_what_they_request() {
     let text = LiveInterface::demo("tour").resized(80, 30).keys("c5").text();
     let pods: Vec<&str> =

@@ -104,7 +104,8 @@ impl<'a> ScoresView<'a> {
         let weights = view.differing.iter().filter_map(|place| view.scored.get(*place));
         let weights = weights.map(|column| view.weight(column).max(0)).sum::<i64>();
         view.most = most.max(weights.saturating_mul(MAX_NODE_SCORE) / 4);
-        while view.name_lines < NAME_LINES && view.width() > u32::from(room) {
+        // Two columns are for the marks; the last one needs no blank behind it.
+        while view.name_lines < NAME_LINES && view.width() + 1 > u32::from(room) {
             view.name_lines += 1;
         }
         view
