@@ -249,8 +249,8 @@ fn with_answer(details: Vec<DetailLine>, app: &App, model: &Model) -> Vec<Detail
     let answer = model.answer.as_ref().filter(|answer| Some(answer.pod) == pod);
     let Some(answer) = answer.filter(|answer| !answer.lines.is_empty()) else { return details };
     let parts = match app.view() {
-        ViewId::Cycle | ViewId::Filter => [details, answer.lines.clone()],
-        _ => [answer.lines.clone(), details],
+        ViewId::Queues | ViewId::Pods => [answer.lines.clone(), details],
+        _ => [details, answer.lines.clone()],
     };
     parts.join(&DetailLine::text(""))
 }

@@ -8,10 +8,11 @@ use std::path::Path;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, Cell};
-use ratatui::style::{Color, Modifier};
+use ratatui::style::{Color, Modifier, Style};
 
 use super::color::{ANSI_16, Rgb, indexed_rgb};
 use super::interface::Interface;
+use super::text::width;
 use super::theme::Theme;
 
 /// Size of a cell in the picture, in pixels.
@@ -40,8 +41,26 @@ pub fn of(interface: &mut Interface, format: ScreenFormat) -> String {
     // Drawing into memory cannot fail.
     let Ok(mut terminal) = Terminal::new(TestBackend::new(width, height));
     let Ok(drawn) = terminal.draw(|frame| interface.draw(frame));
-    let buffer = drawn.buffer.clone();
+    let mut buffer = drawn.buffer.clone();
+    join_wide_glyphs(&mut buffer);
     in_format(&buffer, interface.app.theme(), format)
+}
+
+/// Empties the cells that a wide glyph covers, and gives them its style.
+fn join_wide_glyphs(buffer: &mut Buffer) {
+    let line = usize::from(buffer.area.width.max(1));
+    for cells in buffer.content.chunks_mut(line) {
+        let mut covered = 0;
+        let mut style = Style::new();
+        for cell in cells {
+            if covered > 0 {
+                covered -= 1;
+                cell.set_symbol("").set_style(style);
+            } else {
+                (covered, style) = (width(cell.symbol()).saturating_sub(1), cell.style());
+            }
+        }
+    }
 }
 
 /// Draws what is on the screen once more and writes it to `file`, SVG when its name ends so. A file that is
@@ -279,6 +298,15 @@ mod tests {
     fn text_is_the_screen_without_styles() {
         let mut story = InterfaceStory::new(model()).keys("3");
         assert_eq!(saved("frame.txt"), format!("{}\n", story.text()));
+    }
+
+    #[test]
+    fn wide_glyphs_have_no_gaps() {
+        let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, 8, 1));
+        crate::tui::text::put(&mut buffer, 0, 0, 8, "日本 b", Style::new().fg(Color::Red));
+        join_wide_glyphs(&mut buffer);
+        assert_eq!(text(&buffer), "日本 b\n");
+        assert_eq!(run_end(&buffer, 0, 0), 6, "one run");
     }
 
     #[test]

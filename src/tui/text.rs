@@ -66,6 +66,19 @@ pub fn head(text: &str, max: usize) -> &str {
     text
 }
 
+/// The words of a name in camel case; capitals in a row are one.
+pub fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for letter in name.chars() {
+        match words.last_mut() {
+            Some(word) if !letter.is_uppercase() => word.push(letter),
+            Some(word) if word.chars().all(char::is_uppercase) => word.push(letter),
+            _ => words.push(letter.into()),
+        }
+    }
+    words
+}
+
 /// The longest end of `text` that is at most `max` columns wide.
 pub fn tail(text: &str, max: usize) -> &str {
     let mut used = 0;
@@ -103,8 +116,8 @@ pub fn wrap(text: &str, max: usize) -> Vec<String> {
 }
 
 fn wrap_paragraph(text: &str, max: usize, lines: &mut Vec<String>) {
-    let indent: String = text.chars().take_while(|c| *c == ' ').take(max / 2).collect();
-    let mut line = indent.clone();
+    let mut line: String = text.chars().take_while(|c| *c == ' ').take(max / 2).collect();
+    let indent = " ".repeat((line.len() + number(text.trim_start())).min(max / 2));
     let mut empty = true;
     for word in text.split(' ').filter(|w| !w.is_empty()) {
         if !empty && width(&line) + 1 + width(word) > max {
@@ -120,11 +133,25 @@ fn wrap_paragraph(text: &str, max: usize, lines: &mut Vec<String>) {
     lines.push(line.trim_end().to_owned());
 }
 
+/// Columns of the number of an item: those of `1. `.
+fn number(text: &str) -> usize {
+    let digits = text.chars().take_while(char::is_ascii_digit).count();
+    if digits > 0 && text[digits..].starts_with(". ") { digits + 2 } else { 0 }
+}
+
+/// The beginning of a word that is longer than a line: up to a dot or slash, if there is one in the
+/// second half.
+fn part(word: &str, max: usize) -> &str {
+    let whole = head(word, max);
+    let end = whole.rfind(['.', '/', ',', '=']).map_or(0, |at| at + 1);
+    if end > whole.len() / 2 { &whole[..end] } else { whole }
+}
+
 /// Appends `word`, spilling into full lines while it does not fit on one.
 fn push_word(word: &str, max: usize, line: &mut String, lines: &mut Vec<String>, indent: &str) {
     let mut rest = word;
     while width(line) + width(rest) > max {
-        let part = head(rest, max.saturating_sub(width(line)));
+        let part = part(rest, max.saturating_sub(width(line)));
         if part.is_empty() && width(line) <= width(indent) {
             break; // A single character wider than the line: let the writer cut it.
         }
@@ -180,6 +207,13 @@ mod tests {
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("  key: value more", 10), ["  key:", "  value", "  more"]);
         assert_eq!(wrap("", 10), [""]);
+    }
+
+    #[test]
+    fn items_hang_behind_their_number_and_paths_break_behind_a_dot() {
+        assert_eq!(wrap(" 1. set a b c", 10), [" 1. set a", "    b c"]);
+        assert_eq!(wrap("spec.affinity.nodeAffinity", 16), ["spec.affinity.", "nodeAffinity"]);
+        assert_eq!(wrap("a.bcdefghij", 8), ["a.bcdefg", "hij"]);
     }
 
     proptest! {

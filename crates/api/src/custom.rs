@@ -15,6 +15,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::intern::Symbol;
 use crate::meta::ObjectMeta;
 
 /// The names of a kind in the API.
@@ -41,6 +42,7 @@ pub struct CustomKindInfo {
     plugin: &'static str,
     without: &'static str,
     decode: fn(&Map<String, Value>) -> serde_json::Result<AnyValue>,
+    of_empty_node: Option<fn(&mut Map<String, Value>)>,
 }
 
 impl CustomKindInfo {
@@ -55,7 +57,14 @@ impl CustomKindInfo {
         plugin: &'static str,
         without: &'static str,
     ) -> CustomKindInfo {
-        CustomKindInfo { names, versions, event, plugin, without, decode: decode::<T> }
+        let decode = decode::<T>;
+        CustomKindInfo { names, versions, event, plugin, without, decode, of_empty_node: None }
+    }
+
+    /// The kind reports about the node of the same name. `empty` makes of a report what it would be
+    /// without pods on that node.
+    pub const fn about_nodes(self, empty: fn(&mut Map<String, Value>)) -> CustomKindInfo {
+        CustomKindInfo { of_empty_node: Some(empty), ..self }
     }
 }
 
@@ -186,6 +195,17 @@ impl CustomObject {
     /// All fields but `apiVersion`, `kind` and `metadata`.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.fields
+    }
+
+    /// The report about an empty copy of the node that this one is about. `None` if the kind is not
+    /// about nodes.
+    pub fn of_empty_node(&self, name: Symbol) -> Option<CustomObject> {
+        let empty = self.kind.0.of_empty_node?;
+        let mut fields = (*self.fields).clone();
+        empty(&mut fields);
+        let value = (self.kind.0.decode)(&fields).ok()?;
+        let metadata = ObjectMeta { name, uid: Symbol::EMPTY, ..self.metadata.clone() };
+        Some(CustomObject { kind: self.kind, metadata, fields: Arc::new(fields), value })
     }
 
     /// Decodes an object of `kind`.

@@ -16,7 +16,7 @@ pub const ACTIONS: &[Action] = &[
         |app, _, _| change(app, |app| app.ask(Purpose::Command, ""))).hint("command"),
     Action::new("filter", &["/"], "Keep rows with TEXT; ! inverts, * is anything, -l takes labels",
         |app, _, text| change(app, |app| app.filter(text))).hint("filter").takes(Argument::Optional("TEXT"))
-        .search("search find grep selector"),
+        .search("search find grep selector namespace"),
     Action::new("help", &["?", "f1"], "All keys and commands; / filters them, Enter runs one",
         |_, _, _| Ok(Effect::Help { palette: false })).search("keys manual shortcuts"),
     Action::new("palette", &["ctrl-p"], "Find a command by typing part of it",

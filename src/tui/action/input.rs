@@ -15,9 +15,18 @@ use crate::tui::widget::status_line::Severity;
 /// The most command lines that are remembered.
 const COMMANDS: usize = 200;
 
+<<<<<<< HEAD
 /// Completions listed at once.
 const LISTED: usize = 8;
 /// The highest count before a key, so that no typo runs for hours.
+=======
+/// Completions listed at once: a third of the screen.
+fn listed(app: &App) -> usize {
+    usize::from(app.size().1 / 3).clamp(4, 16)
+}
+
+/// The highest count.
+>>>>>>> 94e4f286f87787b2840886f70012595dd7dc85a9
 const MOST: u32 = 99_999;
 
 /// Whether the clock goes on playing after an action's key.
@@ -284,9 +293,10 @@ impl KeyInput {
         let rest = lines.first().filter(|_| !typed.is_empty() && chosen.is_none());
         let ghost = rest.and_then(|first| first.strip_prefix(typed)).unwrap_or_default().to_owned();
         // A page of them, with the chosen one on it.
-        let first = chosen.map_or(0, |at| at / LISTED * LISTED);
-        let more = lines.len().saturating_sub(first + LISTED);
-        let page = lines.into_iter().skip(first).take(LISTED);
+        let listed = listed(app);
+        let first = chosen.map_or(0, |at| at / listed * listed);
+        let more = lines.len().saturating_sub(first + listed);
+        let page = lines.into_iter().skip(first).take(listed);
         let about = |text: String| {
             let about = command_line::about(&format!("{}{text}", &line[..before]));
             (text, about)

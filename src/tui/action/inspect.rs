@@ -16,10 +16,10 @@ pub const ACTIONS: &[Action] = &[
         |app, model, _| app.open(model)).hint("open").search("inspect"),
     Action::new("why", &["W"], "Why the pod is pending, or on its node: everything that blocks it",
         |app, model, _| of_pod(app, model, Command::Why)).hint("why")
-        .search("explain pending unschedulable reason cause"),
+        .search("explain pending unschedulable stuck reason cause"),
     Action::new("fix", &["X"], "The smallest changes that would make the pod fit, each tried on a copy",
         |app, model, _| of_pod(app, model, Command::Fixes)).hint("fix")
-        .search("remedy solve suggest unschedulable pending"),
+        .search("remedy solve suggest unschedulable pending stuck"),
     Action::new("new-nodes", &[], "Which new node would take the pod: of pools and node groups, or a copy",
         |app, model, _| of_pod(app, model, Command::NewNodes))
         .search("karpenter autoscaler nodepool scale up price"),

@@ -27,11 +27,11 @@ const fn edit(
 #[rustfmt::skip]
 pub const ACTIONS: &[Action] = &[
     edit("menu", &["m"], "Choose a change of the selected row: cordon, resize, delete, …",
-        |app, model, _| menu(app, model)).hint("what if").search("uncordon taint label change"),
+        |app, model, _| menu(app, model)).hint("what if").search("uncordon taint label change request cpu memory"),
     edit("what-if", &["E"], "Change something in a branch, as in cordon node a",
         |_, _, text| session(WhatIfCommand::EditLine(text.trim().to_owned())))
         .takes(Argument::Required("EDIT"))
-        .search("cordon uncordon drain taint untaint label scale resize delete weight disable enable feature"),
+        .search("cordon uncordon drain taint untaint label scale resize request cpu memory delete weight disable enable feature"),
     edit("edit", &["e"], "Edit the selected object as YAML in $EDITOR",
         |app, model, text| open_editor(app, model, text.trim())).takes(Argument::Optional("KIND NAME"))
         .search("yaml editor change"),

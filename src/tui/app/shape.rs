@@ -19,10 +19,12 @@ impl App {
         (!known && self.has_time_for_answers(model)).then_some(pod)
     }
 
-    /// A queued pod on the screen whose row has room for its cause and does not have it yet.
+    /// A queued pod on the screen whose row does not have its cause yet.
     pub fn wanted_cause(&self, model: &Model) -> Option<NamespacedName> {
-        let shown = self.view == ViewId::Queues && WidthTier::of(self.size.0) > WidthTier::Compact;
-        if !shown || model.inspected.is_some() || !self.has_time_for_answers(model) {
+        if self.view != ViewId::Queues
+            || model.inspected.is_some()
+            || !self.has_time_for_answers(model)
+        {
             return None;
         }
         let rows = self.grids.get(&self.view)?.rows_from_top(self.size.1.into());
@@ -43,19 +45,20 @@ impl App {
     /// The pod that the answer in the details is about: that of the selected row, in the views and at the
     /// widths that have room for it.
     pub(in crate::tui) fn answered_pod(&self, model: &Model) -> Option<NamespacedName> {
-        let shown = match WidthTier::of(self.size.0) {
-            WidthTier::Wide => {
-                use ViewId::{Cycle, Filter, Pods, Queues};
-                matches!(self.view, Queues | Pods | Cycle | Filter)
-            }
-            WidthTier::Standard if self.view == ViewId::Filter => true,
+        use ViewId::{Cycle, Filter, Pods, Preemption, Queues, Scores, Timeline, Waiting};
+        let tier = WidthTier::of(self.size.0);
+        let shown = match self.view {
             // Before the first cycle the few lines tell what one is looking at.
-            _ => self.view == ViewId::Queues && !model.cycles.is_empty(),
+            Queues => tier == WidthTier::Wide || !model.cycles.is_empty(),
+            Cycle => tier == WidthTier::Wide,
+            Filter | Pods | Preemption | Scores | Timeline | Waiting => tier > WidthTier::Compact,
+            _ => false,
         };
         if !shown || model.inspected.is_some() {
             return None;
         }
-        if self.view == ViewId::Filter || self.view == ViewId::Queues && model.queued.is_empty() {
+        let is_of_cycle = matches!(self.view, Filter | Preemption | Scores);
+        if is_of_cycle || self.view == Queues && model.queued.is_empty() {
             return model.cycle().map(|cycle| cycle.pod);
         }
         let key = action::subject(self, model).filter(|key| key.kind == Kind::Pod)?;

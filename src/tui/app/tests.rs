@@ -149,6 +149,10 @@ fn help_is_grouped_and_found_by_the_words_people_use() {
     assert!(!text.contains("Debugger") && !text.contains(":step"), "{text}");
     let mut found = InterfaceStory::new(model()).keys("<Ctrl-p>pending");
     assert!(found.text().contains(":why") && found.text().contains(":fix"), "{}", found.text());
+    for (word, command) in [("cpu", ":menu"), ("stuck", ":why"), ("namespace", ":filter")] {
+        let text = InterfaceStory::new(model()).keys(&format!("?/{word}")).text();
+        assert!(text.contains(command), "{word}: {text}");
+    }
 }
 
 #[test]

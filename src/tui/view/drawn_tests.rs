@@ -183,6 +183,77 @@ fn on_narrow_terminals_the_details_of_a_queued_pod_begin_with_the_answer() {
 }
 
 #[test]
+fn the_answer_stands_below_every_view_of_a_pod_that_has_room() {
+    for (keys, has_answer) in [
+        ("1", true),
+        ("3", true),
+        ("4", true),
+        ("6", true),
+        ("8", true),
+        ("5", false),
+        ("9", false),
+    ] {
+        let mut live = LiveInterface::demo("tour").resized(120, 36).keys("nn").keys(keys);
+        live.interface.answer();
+        let text = live.text();
+        assert_eq!(text.contains("default/web-0 is on b-0 (attempt 1)"), has_answer, "{text}");
+    }
+}
+
+#[test]
+fn names_of_plugins_are_whole_at_every_width() {
+    for width in [80, 90, 100, 110, 115, 120, 160] {
+        let text = LiveInterface::demo("tour").resized(width, 36).keys("nn4").text();
+        assert!(!text.contains("more column"), "{text}");
+        let header: Vec<&str> = text.lines().skip_while(|line| !line.contains("behind")).collect();
+        let header: Vec<&str> = header.into_iter().take_while(|l| !l.contains("b-0")).collect();
+        let words: Vec<&str> = header.iter().flat_map(|line| line.split_whitespace()).collect();
+        let letters = words.concat();
+        for word in ["NodeResources", "Fit", "Balanced", "Allocation"] {
+            assert!(letters.contains(word), "{width}: {word} in {header:?}");
+        }
+        assert!(!letters.contains('…'), "{header:?}");
+    }
+}
+
+#[test]
+fn a_node_lists_its_pods_with_what_they_request() {
+    let text = LiveInterface::demo("tour").resized(80, 30).keys("c5").text();
+    let pods: Vec<&str> =
+        text.lines().skip_while(|line| !line.contains("2 of 110")).skip(1).take(2).collect();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let pods: Vec<String> = pods.into_iter().map(words).collect();
+    let expected =
+        ["default/ingress cpu 1.5, memory 512Mi", "default/web-1 cpu 250m, memory 256Mi"];
+    assert_eq!(pods, expected, "{text}");
+}
+
+#[test]
+fn completions_take_a_third_of_the_screen() {
+    for (height, more) in [(24, "35 more completions"), (36, "31 more completions")] {
+        let text = LiveInterface::demo("tour").resized(100, height).keys("E").text();
+        assert!(text.contains(more), "{text}");
+    }
+}
+
+#[test]
+fn few_points_are_no_bar_of_full_length() {
+    let node = |name: &str, images: &str| {
+        format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}, status: {{allocatable: {{cpu: \
+             4, memory: 8Gi, pods: 10}}, images: [{images}]}}}}\n---\n"
+        )
+    };
+    let image = "{names: ['reg.example/app:1'], sizeBytes: 300000000}";
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default}, spec: {containers: \
+               [{name: c, image: 'reg.example/app:1'}]}}";
+    let cluster = format!("{}{}{pod}", node("a", image), node("b", ""));
+    let text = LiveInterface::new(session(&cluster), (120, 36)).keys("n4").text();
+    let row = text.lines().find(|line| line.trim_start().starts_with("a ")).unwrap();
+    assert_eq!(row.chars().filter(|c| *c == '█').count(), 10, "12 of 25 points: {text}");
+}
+
+#[test]
 fn drawings_are_read_without_colours_and_in_ascii() {
     for keys in ["4", "5", "1", "2", "8", "0", "5H", "3H", "4H"] {
         let frame = |depth, charset| {

@@ -1,7 +1,7 @@
 //! A heat map of the cluster in place of rows: a line for each zone, a cell for each node, coloured by
 //! what the view under it says of the node. The selected cell's node is described beside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{OnEnter, RunTarget, View, label_key, shared};
 use crate::tui::lines::DetailLine;
@@ -57,17 +57,14 @@ impl<'a> HeatView<'a> {
 
 /// The rows of each zone, in their order.
 fn by_zone(model: &Model, inner: &dyn View) -> BTreeMap<String, Vec<usize>> {
-    let mut rows: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let (key, none) = (Symbol::new(label_key("zone")), Symbol::new(NO_ZONE));
+    let mut rows: HashMap<Symbol, Vec<usize>> = HashMap::new();
     for row in 0..inner.rows() {
         let labels = inner.node_of(row, 0).and_then(|node| shared::labels_of(model, node));
-        let zone = labels.and_then(|labels| labels.get_str(label_key("zone")));
-        let zone = zone.map_or(NO_ZONE, |zone| zone.as_str());
-        match rows.get_mut(zone) {
-            Some(rows) => rows.push(row),
-            None => drop(rows.insert(zone.to_owned(), vec![row])),
-        }
+        let zone = labels.and_then(|labels| labels.get(key)).copied().unwrap_or(none);
+        rows.entry(zone).or_default().push(row);
     }
-    rows
+    rows.into_iter().map(|(zone, rows)| (zone.to_string(), rows)).collect()
 }
 
 fn lines_of(zone: &str, rows: &[usize], columns: usize) -> Vec<MapLine> {

@@ -1,13 +1,12 @@
 //! The nodes with what is requested of them and what is left.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shared::NAMES;
 use super::{OnEnter, View, ViewShape, shared};
 use crate::tui::glyph::{FOLDS, SHADES, VerdictSign};
-use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
@@ -18,6 +17,7 @@ use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_framework::node::NodeInfo;
+use kubestep_framework::pod::PodInfo;
 use kubestep_framework::resource::Resource;
 use kubestep_framework::resource::amount;
 
@@ -297,7 +297,11 @@ impl GridSource for NodesView<'_> {
                 )
             }
             5 if !self.model.nominated.is_empty() => GridColumn::number("nominated", 9),
+<<<<<<< HEAD
             _ => GridColumn::prose("taints", 16).shown_from(WidthTier::Standard),
+=======
+            _ => GridColumn::prose("taints", 16),
+>>>>>>> 94e4f286f87787b2840886f70012595dd7dc85a9
         }
     }
 
@@ -389,7 +393,7 @@ impl View for NodesView<'_> {
             lines.push(DetailLine::field("taints", taints.join(", ")));
         }
         lines.extend(labels(node).map(|l| DetailLine::field("labels", shared::labels_text(l))));
-        lines.push(DetailLine::field("pods", pods_text(node)));
+        lines.extend(pod_lines(node));
         lines
     }
 
@@ -483,11 +487,27 @@ fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<DetailLine> {
     lines
 }
 
-fn pods_text(node: &NodeInfo) -> String {
-    let mut text = format!("{} of {}", node.pods.len(), node.allocatable.allowed_pods);
-    for (i, pod) in node.pods.iter().enumerate() {
-        // Writing into a String cannot fail.
-        let _ = write!(text, "{}{}", if i == 0 { ": " } else { ", " }, pod.key());
-    }
-    text
+/// Pods whose requests are listed.
+const LISTED: usize = 20;
+
+/// How many pods there are, and the largest with what they request.
+fn pod_lines(node: &NodeInfo) -> Vec<DetailLine> {
+    let mut pods: Vec<&Arc<PodInfo>> = node.pods.iter().collect();
+    pods.sort_by_key(|pod| {
+        let request = &pod.resource.resource;
+        (Reverse((request.milli_cpu, request.memory)), pod.key())
+    });
+    let more = pods.len().saturating_sub(LISTED);
+    pods.truncate(LISTED);
+    let names: Vec<String> = pods.iter().map(|pod| pod.key().to_string()).collect();
+    let widest = names.iter().map(|name| width(name)).max().unwrap_or(0);
+    let of = format!("{} of {}", node.pods.len(), node.allocatable.allowed_pods);
+    let mut lines = vec![DetailLine::field("pods", of)];
+    lines.extend(names.iter().zip(&pods).map(|(name, pod)| {
+        let blank = " ".repeat(widest - width(name));
+        let request = amount::resources(&pod.resource.resource);
+        DetailLine::text(format!("  {name}{blank}  {request}"))
+    }));
+    lines.extend((more > 0).then(|| DetailLine::text(format!("  and {more} more"))));
+    lines
 }

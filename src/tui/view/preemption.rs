@@ -144,7 +144,7 @@ impl<'a> PreemptionView<'a> {
                 out.scope = if violated { Scope::VerdictFail } else { Scope::Text };
                 write!(out, "{}", candidate.pdb_violations)
             }
-            _ => write!(out, "{}: {}", Code::Success.as_str(), victims(candidate)),
+            _ => out.write_str(&victims(candidate)),
         };
     }
 
@@ -162,7 +162,7 @@ impl<'a> PreemptionView<'a> {
             }
             (1, _) => out.verdict(verdict::of_code(group.code)),
             (2 | 3, _) => {}
-            _ => out.set(&status_words(group.code, &group.words), Scope::Text),
+            _ => out.set(&group.words, Scope::Text),
         }
     }
 
@@ -287,7 +287,7 @@ impl GridSource for PreemptionView<'_> {
             1 => GridColumn::text("dry run", 9),
             2 => GridColumn::number("victims", 8),
             3 => GridColumn::number("budgets", 8),
-            _ => GridColumn::prose("status: victims, or why it is no candidate", 20),
+            _ => GridColumn::prose("victims, or why it is no candidate", 20),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::glyph::{SHADES, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
-use crate::tui::text::Align;
+use crate::tui::text::words;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, Segment, StyledParts};
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -22,6 +22,7 @@ use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::margin::Margin;
 use kubestep_debug::preview;
+use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::record::{CycleRecord, ScoreColumn};
 
 /// Columns before the plugins: node, rank, total, margin, mark, bar.
@@ -35,9 +36,11 @@ pub struct ScoresView<'a> {
     scored: Vec<Cow<'a, ScoreColumn>>,
     /// Their places that are on show: those whose scores differ, or all.
     shown: Vec<usize>,
+    /// Lines of their names, as many as make room for all columns.
+    name_lines: usize,
     /// Those whose scores differ: what the bars are made of.
     differing: Vec<usize>,
-    /// The highest sum of these.
+    /// The highest sum of these, or a quarter of what they can give, if that is more.
     most: i64,
     bar: usize,
     /// The totals, under the weights that are tried.
@@ -84,6 +87,7 @@ impl<'a> ScoresView<'a> {
             cycle,
             scored,
             shown,
+            name_lines: 1,
             differing,
             most: 0,
             bar,
@@ -95,7 +99,15 @@ impl<'a> ScoresView<'a> {
         };
         let sum =
             |at: usize| view.segments(at).iter().map(|(amount, _)| amount.max(&0)).sum::<i64>();
-        view.most = view.order.iter().map(|at| sum(*at)).max().unwrap_or(0);
+        let most = view.order.iter().map(|at| sum(*at)).max().unwrap_or(0);
+        // A point or two must not look like the whole score.
+        let weights = view.differing.iter().filter_map(|place| view.scored.get(*place));
+        let weights = weights.map(|column| view.weight(column).max(0)).sum::<i64>();
+        view.most = most.max(weights.saturating_mul(MAX_NODE_SCORE) / 4);
+        // Two columns are for the marks; the last one needs no blank behind it.
+        while view.name_lines < NAME_LINES && view.width() + 1 > u32::from(room) {
+            view.name_lines += 1;
+        }
         view
     }
 
@@ -107,6 +119,11 @@ impl<'a> ScoresView<'a> {
             Some((normalized.saturating_mul(self.weight(plugin)), series))
         };
         self.differing.iter().enumerate().filter_map(segment).collect()
+    }
+
+    /// What all columns take, each with the blank behind it.
+    fn width(&self) -> u32 {
+        (0..self.columns()).map(|column| u32::from(self.column(column).width.most()) + 1).sum()
     }
 
     /// The place of the plugin or extender of a column.
@@ -160,7 +177,7 @@ impl<'a> ScoresView<'a> {
         })
     }
 
-    /// A plugin's column, as wide as its widest score, and as its name where there is room.
+    /// A plugin's column, as wide as its widest score and its name, in two lines if need be.
     fn plugin_column(&self, plugin: &ScoreColumn) -> GridColumn {
         let weight = self.weight(plugin);
         let same = plugin.raw.iter().eq(plugin.normalized.iter());
@@ -173,12 +190,11 @@ impl<'a> ScoresView<'a> {
             (false, true) => raws + 1 + normalized,
             (false, false) => raws + 1 + normalized + 1 + weighted,
         };
-        let widest = steps.max(plugin.plugin.len().min(NAME_WIDTH)) as u16;
         let note = if same && weight == 1 { String::new() } else { format!("{raw}×{weight}") };
-        let width = widest.max(note.chars().count() as u16);
-        let name = width.max(plugin.plugin.len() as u16);
-        GridColumn { align: Align::Right, ..GridColumn::name(&plugin.plugin, width, name) }
-            .with_note(note)
+        let title = in_lines(&words(&plugin.plugin), self.name_lines);
+        let name = title.lines().map(str::len).max().unwrap_or(0);
+        let width = steps.max(name).max(note.chars().count());
+        GridColumn::number(&title, u16::try_from(width).unwrap_or(u16::MAX)).with_note(note)
     }
 
     /// By how much the chosen node won, or by how much another one lost to it: the node at that
@@ -294,8 +310,22 @@ fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
     Some((plugin, node))
 }
 
-/// Columns that the name of a plugin gets at least over narrower scores.
-const NAME_WIDTH: usize = 16;
+/// Lines that the name of a plugin takes at most.
+const NAME_LINES: usize = 3;
+
+/// A name as narrow as can be in so many lines, between its words; the first line may have a
+/// character more.
+fn in_lines(words: &[String], lines: usize) -> String {
+    if lines <= 1 || words.len() <= 1 {
+        return words.concat();
+    }
+    let split =
+        |at: usize| format!("{}\n{}", words[..at].concat(), in_lines(&words[at..], lines - 1));
+    let splits: Vec<String> = (1..words.len()).map(split).collect();
+    let widest = |title: &String| title.lines().map(str::len).max().unwrap_or(0);
+    let least = splits.iter().map(widest).min().unwrap_or(0);
+    splits.into_iter().rfind(|title| widest(title) <= least + 1).unwrap_or_default()
+}
 
 impl GridSource for ScoresView<'_> {
     fn rows(&self) -> usize {
@@ -323,8 +353,9 @@ impl GridSource for ScoresView<'_> {
     }
 
     fn header_lines(&self) -> u16 {
-        let mut columns = (FIXED..self.columns()).map(|column| self.column(column));
-        1 + u16::from(columns.any(|column| !column.note.is_empty()))
+        let columns = || (FIXED..self.columns()).map(|column| self.column(column));
+        let lines = columns().map(|column| column.title.split('\n').count() as u16).max();
+        lines.unwrap_or(1) + u16::from(columns().any(|column| !column.note.is_empty()))
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
@@ -552,5 +583,21 @@ fn term(plugin: &ScoreColumn, at: usize, weight: i64) -> String {
     match plugin.normalized.get(at) {
         Some(normalized) => format!("{} {}", plugin.plugin, normalized * weight),
         None => format!("{} ?", plugin.plugin),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_stand_in_several_lines() {
+        let title = |lines| in_lines(&words("NodeResourcesBalancedAllocation"), lines);
+        assert_eq!(title(1), "NodeResourcesBalancedAllocation");
+        assert_eq!(title(2), "NodeResources\nBalancedAllocation");
+        assert_eq!(title(3), "NodeResources\nBalanced\nAllocation");
+        assert_eq!(in_lines(&words("NodeResourcesFit"), 2), "NodeResources\nFit");
+        assert_eq!(in_lines(&words("ImageLocality"), 3), "Image\nLocality");
+        assert_eq!(in_lines(&words("https://scorer:8888"), 2), "https://scorer:8888");
     }
 }

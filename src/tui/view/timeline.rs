@@ -37,6 +37,14 @@ impl TimelineView<'_> {
         if known { widest.max(11) as u16 } else { 15 }
     }
 
+    /// As wide as the longest time; of very many cycles, as it can be.
+    fn time_width(&self) -> u16 {
+        let cycles = self.0.cycles.iter().take(MEASURED + 1);
+        let widest = cycles.map(|cycle| width(&since_start(self.0, cycle.time))).max();
+        let known = self.0.cycles.len() <= MEASURED;
+        if known { widest.unwrap_or(0).max(5) as u16 } else { 8 }
+    }
+
     /// Columns of the widest `passed/all`.
     fn passed_width(&self) -> u16 {
         let nodes = self.0.cycles.last().map_or(0, |cycle| cycle.nodes.order.len());
@@ -109,9 +117,15 @@ impl GridSource for TimelineView<'_> {
                 24,
                 shared::widest(self.0.cycles.iter().rev().map(|cycle| cycle.pod)),
             ),
+<<<<<<< HEAD
             1 => GridColumn::number("cycle", 6),
             2 => GridColumn::number("time", 8),
             3 => GridColumn::number("try", 4).shown_from(WidthTier::Standard),
+=======
+            1 => GridColumn::number("cycle", 5),
+            2 => GridColumn::number("time", self.time_width()),
+            3 => GridColumn::number("try", 4).from_tier(WidthTier::Standard),
+>>>>>>> 94e4f286f87787b2840886f70012595dd7dc85a9
             4 => GridColumn::text("outcome", self.outcome_width()),
             // With parentheses around one that is only nominated.
             5 => GridColumn::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),

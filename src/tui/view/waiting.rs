@@ -32,6 +32,11 @@ impl WaitingView<'_> {
     }
 }
 
+/// The plugins that hold a pod.
+fn holders(pod: &WaitingPod) -> String {
+    pod.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect::<Vec<_>>().join(", ")
+}
+
 impl GridSource for WaitingView<'_> {
     fn rows(&self) -> usize {
         self.0.waiting.len()
@@ -49,7 +54,10 @@ impl GridSource for WaitingView<'_> {
             }
             1 => GridColumn::fitted("node", 14, self.0.node_names.widest().into()),
             2 => GridColumn::number("left", 7),
-            3 => GridColumn::name("held by", 16, 30),
+            3 => {
+                let widest = self.0.waiting.iter().map(|pod| holders(pod).len()).max();
+                GridColumn::fitted("held by", 16, widest.unwrap_or(0))
+            }
             _ => GridColumn::prose("reserved", 16),
         }
     }
@@ -64,10 +72,7 @@ impl GridSource for WaitingView<'_> {
                 out.scope = Scope::VerdictWait;
                 out.write_str(&self.left(pod))
             }
-            3 => {
-                let names: Vec<&str> = pod.plugins.iter().map(|(p, _)| p.as_str()).collect();
-                out.write_str(&names.join(", "))
-            }
+            3 => out.write_str(&holders(pod)),
             _ => out.write_str(&amount::resources(&pod.info.resource.resource)),
         };
     }

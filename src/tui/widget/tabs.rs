@@ -79,6 +79,9 @@ impl Tabs {
                 // Where there is little room, colour parts them.
                 (false, _) => (Scope::HintKey, Scope::Tab),
             };
+            if at == self.active && start > 0 {
+                paint.put(buffer, room, x - 1, area.y, " ", Scope::TabActive);
+            }
             x = paint.put(buffer, room, x, area.y, &label.key, key);
             x = paint.put(buffer, room, x, area.y, &label.name, name);
         }

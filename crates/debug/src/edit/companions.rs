@@ -1,7 +1,8 @@
 //! What the components of a cluster create and delete along with an object.
 //!
-//! With a node come its CSINode and the resource slices of its own devices: a copy of the node gets
-//! copies of them, as its kubelet and drivers would publish them. When a pod is deleted, its
+//! With a node come its CSINode, the resource slices of its own devices, and custom objects that
+//! report about it: a copy of the node gets copies of them, as its kubelet, drivers and agents would
+//! publish them. When a pod is deleted, its
 //! reservations of resource claims are removed, and claims without a user are deallocated, as by
 //! the resource claim controller.
 
@@ -19,7 +20,10 @@ pub(crate) fn create(world: &mut World, like: Symbol, name: Symbol) {
     let csi_node = csi_node.map(|original| Object::from(csi_node_of(original, name)));
     let own = objects.resource_slices.values().filter(|slice| slice.spec.node_name == Some(like));
     let slices = own.map(|slice| Object::from(slice_of(slice, like, name)));
-    let companions: Vec<Object> = csi_node.into_iter().chain(slices).collect();
+    let key = NamespacedName::new(Symbol::EMPTY, like);
+    let reports = objects.custom.values().filter_map(|all| all.get(&key)?.of_empty_node(name));
+    let reports = reports.map(|report| Object::Custom(Arc::new(report)));
+    let companions: Vec<Object> = csi_node.into_iter().chain(slices).chain(reports).collect();
     for mut object in companions {
         admission::identify(&mut object);
         world.create(object);

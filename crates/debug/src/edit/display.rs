@@ -5,7 +5,7 @@ use std::fmt;
 use crate::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Object, ObjectKey, ObjectMeta, PriorityClass, Protocol, Quantity, Taint, Toleration,
+    Kind, Object, ObjectKey, ObjectMeta, PriorityClass, Protocol, Quantity, Taint, Toleration,
     TolerationOperator,
 };
 use kubestep_framework::record::intervention::Intervention;
@@ -112,12 +112,15 @@ struct Key(ObjectKey);
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {}",
-            self.0.kind.as_str().to_lowercase(),
-            QualifiedName(self.0.namespace, self.0.name)
-        )
+        let ObjectKey { kind, namespace, name } = self.0;
+        let name = QualifiedName(namespace, name);
+        match kind {
+            // Another kind has the same name.
+            Kind::Custom(custom) if Kind::by_name(kind.as_str()) != Some(kind) => {
+                write!(f, "{} {name}", custom.full_name())
+            }
+            kind => write!(f, "{} {name}", kind.as_str().to_lowercase()),
+        }
     }
 }
 

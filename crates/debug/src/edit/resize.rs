@@ -132,13 +132,16 @@ fn shares(resource: Symbol, amount: &Quantity, asked: &[i64]) -> Vec<Quantity> {
     asked.iter().enumerate().map(|(at, asked)| share(at, *asked)).collect()
 }
 
-/// Sets a request, and the limit if it would be too low or must be equal.
+/// Sets a request, and the limit if it would be too low or must be equal: an API server rejects a
+/// resize that changes the QoS class.
 fn set(resources: &mut ResourceRequirements, resource: Symbol, amount: &Quantity) {
+    let old = resources.request(resource).cloned();
+    let was_equal = |limit: &Quantity| !amount.is_zero() && old.as_ref() == Some(limit);
     let limit = resources.limits.as_mut().and_then(|limits| limits.get_mut(resource));
     let may_differ = ["cpu", "memory", "ephemeral-storage"].contains(&resource.as_str());
     let has_limit = limit.is_some();
     if let Some(limit) = limit
-        && (!may_differ || *limit < *amount)
+        && (!may_differ || *limit < *amount || was_equal(limit))
     {
         *limit = amount.clone();
     }

@@ -247,6 +247,21 @@ fn a_running_pod_that_is_made_anew_is_pending() {
 }
 
 #[test]
+fn a_resize_keeps_the_qos_class() {
+    for (limit, then) in [("2", "1"), ("3", "3"), ("2", "4")] {
+        let resources = format!("resources: {{requests: {{cpu: 2}}, limits: {{cpu: {limit}}}}}");
+        let pod =
+            format!("{{kind: Pod, metadata: {{name: p}}, spec: {{{}}}}}", container(&resources));
+        let mut world = world(&pod);
+        let amount = if then == "4" { "4" } else { "1" };
+        edit(&format!("resize pod p cpu={amount}")).apply(&mut world).unwrap();
+        let pod = world.api().objects().pod(key("p")).unwrap();
+        let limits = pod.spec.containers[0].resources.limits.as_ref().unwrap();
+        assert_eq!(limits.get("cpu".into()).unwrap().to_string(), then, "limit {limit}");
+    }
+}
+
+#[test]
 fn shares_of_containers_stay() {
     let text = "{kind: Pod, metadata: {name: p}, spec: {initContainers: [{name: i, resources: \
         {requests: {cpu: 9}}}, {name: s, restartPolicy: Always, resources: {requests: {cpu: 1}}}], \

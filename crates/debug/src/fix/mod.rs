@@ -16,6 +16,7 @@ mod trial;
 use crate::edit::{Edit, FieldChange};
 use crate::trace::History;
 use crate::why;
+use crate::why::group::after_rejection;
 use crate::why::{NodeWhy, Why};
 use hashbrown::HashMap;
 use indexmap::IndexSet;
@@ -114,12 +115,15 @@ pub fn fixes(
     limits: SearchLimits,
     go_on: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Fixes {
-    let Some(why) = why::why(world, &History::default(), pod) else { return Fixes::default() };
+    let object = world.api().objects().pod(pod);
+    let later = object.and_then(|object| after_rejection(world, object));
+    let tried_in = later.as_ref().unwrap_or(world);
+    let Some(why) = why::why(tried_in, &History::default(), pod) else { return Fixes::default() };
     if needs_nothing(world, &why) {
         return Fixes { none_needed: true, ..Fixes::default() };
     }
-    let plans = plan::plans(world, &why);
-    let trial = EditTrial::new(world, pod);
+    let plans = plan::plans(tried_in, &why);
+    let trial = EditTrial::new(world, tried_in, pod);
     let mut search =
         FixSearch { trial, limits, found: Vec::new(), tried: 0, kinds: HashMap::new() };
     let more = search.run(&plans, go_on);
@@ -136,7 +140,7 @@ fn needs_nothing(world: &World, why: &Why) -> bool {
     match &why.place {
         why::PodLocation::Bound { node } => world.api().node(*node).is_some(),
         why::PodLocation::Ended { .. } | why::PodLocation::Waiting { .. } => true,
-        _ => EditTrial::new(world, why.pod).run(&[]).is_some(),
+        _ => EditTrial::new(world, world, why.pod).run(&[]).is_some(),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::new_node;
 use crate::trace::History;
 use crate::why;
 use crate::why::cause::{Cause, CauseDetail, DeviceCause, Shortage};
-use crate::why::group::GroupSimulation;
+use crate::why::group::{GroupSimulation, joint_pods};
 use crate::why::{Blocker, NodeWhy, PodProblem, ProblemKind, RejectedGroup, Why};
 use hashbrown::{HashMap, HashSet};
 use indexmap::IndexMap;
@@ -102,12 +102,21 @@ fn beside_group(world: &World, key: NamespacedName) -> Vec<Vec<Edit>> {
 fn with_others_placed(world: &World, last: NamespacedName) -> Option<World> {
     let mut world = world.clone();
     let pod = world.api().objects().pod(last)?.clone();
-    remedy::smaller_group(&pod, 1)?.apply(&mut world).ok()?;
+    remedy::smaller_group(&world, &pod, 1)?.apply(&mut world).ok()?;
     world.delete(Kind::Pod, last);
-    let others = world.scheduler().pod_group(pod_group_of(&pod)?)?.unscheduled();
-    let others: Vec<NamespacedName> = others.collect();
-    // One cycle schedules the whole group.
-    others.into_iter().find_map(|other| world.step_ahead(other))?;
+    match pod_group_of(&pod) {
+        Some(group) => {
+            let others: Vec<NamespacedName> =
+                world.scheduler().pod_group(group)?.unscheduled().collect();
+            // One cycle schedules the whole group.
+            others.into_iter().find_map(|other| world.step_ahead(other))?;
+        }
+        None => {
+            for other in joint_pods(&world, &pod)?.pending {
+                world.step_ahead(other);
+            }
+        }
+    }
     world.create(pod.into());
     Some(world)
 }
@@ -255,6 +264,8 @@ fn is_met_by_copy(detail: &CauseDetail) -> bool {
         CauseDetail::Devices(DeviceCause::TooFew { request }) => {
             !request.all && request.suitable + request.taken >= request.wanted.max(1)
         }
+        // What a plugin looks at is not known; the copy is tried.
+        CauseDetail::Plugin(_) => true,
         _ => false,
     }
 }

@@ -4,6 +4,7 @@ use super::replacement::ReplacementPod;
 use crate::edit;
 use crate::edit::{Edit, owner};
 use crate::fix::{Fix, size};
+use crate::why::group::joint_pods;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Duration, Kind, Pod};
 use kubestep_cluster::World;
@@ -21,6 +22,9 @@ const CYCLES: usize = 5_000;
 
 /// Tries changes for one pod.
 pub(super) struct EditTrial<'a> {
+    /// The cluster as it is.
+    now: &'a World,
+    /// The cluster in which changes are tried: later, if a plugin rejects the pod's group until then.
     world: &'a World,
     pod: NamespacedName,
 }
@@ -43,8 +47,8 @@ struct SimulatedRun {
 }
 
 impl EditTrial<'_> {
-    pub fn new(world: &World, pod: NamespacedName) -> EditTrial<'_> {
-        EditTrial { world, pod }
+    pub fn new<'a>(now: &'a World, world: &'a World, pod: NamespacedName) -> EditTrial<'a> {
+        EditTrial { now, world, pod }
     }
 
     pub fn world(&self) -> &World {
@@ -59,6 +63,9 @@ impl EditTrial<'_> {
         for attempt in 0..=ATTEMPTS {
             if attempt > 0 {
                 world.step_ahead(self.pod)?;
+            }
+            if self.node(&world).is_some_and(|(_, waits)| waits) {
+                self.step_its_group(&mut world);
             }
             let Some((node, waits)) = self.node(&world) else { continue };
             let evicted = evicted(&mut world, &waiting);
@@ -89,6 +96,16 @@ impl EditTrial<'_> {
         None
     }
 
+    /// Schedules the pods for which a plugin lets this one wait: one that finds no node ends its
+    /// wait.
+    fn step_its_group(&self, world: &mut World) {
+        let pod = world.api().objects().pod(self.pod).cloned();
+        let joint = pod.and_then(|pod| joint_pods(world, &pod));
+        for other in joint.into_iter().flat_map(|joint| joint.pending) {
+            world.step_ahead(other);
+        }
+    }
+
     /// Whether the pod would return to its node if it were evicted.
     fn is_of_node(&self, pod: NamespacedName) -> bool {
         self.world.api().objects().pod(pod).is_some_and(|pod| owner::is_of_node(pod))
@@ -102,8 +119,8 @@ impl EditTrial<'_> {
         let plain = fix.edits.iter().filter_map(|edit| edit::affinity_change(edit, self.world));
         fix.notes.splice(0..0, plain.collect::<Vec<String>>());
         let mut course = |world: &World| self.course(self.edited_in(world, &fix.edits)?, go_on);
-        let now = course(self.world);
-        let first = match std::ptr::eq(start, self.world) {
+        let now = course(self.now);
+        let first = match std::ptr::eq(start, self.now) {
             true => None,
             false => course(start),
         };

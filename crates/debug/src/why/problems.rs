@@ -3,7 +3,7 @@
 //! missing object that the pod refers to.
 
 use super::gate;
-use super::group::GroupSimulation;
+use super::group::{self, GroupSimulation};
 use super::model::{PodLocation, PodProblem, ProblemKind};
 use super::references::{self, Reference, ReferenceField};
 use crate::edit::owner;
@@ -45,7 +45,8 @@ pub(super) fn of(
     problems.extend(gated(world, pod));
     problems.extend(held(place, world.now()));
     if problems.is_empty() {
-        problems.extend(GroupSimulation::in_vain(world, pod).map(GroupSimulation::problem));
+        let in_vain = || GroupSimulation::in_vain(world, pod).map(GroupSimulation::problem);
+        problems.extend(group::incomplete(world, pod).or_else(in_vain));
     }
     problems.extend(missing(world.api().objects(), pod));
     problems.extend(unbound(world.api().objects(), pod));

@@ -19,7 +19,7 @@ use crate::coscheduling::check::Checked;
 use crate::coscheduling::group::{PODGROUPS, PodGroup, group_of};
 use crate::coscheduling::state::{GroupOrder, GroupTimes, Members};
 use kubestep_framework::api::intern::Symbol;
-use kubestep_framework::api::{Duration, Object, Pod};
+use kubestep_framework::api::{Duration, Kind, Object, ObjectKey, Pod};
 use kubestep_framework::config::validation::Findings;
 use kubestep_framework::config::{
     ArgsType, Arguments, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor, ProfileArgs,
@@ -30,8 +30,8 @@ use kubestep_framework::effects::{StateUpdate, WaitingRejection};
 use kubestep_framework::events::{Action, EventObjects, EventResource, Registration};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{
-    BindContext, CycleContext, Explanation, HandlerContext, PermitAnswer, Plugin, PostFilterAnswer,
-    PostFilterContext, PreFilterAnswer, QueueContext, QueueOrder,
+    BindContext, CycleContext, Explanation, HandlerContext, JointPods, PermitAnswer, Plugin,
+    PostFilterAnswer, PostFilterContext, PreFilterAnswer, QueueContext, QueueOrder,
 };
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 use kubestep_framework::registry::Built;
@@ -174,6 +174,21 @@ impl Plugin for Coscheduling {
             Some(Checked::Rejected(_, explanation)) => vec![explanation],
             _ => Vec::new(),
         }
+    }
+
+    fn joint_pods(&self, cx: &QueueContext<'_>, pod: &Pod) -> Option<JointPods> {
+        let (key, Some(spec)) = lookup(cx.objects, pod)? else { return None };
+        let plugins = &cx.shared.plugins;
+        let (members, times) = (plugins.get::<Members>()?, plugins.get::<GroupTimes>());
+        let (namespace, name) = (key.namespace, key.name);
+        Some(JointPods {
+            group: ObjectKey { kind: Kind::Custom(PODGROUPS), namespace, name },
+            size_field: "spec.minMember",
+            needed: usize::try_from(spec.min_member()).unwrap_or(0),
+            placed: members.assigned(key),
+            pending: members.pending(key).map(|pod| NamespacedName::new(namespace, pod)).collect(),
+            rejected_until: times.and_then(|times| times.backoff_end(key, cx.now)),
+        })
     }
 
     fn post_filter(&self, cx: &mut PostFilterContext<'_>, _: &CycleState) -> PostFilterAnswer {

@@ -90,6 +90,14 @@ impl Members {
         self.0.get(&group).into_iter().flat_map(|group| group.all.keys().copied())
     }
 
+    /// The names of the pods without a node.
+    pub fn pending(&self, group: NamespacedName) -> impl Iterator<Item = Symbol> {
+        let group = self.0.get(&group).into_iter();
+        group.flat_map(|group| {
+            group.all.keys().filter(|name| !group.assigned.contains(*name)).copied()
+        })
+    }
+
     /// The UIDs of the pods.
     pub fn uids(&self, group: NamespacedName) -> impl Iterator<Item = Symbol> {
         self.0.get(&group).into_iter().flat_map(|group| group.all.values().copied())

@@ -6,7 +6,7 @@ use super::topology::{ManagerScope, NumaZone};
 use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::api::{Pod, Quantity, ResourceList};
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::Explanation;
+use kubestep_framework::plugin::{Explanation, LowerRequest};
 use kubestep_framework::pod::qos::QosClass;
 use kubestep_framework::pod::requests::is_sidecar;
 use kubestep_framework::resource::amount;
@@ -125,8 +125,8 @@ pub enum Misalignment {
     Zones {
         /// What does not fit.
         need: Need,
-        /// What each zone lacks first.
-        lacking: Vec<Lack>,
+        /// What each zone lacks.
+        lacking: Vec<Vec<Lack>>,
     },
     /// More was taken from a zone than it has.
     Inconsistent(String),
@@ -164,14 +164,16 @@ impl Misalignment {
                 vec![Explanation::new("the node does not have a resource", words)]
             }
             Misalignment::Zones { need, lacking } => {
-                let zones: Vec<String> = lacking.iter().map(Lack::words).collect();
+                let first = || lacking.iter().filter_map(|zone| zone.first());
+                let zones: Vec<String> = first().map(Lack::words).collect();
                 let words = match zones.is_empty() {
                     true => format!("no NUMA zone has what {} requests", need.what()),
                     false => format!("{} fits in no NUMA zone: {}", need.what(), zones.join(", ")),
                 };
-                let missing = lacking.iter().map(Lack::share).fold(1.0, f64::min);
+                let missing = first().map(Lack::share).fold(1.0, f64::min);
                 let gist = "cannot be aligned to one NUMA zone".to_owned();
-                vec![Explanation { gist, words, missing }]
+                let lower_requests = need.lower(&lacking);
+                vec![Explanation { gist, words, missing, lower_requests }]
             }
         }
     }
@@ -238,10 +240,11 @@ impl Need {
         None
     }
 
-    /// The first resource that each zone lacks.
-    fn lacking(&self, zones: &[NumaZone], class: QosClass) -> Vec<Lack> {
-        let lacks = |zone: &NumaZone| {
-            self.wanted.iter().filter(|(_, wanted)| !wanted.is_zero()).find_map(|(name, wanted)| {
+    /// What each zone lacks that lacks something.
+    fn lacking(&self, zones: &[NumaZone], class: QosClass) -> Vec<Vec<Lack>> {
+        let lacks = |zone: &NumaZone| -> Vec<Lack> {
+            let wanted = self.wanted.iter().filter(|(_, wanted)| !wanted.is_zero());
+            let lack = |(name, wanted): (Symbol, &Quantity)| {
                 let free = zone.free.get(name);
                 let nowhere = zones.iter().all(|zone| zone.free.get(name).is_none());
                 let suits = match free {
@@ -250,9 +253,19 @@ impl Need {
                 };
                 let (wanted, free) = (wanted.clone(), free.cloned());
                 (!suits).then_some(Lack { zone: zone.id, name, wanted, free })
-            })
+            };
+            wanted.filter_map(lack).collect()
         };
-        zones.iter().filter_map(lacks).collect()
+        zones.iter().map(lacks).filter(|lacks| !lacks.is_empty()).collect()
+    }
+
+    /// For each zone that has some of everything: the requests that it could take.
+    fn lower(&self, lacking: &[Vec<Lack>]) -> Vec<Vec<LowerRequest>> {
+        let lower = |lack: &Lack| {
+            let amount = lack.free.clone().filter(|free| !free.is_zero())?;
+            Some(LowerRequest { container: self.container, resource: lack.name, amount })
+        };
+        lacking.iter().filter_map(|zone| zone.iter().map(lower).collect()).collect()
     }
 }
 

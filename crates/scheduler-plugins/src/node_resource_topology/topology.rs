@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use kubestep_framework::api::custom::{Custom, CustomKind, CustomKindInfo, KindNames};
 use kubestep_framework::api::intern::Symbol;
@@ -25,7 +26,20 @@ static INFO: CustomKindInfo = CustomKindInfo::of::<NodeResourceTopology>(
     "noderesourcetopologies.v1alpha2.topology.node.k8s.io",
     "NodeResourceTopologyMatch",
     "NUMA zones of nodes are ignored",
-);
+)
+.about_nodes(of_empty_node);
+
+/// Everything that is allocatable in a zone is available.
+fn of_empty_node(fields: &mut Map<String, Value>) {
+    let zones = fields.get_mut("zones").and_then(Value::as_array_mut);
+    let resources =
+        zones.into_iter().flatten().filter_map(|zone| zone.get_mut("resources")?.as_array_mut());
+    for resource in resources.flatten() {
+        if let Some(allocatable) = resource.get("allocatable").cloned() {
+            resource["available"] = allocatable;
+        }
+    }
+}
 
 /// The zones of a node and the settings of its topology manager.
 #[derive(Deserialize, Debug, Default)]
@@ -191,7 +205,7 @@ impl NumaZone {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

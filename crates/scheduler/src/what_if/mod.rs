@@ -12,7 +12,8 @@ mod replay;
 
 use crate::Scheduler;
 use crate::host::SchedulerHost;
-use kubestep_api::Time;
+use kubestep_api::{Pod, Time};
+use kubestep_framework::plugin::JointPods;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 
@@ -31,4 +32,11 @@ pub fn schedule_ahead(
 ) -> Option<CycleRecord> {
     let queued = scheduler.queue.pop_specific(&scheduler.cluster.queue_context(now), key)?;
     Some(scheduler.schedule(queued, now, host))
+}
+
+/// The pods that a plugin of the pod's profile places together with it or not at all.
+pub fn joint_pods(scheduler: &Scheduler, pod: &Pod, now: Time) -> Option<JointPods> {
+    let framework = scheduler.frameworks().get(&pod.spec.scheduler_name)?;
+    let cx = scheduler.cluster.queue_context(now);
+    framework.instances().iter().find_map(|plugin| plugin.joint_pods(&cx, pod))
 }

@@ -118,8 +118,7 @@ const ASKED: &[(&str, &str, &str)] = &[
     (
         "coscheduling",
         "default/train-2",
-        "is pending: Coscheduling: pod group default/train is in backoff for another \
-      1m0s: beside the others of its group it found no node",
+        "is pending: its pod group default/train needs 3 pods at once, and only 2 of them fit a node",
     ),
     ("numa", "default/packets", "is pending: cannot be aligned to one NUMA zone on every node"),
     (

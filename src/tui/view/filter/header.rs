@@ -1,7 +1,7 @@
 //! The header of the matrix: names of plugins in the room there is, and what is said of all nodes.
 
 use crate::tui::glyph::VerdictSign;
-use crate::tui::text::head;
+use crate::tui::text::{head, words};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column as Verdicts;
@@ -57,15 +57,7 @@ fn short_name(plugin: &str, width: u16) -> String {
 
 /// The first words of a name.
 fn words_of(plugin: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for letter in plugin.chars() {
-        match words.last_mut() {
-            Some(word) if !letter.is_uppercase() => word.push(letter),
-            // Capitals in a row are one word.
-            Some(word) if word.chars().all(char::is_uppercase) => word.push(letter),
-            _ => words.push(letter.into()),
-        }
-    }
+    let mut words = words(plugin);
     words.truncate(NAME_LINES);
     words
 }

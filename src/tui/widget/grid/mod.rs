@@ -172,6 +172,15 @@ pub enum Width {
     Between(u16, u16),
 }
 
+impl Width {
+    /// The widest it can be.
+    pub fn most(self) -> u16 {
+        match self {
+            Width::Fixed(width) | Width::Between(_, width) => width,
+        }
+    }
+}
+
 impl Default for Width {
     fn default() -> Width {
         Width::Fixed(8)

@@ -86,6 +86,7 @@ fn suggested(need: &Obstacle<'_>) -> Remedies {
         CauseDetail::VolumeTaken(taken) => volumes::taken(taken),
         CauseDetail::VolumeLimit(limit) => volumes::over_limit(need, limit),
         CauseDetail::Devices(cause) => devices::unavailable(need, cause),
+        CauseDetail::Plugin(cause) => resources::of_plugin(need, cause),
         _ => Vec::new(),
     }
 }

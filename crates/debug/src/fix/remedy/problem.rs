@@ -6,10 +6,10 @@ use serde_json::json;
 use super::{Remedies, missing, set};
 use crate::edit::{Edit, PodEdit};
 use crate::trace::History;
-use crate::why::group::GroupSimulation;
+use crate::why::group::{GroupSimulation, GroupSize, joint_pods};
 use crate::why::{self, NodeWhy, ProblemKind, Why};
+use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, ObjectKey, Pod};
 use kubestep_cluster::World;
 use kubestep_config::suggest;
 use kubestep_framework::pod::NamespacedName;
@@ -75,9 +75,12 @@ fn ungate(key: NamespacedName, pod: &Pod) -> Remedies {
 /// node.
 fn group(world: &World, pod: &Pod) -> Remedies {
     let tried = GroupSimulation::in_vain(world, pod);
-    let there = || world.scheduler().pod_group(pod_group_of(pod)?).map(PodGroupState::all);
+    let native = || world.scheduler().pod_group(pod_group_of(pod)?).map(PodGroupState::all);
+    let joint = || joint_pods(world, pod).map(|joint| joint.placed + joint.pending.len());
+    let there = || native().or_else(joint);
     let count = tried.as_ref().map_or_else(there, |tried| Some(tried.found));
-    let smaller = count.filter(|count| *count > 0).and_then(|count| smaller_group(pod, count));
+    let smaller = count.filter(|count| *count > 0);
+    let smaller = smaller.and_then(|count| smaller_group(world, pod, count));
     let mut remedies: Remedies = smaller.into_iter().map(|edit| vec![edit]).collect();
     if let Some(GroupSimulation { needed, found, node: Some(like), .. }) = tried {
         let missing = u32::try_from(needed.saturating_sub(found)).unwrap_or(u32::MAX);
@@ -87,9 +90,7 @@ fn group(world: &World, pod: &Pod) -> Remedies {
 }
 
 /// Lowers the size of the pod's group.
-pub(in crate::fix) fn smaller_group(pod: &Pod, count: usize) -> Option<Edit> {
-    let group = pod_group_of(pod)?;
-    let object = ObjectKey { kind: Kind::PodGroup, namespace: group.namespace, name: group.name };
-    let path = "spec.schedulingPolicy.gang.minCount".to_owned();
-    Some(Edit::Set { object, path, value: Some(json!(count)) })
+pub(in crate::fix) fn smaller_group(world: &World, pod: &Pod, count: usize) -> Option<Edit> {
+    let GroupSize { group: object, field } = GroupSize::of(world, pod)?;
+    Some(Edit::Set { object, path: field.to_owned(), value: Some(json!(count)) })
 }

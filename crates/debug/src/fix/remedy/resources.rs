@@ -3,9 +3,10 @@
 use super::{Obstacle, Remedies, delete};
 use crate::edit;
 use crate::edit::{Edit, NodeEdit, PodEdit, owner};
-use crate::why::cause::Shortage;
+use crate::why::cause::{PluginCause, Shortage};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, Quantity, QuantityFormat};
+use kubestep_framework::plugin::LowerRequest;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::requests::is_sidecar;
 use kubestep_framework::pod_groups::pod_group_of;
@@ -23,6 +24,17 @@ pub(super) fn shortage(need: &Obstacle<'_>, shortage: &Shortage) -> Remedies {
     }
     remedies.push(vec![larger_node(need, shortage)]);
     remedies
+}
+
+/// The requests that the plugin that rejects the node would take.
+pub(super) fn of_plugin(need: &Obstacle<'_>, cause: &PluginCause) -> Remedies {
+    let edit = |lower: &LowerRequest| {
+        let LowerRequest { container, resource, amount } = lower.clone();
+        // A pod with one container is named without it.
+        let container = container.filter(|_| need.pod.spec.containers.len() > 1);
+        need.pod(PodEdit::Resize { container, resource, amount })
+    };
+    cause.lower_requests.iter().map(|way| way.iter().map(edit).collect()).collect()
 }
 
 /// Lowers the requests that determine what the pod needs to what is free.

@@ -55,7 +55,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{CycleContext, Explanation, Plugin};
+use kubestep_framework::plugin::{CycleContext, Explanation, LowerRequest, Plugin};
 use kubestep_framework::status::Status;
 use kubestep_scheduler::what_if::Probe;
 
@@ -202,6 +202,9 @@ pub struct PluginCause {
     pub gist: String,
     #[serde(skip)]
     words: String,
+    /// What the pod could request instead, each a way by itself.
+    #[serde(skip)]
+    pub(crate) lower_requests: Vec<Vec<LowerRequest>>,
 }
 
 impl CauseText for PluginCause {
@@ -215,8 +218,9 @@ impl CauseText for PluginCause {
 }
 
 impl From<Explanation> for Cause {
-    fn from(Explanation { gist, words, missing }: Explanation) -> Cause {
-        Cause::new(PluginCause { gist, words }, missing, Outlook::Cluster)
+    fn from(said: Explanation) -> Cause {
+        let Explanation { gist, words, missing, lower_requests } = said;
+        Cause::new(PluginCause { gist, words, lower_requests }, missing, Outlook::Cluster)
     }
 }
 
