@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use kubestep_config::UnknownPlugins;
+use kubestep_debug::edit::Edit;
 use kubestep_framework::registry::Registry;
 
 /// Declares the custom kinds that plugins read. To be called before objects are read.
@@ -26,6 +27,16 @@ pub fn registry_for(
     let mut registry = registry();
     let notices = guests::add(&mut registry, configuration.unwrap_or_default(), unknown)?;
     Ok((registry, notices))
+}
+
+/// The edits of a line, with the guests of a configuration that it loads.
+///
+/// # Errors
+/// The line is not an edit, a file is not valid, or a guest cannot be a plugin.
+pub fn read_edits(line: &str, unknown: UnknownPlugins) -> Result<Vec<Edit>> {
+    let edits = Edit::read_line(line, kubestep_source::read_whole)?;
+    let complete = |edit: Edit| edit.with_plugins(|text| registry_for(Some(text), unknown));
+    edits.into_iter().map(complete).collect()
 }
 
 #[cfg(feature = "wasm")]

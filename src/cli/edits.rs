@@ -8,8 +8,10 @@ use kubestep_debug::edit::Edit;
 /// Applies edits in order and prints their side effects to standard error. All are parsed before
 /// the first is applied.
 pub(super) fn apply(session: &mut Session, option: &str, texts: &[String]) -> Result<()> {
-    let edits: Result<Vec<Vec<Edit>>> =
-        texts.iter().map(|text| read(text).with_context(|| option.to_owned())).collect();
+    let unknown = session.world().config().unknown;
+    let read =
+        |text: &str| crate::plugins::read_edits(text, unknown).with_context(|| option.to_owned());
+    let edits: Result<Vec<Vec<Edit>>> = texts.iter().map(|text| read(text)).collect();
     for edit in edits?.into_iter().flatten() {
         let words = edit.to_string();
         let applied = session.edit(edit, None);
@@ -19,8 +21,4 @@ pub(super) fn apply(session: &mut Session, option: &str, texts: &[String]) -> Re
         }
     }
     Ok(())
-}
-
-fn read(text: &str) -> Result<Vec<Edit>> {
-    Ok(Edit::read_line(text, kubestep_source::read_whole)?)
 }

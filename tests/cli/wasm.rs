@@ -38,6 +38,34 @@ fn a_guest_decides_like_any_plugin() {
     assert!(run["uncertainDecisions"].is_null(), "a guest's verdicts are certain");
 }
 
+/// What is placed where, and what is not.
+fn placed(call: &Call, command: &str) -> (Value, Value) {
+    let said = call.run(&format!("{command} -o json"));
+    let run: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert!(run["uncertainDecisions"].is_null(), "{run}");
+    (run["placed"].clone(), run["pending"].clone())
+}
+
+#[test]
+fn an_edit_that_loads_a_configuration_loads_its_guests() {
+    let call = call().bytes("absent.yaml", CONFIG.replace("own-nodes", "absent").as_bytes());
+    for (before, after) in [("", "scheduler.yaml"), ("--config scheduler.yaml", "other.yaml")] {
+        let edited = format!("run -f cluster.yaml {before} --edit \"config @{after}\"");
+        let begun = format!("run -f cluster.yaml --config {after}");
+        assert_eq!(placed(&call, &edited), placed(&call, &begun), "{edited}");
+    }
+    let kept =
+        "run -f cluster.yaml --edit \"config @scheduler.yaml\" --edit \"weight ImageLocality=2\"";
+    let begun = "run -f cluster.yaml --config scheduler.yaml";
+    assert_eq!(placed(&call, kept), placed(&call, begun), "a later edit keeps them");
+    let absent = call.run("run -f cluster.yaml --edit \"config @absent.yaml\"");
+    assert!(
+        absent.stderr.contains("the guest of plugin OwnNodes is not there"),
+        "{}",
+        absent.stderr
+    );
+}
+
 #[test]
 fn a_guest_that_is_not_there_is_opaque_or_refused() {
     let elsewhere = CONFIG.replace("file://own-nodes.wasm", "http://example.com/own-nodes.wasm");

@@ -110,6 +110,28 @@ fn whatever_becomes_of_writes_and_watches_every_pod_is_bound_once() {
     }
 }
 
+/// A guest that only accepts the nodes whose names begin with the letter in its configuration.
+#[test]
+fn a_guest_decides_where_pods_are_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let guest = include_str!("../../docs/src/examples/wasm/own-nodes.wat");
+    let path = folder.path().join("own-nodes.wasm");
+    std::fs::write(&path, wat::parse_str(guest).unwrap()).unwrap();
+    let text = include_str!("../../docs/src/examples/wasm/scheduler.yaml");
+    let text = text.replace("own-nodes.wasm", &path.display().to_string());
+    let config = folder.path().join("scheduler.yaml");
+    std::fs::write(&config, text.replace("guestConfig: a", "guestConfig: o")).unwrap();
+    let server = StandIn::start();
+    cluster(&server, 3, 3);
+    let room = json!({"cpu": "4", "memory": "8Gi", "pods": "20"});
+    server.put(Kind::Node, "own", json!({"status": {"allocatable": room, "capacity": room}}));
+    let line = format!("--yes-write --leader-elect=false --config {}", config.display());
+    let mut scheduler = Running::start_on(&server.kubeconfig(), &line);
+    until("all pods are bound", || nodes_of(&server).len() == 3);
+    assert_eq!(nodes_of(&server), ["own"; 3]);
+    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.told());
+}
+
 #[test]
 fn while_the_cluster_cannot_be_followed_nothing_is_written() {
     let server = StandIn::start();

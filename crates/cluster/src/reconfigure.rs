@@ -19,6 +19,11 @@ impl World {
         &self.registry
     }
 
+    /// The same, to be shared.
+    pub fn shared_registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
     /// Replaces the scheduler's configuration: a document, overrides, and feature gates. Cluster,
     /// queue and clock are kept.
     ///
@@ -30,14 +35,33 @@ impl World {
         overlays: Vec<Overlay>,
         features: &FeatureGates,
     ) -> Result<(), WorldError> {
-        let descriptors = self.registry.descriptors();
+        self.reconfigure_with(self.registry.clone(), text, overlays, features)
+    }
+
+    /// The same with other plugins that the document can name.
+    ///
+    /// # Errors
+    /// What kube-scheduler would not start with. Nothing is changed then.
+    pub fn reconfigure_with(
+        &mut self,
+        registry: Arc<Registry>,
+        text: Option<&str>,
+        overlays: Vec<Overlay>,
+        features: &FeatureGates,
+    ) -> Result<(), WorldError> {
+        let descriptors = registry.descriptors();
         let unknown = self.config.unknown;
         let mut config = resolve_as(text, overlays, features, &descriptors, unknown)
             .map_err(WorldError::Config)?;
         if let Some(percentage) = self.percentage_of_other_source() {
             config.percentage_of_nodes_to_score = percentage;
         }
-        self.reconfigure_to(config)
+        let before = std::mem::replace(&mut self.registry, registry);
+        let done = self.reconfigure_to(config);
+        if done.is_err() {
+            self.registry = before;
+        }
+        done
     }
 
     /// Like [`World::reconfigure`], with a resolved configuration.

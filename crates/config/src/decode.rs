@@ -16,7 +16,7 @@ use super::reader::{Fields, Reader};
 use super::types::{
     API_VERSION, ClientConnectionConfiguration, Extender, ExtenderManagedResource,
     ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile,
-    LeaderElectionConfiguration, Plugin, PluginConfig, PluginSet, Plugins,
+    LeaderElectionConfiguration, OLDER_API_VERSION, Plugin, PluginConfig, PluginSet, Plugins,
 };
 use super::yaml_value::{ParsedDocuments, YamlValue, find_repeated, parse};
 
@@ -33,6 +33,15 @@ pub(super) struct Context<'a> {
     /// The plugins that a document may name.
     pub plugins: &'a [PluginDescriptor],
     pub gates: &'a FeatureGates,
+    /// Whether a document of [`OLDER_API_VERSION`] is read.
+    pub reads_older: bool,
+}
+
+impl Context<'_> {
+    /// Whether documents and arguments of that version are read.
+    pub fn reads(&self, version: &str) -> bool {
+        version == API_VERSION || (self.reads_older && version == OLDER_API_VERSION)
+    }
 }
 
 /// Decodes `text`; the problems have their places in it.
@@ -48,7 +57,8 @@ pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, Confi
     }
     let ignored = more
         .then(|| Problem::new(&FieldPath::root(), "only the first document of the file is read"));
-    Ok(Decoded { document, warnings: ignored.into_iter().collect() })
+    let warnings = older_version(&root, context).into_iter().chain(ignored).collect();
+    Ok(Decoded { document, warnings })
 }
 
 /// A document must say what it is.
@@ -67,7 +77,7 @@ fn check_kind(root: &YamlValue, context: &Context<'_>) -> Result<(), Problem> {
         let help = format!("write apiVersion: {API_VERSION}");
         return Err(Problem::new(&here, "apiVersion is missing").help(help));
     }
-    if version != API_VERSION {
+    if !context.reads(version) {
         let problem = Problem::new(&here.field("apiVersion"), format!("{version:?} is not served"));
         return Err(
             problem.help(format!("kube-scheduler {} takes {API_VERSION}", context.gates.version()))
@@ -81,6 +91,17 @@ fn check_kind(root: &YamlValue, context: &Context<'_>) -> Result<(), Problem> {
         return Err(Problem::new(&here.field("kind"), message).help(format!("write {KIND}")));
     }
     Ok(())
+}
+
+/// The notice about a document whose version kube-scheduler does not take any more.
+fn older_version(root: &YamlValue, context: &Context<'_>) -> Option<Problem> {
+    let here = FieldPath::root();
+    let version = type_field(root, "apiVersion", &here).ok()?;
+    let message = format!(
+        "kube-scheduler {} does not take {version:?}; it is read as {API_VERSION:?}",
+        context.gates.version()
+    );
+    (version != API_VERSION).then(|| Problem::new(&here.field("apiVersion"), message))
 }
 
 /// `kind` or `apiVersion`; empty if absent.

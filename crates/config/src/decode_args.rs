@@ -32,7 +32,7 @@ pub fn args(
         let raw = serde_json::to_value(node).ok().filter(|raw| !raw.is_null());
         return raw.map(PluginArgs::raw);
     };
-    if let Err(problem) = check_kind(args.kind, plugin, node, path, context.plugins) {
+    if let Err(problem) = check_kind(args.kind, plugin, node, path, context) {
         reader.problems.push(problem);
         return None;
     }
@@ -50,10 +50,10 @@ fn check_kind(
     plugin: Symbol,
     node: &YamlValue,
     path: &FieldPath,
-    plugins: &[PluginDescriptor],
+    context: &Context<'_>,
 ) -> Result<(), Problem> {
     let version = type_field(node, "apiVersion", path)?;
-    if !version.is_empty() && version != API_VERSION {
+    if !version.is_empty() && !context.reads(version) {
         let message = format!("{version:?} is not served");
         let help = format!("use {API_VERSION} or omit apiVersion");
         return Err(Problem::new(&path.field("apiVersion"), message).help(help));
@@ -62,7 +62,7 @@ fn check_kind(
     if kind.is_empty() || kind == wanted {
         return Ok(());
     }
-    let message = match kind == KIND || has_args_kind(kind, plugins) {
+    let message = match kind == KIND || has_args_kind(kind, context.plugins) {
         true => format!(
             "args for plugin {plugin} were not of type {wanted}.{GROUP}, got {kind}.{GROUP}"
         ),

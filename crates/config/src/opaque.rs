@@ -1,7 +1,7 @@
 //! Opaque plugins: those that a configuration names and this program does not have.
 //!
 //! An opaque plugin keeps its place in the profile, its weight and its arguments as written. It
-//! never runs.
+//! never runs. A plugin that runs where the one of its name here does not is another one, and opaque, too.
 
 use std::str::FromStr;
 
@@ -15,6 +15,7 @@ use super::problem::Problem;
 use super::profile::{Origin, ResolvedPlugin};
 use super::suggest::closest;
 use super::types::{KubeSchedulerConfiguration, PluginSet};
+use super::yaml_value::{YamlValue, parse};
 
 /// What happens to a plugin that this program does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -38,16 +39,46 @@ impl FromStr for UnknownPlugins {
     }
 }
 
-/// The opaque plugins that `document` enables, in the order in which it names them. A plugin of
-/// `registry` that the version does not have is none of them: kube-scheduler would not start.
+/// The plugins of `registry`, without those of which the document in `text` means another one: it
+/// enables it at a point at which it does not run.
+pub(super) fn without_namesakes(
+    text: Option<&str>,
+    registry: &[PluginDescriptor],
+) -> Vec<PluginDescriptor> {
+    let root = text.and_then(|text| parse(text).ok()).map(|parsed| parsed.root);
+    let means = |plugin: &PluginDescriptor| match &root {
+        Some(root) if plugin.project.is_some() => !is_namesake(plugin, root),
+        _ => true,
+    };
+    registry.iter().copied().filter(means).collect()
+}
+
+fn is_namesake(plugin: &PluginDescriptor, root: &YamlValue) -> bool {
+    let profiles = root.get("profiles").map(YamlValue::items).unwrap_or_default();
+    let sets = profiles.iter().filter_map(|profile| profile.get("plugins"));
+    sets.into_iter().any(|set| {
+        let enabled = |point: ExtensionPoint| set.get(point.key())?.get("enabled");
+        let is_enabled = |point: &ExtensionPoint| {
+            let plugins = enabled(*point).map(YamlValue::items).unwrap_or_default();
+            let name = YamlValue::Text(plugin.name.to_owned());
+            plugins.iter().any(|enabled| enabled.get("name") == Some(&name))
+        };
+        ExtensionPoint::ALL.iter().any(|point| is_enabled(point) && !plugin.implements(*point))
+    })
+}
+
+/// The opaque plugins that `document` enables, in the order in which it names them: those that are
+/// not `known`. A plugin of `registry` that the version does not have is none of them:
+/// kube-scheduler would not start.
 pub(super) fn descriptors(
     document: &KubeSchedulerConfiguration,
+    known: &[PluginDescriptor],
     registry: &[PluginDescriptor],
     gates: &FeatureGates,
 ) -> Vec<PluginDescriptor> {
     let mut found: Vec<PluginDescriptor> = Vec::new();
     for (_, points, name) in named(document, gates) {
-        if name.is_empty() || find_plugin(registry, name).is_some() {
+        if name.is_empty() || find_plugin(known, name).is_some() {
             continue;
         }
         match found.iter_mut().find(|plugin| plugin.name == name) {
@@ -55,6 +86,7 @@ pub(super) fn descriptors(
             None => found.push(PluginDescriptor {
                 points,
                 is_opaque: true,
+                project: find_plugin(registry, name).and_then(|namesake| namesake.project),
                 registers_events: false,
                 signs: false,
                 doc: "is not part of kubestep: its decisions are unknown",
@@ -96,11 +128,13 @@ pub(super) fn warnings(
     let gates = FeatureGates::default();
     let notice = |plugin: &PluginDescriptor| {
         let (path, ..) = named(document, &gates).find(|(.., name)| *name == plugin.name)?;
-        let message = format!(
-            "{:?} is opaque: kubestep does not have it, so decisions that it could change are \
-             uncertain",
-            plugin.name
-        );
+        let name = plugin.name;
+        let why = match plugin.project {
+            Some(project) => format!("it does not run where {name} of {project} does"),
+            None => "kubestep does not have it".to_owned(),
+        };
+        let message =
+            format!("{name:?} is opaque: {why}, so decisions that it could change are uncertain");
         let problem = Problem::new(&path, message);
         let known = registry.iter().filter(|other| !other.is_opaque).map(|other| other.name);
         Some(match closest(plugin.name, known) {
@@ -212,6 +246,57 @@ mod tests {
         let all = points(&config, "Mine");
         assert!(!all.contains(&ExtensionPoint::Permit), "{all:?}");
         assert!(!all.contains(&ExtensionPoint::Reserve), "{all:?}");
+    }
+
+    #[test]
+    fn a_plugin_that_runs_elsewhere_is_another_one_of_its_name() {
+        let grouping = PluginDescriptor {
+            project: Some("other-plugins"),
+            ..PluginDescriptor::new("Grouping", &[Filter])
+        };
+        let registry = [REGISTRY, &[grouping]].concat();
+        let resolve = |plugins: &str, unknown| {
+            let text = format!(
+                "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                 profiles:\n- plugins: {{{BASE}, {plugins}}}\n"
+            );
+            let gates = FeatureGates::default();
+            resolve_as(Some(&text), Vec::new(), &gates, &registry, unknown)
+        };
+        let (same, other) =
+            ("filter: {enabled: [{name: Grouping}]}", "score: {enabled: [{name: Grouping}]}");
+        let config = resolve(same, UnknownPlugins::Opaque).unwrap();
+        assert!(config.profiles[0].opaque.is_empty() && config.warnings.is_empty());
+        let config = resolve(&format!("{same}, {other}"), UnknownPlugins::Opaque).unwrap();
+        assert_eq!(config.profiles[0].opaque, ["Grouping"]);
+        assert_eq!(points(&config, "Grouping"), [Filter, Score]);
+        let notice = config.warnings[0].to_string();
+        assert!(
+            notice.contains("it does not run where Grouping of other-plugins does"),
+            "{notice}"
+        );
+        let error = resolve(other, UnknownPlugins::Refuse).unwrap_err().to_string();
+        assert!(error.contains("does not extend Score"), "{error}");
+    }
+
+    #[test]
+    fn documents_of_the_version_before_are_read_with_a_notice() {
+        let resolve = |version: &str, unknown| {
+            let text = format!(
+                "apiVersion: kubescheduler.config.k8s.io/{version}\nkind: KubeSchedulerConfiguration\n\
+                 profiles:\n- plugins: {{{BASE}}}\n"
+            );
+            resolve_as(Some(&text), Vec::new(), &FeatureGates::default(), REGISTRY, unknown)
+        };
+        let config = resolve("v1beta3", UnknownPlugins::Opaque).unwrap();
+        let notice = config.warnings[0].to_string();
+        assert!(
+            notice.contains("does not take \"kubescheduler.config.k8s.io/v1beta3\""),
+            "{notice}"
+        );
+        assert!(resolve("v1beta3", UnknownPlugins::Refuse).is_err());
+        assert!(resolve("v1beta2", UnknownPlugins::Opaque).is_err());
+        assert!(resolve("v1", UnknownPlugins::Opaque).unwrap().warnings.is_empty());
     }
 
     #[test]

@@ -219,6 +219,9 @@ pub struct PluginDescriptor {
     pub default_profile: DefaultProfile,
     /// Whether only the configuration knows it: it keeps its place in the profile and never runs.
     pub is_opaque: bool,
+    /// The project that it is from, if that is not Kubernetes itself: other projects may have
+    /// another plugin of its name.
+    pub project: Option<&'static str>,
     /// What versions of kube-scheduler changed about the plugin; the other fields are those of the
     /// newest version.
     pub history: &'static [PluginChange],
@@ -282,6 +285,7 @@ impl PluginDescriptor {
             args: None,
             default_profile: DefaultProfile::Absent,
             is_opaque: false,
+            project: None,
             history: &[],
             doc: "",
             long_doc: "",

@@ -98,10 +98,15 @@ pub fn resolve_as(
     registry: &[PluginDescriptor],
     unknown: UnknownPlugins,
 ) -> Result<ResolvedConfig, ConfigError> {
-    let mut decoded = load(text, features, registry)?;
-    let mut plugins = in_version(registry, features);
+    let known = match unknown {
+        UnknownPlugins::Opaque => opaque::without_namesakes(text, registry),
+        UnknownPlugins::Refuse => registry.to_vec(),
+    };
+    let mut decoded = load_as(text, features, &known, unknown)?;
+    check(&decoded.document, features).map_err(|error| error.located(text))?;
+    let mut plugins = in_version(&known, features);
     if unknown == UnknownPlugins::Opaque {
-        plugins.extend(opaque::descriptors(&decoded.document, registry, features));
+        plugins.extend(opaque::descriptors(&decoded.document, &known, registry, features));
     }
     for overlay in &overlays {
         let changed = overlay.apply(&mut decoded.document, &plugins);
@@ -149,7 +154,20 @@ pub fn load_unvalidated(
     features: &FeatureGates,
     registry: &[PluginDescriptor],
 ) -> Result<Decoded, ConfigError> {
-    let context = Context { plugins: &in_version(registry, features), gates: features };
+    load_as(text, features, registry, UnknownPlugins::Refuse)
+}
+
+fn load_as(
+    text: Option<&str>,
+    features: &FeatureGates,
+    registry: &[PluginDescriptor],
+    unknown: UnknownPlugins,
+) -> Result<Decoded, ConfigError> {
+    let context = Context {
+        plugins: &in_version(registry, features),
+        gates: features,
+        reads_older: unknown == UnknownPlugins::Opaque,
+    };
     let mut decoded = match text {
         Some(text) => decode(text, &context).map_err(|error| error.located(Some(text)))?,
         None => Decoded { document: document(features), warnings: Vec::new() },

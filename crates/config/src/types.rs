@@ -13,6 +13,8 @@ use kubestep_api::Duration;
 
 /// The only served API version.
 pub const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
+/// The version before, with the same fields and defaults; kube-scheduler took it up to 1.28.
+pub const OLDER_API_VERSION: &str = "kubescheduler.config.k8s.io/v1beta3";
 /// The API group of all configuration kinds.
 pub const GROUP: &str = "kubescheduler.config.k8s.io";
 /// The kind of the document.

@@ -47,6 +47,14 @@ impl YamlValue {
         }
     }
 
+    /// The values of a list; none of anything else.
+    pub fn items(&self) -> &[YamlValue] {
+        match self {
+            YamlValue::List(items) => items,
+            _ => &[],
+        }
+    }
+
     /// A description of the value for error messages: `the text "x"`.
     pub fn describe(&self) -> String {
         match self {

@@ -145,11 +145,10 @@ fn condition((doubt, text): (&Doubt, String)) -> Value {
         "text": text,
     });
     match doubt {
-        Doubt::Reject { node, others, .. } => {
+        Doubt::Reject { node, others, .. } | Doubt::RejectPreemption { node, others, .. } => {
             value["node"] = json!(node);
             value["otherNodesMatter"] = json!(others);
         }
-        Doubt::RejectPreemption { node, .. } => value["node"] = json!(node),
         Doubt::Order { others, .. } => value["otherPods"] = json!(others),
         _ => {}
     }

@@ -33,6 +33,8 @@ pub struct OpaquePlugins {
     pub plugins: Vec<OpaquePlugin>,
     /// All PostFilter plugins of the profile, in the order run.
     pub post_filters: Vec<Symbol>,
+    /// All Bind plugins, likewise.
+    pub binders: Vec<Symbol>,
     /// The score plugins of the profile that run, with what their scores depend on.
     pub score_bases: Vec<(Symbol, ScoreBasis)>,
 }
@@ -51,9 +53,15 @@ impl OpaquePlugins {
             OpaquePlugin { name: *name, points: PointSet::of(&points), weight }
         };
         let plugins: Vec<OpaquePlugin> = profile.opaque.iter().map(plugin).collect();
-        let post_filters = profile.at(ExtensionPoint::PostFilter);
-        let post_filters = post_filters.iter().map(|plugin| plugin.name).collect();
-        (!plugins.is_empty()).then_some(OpaquePlugins { plugins, post_filters, score_bases })
+        let names = |point| profile.at(point).iter().map(|plugin| plugin.name).collect();
+        let post_filters = names(ExtensionPoint::PostFilter);
+        let binders = names(ExtensionPoint::Bind);
+        (!plugins.is_empty()).then_some(OpaquePlugins {
+            plugins,
+            post_filters,
+            binders,
+            score_bases,
+        })
     }
 
     /// The plugins that run at one of `points`.

@@ -328,6 +328,10 @@ pub trait Plugin: Send + Sync {
     /// when the plugin starts are reported as added.
     fn handle_event(&self, _cx: &mut HandlerContext<'_>, _objects: &EventObjects) {}
 
+    /// Called for a plugin that handles events after [`Plugin::filter`] rejected a pod on `nodes`:
+    /// upstream's plugins can keep that while they filter.
+    fn nodes_rejected(&self, _cx: &mut HandlerContext<'_>, _nodes: &[Symbol]) {}
+
     /// Why [`Plugin::pre_filter`] rejected the pod, from what it computed; empty if its reasons say
     /// it all.
     fn explain_pre_filter(&self, _cx: &CycleContext<'_>, _state: &CycleState) -> Vec<Explanation> {

@@ -68,5 +68,6 @@ pub fn add_to(mut registry: Registry) -> Registry {
 
 /// The plugins, for a registry.
 pub fn entries() -> impl Iterator<Item = Entry> {
-    PLUGINS.iter().map(|(plugin, build)| Entry::new(*plugin, build))
+    let own = |plugin| PluginDescriptor { project: Some("scheduler-plugins"), ..plugin };
+    PLUGINS.iter().map(move |(plugin, build)| Entry::new(own(*plugin), build))
 }

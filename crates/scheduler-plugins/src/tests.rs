@@ -1,7 +1,9 @@
 //! Configurations as the project's manifests have them.
 
 use kubestep_cluster::World;
-use kubestep_framework::config::{ConfigError, ExtensionPoint, FeatureGates, resolve};
+use kubestep_framework::config::{
+    ConfigError, ExtensionPoint, FeatureGates, ResolvedConfig, UnknownPlugins, resolve, resolve_as,
+};
 
 /// A profile in a document like those of the manifests.
 fn document(version: &str, profile: &str) -> String {
@@ -189,6 +191,30 @@ fn versions_that_kube_scheduler_dropped_are_refused() {
     for version in ["v1beta1", "v1beta3"] {
         assert!(plugins(&document(version, QOS), ExtensionPoint::QueueSort).is_err());
     }
+    for (version, is_read) in [("v1beta1", false), ("v1beta3", true)] {
+        let config = looked_at(&document(version, QOS));
+        assert_eq!(config.is_ok(), is_read, "{version}");
+    }
+}
+
+/// The configuration as everything that only looks takes it.
+fn looked_at(text: &str) -> Result<ResolvedConfig, ConfigError> {
+    let registry = crate::add_to(kubestep_plugins::registry()).descriptors();
+    let (gates, unknown) = (FeatureGates::default(), UnknownPlugins::Opaque);
+    resolve_as(Some(text), Vec::new(), &gates, &registry, unknown)
+}
+
+/// Koordinator has plugins of its own, one of them with a name of this package.
+#[test]
+fn a_plugin_of_another_project_is_not_taken_for_one_of_this() {
+    let profile = "- schedulerName: koord-scheduler\n  plugins:\n    preFilter: {enabled: [{name: \
+                   Coscheduling}, {name: ElasticQuota}]}\n    preScore: {enabled: [{name: \
+                   Coscheduling}]}\n  pluginConfig:\n  - {name: Coscheduling, args: \
+                   {defaultTimeout: 600s}}\n";
+    let text = document("v1", profile);
+    let config = looked_at(&text).unwrap();
+    assert_eq!(config.profiles[0].opaque, ["Coscheduling", "ElasticQuota"]);
+    assert!(plugins(&text, ExtensionPoint::PreFilter).is_err(), "a scheduler that writes");
 }
 
 #[test]

@@ -378,15 +378,23 @@ impl Scheduler {
     }
 
     fn run_event_handler(&mut self, handler: &Handler, objects: &EventObjects, now: Time) {
+        handler.plugin.handle_event(&mut self.handler_context(handler, now), objects);
+    }
+
+    /// What a plugin that handles events sees.
+    pub(crate) fn handler_context<'a>(
+        &'a mut self,
+        handler: &'a Handler,
+        now: Time,
+    ) -> HandlerContext<'a> {
         let cluster = &mut self.cluster;
-        let mut cx = HandlerContext {
+        HandlerContext {
             objects: &cluster.objects,
             features: &cluster.features,
             shared: &mut cluster.shared,
             profiles: &handler.profiles,
             now,
-        };
-        handler.plugin.handle_event(&mut cx, objects);
+        }
     }
 
     /// The names under which `scheduler_event_handling_duration_seconds` counts a change from `old`

@@ -11,8 +11,8 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::KubeVersion;
 use kubestep_config::versions::{self, NotAVersion};
 use kubestep_debug::Session;
+use kubestep_debug::edit::EditError;
 use kubestep_debug::edit::offers::{EditOffer, offers};
-use kubestep_debug::edit::{Edit, EditError};
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::preview;
 use kubestep_debug::upgrade::gates;
@@ -114,7 +114,9 @@ impl Driver {
     }
 
     fn edit_line(&mut self, line: &str) -> Result<CommandResult, EditError> {
-        let edits = Edit::read_line(line, kubestep_source::read_whole)?;
+        let unknown = self.session.world().config().unknown;
+        let edits = crate::plugins::read_edits(line, unknown)
+            .map_err(|error| EditError(format!("{error:#}")))?;
         Ok(self.edits(edits, self.freshness.patience, ""))
     }
 

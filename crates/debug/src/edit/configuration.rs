@@ -1,31 +1,82 @@
 //! Changes of the scheduler's configuration, and the edits on offer for its rows. A change builds the
 //! profiles again; cluster, queue and clock stay.
 
+use std::fmt;
+use std::sync::Arc;
+
 use crate::edit::offers::EditOffer;
 use crate::edit::{Applied, EditError, PolicyEdit};
 use kubestep_cluster::World;
 use kubestep_config::rows::{About, Row};
 use kubestep_config::versions::Served;
 use kubestep_config::{ExtensionPoint, FeatureGates, Overlay, Switch};
+use kubestep_framework::registry::Registry;
+
+/// A configuration to load, YAML or JSON.
+#[derive(Clone, Default)]
+pub struct NewConfiguration {
+    /// The document.
+    pub text: String,
+    /// The plugins that it can name; `None`: those that the cluster's configuration can.
+    registry: Option<Arc<Registry>>,
+    /// A sentence for each plugin that is missing.
+    notes: Vec<String>,
+}
+
+impl NewConfiguration {
+    /// The same with the plugins that it can name.
+    pub(super) fn with_plugins<E>(
+        mut self,
+        find: impl FnOnce(&str) -> Result<(Registry, Vec<String>), E>,
+    ) -> Result<NewConfiguration, E> {
+        let (registry, notes) = find(&self.text)?;
+        (self.registry, self.notes) = (Some(Arc::new(registry)), notes);
+        Ok(self)
+    }
+}
+
+impl From<String> for NewConfiguration {
+    fn from(text: String) -> NewConfiguration {
+        NewConfiguration { text, ..NewConfiguration::default() }
+    }
+}
+
+/// The plugins follow from the document.
+impl PartialEq for NewConfiguration {
+    fn eq(&self, other: &NewConfiguration) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for NewConfiguration {}
+
+impl fmt::Debug for NewConfiguration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text.fmt(f)
+    }
+}
 
 pub(super) fn apply(world: &mut World, edit: &PolicyEdit) -> Result<Applied, EditError> {
     let config = world.config();
     let mut text = config.text.clone();
     let mut overlays = config.overlays.clone();
     let mut features = config.features;
-    let mut notes = Vec::new();
+    let (mut notes, mut registry) = (Vec::new(), None);
     match edit {
         PolicyEdit::Overlay(overlay) => add(&mut overlays, overlay.clone()),
         PolicyEdit::Feature(name, on) => features = flipped(features, name, *on)?,
         PolicyEdit::Version(served) => features = at_version(features, served, &mut notes)?,
         PolicyEdit::Load(new) => {
-            text = Some(new.clone());
+            text = Some(new.text.clone());
             overlays.clear();
+            registry.clone_from(&new.registry);
+            notes.extend(new.notes.iter().cloned());
         }
     }
     let extenders = config.extenders.clone();
+    let registry = registry.unwrap_or_else(|| world.shared_registry().clone());
     world
-        .reconfigure(text.as_deref(), overlays, &features)
+        .reconfigure_with(registry, text.as_deref(), overlays, &features)
         .map_err(|error| EditError(error.to_string()))?;
     if !world.config().extenders.is_empty() && world.config().extenders != extenders {
         notes.push("the new extenders are not called and count as unreachable".into());

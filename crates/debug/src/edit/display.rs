@@ -85,7 +85,7 @@ impl Edit {
     pub fn line(&self) -> String {
         match self {
             Edit::Put(object) => format!("put {}", document(object)),
-            Edit::Policy(PolicyEdit::Load(text)) => format!("config {text}"),
+            Edit::Policy(PolicyEdit::Load(new)) => format!("config {}", new.text),
             other => other.to_string(),
         }
     }

@@ -40,8 +40,10 @@ use kubestep_config::versions::Served;
 use kubestep_config::{ExtensionPoint, Overlay};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::Intervention;
+use kubestep_framework::registry::Registry;
 use kubestep_scheduler::what_if::{HoldRule, PodSelection};
 
+pub use configuration::NewConfiguration;
 pub(crate) use display::new_class;
 pub use display::yaml;
 pub(crate) use fields::changes;
@@ -127,8 +129,8 @@ pub enum PolicyEdit {
     Feature(String, bool),
     /// Decides as another version of kube-scheduler, with the feature gates that are set.
     Version(Served),
-    /// Loads another configuration, YAML or JSON. Earlier weights and switches are dropped.
-    Load(String),
+    /// Loads another configuration. Earlier weights and switches are dropped.
+    Load(NewConfiguration),
 }
 
 /// A fault that the simulation injects.
@@ -307,7 +309,7 @@ impl Edit {
         }
         if let Some(path) = file("config ") {
             let text = read(path.as_ref()).map_err(|error| EditError(error.to_string()))?;
-            return Ok(vec![Edit::Policy(PolicyEdit::Load(text))]);
+            return Ok(vec![Edit::Policy(PolicyEdit::Load(text.into()))]);
         }
         match line.strip_prefix("config ").map(str::trim) {
             // A plain name is not a configuration.
@@ -316,6 +318,21 @@ impl Edit {
             }
             _ => Edit::joined(line),
         }
+    }
+
+    /// The same, where another configuration is loaded with the plugins that it can name: `find`
+    /// gives them, with a sentence for each that is missing.
+    ///
+    /// # Errors
+    /// Those of `find`.
+    pub fn with_plugins<E>(
+        mut self,
+        find: impl FnOnce(&str) -> Result<(Registry, Vec<String>), E>,
+    ) -> Result<Edit, E> {
+        if let Edit::Policy(PolicyEdit::Load(new)) = &mut self {
+            *new = std::mem::take(new).with_plugins(find)?;
+        }
+        Ok(self)
     }
 
     /// The edits of a line. The text of an object may itself contain `, and `.

@@ -36,7 +36,10 @@ fn held<T>(parsed: Result<T, ParseHoldError>) -> ParseResult<T> {
 
 fn policy(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<PolicyEdit> {
     match verb {
-        "config" => Ok(PolicyEdit::Load(words.rest("the configuration")?.into())),
+        "config" => {
+            let text = words.rest("the configuration")?.to_owned();
+            Ok(PolicyEdit::Load(text.into()))
+        }
         "feature" => {
             let (name, value) = assignment(words.need("GATE=true or GATE=false")?)?;
             let on = value.parse().map_err(|_| format!("{value:?} is neither true nor false"))?;

@@ -102,13 +102,18 @@ struct FailedDetail {
     reason: String,
 }
 
+/// The details of a diagnosis, which may follow the words of a log line.
+fn failed_details(text: &str) -> Option<Vec<FailedDetail>> {
+    let value: Value = serde_json::from_str(text.get(text.find('{')?..)?).ok()?;
+    let details = value.get("scheduleDiagnosis")?.get("nodeFailedDetails")?;
+    serde_json::from_value(details.clone()).ok()
+}
+
 /// What koordinator's diagnosis says about plugins that kubestep does not have. A rejection without
 /// the name of a plugin counts unless a known plugin rejects the node for that reason. `None` if
 /// `text` is no such diagnosis.
 pub fn koordinator(text: &str, known: &KnownVerdicts) -> Option<ReportedResults> {
-    let value: Value = serde_json::from_str(text.trim()).ok()?;
-    let details = value.get("scheduleDiagnosis")?.get("nodeFailedDetails")?;
-    let details: Vec<FailedDetail> = serde_json::from_value(details.clone()).ok()?;
+    let details = text.lines().rev().find_map(failed_details).or_else(|| failed_details(text))?;
     let mut rejections = Vec::new();
     for detail in details.into_iter().filter(|detail| !detail.reason.is_empty()) {
         let plugin = Some(detail.failed_plugin.as_str()).filter(|name| !name.is_empty());
@@ -180,7 +185,11 @@ impl ReportedResults {
         let scored = by_plugin.into_iter().map(|(plugin, nodes)| {
             format!("{plugin} scored, weighted: {} ({})", nodes.join(", "), self.source)
         });
-        rejected.chain(scored).collect()
+        let mut lines: Vec<String> = rejected.chain(scored).collect();
+        if lines.is_empty() {
+            lines.push(format!("no opaque plugin rejected or scored a node ({})", self.source));
+        }
+        lines
     }
 }
 
@@ -234,6 +243,14 @@ mod tests {
             ]
         );
         assert_eq!(koordinator("0/3 nodes are available: 3 a.", &known), None);
+        let log = "I0101 schedule_diagnosis.go:279] dump diagnosis for default/p, targetPod: \
+                   default/p/1: ${\"scheduleDiagnosis\":{\"nodeFailedDetails\":[{\"failedNodes\":[\"b\"],\
+                   \"failedPlugin\":\"Mine\",\"reason\":\"wrong moon\"}]}}\nI0101 other.go:1] done";
+        let lines = koordinator(log, &known).unwrap().lines();
+        assert_eq!(lines, ["Mine rejected b: wrong moon (koordinator)"]);
+        let empty = r#"{"scheduleDiagnosis": {"nodeFailedDetails": []}}"#;
+        let lines = koordinator(empty, &known).unwrap().lines();
+        assert_eq!(lines, ["no opaque plugin rejected or scored a node (koordinator)"]);
     }
 
     #[test]

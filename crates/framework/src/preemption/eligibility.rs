@@ -14,8 +14,11 @@ pub(crate) const DISRUPTION_TARGET: &str = "DisruptionTarget";
 /// The reason in that condition when the scheduler preempted the pod.
 pub(crate) const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 
-const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
-const VICTIM_TERMINATING: &str = "not eligible due to a terminating pod on the nominated node.";
+/// Why a pod of that policy does not preempt.
+pub(crate) const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
+/// Why a pod that waits for its victims does not preempt again.
+pub(crate) const VICTIM_TERMINATING: &str =
+    "not eligible due to a terminating pod on the nominated node.";
 
 /// Why the pod is not eligible to preempt others; `None` if it is. It is not if its policy is
 /// Never, or while a victim on its nominated node is still terminating.

@@ -7,10 +7,12 @@
 use std::fmt;
 
 use super::{CycleRecord, Outcome, PluginStatus, ScoreColumn, VerdictId};
+use crate::node::NodeId;
 use crate::opaque::{OpaquePlugin, OpaquePlugins};
 use crate::plugin::ScoreBasis;
+use crate::preemption::eligibility::{NEVER, VICTIM_TERMINATING};
 use crate::record::scores::MAX_NODE_SCORE;
-use crate::status::Code;
+use crate::status::{Code, Status};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint::{
     self, Bind, Filter, Permit, PlacementGenerate, PlacementScore, PostFilter, PreBind, PreEnqueue,
@@ -24,6 +26,9 @@ const AFTER_SELECTION: &[ExtensionPoint] = &[Reserve, Permit, PreBind, Bind];
 /// The points at which a plugin can change what becomes of the pods of a group.
 const OF_GROUP: &[ExtensionPoint] =
     &[PreFilter, Filter, Score, Reserve, Permit, PlacementGenerate, PlacementScore];
+
+/// Where the choice of a node depends on others.
+const OTHERS: &str = "; rejecting other nodes could change it, too";
 
 /// How certain a decision is.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -46,7 +51,7 @@ pub enum Doubt {
     Order {
         /// The plugin that orders the queue.
         plugin: Symbol,
-        /// How many other pods were in the active queue.
+        /// How many other pods it could have put first.
         others: usize,
     },
     /// At PreFilter or Filter: reject the selected node.
@@ -86,6 +91,16 @@ pub enum Doubt {
         points: Vec<ExtensionPoint>,
         /// The node, by name.
         node: Symbol,
+        /// Whether a rejection of other nodes could change the choice, too: the search for victims
+        /// ended early.
+        others: bool,
+    },
+    /// At PreFilter or Filter: reject nodes before others do, which lets the pod preempt.
+    AllowPreemption {
+        /// The plugin, by name.
+        plugin: Symbol,
+        /// The extension points at which it could.
+        points: Vec<ExtensionPoint>,
     },
     /// At PreFilter or Filter: avoid the error that ended the cycle.
     AvoidError {
@@ -152,14 +167,19 @@ impl Certainty {
         if record.feasible.is_empty() {
             doubts.extend(case.without_node());
         } else {
-            doubts.extend(case.gates());
+            let is_placed = matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting);
+            if is_placed {
+                doubts.extend(case.gates());
+            }
             doubts.extend(case.rejections());
             certainty.lead = case.lead();
             let in_reach = certainty.lead.as_ref().filter(|lead| lead.in_reach > 0);
             doubts.extend(in_reach.map(|lead| Doubt::Prefer {
                 plugins: lead.scorers.iter().map(|(plugin, _)| *plugin).collect(),
             }));
-            doubts.extend(case.holds());
+            if is_placed {
+                doubts.extend(case.holds());
+            }
         }
         doubts.extend(case.group());
         certainty
@@ -200,16 +220,68 @@ impl<'a> JudgedCycle<'a> {
         if self.record.outcome == Outcome::SchedulerError {
             doubts.extend(self.errors());
         }
-        if let Some(preemption) = &self.record.preemption {
-            doubts.extend(self.gates());
-            doubts.extend(self.each(REJECTING, |plugin, points| Doubt::RejectPreemption {
-                plugin: plugin.name,
-                points,
-                node: preemption.node,
-            }));
+        match &self.record.preemption {
+            Some(preemption) => {
+                let (node, others) = (preemption.node, self.victims_elsewhere());
+                doubts.extend(self.gates());
+                doubts.extend(self.each(REJECTING, |plugin, points| Doubt::RejectPreemption {
+                    plugin: plugin.name,
+                    points,
+                    node,
+                    others,
+                }));
+            }
+            None => doubts.extend(self.allowed_preemption()),
         }
         doubts.extend(self.post_filters());
         doubts
+    }
+
+    /// Whether nodes were left on which victims could have been found.
+    fn victims_elsewhere(&self) -> bool {
+        let record = self.record;
+        let is_resolvable = |status: &Status| status.code() == Code::Unschedulable;
+        let by_pre_filter = record.pre_filter.iter().any(|answer| is_resolvable(&answer.status));
+        let by_extenders =
+            record.filter.extender.iter().filter(|(_, it)| is_resolvable(it)).count();
+        let verdicts = record.filter.verdicts.iter().filter_map(|id| record.verdicts.get(id));
+        let all = match by_pre_filter {
+            true => record.nodes.order.len(),
+            false => verdicts.filter(|status| is_resolvable(status)).count() + by_extenders,
+        };
+        let failed = record.dry_run.as_ref().map_or(0, |failed| failed.len());
+        all > record.candidates.len() + failed
+    }
+
+    /// What keeps the pod from preempting, and would not if an opaque plugin rejected nodes first.
+    fn allowed_preemption(&self) -> Vec<Doubt> {
+        let record = self.record;
+        let answers = &record.post_filter;
+        let is_refused = |why: &str| answers.iter().any(|it| it.status.message().ends_with(why));
+        let waits_for_victims = is_refused(VICTIM_TERMINATING);
+        let by_extender =
+            !record.filter.extender.is_empty() && !answers.is_empty() && !is_refused(NEVER);
+        let can = |plugin: &OpaquePlugin, point: ExtensionPoint| {
+            let is_first = || point == PreFilter || self.is_before_nominated_rejection(plugin.name);
+            by_extender || (waits_for_victims && is_first())
+        };
+        let doubts = self.opaque.at(REJECTING).map(|plugin| {
+            let points = plugin.at(REJECTING).into_iter().filter(|point| can(plugin, *point));
+            Doubt::AllowPreemption { plugin: plugin.name, points: points.collect() }
+        });
+        doubts.filter(|doubt| !doubt.points().is_empty()).collect()
+    }
+
+    /// Whether the plugin filters before the one that rejected the nominated node.
+    fn is_before_nominated_rejection(&self, plugin: Symbol) -> bool {
+        let record = self.record;
+        let nominated = record.info.as_ref().map(|info| info.pod.status.nominated_node_name);
+        let is_nominated = |id: &&NodeId| Some(record.nodes.name(**id)) == nominated;
+        let node = record.nodes.order.iter().find(is_nominated);
+        let verdict = node.and_then(|id| record.filter.verdicts.get(*id));
+        let Some(status) = verdict.and_then(|id| record.verdicts.get(id)) else { return false };
+        let place = |name| record.filter.plugins.iter().position(|column| column.plugin == name);
+        place(plugin) < place(status.plugin())
     }
 
     fn errors(&self) -> Vec<Doubt> {
@@ -218,15 +290,19 @@ impl<'a> JudgedCycle<'a> {
 
     /// The opaque PostFilter plugins that had their turn: those in front of the one that ended it.
     fn post_filters(&self) -> Vec<Doubt> {
-        let place = |name: Symbol| self.opaque.post_filters.iter().position(|own| *own == name);
+        let record = self.record;
+        let has_failed = record.outcome == Outcome::SchedulerError && record.post_filter.is_empty();
+        if has_failed || record.nodes.order.is_empty() {
+            return Vec::new();
+        }
         let ends = |answer: &&PluginStatus| {
             let code = answer.status.code();
             !code.is_rejected() || code == Code::UnschedulableAndUnresolvable
         };
-        let end = self.record.post_filter.iter().find(ends).and_then(|answer| place(answer.plugin));
-        let has_turn =
-            |plugin: &&OpaquePlugin| end.is_none_or(|end| place(plugin.name) < Some(end));
-        let plugins = self.opaque.at(&[PostFilter]).filter(has_turn);
+        let end = record.post_filter.iter().find(ends);
+        let plugins = self.opaque.at(&[PostFilter]);
+        let plugins =
+            plugins.filter(|plugin| is_before(plugin.name, end, &self.opaque.post_filters));
         plugins.map(|plugin| Doubt::MakeRoom { plugin: plugin.name }).collect()
     }
 
@@ -291,7 +367,17 @@ impl<'a> JudgedCycle<'a> {
     }
 
     fn holds(&self) -> Vec<Doubt> {
-        self.each(AFTER_SELECTION, |plugin, points| Doubt::Hold { plugin: plugin.name, points })
+        let bound = self.record.bind.iter().find(|answer| !answer.status.is_skip());
+        let can_bind = |plugin: &OpaquePlugin| {
+            let by_extender = self.record.extender_bind.is_some();
+            !by_extender && is_before(plugin.name, bound, &self.opaque.binders)
+        };
+        let doubts = self.opaque.at(AFTER_SELECTION).map(|plugin| {
+            let points = plugin.at(AFTER_SELECTION).into_iter();
+            let points = points.filter(|point| *point != Bind || can_bind(plugin)).collect();
+            Doubt::Hold { plugin: plugin.name, points }
+        });
+        doubts.filter(|doubt| !doubt.points().is_empty()).collect()
     }
 
     fn group(&self) -> Vec<Doubt> {
@@ -300,6 +386,13 @@ impl<'a> JudgedCycle<'a> {
         }
         self.each(OF_GROUP, |plugin, points| Doubt::Group { plugin: plugin.name, points })
     }
+}
+
+/// Whether a plugin runs before the one whose answer ended the turns in that order.
+fn is_before(plugin: Symbol, end: Option<&PluginStatus>, order: &[Symbol]) -> bool {
+    let place = |name: Symbol| order.iter().position(|other| *other == name);
+    let end = end.and_then(|answer| place(answer.plugin));
+    end.is_none_or(|end| place(plugin) < Some(end))
 }
 
 /// `Filter` or `PreFilter, Filter`.
@@ -317,6 +410,7 @@ impl Doubt {
             | Doubt::Hold { plugin, .. }
             | Doubt::MakeRoom { plugin }
             | Doubt::RejectPreemption { plugin, .. }
+            | Doubt::AllowPreemption { plugin, .. }
             | Doubt::AvoidError { plugin, .. }
             | Doubt::Group { plugin, .. } => std::slice::from_ref(plugin),
             Doubt::Prefer { plugins } => plugins,
@@ -333,6 +427,7 @@ impl Doubt {
             Doubt::Reject { points, .. }
             | Doubt::Hold { points, .. }
             | Doubt::RejectPreemption { points, .. }
+            | Doubt::AllowPreemption { points, .. }
             | Doubt::AvoidError { points, .. }
             | Doubt::Group { points, .. } => points,
         }
@@ -348,6 +443,7 @@ impl Doubt {
             Doubt::Hold { .. } => "hold",
             Doubt::MakeRoom { .. } => "makeRoom",
             Doubt::RejectPreemption { .. } => "rejectPreemption",
+            Doubt::AllowPreemption { .. } => "allowPreemption",
             Doubt::AvoidError { .. } => "avoidError",
             Doubt::Group { .. } => "group",
         }
@@ -367,10 +463,7 @@ impl fmt::Display for Doubt {
             }
             Doubt::Reject { plugin, points, node, others } => {
                 write!(f, "only if {plugin} did not reject {node} ({})", at(points))?;
-                match others {
-                    true => f.write_str("; rejecting other nodes could change it, too"),
-                    false => Ok(()),
-                }
+                f.write_str(if *others { OTHERS } else { "" })
             }
             Doubt::Prefer { plugins } => {
                 let names: Vec<&str> = plugins.iter().map(|name| name.as_str()).collect();
@@ -382,11 +475,16 @@ impl fmt::Display for Doubt {
             Doubt::MakeRoom { plugin } => {
                 write!(f, "only if {plugin} did not make room for the pod (PostFilter)")
             }
-            Doubt::RejectPreemption { plugin, points, node } => {
+            Doubt::RejectPreemption { plugin, points, node, others } => {
+                let at = at(points);
+                write!(f, "only if {plugin} did not reject {node}, where it preempts ({at})")?;
+                f.write_str(if *others { OTHERS } else { "" })
+            }
+            Doubt::AllowPreemption { plugin, points } => {
+                let at = at(points);
                 write!(
                     f,
-                    "only if {plugin} did not reject {node}, where it preempts ({})",
-                    at(points)
+                    "only if {plugin} did not reject nodes first and so let it preempt ({at})"
                 )
             }
             Doubt::AvoidError { plugin, points } => {

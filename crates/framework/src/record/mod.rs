@@ -418,11 +418,14 @@ pub struct CycleRecord {
     /// Set when the lists by node were left out to save memory: verdicts, feasible nodes,
     /// scores, candidates, the dry run.
     pub left_out: Option<LeftOut>,
+    /// Whether a plugin was told which nodes it rejected, which it may keep.
+    pub keeps_rejections: bool,
     /// The user's interventions that were in force.
     pub interventions: Vec<Intervention>,
     /// The opaque plugins of the profile, if it has some.
     pub opaque: Option<Arc<OpaquePlugins>>,
-    /// The number of other pods in the active queue, if an opaque plugin orders it.
+    /// The number of other pods that could have been popped instead, if an opaque plugin orders
+    /// the queue.
     pub others_active: usize,
     /// The certainty of a record whose lists were left out.
     pub kept_certainty: Option<Arc<Certainty>>,

@@ -130,6 +130,8 @@ pub enum Misalignment {
     },
     /// More was taken from a zone than it has.
     Inconsistent(String),
+    /// It is not known what an eviction would free.
+    Eviction(&'static str),
 }
 
 impl Misalignment {
@@ -140,6 +142,9 @@ impl Misalignment {
             Misalignment::Inconsistent(text) => {
                 let reasons = ["inconsistent resource accounting", text];
                 Status::with_reasons(Code::Error, reasons.map(Symbol::new).to_vec())
+            }
+            Misalignment::Eviction(why) => {
+                Status::unschedulable(&format!("eviction simulation in NRT is not possible:{why}"))
             }
             Misalignment::Absent { need, .. } | Misalignment::Zones { need, .. } => {
                 Status::unschedulable(&match (need.container, need.kind) {
@@ -157,7 +162,7 @@ impl Misalignment {
             Misalignment::Stale(why) => {
                 vec![Explanation::new("the topology data of the node is not valid", why.to_owned())]
             }
-            Misalignment::Inconsistent(_) => Vec::new(),
+            Misalignment::Inconsistent(_) | Misalignment::Eviction(_) => Vec::new(),
             Misalignment::Absent { need, name } => {
                 let words =
                     format!("{} requests {name}, which the node does not have", need.what());

@@ -30,7 +30,8 @@ arguments! {
              fingerprint counts.";
         preemption_mode: Symbol = Symbol::new("Disabled"),
             put "preemptionMode", "Disabled or Enabled",
-            "Whether preemption accounts for the zones of victims, if the node reports them.";
+            "With Enabled and cacheResyncPeriodSeconds, preemption adds what victims free to their zones, \
+             if the node's agent reports where its containers are.";
     }
 }
 
@@ -117,6 +118,10 @@ impl NodeResourceTopologyMatchArgs {
     pub(super) fn strategy(&self) -> ZoneScoring {
         let ScoringStrategy { strategy, resources } = &self.scoring_strategy;
         ZoneScoring::by_name(strategy, resources).unwrap_or_default()
+    }
+
+    pub(super) fn counts_victims(&self) -> bool {
+        self.preemption_mode == "Enabled"
     }
 
     pub(super) fn cache(&self) -> ReportCache {

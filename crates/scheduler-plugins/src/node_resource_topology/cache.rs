@@ -1,24 +1,25 @@
 //! What is known of the zones of a node between two reports of its agent.
 //!
 //! Upstream compares the report of a node with its pods every few seconds, if a pod was rejected
-//! there or a foreign pod was seen. Here it is done whenever the report or the pods change; in
-//! between, nothing could be found that was not found before.
+//! there or a foreign pod was seen. Here it is done at once, and then whenever the report or the pods
+//! change; in between, nothing could be found that was not found before.
 //!
 //! Upstream: `pkg/noderesourcetopology/cache`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::align::{effective_request, is_native};
+use super::align::effective_request;
+use super::exclusive::exclusive_containers;
 use super::fingerprint::fingerprint;
+use super::placement::{Placement, Victims, container_hash};
 use super::topology::{NodeResourceTopology, NumaZone, TOPOLOGIES, TopologyManager};
 use kubestep_framework::api::intern::Symbol;
-use kubestep_framework::api::{Container, CustomObject, Object, Pod, PodPhase, ResourceList};
+use kubestep_framework::api::{CustomObject, Object, Pod, PodPhase, ResourceList};
 use kubestep_framework::events::EventObjects;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{BindContext, HandlerContext};
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::pod::qos::{QosClass, qos_class};
-use kubestep_framework::pod::requests::is_sidecar;
 use kubestep_framework::shared::{PluginState, Shared};
 
 /// Which changes count that the agent has not reported yet.
@@ -68,10 +69,14 @@ impl PluginState for Reserved {}
 /// The reports that are used, and what was reserved since.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Reports {
-    used: BTreeMap<Symbol, std::sync::Arc<CustomObject>>,
+    used: BTreeMap<Symbol, Arc<CustomObject>>,
     reserved: BTreeMap<Symbol, BTreeMap<NamespacedName, ResourceList>>,
+    /// Where the containers of nodes are, by the reports that are used.
+    placed: BTreeMap<Symbol, Placement>,
     /// Nodes with pods of other schedulers that their report does not have.
     foreign: BTreeSet<Symbol>,
+    /// Nodes that rejected a pod since.
+    rejecting: BTreeSet<Symbol>,
 }
 
 impl PluginState for Reports {}
@@ -149,6 +154,21 @@ impl ReportCache {
         });
     }
 
+    /// Adds to the zones of a node what victims of preemption free there.
+    pub fn release(
+        self,
+        shared: &Shared,
+        node: Symbol,
+        victims: &Victims,
+        zones: &mut [NumaZone],
+    ) -> Result<(), &'static str> {
+        let ReportCache::OverReserve { .. } = self else { return Ok(()) };
+        let reports = shared.plugins.get::<Reports>();
+        let known = reports.and_then(|it| Some((it.placed.get(&node)?, it.used.get(&node)?)));
+        let report = known.and_then(|(placed, used)| Some((placed, used.get()?)));
+        report.map_or(Ok(()), |(placed, report)| placed.release(report, victims, zones))
+    }
+
     /// A report or a pod changed.
     pub fn handle_event(self, cx: &mut HandlerContext<'_>, objects: &EventObjects) {
         let ReportCache::OverReserve { .. } = self else { return };
@@ -166,25 +186,64 @@ impl ReportCache {
         };
         let Some(report) = report else { return };
         let is_foreign = pod.is_some_and(|(pod, _)| self.is_foreign(pod, cx.profiles, &report));
-        let is_current = self.is_current(cx.objects, &report, node, pod);
+        let pods = || self.pods_of(cx.objects, node, pod);
         cx.shared.plugins.update(|reports: &mut Reports| {
-            let known = reports.used.get(&node);
-            if is_foreign && known.is_some() {
+            if is_foreign && reports.used.contains_key(&node) {
                 reports.foreign.insert(node);
             }
-            if known.is_none_or(|known| self.is_changed(known, &report)) || is_current {
-                reports.used.insert(node, report);
-                reports.reserved.remove(&node);
-                reports.foreign.remove(&node);
-            }
+            self.compare(reports, node, report, &pods);
         });
+    }
+
+    /// Filter rejected a pod on these nodes.
+    pub fn rejected(self, cx: &mut HandlerContext<'_>, nodes: &[Symbol]) {
+        let ReportCache::OverReserve { .. } = self else { return };
+        for node in nodes {
+            let reports = cx.objects.custom_objects(TOPOLOGIES);
+            let Some(report) = reports.get(&key(*node)).cloned() else { continue };
+            let pods = || self.pods_of(cx.objects, *node, None);
+            cx.shared.plugins.update(|reports: &mut Reports| {
+                reports.rejecting.insert(*node);
+                self.compare(reports, *node, report, &pods);
+            });
+        }
+    }
+
+    /// Takes the report on if upstream would by now.
+    fn compare(
+        self,
+        reports: &mut Reports,
+        node: Symbol,
+        report: Arc<CustomObject>,
+        pods: &dyn Fn() -> Vec<Arc<Pod>>,
+    ) {
+        let is_current = self.is_current(&report, pods);
+        let is_due = reports.foreign.contains(&node) || reports.rejecting.contains(&node);
+        let known = reports.used.get(&node);
+        let is_taken =
+            (is_current && is_due) || known.is_none_or(|known| self.is_changed(known, &report));
+        // What exists when the scheduler starts counts as compared.
+        let is_same = known.is_some_and(|known| Arc::ptr_eq(known, &report));
+        if is_taken || (is_same && is_current) {
+            let placed = placement(&report, &pods()).filter(|_| known.is_some() || is_current);
+            match placed {
+                Some(placed) => drop(reports.placed.insert(node, placed)),
+                None => drop(reports.placed.remove(&node)),
+            }
+        }
+        if is_taken {
+            reports.used.insert(node, report);
+            reports.reserved.remove(&node);
+            reports.foreign.remove(&node);
+            reports.rejecting.remove(&node);
+        }
     }
 
     /// Whether the pod is one of another scheduler that counts.
     fn is_foreign(self, pod: &Pod, profiles: &[Symbol], report: &CustomObject) -> bool {
         let ReportCache::OverReserve { foreign, .. } = self else { return false };
         let is_known = foreign == "None" || profiles.contains(&pod.spec.scheduler_name);
-        !is_known && (foreign != "OnlyExclusiveResources" || is_exclusive(pod, report))
+        !is_known && (foreign != "OnlyExclusiveResources" || has_exclusive(pod, report))
     }
 
     /// Whether the settings of the topology manager changed.
@@ -196,25 +255,26 @@ impl ReportCache {
             && manager(old) != manager(new)
     }
 
-    /// Whether the report has the pods that are on the node with the change of one of them.
-    fn is_current(
+    /// The pods of the node that count in fingerprints, with the change of one of them.
+    fn pods_of(
         self,
         objects: &Objects,
-        report: &CustomObject,
         node: Symbol,
-        changed: Option<(&std::sync::Arc<Pod>, bool)>,
-    ) -> bool {
-        let Some((expected, exclusive_only)) = self.expected(report) else { return false };
-        let is_other = |pod: &&std::sync::Arc<Pod>| {
+        changed: Option<(&Arc<Pod>, bool)>,
+    ) -> Vec<Arc<Pod>> {
+        let is_other = |pod: &&Arc<Pod>| {
             changed.is_none_or(|(changed, _)| changed.metadata.uid != pod.metadata.uid)
         };
         let exists = changed.into_iter().filter(|(_, exists)| *exists).map(|(pod, _)| pod);
         let pods = objects.pods.values().filter(is_other).chain(exists);
-        let counted = pods.filter(|pod| {
-            pod.spec.node_name == node
-                && self.counts(pod)
-                && (!exclusive_only || is_exclusive(pod, report))
-        });
+        pods.filter(|pod| pod.spec.node_name == node && self.counts(pod)).cloned().collect()
+    }
+
+    /// Whether the report has these pods.
+    fn is_current(self, report: &CustomObject, pods: &dyn Fn() -> Vec<Arc<Pod>>) -> bool {
+        let Some((expected, exclusive_only)) = self.expected(report) else { return false };
+        let pods = pods();
+        let counted = pods.iter().filter(|pod| !exclusive_only || has_exclusive(pod, report));
         let names =
             counted.map(|pod| NamespacedName::new(pod.metadata.namespace, pod.metadata.name));
         fingerprint(names) == expected
@@ -271,27 +331,17 @@ fn reserve(zone: &mut NumaZone, reserved: &ResourceList) {
     }
 }
 
-/// Whether a container gets resources for itself while the pod runs.
-fn is_exclusive(pod: &Pod, report: &CustomObject) -> bool {
-    let class = qos_class(pod);
-    let reported = report.get::<NodeResourceTopology>();
-    let has = |name: Symbol| {
-        let zones = reported.into_iter().flat_map(|report| &report.zones);
-        zones.flat_map(|zone| &zone.resources).any(|resource| resource.name == name)
-    };
-    let sidecars = pod.spec.init_containers.iter().filter(|container| is_sidecar(container));
-    let exclusive = |container: &Container| {
-        let requests = container.resources.requests.as_ref();
-        requests.into_iter().flat_map(|list| list.iter()).any(|(name, amount)| {
-            let value = amount.value();
-            match name.as_str() {
-                device if !is_native(device) => has(name),
-                _ if class != QosClass::Guaranteed => false,
-                "cpu" => value > 0 && value.wrapping_mul(1000) == amount.milli_value(),
-                "memory" => value > 0,
-                other => other.starts_with("hugepages-") && value > 0,
-            }
-        })
-    };
-    sidecars.chain(&pod.spec.containers).any(exclusive)
+/// Whether a container has resources for itself while the pod runs.
+fn has_exclusive(pod: &Pod, report: &CustomObject) -> bool {
+    let report = report.get::<NodeResourceTopology>();
+    report.is_some_and(|report| exclusive_containers(pod, report).next().is_some())
+}
+
+/// Where the containers of the pods are that have resources for themselves.
+fn placement(report: &CustomObject, pods: &[Arc<Pod>]) -> Option<Placement> {
+    let report = report.get::<NodeResourceTopology>()?;
+    let hashes = pods.iter().flat_map(|pod| {
+        exclusive_containers(pod, report).map(move |container| container_hash(pod, &container.name))
+    });
+    Placement::of(report, &Vec::from_iter(hashes))
 }

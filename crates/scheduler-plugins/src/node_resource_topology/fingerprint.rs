@@ -31,7 +31,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
-fn xxh64(bytes: &[u8], seed: u64) -> u64 {
+pub(super) fn xxh64(bytes: &[u8], seed: u64) -> u64 {
     let stripes = bytes.chunks_exact(32);
     let rest = stripes.remainder();
     let mut hash = match bytes.len() < 32 {

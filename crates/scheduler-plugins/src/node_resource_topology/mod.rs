@@ -3,17 +3,16 @@
 //!
 //! [`topology`] is the NodeResourceTopology, [`align`] the check, [`score`] the strategies,
 //! [`cache`] what is known of zones that changed since their agent reported them, with the
-//! [`fingerprint`] of the pods on a node.
-//!
-//! Preemption mode `Enabled` accounts for victims by the placement that an agent may report in the
-//! NodeResourceTopology. That report is not read, so that mode decides as upstream does without it.
+//! [`fingerprint`] of the pods on a node, and [`placement`] what victims of preemption free in which zone.
 //!
 //! Upstream: `pkg/noderesourcetopology` of kubernetes-sigs/scheduler-plugins.
 
 pub mod align;
 mod args;
 pub mod cache;
+mod exclusive;
 pub mod fingerprint;
+pub mod placement;
 pub mod score;
 #[cfg(test)]
 mod tests;
@@ -24,9 +23,10 @@ use std::sync::Arc;
 use crate::node_resource_topology::align::{Misalignment, needs};
 use crate::node_resource_topology::args::NodeResourceTopologyMatchArgs;
 use crate::node_resource_topology::cache::{NodeReport, ReportCache};
+use crate::node_resource_topology::exclusive::requests_devices;
+use crate::node_resource_topology::placement::Victims;
 use crate::node_resource_topology::score::ZoneScoring;
 use crate::node_resource_topology::topology::TOPOLOGIES;
-use kubestep_framework::api::Pod;
 use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::config::{
     ArgsType, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
@@ -34,7 +34,10 @@ use kubestep_framework::config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventObjects, EventResource, Registration};
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{BindContext, CycleContext, Explanation, HandlerContext, Plugin};
+use kubestep_framework::plugin::{
+    BindContext, CycleContext, Explanation, HandlerContext, Plugin, PreFilterAnswer,
+};
+use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::qos::{QosClass, qos_class};
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
@@ -67,26 +70,39 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 /// Builds the plugin for a profile, from its arguments.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     let args: NodeResourceTopologyMatchArgs = args.of();
-    Ok(Arc::new(TopologyMatch { cache: args.cache(), strategy: args.strategy() }))
+    let counts_victims = args.counts_victims();
+    Ok(Arc::new(TopologyMatch { cache: args.cache(), strategy: args.strategy(), counts_victims }))
 }
 
 struct TopologyMatch {
     cache: ReportCache,
     strategy: ZoneScoring,
+    /// Whether preemption mode is `Enabled`.
+    counts_victims: bool,
 }
 
 impl TopologyMatch {
     /// Why the node cannot align the pod.
-    fn misalignment(&self, cx: &CycleContext<'_>, node: &NodeInfo) -> Option<Misalignment> {
+    fn misalignment(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Option<Misalignment> {
         let class = qos_class(&cx.pod.pod);
         if class == QosClass::BestEffort && !requests_devices(&cx.pod.pod) {
             return None;
         }
-        let topology = match self.cache.known(cx.objects, cx.shared, node.name) {
+        let mut topology = match self.cache.known(cx.objects, cx.shared, node.name) {
             NodeReport::Stale(why) => return Some(Misalignment::Stale(why)),
             NodeReport::Nothing => return None,
             NodeReport::NodeTopology(topology) => topology,
         };
+        if let Some(victims) = state.read::<Victims>().filter(|victims| !victims.0.is_empty())
+            && let Err(why) = self.cache.release(cx.shared, node.name, victims, &mut topology.zones)
+        {
+            return Some(Misalignment::Eviction(why));
+        }
         if !topology.manager.is_single_numa_node {
             return None;
         }
@@ -96,11 +112,9 @@ impl TopologyMatch {
     }
 }
 
-/// Whether a container requests a resource that Kubernetes itself does not have.
-fn requests_devices(pod: &Pod) -> bool {
-    let containers = pod.spec.init_containers.iter().chain(&pod.spec.containers);
-    let lists = containers.filter_map(|container| container.resources.requests.as_ref());
-    lists.flat_map(|list| list.keys()).any(|name| !align::is_native(&name))
+/// The status of upstream if PreFilter did not run.
+fn no_victims() -> Status {
+    Status::error("not found")
 }
 
 impl Plugin for TopologyMatch {
@@ -128,12 +142,58 @@ impl Plugin for TopologyMatch {
         self.cache.handle_event(cx, objects);
     }
 
-    fn filter(&self, cx: &CycleContext<'_>, _: &CycleState, node: &NodeInfo) -> Status {
-        self.misalignment(cx, node).map_or(Status::SUCCESS, |found| found.status())
+    fn nodes_rejected(&self, cx: &mut HandlerContext<'_>, nodes: &[Symbol]) {
+        self.cache.rejected(cx, nodes);
     }
 
-    fn explain(&self, cx: &CycleContext<'_>, _: &CycleState, node: &NodeInfo) -> Vec<Explanation> {
-        self.misalignment(cx, node).map(|found| found.explain()).unwrap_or_default()
+    fn pre_filter(&self, _: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        if self.counts_victims {
+            state.write(Victims::default());
+        }
+        PreFilterAnswer::default()
+    }
+
+    fn add_pod(
+        &self,
+        _: &CycleContext<'_>,
+        state: &mut CycleState,
+        added: &PodInfo,
+        _: &NodeInfo,
+    ) -> Status {
+        if !self.counts_victims {
+            return Status::SUCCESS;
+        }
+        let Some(victims) = state.read_mut::<Victims>() else { return no_victims() };
+        victims.0.remove(&added.key());
+        Status::SUCCESS
+    }
+
+    fn remove_pod(
+        &self,
+        _: &CycleContext<'_>,
+        state: &mut CycleState,
+        removed: &PodInfo,
+        _: &NodeInfo,
+    ) -> Status {
+        if !self.counts_victims {
+            return Status::SUCCESS;
+        }
+        let Some(victims) = state.read_mut::<Victims>() else { return no_victims() };
+        victims.0.insert(removed.key(), removed.pod.clone());
+        Status::SUCCESS
+    }
+
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        self.misalignment(cx, state, node).map_or(Status::SUCCESS, |found| found.status())
+    }
+
+    fn explain(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Vec<Explanation> {
+        self.misalignment(cx, state, node).map(|found| found.explain()).unwrap_or_default()
     }
 
     fn score(&self, cx: &CycleContext<'_>, _: &CycleState, node: &NodeInfo) -> Result<i64, Status> {

@@ -3,11 +3,15 @@
 use serde_json::{Value, json};
 
 use super::cache::ReportCache;
+use super::fingerprint::fingerprint;
+use super::placement::{Placement, container_hash};
 use super::*;
 use crate::testing::{object, problems, world};
-use kubestep_framework::api::Object;
+use kubestep_cluster::World;
+use kubestep_framework::api::{Object, Pod, PodPhase};
+use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::Outcome;
-use kubestep_framework::testing::{Cluster, NodeBuilder, PodBuilder, info, node, pod};
+use kubestep_framework::testing::{Cluster, NodeBuilder, PodBuilder, info, key, node, pod};
 
 /// Zones with these free amounts, `cpu=4 memory=8Gi`.
 fn topology(node: &str, policy: &str, zones: &[&str]) -> Object {
@@ -176,8 +180,11 @@ fn scores(strategy: &str, policy: &str, nodes: &[&[&str]], containers: &[&str]) 
         cluster = cluster.with(topology(&name(at), policy, zones));
     }
     let strategy = ZoneScoring::by_name(strategy, &[]).unwrap();
-    let plugin: Arc<dyn Plugin> =
-        Arc::new(TopologyMatch { cache: ReportCache::Passthrough, strategy });
+    let plugin: Arc<dyn Plugin> = Arc::new(TopologyMatch {
+        cache: ReportCache::Passthrough,
+        strategy,
+        counts_victims: false,
+    });
     cluster.raw_scores(&plugin, &info(sized(containers))).unwrap()
 }
 
@@ -242,8 +249,11 @@ fn near_zones_score_higher() {
         topology = Object::deserialize_as(topology.kind(), json).unwrap();
         let cluster = Cluster::new([node("n0")], []).with(topology);
         let strategy = ZoneScoring::LeastNumaNodes;
-        let plugin: Arc<dyn Plugin> =
-            Arc::new(TopologyMatch { cache: ReportCache::Passthrough, strategy });
+        let plugin: Arc<dyn Plugin> = Arc::new(TopologyMatch {
+            cache: ReportCache::Passthrough,
+            strategy,
+            counts_victims: false,
+        });
         let pod = sized(&[&format!("cpu=2 memory=2Gi vendor.com/gpu={wanted}")]);
         cluster.raw_scores(&plugin, &info(pod)).unwrap()
     };
@@ -278,6 +288,168 @@ fn reservations_count_in_every_zone_until_they_are_reported() {
     assert_eq!(in_turn("{discardReservedNodes: true}"), both);
     let first = [Outcome::Scheduled, Outcome::Unschedulable];
     assert_eq!(in_turn("{cacheResyncPeriodSeconds: 5}"), first);
+}
+
+/// A pod that needs 4 CPUs of one zone, on a node with an evictable pod that has those of zone 0: what
+/// its cycle decides, by the arguments and what the agent reports of containers.
+fn evicting(args: &str, metadata: &str, running: &Pod, allocatable: &str) -> (String, Vec<String>) {
+    let mut world = world(&format!(
+        "plugins: {{multiPoint: {{enabled: [{{name: NodeResourceTopologyMatch}}]}}}}\n  \
+         pluginConfig: [{{name: NodeResourceTopologyMatch, args: {args}}}]"
+    ));
+    world.create(node("n").offers("cpu", "9").offers("memory", "64Gi").into());
+    let mut running = running.clone();
+    running.spec.node_name = "n".into();
+    running.status.phase = PodPhase::Running;
+    let own = NamespacedName::new(running.metadata.namespace, running.metadata.name);
+    let print = fingerprint(std::iter::once(own));
+    world.create(running.into());
+    let topology = topology("n", CONTAINER, &["cpu=0 memory=9Gi", "cpu=2 memory=9Gi"]);
+    let mut json = topology.to_json().unwrap();
+    json["attributes"] = json!([
+        {"name": "topologyManagerPolicy", "value": "single-numa-node"},
+        {"name": "topology.node.k8s.io/numaplacement-metadata", "value": metadata},
+        {"name": "nodeTopologyPodsFingerprint", "value": print},
+    ]);
+    for zone in json["zones"].as_array_mut().unwrap() {
+        zone["resources"][1]["allocatable"] = "64Gi".into();
+    }
+    json["zones"][0]["resources"][0]["allocatable"] = allocatable.into();
+    world.create(Object::deserialize_as(topology.kind(), json).unwrap());
+    let mut new = sized(&["cpu=4 memory=1Gi"]);
+    new.metadata.name = "new".into();
+    new.metadata.uid = "new".into();
+    new.spec.priority = Some(10);
+    world.create(new.into());
+    let record = world.step().unwrap();
+    let victims = record.preemption.iter().flat_map(|chosen| chosen.victims.iter());
+    (record.message.clone(), victims.map(|victim| victim.name.to_string()).collect())
+}
+
+#[test]
+fn preemption_counts_what_victims_free_in_their_zones() {
+    let old = |containers: &[&str]| {
+        let mut pod = sized(containers);
+        pod.metadata.name = "old".into();
+        pod.metadata.uid = "old".into();
+        pod
+    };
+    let (enabled, known) = (
+        "{cacheResyncPeriodSeconds: 5, preemptionMode: Enabled}",
+        "npv0v001::ve=leb89::cc=1::nn=2::bn=0",
+    );
+    let pinned = old(&["cpu=4 memory=1Gi"]);
+    let (message, victims) = evicting(enabled, known, &pinned, "4");
+    assert!(message.contains("cannot align container"), "{message}");
+    assert_eq!(victims, ["old"]);
+    let in_zone_1 = "npv0v001::ve=leb89::cc=1::nn=2::bn=1";
+    assert_eq!(evicting(enabled, in_zone_1, &pinned, "4").1, ["old"]);
+    let without = "preemption: 0/1 nodes are available: 1 cannot align container.";
+    for (args, metadata) in [
+        ("{cacheResyncPeriodSeconds: 5}", known),
+        // Only this cache has what agents report of containers.
+        ("{preemptionMode: Enabled}", known),
+        ("{discardReservedNodes: true, preemptionMode: Enabled}", known),
+        // The agent speaks of other containers, or in another way.
+        (enabled, "npv0v001::ve=leb89::cc=2::nn=2::bn=0"),
+        (enabled, "npv0v001::ve=leb89::cc=1::nn=2::bn=2"),
+        (enabled, "npv0v001::ve=plain::cc=1::nn=2::bn=0"),
+        (enabled, "npv0v001::ve=leb89::cc=1::nn=2::bn=0::xx=1"),
+        (enabled, ""),
+    ] {
+        let (message, victims) = evicting(args, metadata, &pinned, "4");
+        assert!(message.ends_with(without), "{args} {metadata}: {message}");
+        assert!(victims.is_empty());
+    }
+    let (message, _) = evicting(enabled, known, &pinned, "3");
+    assert!(message.ends_with(
+        "1 eviction simulation in NRT is not possible:resource release request exceeds NUMA \
+         allocatable."
+    ));
+    let mixed = old(&["cpu=4 memory=1Gi", "cpu=500m"]);
+    let (message, victims) = evicting(enabled, known, &mixed, "4");
+    assert_eq!((message.contains("eviction simulation"), victims.len()), (false, 0), "{message}");
+}
+
+/// Two pods of 3 CPUs, and the first again, where each zone has 3: what a zone has is known again
+/// only after a rejection.
+#[test]
+fn a_report_with_all_pods_is_used_once_the_node_rejected_a_pod() {
+    let mut world = world(
+        "plugins: {multiPoint: {enabled: [{name: NodeResourceTopologyMatch}]}}\n  \
+         pluginConfig: [{name: NodeResourceTopologyMatch, args: {cacheResyncPeriodSeconds: 5}}]",
+    );
+    world.create(node("n").offers("cpu", "32").offers("memory", "64Gi").into());
+    let report = |zones: &[&str], pods: &[&str]| {
+        let topology = topology("n", CONTAINER, zones);
+        let mut json = topology.to_json().unwrap();
+        let names = pods.iter().map(|name| key(name));
+        let print = fingerprint(names);
+        json["attributes"] = json!([{"name": "nodeTopologyPodsFingerprint", "value": print}]);
+        Object::deserialize_as(topology.kind(), json).unwrap()
+    };
+    world.create(report(&["cpu=4 memory=9Gi", "cpu=4 memory=9Gi"], &[]));
+    let schedule = |world: &mut World, name: &str| {
+        let mut pod = sized(&["cpu=3 memory=1Gi"]);
+        pod.metadata.name = name.into();
+        pod.metadata.uid = name.into();
+        world.create(pod.into());
+        world.step().unwrap().outcome
+    };
+    assert_eq!(schedule(&mut world, "a"), Outcome::Scheduled);
+    // The agent reports that the pod is in zone 0, but no pod was rejected, so each zone still
+    // lacks what it has.
+    world.update(report(&["cpu=1 memory=8Gi", "cpu=4 memory=9Gi"], &["a"]));
+    assert_eq!(schedule(&mut world, "b"), Outcome::Unschedulable);
+    assert_eq!(schedule(&mut world, "c"), Outcome::Scheduled);
+}
+
+#[test]
+fn the_agents_words_of_containers_are_read() {
+    let containers = [
+        ("ns-0", "pod-0", "container-0"),
+        ("ns-0", "pod-1", "container-1"),
+        ("ns-0", "pod-1", "container-2"),
+    ];
+    let hash = |(namespace, name, container): (&str, &str, &str)| {
+        let mut pod = Pod::default();
+        pod.metadata.namespace = namespace.into();
+        pod.metadata.name = name.into();
+        container_hash(&pod, container)
+    };
+    let hashes = containers.map(hash);
+    let of = |metadata: &str, lists: &[Option<&str>], hashes: &[u64]| {
+        let zone = |(id, list): (usize, &Option<&str>)| {
+            let attributes: Vec<Value> = list.iter().map(|list| {
+                json!({"name": "topology.node.k8s.io/numaplacement-vector", "value": list})
+            }).collect();
+            json!({"name": format!("node-{id}"), "type": "Node", "attributes": attributes})
+        };
+        let report = json!({
+            "attributes": [
+                {"name": "topologyManagerPolicy", "value": "single-numa-node"},
+                {"name": "topology.node.k8s.io/numaplacement-metadata", "value": metadata},
+            ],
+            "zones": lists.iter().enumerate().map(zone).collect::<Vec<_>>(),
+        });
+        let placement = Placement::of(&serde_json::from_value(report).unwrap(), hashes)?;
+        Some(hashes.iter().map(|hash| placement.zone(*hash)).collect::<Vec<_>>())
+    };
+    // From the tests of upstream: the list has the second container.
+    let three = "npv0v001::ve=leb89::cc=3::nn=2::bn=1";
+    assert_eq!(of(three, &[Some("!"), None], &hashes), Some(vec![Some(1), Some(0), Some(1)]));
+    for (metadata, lists, hashes) in [
+        ("npv0v001::ve=leb89::cc=2::nn=2::bn=1", &[None, None][..], &hashes[..]),
+        // Lists of a zone that has none, twice the same container, and one too many.
+        (three, &[Some("!"), Some("")], &hashes),
+        ("npv0v001::ve=leb89::cc=3::nn=3::bn=2", &[Some("!"), Some("!"), None], &hashes),
+        (three, &[Some("$"), None], &hashes[..2]),
+        (three, &[Some("$!"), None], &hashes),
+        (three, &[Some("%"), None], &hashes),
+        (three, &[None, None], &[hashes[0], hashes[1], hashes[1]]),
+    ] {
+        assert_eq!(of(metadata, lists, hashes), None, "{metadata} {lists:?}");
+    }
 }
 
 #[test]

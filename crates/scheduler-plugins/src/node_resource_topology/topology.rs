@@ -66,6 +66,8 @@ pub struct Zone {
     pub costs: Vec<Cost>,
     /// Amounts of resources in the zone.
     pub resources: Vec<ZoneResource>,
+    /// What else is known of it, by name.
+    pub attributes: Vec<Attribute>,
 }
 
 /// The distance to a zone.
@@ -84,6 +86,8 @@ pub struct Cost {
 pub struct ZoneResource {
     /// The resource, by name.
     pub name: Symbol,
+    /// What pods can have.
+    pub allocatable: Quantity,
     /// What is free, as the exporter reported it.
     pub available: Quantity,
 }
@@ -96,6 +100,12 @@ pub struct Attribute {
     pub name: String,
     /// The value, as text.
     pub value: String,
+}
+
+/// The value of the first attribute with that name.
+pub(super) fn attribute<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a str> {
+    let found = attributes.iter().find(|attribute| attribute.name == name);
+    found.map(|attribute| attribute.value.as_str())
 }
 
 impl Custom for NodeResourceTopology {
@@ -128,8 +138,15 @@ const LIMIT_NUMA_NODES: i64 = 1024;
 impl NodeResourceTopology {
     /// The value of a setting.
     pub fn attribute(&self, name: &str) -> Option<&str> {
-        let found = self.attributes.iter().find(|attribute| attribute.name == name);
-        found.map(|attribute| attribute.value.as_str())
+        attribute(&self.attributes, name)
+    }
+
+    /// How much of a resource pods can have in the zone with that number.
+    pub fn allocatable(&self, id: usize, resource: Symbol) -> Quantity {
+        let zone = self.zones.iter().find(|zone| numa_id(&zone.name) == Some(id));
+        let mut resources = zone.into_iter().flat_map(|zone| &zone.resources);
+        let found = resources.find(|other| other.name == resource);
+        found.map(|found| found.allocatable.clone()).unwrap_or_default()
     }
 
     /// How the topology manager is set; settings that are not valid do not count.

@@ -11,6 +11,7 @@ pub(crate) mod binding;
 mod group;
 mod preemption;
 mod prioritize;
+mod rejections;
 mod schedule_one;
 pub(crate) mod schedule_pod;
 mod select;

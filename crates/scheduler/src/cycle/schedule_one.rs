@@ -90,7 +90,7 @@ impl Scheduler {
         record.start_index = self.algorithm.next_start_node_index;
         record.opaque = framework.opaque().cloned();
         if record.opaque.as_ref().is_some_and(|it| it.runs_at(ExtensionPoint::QueueSort)) {
-            record.others_active = self.queue.lengths()[0];
+            record.others_active = self.queue.others_in_order(&queued);
         }
         record.interventions = self.interventions.take(&queued.info);
         // As upstream, pods of a profile with a plugin that does not sign are not batched.
@@ -166,15 +166,17 @@ impl Scheduler {
     ) -> Result<Symbol, Failure> {
         let found = self.schedule_pod(cycle, host).run();
         self.apply_updates(&take(&mut cycle.state.updates));
-        match found {
+        let selected = match found {
             Ok(node) => Ok(node),
             Err(SchedulePodError::Failed(status)) => Err(Failure::plain(status)),
             Err(SchedulePodError::Fit(diagnosis)) => Err(self.post_filter(cycle, *diagnosis, host)),
-        }
+        };
+        self.report_rejections(&mut cycle.record, cycle.now);
+        selected
     }
 
     /// Applies the changes of their states that plugins requested.
-    fn apply_updates(&mut self, updates: &[StateUpdate]) {
+    pub(crate) fn apply_updates(&mut self, updates: &[StateUpdate]) {
         updates.iter().for_each(|update| update.apply(&mut self.cluster.shared.plugins));
     }
 

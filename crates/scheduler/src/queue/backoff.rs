@@ -96,6 +96,13 @@ impl BackoffQueue {
         self.rejected.len() + self.failed.len()
     }
 
+    /// Number of rejected pods whose backoff ends when that of `pod` does.
+    pub(super) fn rejected_until(&self, pod: &QueuedPod) -> usize {
+        let end = pod.backoff_expiration;
+        let same = self.rejected.iter().filter(|other| other.backoff_expiration == end);
+        if end.is_some() { same.count() } else { 0 }
+    }
+
     /// Whether there is a pod that may be popped before its backoff ends.
     pub(super) fn has_early(&self) -> bool {
         self.rejected.len() > 0

@@ -20,6 +20,11 @@ pub(super) struct Heap {
 }
 
 impl Heap {
+    /// The pods, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<QueuedPod>> {
+        self.pods.iter()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.pods.len()
     }

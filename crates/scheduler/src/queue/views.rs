@@ -43,6 +43,15 @@ impl SchedulingQueue {
         [self.active.len(), self.backoff.len(), self.unschedulable.len(), self.in_flight.len()]
     }
 
+    /// Number of pods that the queue sort plugin could have put before one that was popped: the
+    /// active ones, or if there are none, those in backoff until the same second.
+    pub fn others_in_order(&self, popped: &QueuedPod) -> usize {
+        match self.active.len() {
+            0 if self.settings.pop_from_backoff => self.backoff.rejected_until(popped),
+            active => active,
+        }
+    }
+
     /// Whether no pod can be popped now. When nothing is active, rejected pods may be popped from
     /// backoff (if `pop_from_backoff` is set), but not those that failed with an error.
     pub fn is_idle(&self) -> bool {

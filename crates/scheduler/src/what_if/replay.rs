@@ -36,6 +36,7 @@ impl ReplayHint {
             && record.nominated_first.is_none()
             && record.interventions.is_empty()
             && record.placements.is_empty()
+            && !record.keeps_rejections
             && record.extender_bind.is_none();
         let node = record.node.filter(|_| by_search && record.outcome == Outcome::Scheduled)?;
         Some(ReplayHint { uid: record.uid, node, processed: record.evaluated_nodes })
@@ -73,6 +74,7 @@ impl ReplayHint {
             cycle.state = interventions::initial_state(&cycle.record.interventions);
             return scheduler.run(cycle, host);
         }
+        scheduler.apply_updates(&std::mem::take(&mut cycle.state.updates));
         let mut search = scheduler.schedule_pod(&mut cycle, host);
         search.advance_start(self.processed);
         search.remember(self.node, || None);

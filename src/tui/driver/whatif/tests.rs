@@ -231,6 +231,30 @@ fn another_configuration_is_loaded_from_its_file() {
     assert!(live.text().contains("to load a file write config @packed.yaml"), "{}", live.text());
 }
 
+/// The guest accepts no node, as no name begins with the letter in its configuration.
+#[cfg(feature = "wasm")]
+#[test]
+fn the_guests_of_another_configuration_run_until_it_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let guest = include_str!("../../../../docs/src/examples/wasm/own-nodes.wat");
+    let guest_path = folder.path().join("own-nodes.wasm");
+    std::fs::write(&guest_path, wat::parse_str(guest).unwrap()).unwrap();
+    let text = include_str!("../../../../docs/src/examples/wasm/scheduler.yaml");
+    let text = text.replace("own-nodes.wasm", &guest_path.display().to_string());
+    let path = folder.path().join("scheduler.yaml");
+    std::fs::write(&path, text.replace("guestConfig: a", "guestConfig: '~'")).unwrap();
+    let line = format!(":what-if config @{}<Enter>", path.display());
+    let mut live = LiveInterface::wide("tour").keys(&line);
+    assert!(live.text().contains("config; in branch what-if-1"), "{}", live.text());
+    let message = |live: &LiveInterface| {
+        live.interface.driver.session.latest_record().unwrap().message.clone()
+    };
+    let live = live.keys("c");
+    assert!(message(&live).contains("node is another team's"), "{}", message(&live));
+    let live = live.keys("uc");
+    assert!(!message(&live).contains("another team's"), "{}", message(&live));
+}
+
 #[test]
 fn the_menu_of_the_configuration_switches_what_is_selected() {
     let mut live = LiveInterface::wide("tour").keys("gc/TaintToleration<Enter>m");
