@@ -248,6 +248,9 @@ fn with_answer(details: Vec<DetailLine>, app: &App, model: &Model) -> Vec<Detail
     let pod = app.answered_pod(model);
     let answer = model.answer.as_ref().filter(|answer| Some(answer.pod) == pod);
     let Some(answer) = answer.filter(|answer| !answer.lines.is_empty()) else { return details };
+    if details.is_empty() {
+        return answer.lines.clone();
+    }
     let parts = match app.view() {
         ViewId::Queues | ViewId::Pods => [answer.lines.clone(), details],
         _ => [details, answer.lines.clone()],

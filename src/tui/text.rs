@@ -79,6 +79,20 @@ pub fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// The words of a name in so many lines, as narrow as can be; a character more is fine if the first
+/// line is longer for it.
+pub fn in_lines(words: &[String], lines: usize) -> String {
+    if lines <= 1 || words.len() <= 1 {
+        return words.concat();
+    }
+    let split =
+        |at: usize| format!("{}\n{}", words[..at].concat(), in_lines(&words[at..], lines - 1));
+    let splits: Vec<String> = (1..words.len()).map(split).collect();
+    let widest = |title: &String| title.lines().map(str::len).max().unwrap_or(0);
+    let least = splits.iter().map(widest).min().unwrap_or(0);
+    splits.into_iter().rfind(|title| widest(title) <= least + 1).unwrap_or_default()
+}
+
 /// The longest end of `text` that is at most `max` columns wide.
 pub fn tail(text: &str, max: usize) -> &str {
     let mut used = 0;
@@ -214,6 +228,17 @@ mod tests {
         assert_eq!(wrap(" 1. set a b c", 10), [" 1. set a", "    b c"]);
         assert_eq!(wrap("spec.affinity.nodeAffinity", 16), ["spec.affinity.", "nodeAffinity"]);
         assert_eq!(wrap("a.bcdefghij", 8), ["a.bcdefg", "hij"]);
+    }
+
+    #[test]
+    fn long_names_stand_in_several_lines() {
+        let title = |lines| in_lines(&words("NodeResourcesBalancedAllocation"), lines);
+        assert_eq!(title(1), "NodeResourcesBalancedAllocation");
+        assert_eq!(title(2), "NodeResources\nBalancedAllocation");
+        assert_eq!(title(3), "NodeResources\nBalanced\nAllocation");
+        assert_eq!(in_lines(&words("NodeResourcesFit"), 2), "NodeResources\nFit");
+        assert_eq!(in_lines(&words("ImageLocality"), 3), "Image\nLocality");
+        assert_eq!(in_lines(&words("https://scorer:8888"), 2), "https://scorer:8888");
     }
 
     proptest! {

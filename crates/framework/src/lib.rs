@@ -110,6 +110,7 @@ pub mod dra;
 pub mod effects;
 pub mod error;
 pub mod events;
+mod explanation;
 pub mod extender;
 pub mod go_sort;
 pub mod host;

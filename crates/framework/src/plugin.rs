@@ -21,6 +21,7 @@ use std::sync::Arc;
 use crate::cycle_state::CycleState;
 use crate::effects::Effects;
 use crate::events::{EventObjects, Registration};
+pub use crate::explanation::{Explanation, JointPods, LowerRequest};
 use crate::host::Host;
 use crate::node::{NodeId, NodeInfo};
 use crate::objects::Objects;
@@ -35,7 +36,7 @@ use crate::snapshot::Snapshot;
 use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, NodeAllocatableResourceClaimStatus, ObjectKey, Pod, Quantity, Time};
+use kubestep_api::{Duration, NodeAllocatableResourceClaimStatus, Pod, Time};
 use kubestep_config::FeatureGates;
 use kubestep_config::types::Extender;
 
@@ -216,54 +217,6 @@ pub struct PostFilterAnswer {
     pub preemption: Option<Preemption>,
     /// What else the scheduler does.
     pub effects: Effects,
-}
-
-/// Why a plugin rejects a pod, in more detail than its reasons.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Explanation {
-    /// A short text, the same for all nodes that are rejected for the same reason.
-    pub gist: String,
-    /// The text in full, with the amounts or names of this node.
-    pub words: String,
-    /// How much is missing: from near 0 for a small amount to 1 for a whole requirement.
-    pub missing: f64,
-    /// What the pod could request instead, each a way by itself. The search for fixes tries it.
-    pub lower_requests: Vec<Vec<LowerRequest>>,
-}
-
-impl Explanation {
-    /// An explanation of a whole requirement that is missing.
-    pub fn new(gist: &str, words: String) -> Explanation {
-        Explanation { gist: gist.to_owned(), words, missing: 1.0, lower_requests: Vec::new() }
-    }
-}
-
-/// An amount that a pod would get of a resource of which it requests more.
-#[derive(Clone, PartialEq, Debug)]
-pub struct LowerRequest {
-    /// The container; `None` for the pod as a whole.
-    pub container: Option<Symbol>,
-    /// The resource, by name.
-    pub resource: Symbol,
-    /// The amount.
-    pub amount: Quantity,
-}
-
-/// Pods that a plugin places together or not at all.
-#[derive(Clone, PartialEq, Debug)]
-pub struct JointPods {
-    /// The object that says so.
-    pub group: ObjectKey,
-    /// The path of its field that says how many of them need a node.
-    pub size_field: &'static str,
-    /// That number.
-    pub needed: usize,
-    /// How many have a node, or wait at Permit with one.
-    pub placed: usize,
-    /// The other pods.
-    pub pending: Vec<NamespacedName>,
-    /// Until when the plugin rejects all of them.
-    pub rejected_until: Option<Time>,
 }
 
 /// The order of the active queue at some time.

@@ -54,9 +54,9 @@ stories! {
     "cordoned": "every node is cordoned",
     "node-pools": "every node is full, and one of karpenter's pools can create one that fits",
     "zone-loss": "which zone or node can be lost, and which budget delays a drain"
-        => ":what-if drain node a-0",
+        => ":what-if drain node a-0, then c and :disruptions",
     "rollout": "which pods a rollout replaces in which order, and where it gets stuck"
-        => ":what-if rollout deployment web cpu=1500m",
+        => ":what-if rollout deployment web cpu=1500m, then c and :disruptions",
     "opaque-plugin": "plugins that kubestep does not have, and what they could change",
     "coscheduling": "Coscheduling rejects a group of which two of three pods fit",
     "numa": "enough is free on the node, but not in one NUMA zone",

@@ -218,7 +218,7 @@ views! {
     Cycle { "overview" "0" "Cycle" Recording in Timeline, |cx| Box::new(cycle::CycleView::new(cx.model, &cx.shape)),
         "The cycle: every extension point with each plugin's status" }
     Timeline { "timeline" "1" "Timeline" Recording in nothing, |cx| Box::new(timeline::TimelineView(cx.model)),
-        "All recorded cycles; Enter goes there" }
+        "All recorded cycles; Enter inspects one, t goes there" }
     Queues { "queues" "2" "Queues" Queues in Timeline, |cx| Box::new(queues::QueuesView(cx.model)),
         "The scheduling queues, with reasons and time left" }
     Filter { "filters" "3" "Filter" CycleNodes in Cycle, |cx| Box::new(filter::FilterView::new(cx.model, cx.width, cx.shape)),

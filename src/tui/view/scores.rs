@@ -12,7 +12,7 @@ use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::glyph::{SHADES, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
-use crate::tui::text::words;
+use crate::tui::text::{in_lines, words};
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, Segment, StyledParts};
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -313,20 +313,6 @@ fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
 /// Lines that the name of a plugin takes at most.
 const NAME_LINES: usize = 3;
 
-/// A name as narrow as can be in so many lines, between its words; the first line may have a
-/// character more.
-fn in_lines(words: &[String], lines: usize) -> String {
-    if lines <= 1 || words.len() <= 1 {
-        return words.concat();
-    }
-    let split =
-        |at: usize| format!("{}\n{}", words[..at].concat(), in_lines(&words[at..], lines - 1));
-    let splits: Vec<String> = (1..words.len()).map(split).collect();
-    let widest = |title: &String| title.lines().map(str::len).max().unwrap_or(0);
-    let least = splits.iter().map(widest).min().unwrap_or(0);
-    splits.into_iter().rfind(|title| widest(title) <= least + 1).unwrap_or_default()
-}
-
 impl GridSource for ScoresView<'_> {
     fn rows(&self) -> usize {
         self.order.len()
@@ -583,21 +569,5 @@ fn term(plugin: &ScoreColumn, at: usize, weight: i64) -> String {
     match plugin.normalized.get(at) {
         Some(normalized) => format!("{} {}", plugin.plugin, normalized * weight),
         None => format!("{} ?", plugin.plugin),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_stand_in_several_lines() {
-        let title = |lines| in_lines(&words("NodeResourcesBalancedAllocation"), lines);
-        assert_eq!(title(1), "NodeResourcesBalancedAllocation");
-        assert_eq!(title(2), "NodeResources\nBalancedAllocation");
-        assert_eq!(title(3), "NodeResources\nBalanced\nAllocation");
-        assert_eq!(in_lines(&words("NodeResourcesFit"), 2), "NodeResources\nFit");
-        assert_eq!(in_lines(&words("ImageLocality"), 3), "Image\nLocality");
-        assert_eq!(in_lines(&words("https://scorer:8888"), 2), "https://scorer:8888");
     }
 }
