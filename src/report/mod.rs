@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod config;
+pub mod cut;
 pub mod diff;
 pub mod disruption;
 pub mod fixes;

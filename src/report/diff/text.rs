@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use indexmap::IndexMap;
 
+use crate::report::cut::CutRuns;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
@@ -22,8 +23,10 @@ const NAMES: usize = 8;
 const SCORES: usize = 6;
 
 /// The whole difference.
-pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
-    with_causes(difference, sides, "")
+pub fn text(difference: &Difference, sides: &Pair<String>, cut: &CutRuns) -> String {
+    let lines = cut.lines(Pair { a: "a", b: "b" }).into_iter();
+    let lines: String = lines.map(|line| line + "\n").collect();
+    with_causes(difference, sides, &lines)
 }
 
 /// The whole difference, with `causes` between the summary and the pods.
