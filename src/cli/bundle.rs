@@ -25,7 +25,7 @@ use kubestep_live::{FeedEvent, Notice};
 use kubestep_source::recording::{
     RecordedChange, RecordedNote, RecordingHeader, RecordingLine, SCHEMA, TimedNote,
 };
-use kubestep_source::{Loaded, Progress};
+use kubestep_source::{Auxiliary, Loaded, Progress};
 
 /// Pack a cluster, its scheduler's configuration and a recording into one file for -f and "kubestep
 /// test"
@@ -55,6 +55,8 @@ impl Subcommand for Bundle {
         if self.redact.redact {
             name.clear();
             Redactor::input(&mut read, &mut header);
+            // Messages of controllers contain names.
+            read.auxiliary = Auxiliary::default();
         }
         let expect = match self.expect {
             true => Some(self.present(&read, until, name)?),
@@ -63,7 +65,8 @@ impl Subcommand for Bundle {
         let changes = read.recording.as_ref().map_or(&[][..], |recording| recording.until(until));
         let notes = read.recording.iter().flat_map(|recording| recording.notes_until(until));
         let notes: Vec<&TimedNote> = notes.collect();
-        let count = self.write(&header, expect.as_ref(), &read.objects, (changes, &notes));
+        let lists = (&read.objects[..], &read.auxiliary);
+        let count = self.write(&header, expect.as_ref(), lists, (changes, &notes));
         let count = count.with_context(|| self.destination.name())?;
         let expected = match expect.map(|expect| expect.pods.len()) {
             Some(pods) => format!(", what is expected of {pods} pods"),
@@ -159,7 +162,7 @@ impl Bundle {
         &self,
         header: &RecordingHeader,
         expect: Option<&Expect>,
-        objects: &[Loaded],
+        (objects, auxiliary): (&[Loaded], &Auxiliary),
         (changes, notes): (&[RecordedChange], &[&TimedNote]),
     ) -> std::io::Result<usize> {
         let DestinationOptions { output, .. } = &self.destination;
@@ -168,6 +171,7 @@ impl Bundle {
         if let Some(expect) = expect {
             recorder.line(&RecordingLine::Expect { expect: serde_json::to_value(expect)? })?;
         }
+        recorder.auxiliary(auxiliary)?;
         let count = recorder.lists(objects.iter().map(|loaded| &loaded.object))?;
         let mut notes = notes.iter().peekable();
         for change in changes {

@@ -15,6 +15,7 @@ use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::release;
 use crate::report;
+use crate::report::cut::CutRuns;
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Served;
 use kubestep_debug::Session;
@@ -101,18 +102,31 @@ impl Diff {
             false => a.clone(),
         };
         notices.iter().for_each(kubestep_output::line);
-        edits::apply(&mut b, "--edit", &self.b.edits)?;
-        for session in [&mut a, &mut b] {
-            session.run_to_end(self.max_cycles, |_| false);
-        }
+        notices.extend(edits::apply(&mut b, "--edit", &self.b.edits)?);
+        let sides = Pair { a: self.run_side(&mut a), b: self.run_side(&mut b) };
+        let cut = CutRuns { sides, limit: self.max_cycles };
         let difference = compare(Side::of(&a), Side::of(&b));
         let names = self.names();
         let gates = Pair { a: gates(&a), b: gates(&b) };
         kubestep_output::print(&self.output.show(
-            || report::diff::text::text(&difference, &names),
-            || report::diff::document(&difference, &names, &gates),
+            || report::diff::text::text(&difference, &names, &cut),
+            || {
+                let mut document = report::diff::document(&difference, &names, &gates, &cut);
+                document["notices"] = notices.into();
+                document
+            },
         ))?;
-        Ok(if difference.is_empty() { Exit::Fine } else { Exit::Differs })
+        Ok(match difference.is_empty() {
+            _ if cut.any() => Exit::Incomplete,
+            true => Exit::Fine,
+            false => Exit::Differs,
+        })
+    }
+
+    /// Runs a side to its end; whether the limit ended it.
+    fn run_side(&self, session: &mut Session) -> bool {
+        let ran = session.run_to_end(self.max_cycles, |_| false);
+        session.is_cut(ran, self.max_cycles)
     }
 
     /// That there are two sides, and that each can be read.

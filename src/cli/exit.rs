@@ -17,16 +17,22 @@ pub enum Exit {
     Unreachable,
     /// 5: this scheduler is not the leader any more and stopped writing.
     Lost,
+    /// 6: a run was ended before it was complete, so that the answer is not known.
+    Incomplete,
 }
 
 /// All exits with their meanings, by number.
-pub const EXITS: [(Exit, &str); 6] = [
+pub const EXITS: [(Exit, &str); 7] = [
     (Exit::Fine, "every pod has a node or would get one, or the debugger was quit"),
     (Exit::Unschedulable, "a pod stays pending, or a drain or rollout cannot be completed"),
     (Exit::Usage, "invalid usage or input; nothing was done"),
     (Exit::Differs, "the compared sides differ"),
     (Exit::Unreachable, "a cluster or another source on the network is unreachable"),
     (Exit::Lost, "the lease was lost, and all writes stopped (kubestep schedule)"),
+    (
+        Exit::Incomplete,
+        "--max-cycles or Ctrl-C ended a run, so the answer is incomplete (diff, upgrade, --survive)",
+    ),
 ];
 
 /// A source is not reachable: an error with this as its root ends the program with
@@ -45,6 +51,7 @@ impl Exit {
             Exit::Differs => 3,
             Exit::Unreachable => 4,
             Exit::Lost => 5,
+            Exit::Incomplete => 6,
         }
     }
 
@@ -77,7 +84,7 @@ mod tests {
     #[test]
     fn the_codes_are_those_of_their_places() {
         let codes: Vec<u8> = EXITS.iter().map(|(exit, _)| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6]);
     }
 
     #[test]

@@ -245,9 +245,16 @@ fn note_skipped(read: &kubestep_source::ReadInput, notices: &mut Vec<String>) ->
     if read.skipped.is_empty() {
         return None;
     }
-    let kinds: Vec<String> =
-        read.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-    notices.push(format!("not read by a scheduler: {}", kinds.join(", ")));
+    let of_rollouts = |kind: &Symbol| ["DaemonSet", "Deployment"].contains(&kind.as_str());
+    for (is_read, what) in
+        [(false, "not read by a scheduler"), (true, "only read for rollouts and new nodes")]
+    {
+        let kinds = read.skipped.iter().filter(|(kind, _)| of_rollouts(kind) == is_read);
+        let kinds: Vec<String> = kinds.map(|(kind, count)| format!("{count} {kind}")).collect();
+        if !kinds.is_empty() {
+            notices.push(format!("{what}: {}", kinds.join(", ")));
+        }
+    }
     let idle = notices.iter().any(|notice| {
         notice == kubestep_source::NOTHING_PENDING || notice == kubestep_source::NOTHING_READ
     });

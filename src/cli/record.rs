@@ -20,7 +20,8 @@ use kubestep_api::words::count;
 use kubestep_live::record::{Recorder, RecordingCounts, RecordingOutput, header};
 use kubestep_live::redact::Redactor;
 use kubestep_live::scheduler_events::{self, SchedulerEvent};
-use kubestep_live::{Feed, FeedEvent, NamespaceScope, Notice, Pace};
+use kubestep_live::{Feed, FeedEvent, NamespaceScope, Notice, Pace, auxiliary};
+use kubestep_source::Auxiliary;
 
 /// How often the file is flushed and progress is shown.
 const STEP: Duration = Duration::from_secs(1);
@@ -72,6 +73,12 @@ impl Subcommand for RecordCommand {
         header.emulated_version = settings.emulated_version;
         header.feature_gates = settings.feature_gates;
         let mut objects = snapshot.take_objects();
+        let runtime = cluster::runtime()?;
+        // Messages of controllers contain names.
+        let auxiliary = match self.redact.redact {
+            true => Auxiliary::default(),
+            false => runtime.block_on(auxiliary::read(feed.link())),
+        };
         let redactor = self.redact.redact.then(|| {
             let mut redactor = Redactor::new(objects.iter());
             redactor.header(&mut header);
@@ -81,6 +88,7 @@ impl Subcommand for RecordCommand {
         let output = RecordingOutput::create(&self.destination.output, links);
         let output = output.with_context(|| file.clone())?;
         let mut recorder = Recorder::new(output, &header).with_context(|| file.clone())?;
+        recorder.auxiliary(&auxiliary).with_context(|| file.clone())?;
         let objects = recorder.lists(objects.iter()).with_context(|| file.clone())?;
         recorder.out().publish().with_context(|| file.clone())?;
         let of = format!("{} ({})", feed.link().name(), header.server_version);
@@ -88,7 +96,7 @@ impl Subcommand for RecordCommand {
             "{objects} objects of {of} in {file}; recording, Ctrl-C ends it"
         ));
         let recording = RunningRecording { feed, recorder, redactor, file: file.clone(), shown: 0 };
-        match cluster::runtime()?.block_on(recording.run(span)) {
+        match runtime.block_on(recording.run(span)) {
             // The reader closed the pipe early.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             done => done.context(file)?,

@@ -19,7 +19,7 @@ use crate::report::outcome::Pending;
 use crate::report::page::{ExplainedPod, ReportPage};
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
-use crate::report::{fixes, why};
+use crate::report::{cut, fixes, why};
 use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
@@ -67,8 +67,8 @@ impl Subcommand for ReportCommand {
         RecordingOutput::check(&self.output, links).with_context(|| file.clone())?;
         let opened = session(&self.input, &self.tries, None)?;
         let mut session = opened.session;
-        edits::apply(&mut session, "--edit", &self.edits)?;
-        let page = self.page(&mut session, opened.name, opened.notices);
+        let notes = edits::apply(&mut session, "--edit", &self.edits)?;
+        let page = self.page(&mut session, opened.name, [opened.notices, notes].concat());
         let mut output =
             RecordingOutput::create(&self.output, links).with_context(|| file.clone())?;
         let written = output.write_all(page.html().as_bytes()).and_then(|()| output.finish());
@@ -92,27 +92,30 @@ impl ReportCommand {
         let (begin, before) = (session.world().clone(), Usage::of(session.world()));
         let steps = Steps::watch();
         let start = session.world().now();
-        self.run_all(session, &steps);
+        let ran = self.run_all(session, &steps);
         let mut run = RunReport::new(session, before);
         run.notices = notices;
         run.notices.extend(session.livelock().map(|livelock| livelock.to_string()));
+        let is_cut = session.is_cut(ran, self.max_cycles);
+        run.notices.extend(is_cut.then(|| cut::notice(self.max_cycles)));
         let cycles = session.history().cycles().cloned().collect();
         let pending = self.explained(session, &begin, &run.pending, &steps);
         ReportPage { name, run, pending, cycles, start }
     }
 
-    fn run_all(&self, session: &mut Session, steps: &Steps) {
+    /// Returns the number of cycles.
+    fn run_all(&self, session: &mut Session, steps: &Steps) -> usize {
         let most = self.max_cycles;
         let mut cycles = 0;
         steps.show(
             |done, most| format!("cycle {done} of at most {most}"),
             || {
-                session.run_until_idle(most, |_| {
+                session.run_to_end(most, |_| {
                     cycles += 1;
                     !steps.go_on(cycles, most)
                 })
             },
-        );
+        )
     }
 
     /// Explains pods with different messages first of all, and searches fixes for one of each.

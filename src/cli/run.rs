@@ -124,24 +124,25 @@ impl Subcommand for RunCommand {
         let mut trace = self.trace.as_deref().map(|path| self.create(path)).transpose()?;
         let mut session = opened.session;
         session.only_forward();
-        edits::apply(&mut session, "--edit", &self.edits)?;
+        let mut notes = edits::apply(&mut session, "--edit", &self.edits)?;
         let holds: Vec<String> = self.holds.iter().map(|pods| format!("hold {pods}")).collect();
-        edits::apply(&mut session, "--hold", &holds)?;
+        notes.extend(edits::apply(&mut session, "--hold", &holds)?);
         if let Some(key) = &self.survive {
-            return self.survive(&mut session, key, opened.notices);
+            return self.survive(&mut session, key, [opened.notices, notes].concat());
         }
         stops::set(&mut session, &self.breaks, self.breakpoints.as_deref())?;
         let before = Usage::of(session.world());
         let started = Instant::now();
-        self.cycles(&mut session, trace.as_mut())?;
+        let is_cut = self.cycles(&mut session, trace.as_mut())?;
         let cycle_s = started.elapsed().as_secs_f64();
         let mut notices: Vec<String> = session.livelock().iter().map(ToString::to_string).collect();
+        notices.extend(is_cut.then(|| report::cut::notice(self.max_cycles)));
         if let Some(trace) = trace {
             notices.extend(trace.finish(session.history()).context("--trace")?);
         }
         self.print_notices(&notices);
         let mut report = RunReport::new(&session, before);
-        report.notices = [opened.notices, notices].concat();
+        report.notices = [opened.notices, notes, notices].concat();
         report.capacity = self.capacity(&session, &opened.added)?;
         report.new_nodes = self.new_node.then(|| new_nodes(&session));
         match self.timings {
@@ -164,36 +165,38 @@ fn new_nodes(session: &Session) -> Supply {
 }
 
 impl RunCommand {
-    fn cycles(&self, session: &mut Session, trace: Option<&mut TraceFile>) -> Result<()> {
+    /// Runs cycles; whether the limit ended the run.
+    fn cycles(&self, session: &mut Session, trace: Option<&mut TraceFile>) -> Result<bool> {
         let stream = self.output == RunFormat::Stream;
         if !session.breakpoints().items().is_empty() {
             let words = stops::run(session, self.max_cycles);
             for record in session.history().cycles().filter(|_| stream) {
                 kubestep_output::print(&json_line(&run::json::cycle(record)))?;
             }
-            return words.iter().try_for_each(|line| self.print(line));
+            words.iter().try_for_each(|line| self.print(line))?;
+            return Ok(false);
         }
         let steps = Steps::watch();
         let stop = steps.and_interrupt("stops and prints what there is");
         let words = |done, active| format!("{done} scheduling cycles, {active} active pods{stop}");
         // Lines of cycles are progress enough.
-        match stream {
+        let done = match stream {
             true => self.cycles_until_done(session, trace, &steps),
             false => steps.show(words, || self.cycles_until_done(session, trace, &steps)),
         }?;
-        match steps.is_stopped() {
-            true => self.print("stopped by Ctrl-C: not every pod was tried"),
-            false => Ok(()),
+        if steps.is_stopped() {
+            self.print("stopped by Ctrl-C: not every pod was tried")?;
         }
+        Ok(session.is_cut(done, self.max_cycles))
     }
 
-    /// Runs cycles to the end, up to the limit, or until Ctrl-C.
+    /// Runs cycles to the end, up to the limit, or until Ctrl-C. Returns their number.
     fn cycles_until_done(
         &self,
         session: &mut Session,
         mut trace: Option<&mut TraceFile>,
         steps: &Steps,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let mut done = 0;
         while done < self.max_cycles && session.livelock().is_none() {
             let [active, ..] = session.world().scheduler().queue().lengths();
@@ -214,7 +217,7 @@ impl RunCommand {
                 trace.catch_up(session.history()).context("--trace")?;
             }
         }
-        Ok(())
+        Ok(done)
     }
 
     /// Loses each domain of a label in turn and prints what becomes of the pods.
@@ -231,7 +234,11 @@ impl RunCommand {
             RunFormat::Junit => report::survive::junit::junit(&report),
             _ => report::survive::text::text(&report),
         })?;
-        Ok(if report.survives() { Exit::Fine } else { Exit::Unschedulable })
+        Ok(match report.survives() {
+            true => Exit::Fine,
+            false if report.fails() => Exit::Unschedulable,
+            false => Exit::Incomplete,
+        })
     }
 
     /// Prints notices, unless they are part of the output.

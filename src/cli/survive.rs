@@ -17,7 +17,8 @@ use kubestep_debug::edit::{Edit, NodeSet};
 /// Loses every domain of the label `key` in turn, after the queue was scheduled, with at most
 /// `limit` cycles each. The first Ctrl-C keeps the domains that were tried.
 pub(super) fn survive(session: &mut Session, key: &str, limit: usize) -> Result<SurviveReport> {
-    session.run_to_end(limit, |_| false);
+    let ran = session.run_to_end(limit, |_| false);
+    let cut_before = session.is_cut(ran, limit).then_some(limit);
     let world = session.world();
     let key = label_key(world, key).context("--survive")?;
     let all = domains(world, key);
@@ -31,7 +32,7 @@ pub(super) fn survive(session: &mut Session, key: &str, limit: usize) -> Result<
     };
     let work = || {
         let mut tried = Vec::new();
-        for (value, nodes) in &all {
+        for (value, nodes) in all.iter().filter(|_| cut_before.is_none()) {
             if !steps.go_on(tried.len(), all.len()) {
                 break;
             }
@@ -51,6 +52,7 @@ pub(super) fn survive(session: &mut Session, key: &str, limit: usize) -> Result<
         key,
         domains: tried,
         of: all.len(),
+        cut_before,
         pending_before: before,
         gates: *world.scheduler().features(),
         notices: notice.into_iter().collect(),
@@ -74,7 +76,7 @@ impl LossTrial<'_> {
         edit.apply(&mut world).map_err(|error| anyhow!("--survive: {key}={value}: {error}"))?;
         let mut session = Session::new(world);
         session.only_forward();
-        session.run_until_idle(self.limit, |record| {
+        let ran = session.run_until_idle(self.limit, |record| {
             self.cycles.store(record.cycle - cycles_before, Ordering::Relaxed);
             self.steps.is_stopped()
         });
@@ -83,6 +85,7 @@ impl LossTrial<'_> {
         }
         let mut domain = LostDomain::new(value, nodes, &session, self.world, self.before);
         domain.cycles -= cycles_before;
+        domain.cut = session.is_cut(ran, self.limit).then_some(self.limit);
         Ok(Some(domain))
     }
 }

@@ -15,6 +15,7 @@ use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::Scheduler;
 use crate::cli::{edits, format};
+use crate::report::cut::ended_after;
 use crate::report::tested::{self, TestOutcome, TestReport, Tested};
 use kubestep_api::glob::glob;
 use kubestep_config::FeatureGates;
@@ -132,19 +133,22 @@ impl TestCommand {
         let mut session = opened.session;
         session.only_forward();
         edits::apply(&mut session, "edits", &test.edits)?;
-        self.run_to_end(&mut session, test.timers);
+        if self.run_to_end(&mut session, test.timers) {
+            bail!("{}: nothing was checked", ended_after(self.max_cycles));
+        }
         let gates = *session.world().scheduler().features();
         Ok(FinishedTest { failures: check(&session, &test.expect), gates, notices: opened.notices })
     }
 
-    fn run_to_end(&self, session: &mut Session, timers: usize) {
-        let mut left = self.max_cycles;
-        left -= session.run_until_idle(left, |_| false);
+    /// Runs cycles, and lets timers expire; whether the limit of cycles ended the run.
+    fn run_to_end(&self, session: &mut Session, timers: usize) -> bool {
+        let mut ran = session.run_to_end(self.max_cycles, |_| false);
         for _ in 0..timers {
             if session.advance_to_next_timer().is_none() {
                 break;
             }
-            left -= session.run_until_idle(left, |_| false);
+            ran += session.run_to_end(self.max_cycles - ran, |_| false);
         }
+        session.is_cut(ran, self.max_cycles)
     }
 }

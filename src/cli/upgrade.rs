@@ -16,6 +16,7 @@ use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::{ChosenScheduler, release};
 use crate::cli::waiting::{with_progress, with_words};
+use crate::report::cut::CutRuns;
 use crate::report::upgrade::{self as report, RejectedInput, RejectedKind, UpgradeReport};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
@@ -87,7 +88,11 @@ impl Subcommand for UpgradeCommand {
             UpgradeFormat::Yaml => format::yaml(&report::json::document(&report)),
             UpgradeFormat::Junit => report::junit::document(&report),
         })?;
-        Ok(if report.is_empty() { Exit::Fine } else { Exit::Differs })
+        Ok(match report.is_empty() {
+            _ if report.cut.any() => Exit::Incomplete,
+            true => Exit::Fine,
+            false => Exit::Differs,
+        })
     }
 }
 
@@ -136,33 +141,46 @@ impl UpgradeCommand {
         let starts = problems.is_empty();
         refused.extend(problems);
         refused.extend(prepared.gone_versions());
-        let upgrade = starts.then(|| self.search(prepared)).transpose()?;
+        let searched = starts.then(|| self.search(prepared)).transpose()?;
+        let (upgrade, sides) = searched.unzip();
+        let sides = sides.unwrap_or_default();
         Ok(UpgradeReport {
             releases: Pair { a: from.release.asked.clone(), b: to.release.asked.clone() },
             refused,
             upgrade,
             listed: report::listed(from.gates, to.gates),
+            cut: CutRuns { sides, limit: self.max_cycles },
         })
     }
 
-    fn search(&self, prepared: &PreparedUpgrade) -> Result<Upgrade> {
+    /// What changes, and which of both runs the limit of cycles ended.
+    fn search(&self, prepared: &PreparedUpgrade) -> Result<(Upgrade, Pair<bool>)> {
         let runs = AtomicUsize::new(0);
         let words = || format!("{} runs", runs.load(Ordering::Relaxed));
         let started = Cell::new(false);
+        let cut = Cell::new(Pair::default());
         let run = |gates| {
-            runs.fetch_add(1, Ordering::Relaxed);
+            let number = runs.fetch_add(1, Ordering::Relaxed);
             let session =
                 prepared.open(gates).map_err(|error| RunError::Rejected(format!("{error:#}")));
             let mut session = session?;
             started.set(true);
-            session.run_to_end(self.max_cycles, |_| false);
+            let ran = session.run_to_end(self.max_cycles, |_| false);
+            let is_cut = session.is_cut(ran, self.max_cycles);
+            // The first two runs are those of the versions, the others search for causes.
+            cut.set(match number {
+                0 => Pair { a: is_cut, ..cut.get() },
+                1 => Pair { b: is_cut, ..cut.get() },
+                _ => cut.get(),
+            });
             Ok(session)
         };
         let (from, to) = (prepared.from.gates, prepared.to.gates);
         let found = with_words(&words, || compare(from, to, &run, self.max_runs));
         // The first run is that of the version before the upgrade.
         let release = if started.get() { &prepared.to.release } else { &prepared.from.release };
-        found.map_err(|error| anyhow!("kube-scheduler {}: {error}", release.asked))
+        let found = found.map_err(|error| anyhow!("kube-scheduler {}: {error}", release.asked))?;
+        Ok((found, cut.get()))
     }
 }
 

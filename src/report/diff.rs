@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::report::cut::CutRuns;
 use kubestep_config::FeatureGates;
 use kubestep_debug::certainty;
 use kubestep_debug::diff::{
@@ -22,6 +23,7 @@ pub fn document(
     difference: &Difference,
     sides: &Pair<String>,
     gates: &Pair<FeatureGates>,
+    cut: &CutRuns,
 ) -> Value {
     let mut counts: serde_json::Map<String, Value> = PodChange::ALL
         .map(|kind| (kind.as_str().to_owned(), difference.count(kind).into()))
@@ -33,6 +35,7 @@ pub fn document(
         "sides": pair(sides.a.as_str(), sides.b.as_str()),
         "kubeVersions": of(gates, |gates| gates.version_words()),
         "differs": !difference.is_empty(),
+        "complete": !cut.any(),
         "summary": counts,
         "pods": difference.pods.iter().map(pod).collect::<Vec<_>>(),
     });

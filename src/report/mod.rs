@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod config;
+pub(crate) mod cut;
 pub(crate) mod diff;
 pub(crate) mod disruption;
 pub mod fixes;

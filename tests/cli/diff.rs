@@ -47,6 +47,18 @@ fn edits_are_compared_with_what_is() {
     call().says("diff/forced", "diff -f cluster.yaml --edit \"force node b for pod large\"");
 }
 
+/// What the limit of cycles leaves open is not called the same.
+#[test]
+fn a_comparison_whose_runs_are_ended_is_incomplete() {
+    let line = "diff -f cluster.yaml --edit \"label node a x=y\" --max-cycles 1";
+    call().says("diff/cut", line);
+    let said = call().run(&format!("{line} -o json"));
+    let value: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((value["complete"].as_bool(), said.code), (Some(false), Some(6)));
+    let whole = call().run(&line.replace(" 1", " 2"));
+    assert_eq!(whole.code, Some(0), "{}", whole.stdout);
+}
+
 #[test]
 fn configurations_files_and_gates_are_compared() {
     let call = Call::new()

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::harness::Call;
+use crate::schema;
 
 const CLUSTER: &str = include_str!("../../fixtures/preemption-budget/cluster.yaml");
 
@@ -172,6 +173,56 @@ fn drains_and_losses_say_which_pods_find_no_place() {
     );
 }
 
+/// What the limit of cycles leaves open is not known: the loss of a zone, and all of them.
+#[test]
+fn losses_that_the_limit_of_cycles_ends_are_not_known() {
+    let call = Call::new();
+    for format in ["text", "json", "junit"] {
+        let line = format!("run --demo zone-loss --survive zone --max-cycles 1 -o {format}");
+        call.says(&format!("disrupt/survive-cut-{format}"), &line);
+    }
+    for format in ["text", "junit"] {
+        let line = format!("run --demo tour --survive zone --max-cycles 1 -o {format}");
+        call.says(&format!("disrupt/survive-not-begun-{format}"), &line);
+    }
+}
+
+/// A name with a line break does not begin a line of its own.
+#[test]
+fn names_with_line_breaks_stay_in_their_lines() {
+    let node = |name: &str| {
+        format!(
+            "---\n{{kind: Node, apiVersion: v1, metadata: {{name: \"{name}\\nforged\", labels: \
+            {{zone: \"{name}\\nforged\"}}}}, spec: {{taints: [{{key: \"k\\nforged\", effect: \
+            NoSchedule}}]}}, status: {{allocatable: {{cpu: 4, pods: 9}}}}}}\n"
+        )
+    };
+    let pod = "---\n{kind: Pod, apiVersion: v1, metadata: {name: \"web\\nforged\", namespace: \"x\\nforged\"}, \
+        spec: {containers: [{name: c}]}}\n";
+    let placed = pod.replace("name: \"web", "name: \"db").replace(
+        "containers",
+        "nodeName: \"a\\nforged\", tolerations: [{operator: Exists}], containers",
+    );
+    let call = Call::new().file("c.yaml", &[node("a"), node("b"), pod.into(), placed].concat());
+    for line in [
+        "run -f c.yaml",
+        "run -f c.yaml -o csv",
+        "run -f c.yaml --survive zone",
+        "run -f c.yaml --edit \"lose zone=a\\nforged\"",
+        "run -f c.yaml --new-node",
+        "explain -f c.yaml --fix --new-node",
+        "upgrade -f c.yaml --from 1.33",
+        "diff -f c.yaml --kube-version-b 1.33",
+        "info -f c.yaml",
+    ] {
+        let said = call.run(line);
+        let text = said.stdout + &said.stderr;
+        let forged = text.lines().find(|line| line.trim_start().starts_with("forged"));
+        assert_eq!(forged, None, "{line}:\n{text}");
+        assert!(text.contains("forged"), "{line}: {text}");
+    }
+}
+
 /// Rollouts of each kind, in every format, with and without room; and those that cannot begin.
 #[test]
 fn rollouts_say_where_they_get_stuck() {
@@ -193,6 +244,23 @@ fn rollouts_say_where_they_get_stuck() {
         let said = call.run(&run(edit, ""));
         assert!(said.code == Some(2) && said.stderr.contains(error), "{edit}: {}", said.stderr);
     }
+}
+
+/// A bundle has the workloads themselves, so a rollout in it is as in its origin; a redacted one has
+/// not.
+#[test]
+fn rollouts_in_a_bundle_have_the_strategy_of_the_workload() {
+    let call = Call::new();
+    call.run("bundle --demo rollout -o bug.jsonl");
+    schema::check_lines("kubestep/recording/v1", &call.written("bug.jsonl"));
+    for edit in ["deployment web cpu=1500m", "statefulset db", "daemonset log"] {
+        let of = |input: &str| call.run(&format!("run {input} --edit \"rollout {edit}\""));
+        let (story, bundle) = (of("--demo rollout"), of("-f bug.jsonl"));
+        assert_eq!(story.stdout, bundle.stdout);
+        assert!(!bundle.stderr.contains("strategy is the default"), "{}", bundle.stderr);
+    }
+    call.run("bundle --demo rollout --redact -o other.jsonl");
+    assert!(!call.written("other.jsonl").contains("\"auxiliary\""));
 }
 
 /// A drain that a budget blocks for good ends with exit code 1, also if every pod has a node.

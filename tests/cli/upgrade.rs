@@ -29,6 +29,15 @@ fn every_difference_has_its_cause() {
     Call::new().says("upgrade/few-runs", &format!("upgrade --demo upgrade --from 1.33 {few}"));
 }
 
+/// What the limit of cycles leaves open is not called the same.
+#[test]
+fn an_upgrade_whose_runs_are_ended_is_incomplete() {
+    for format in ["text", "json", "junit"] {
+        let line = format!("upgrade --demo upgrade --from 1.35 --max-cycles 1 -o {format}");
+        Call::new().says(&format!("upgrade/cut-{format}"), &line);
+    }
+}
+
 #[test]
 fn programs_get_json_yaml_and_junit() {
     let line = "upgrade --demo upgrade --from 1.33";

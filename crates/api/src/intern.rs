@@ -183,9 +183,14 @@ impl PartialOrd for Symbol {
     }
 }
 
+/// A line break is written as `\n`: no API server accepts one in a name, and in a text for people it
+/// would begin a line of its own.
 impl fmt::Display for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        match self.as_str().contains('\n') {
+            false => f.pad(self.as_str()),
+            true => f.pad(&self.as_str().replace('\n', "\\n")),
+        }
     }
 }
 

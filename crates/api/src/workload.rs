@@ -71,6 +71,12 @@ api_structs! {
         pub pod_management_policy: Symbol,
         pub update_strategy: UpdateStrategy,
         pub min_ready_seconds: i32,
+        pub ordinals: Option<StatefulSetOrdinals>,
+    }
+
+    /// The number of a stateful set's first pod.
+    pub struct StatefulSetOrdinals {
+        pub start: i32,
     }
 
     /// A deployment; a scheduler sees only its replica sets and their pods.

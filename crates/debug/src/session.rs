@@ -191,6 +191,14 @@ impl Session {
         ran
     }
 
+    /// Whether a run of `ran` cycles ended only because `limit` was reached: what would have
+    /// happened next is not known.
+    pub fn is_cut(&self, ran: usize, limit: usize) -> bool {
+        let idle = self.world.scheduler().queue().is_idle();
+        let goes_on = !idle || self.world.next_disruption().is_some();
+        ran >= limit && goes_on && self.livelock().is_none()
+    }
+
     /// Moves the clock to the next attempt of a drain, or to when a pod of a rollout becomes
     /// available. `false` if nothing is under way, or if that changed nothing and no pod can be
     /// popped.

@@ -20,8 +20,8 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_output::CleanStdout;
 use kubestep_output::clean::escape_json;
 use kubestep_output::file::{Links, NewFile};
-use kubestep_source::MissingKind;
 use kubestep_source::recording::{RecordingHeader, RecordingLine, SCHEMA};
+use kubestep_source::{Auxiliary, MissingKind};
 
 /// A file or standard output, written line by line.
 pub enum RecordingOutput {
@@ -163,6 +163,15 @@ impl<W: Write> Recorder<W> {
         Ok(recorder)
     }
 
+    /// Writes the objects that no scheduler reads; they come before the lists are ended.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn auxiliary(&mut self, auxiliary: &Auxiliary) -> io::Result<()> {
+        let mut objects = auxiliary.objects()?.into_iter();
+        objects.try_for_each(|object| self.line(&RecordingLine::Auxiliary { object }))
+    }
+
     /// Writes the lists. Returns the number of objects.
     ///
     /// # Errors
@@ -189,7 +198,7 @@ impl<W: Write> Recorder<W> {
             FeedEvent::Delta(Delta::Delete { kind, key }) => {
                 self.pods.remove(key);
                 self.counts.changes += 1;
-                let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
+                let (namespace, name) = (key.namespace.as_str().into(), key.name.as_str().into());
                 self.line(&RecordingLine::Delete { at, kind: kind.as_str(), namespace, name })
             }
             FeedEvent::Notice(notice) => {

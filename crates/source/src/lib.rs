@@ -252,7 +252,7 @@ impl<'a> Reading<'a> {
 
     fn recording(&mut self, reader: Reader<'_>, text: String) -> Result<(), Box<SourceError>> {
         let name = reader.name.clone();
-        let recording::ReadRecording { objects, recording, warnings } =
+        let recording::ReadRecording { objects, auxiliary, recording, warnings } =
             recording::read(reader, text, self.limits)?;
         if self.input.recording.is_some() {
             let message = "is a second recording".into();
@@ -263,6 +263,13 @@ impl<'a> Reading<'a> {
             self.take(
                 ObjectOrigin { file, document: 1, line },
                 DecodedItem::Object(object, Vec::new()),
+            );
+        }
+        for object in auxiliary {
+            let kind = object["kind"].as_str().unwrap_or_default().into();
+            self.take(
+                ObjectOrigin { file, document: 1, line: 1 },
+                DecodedItem::Auxiliary(kind, object),
             );
         }
         self.input.warnings.extend(warnings);

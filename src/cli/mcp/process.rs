@@ -56,7 +56,7 @@ pub(super) async fn run(
     Ok(CallOutput { text, value })
 }
 
-/// What one process printed.
+/// What one process printed; a text after the notices on standard error.
 async fn printed(
     call: &ToolCall,
     format: &str,
@@ -87,10 +87,16 @@ async fn printed(
     };
     let (_, printed, error_text) = tokio::join!(write, read, error_text(errors, progress));
     let status = child.wait().await.map_err(|error| error.to_string())?;
-    let answers =
-        [Exit::Fine, Exit::Unschedulable, Exit::Differs].map(|exit| i32::from(exit.code()));
+    let answers = [Exit::Fine, Exit::Unschedulable, Exit::Differs, Exit::Incomplete]
+        .map(|exit| i32::from(exit.code()));
     match status.code() {
-        Some(code) if answers.contains(&code) => printed.map_err(|error| error.to_string()),
+        Some(code) if answers.contains(&code) => {
+            let printed = printed.map_err(|error| error.to_string())?;
+            Ok(match error_text.is_empty() || format == "json" {
+                true => printed,
+                false => format!("{error_text}\n\n{printed}"),
+            })
+        }
         // A refused configuration is printed as JSON, with the exit code for invalid input.
         Some(code)
             if code == i32::from(Exit::Usage.code())

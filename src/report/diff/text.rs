@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use indexmap::IndexMap;
 
+use crate::report::cut::CutRuns;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
@@ -21,9 +22,11 @@ const NAMES: usize = 8;
 /// Nodes with scores that are listed.
 const SCORES: usize = 6;
 
-/// The text of `diff`.
-pub fn text(difference: &Difference, sides: &Pair<String>) -> String {
-    with_causes(difference, sides, "")
+/// The whole difference.
+pub fn text(difference: &Difference, sides: &Pair<String>, cut: &CutRuns) -> String {
+    let lines = cut.lines(Pair { a: "a", b: "b" }).into_iter();
+    let lines: String = lines.map(|line| line + "\n").collect();
+    with_causes(difference, sides, &lines)
 }
 
 /// The whole difference, with `causes` between the summary and the pods.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::report::disruption;
 use crate::report::outline::Outline;
 use crate::report::run::RunReport;
 use kubestep_api::Time;
@@ -67,6 +68,7 @@ impl ReportPage {
                 body {
                     (self.header())
                     main {
+                        (self.disruption())
                         (pods::pending(self))
                         (pods::placed(self))
                         (cycles::section(self))
@@ -102,6 +104,16 @@ impl ReportPage {
                     button type="button" id="unfold" hidden { "Unfold all" }
                     button type="button" id="fold" hidden { "Fold all" }
                 }
+            }
+        }
+    }
+
+    /// Drained and lost nodes, and rollouts.
+    fn disruption(&self) -> Markup {
+        let text = self.run.disruption.as_ref().map(disruption::text);
+        html! {
+            @if let Some(text) = text {
+                section id="disruption" { h2 { "Drains, losses and rollouts" } pre { (text) } }
             }
         }
     }

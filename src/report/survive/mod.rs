@@ -5,9 +5,11 @@ pub mod json;
 pub mod junit;
 pub mod text;
 
+use crate::report::cut::ended_after;
 use crate::report::disruption::{DisruptionReport, EvictedPod, ReplacementState};
 use crate::report::outcome::{self, Pending};
 use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_cluster::disruption::{Departure, NO_CONTROLLER};
 use kubestep_config::FeatureGates;
@@ -23,6 +25,8 @@ pub struct SurviveReport {
     pub domains: Vec<LostDomain>,
     /// How many domains there are.
     pub of: usize,
+    /// The limit of scheduling cycles, if it ended the run before the first loss.
+    pub cut_before: Option<usize>,
     /// The pods that have no node with all domains there.
     pub pending_before: Vec<Pending>,
     /// The version and the feature gates that decided.
@@ -44,6 +48,9 @@ pub struct LostDomain {
     pub unplaced: Vec<UnplacedPod>,
     /// The number of scheduling cycles.
     pub cycles: u64,
+    /// The limit of scheduling cycles, if it ended the run: what becomes of pods that were not
+    /// tried is not known.
+    pub cut: Option<usize>,
 }
 
 /// A pod that has no node after the loss.
@@ -88,7 +95,13 @@ impl LostDomain {
             unplaced: unplaced.collect(),
             cycles: session.world().scheduler().cycles(),
             disruption,
+            cut: None,
         }
+    }
+
+    /// Whether the run came to its end and left pods without a node.
+    pub fn fails(&self) -> bool {
+        self.cut.is_none() && !self.unplaced.is_empty()
     }
 
     /// The pods that are lost for good, as they have no controller.
@@ -105,8 +118,30 @@ impl LostDomain {
 }
 
 impl SurviveReport {
-    /// Whether every pod has a node whichever domain is lost.
+    /// Whether every pod has a node, whichever domain is lost.
     pub fn survives(&self) -> bool {
-        self.domains.iter().all(|domain| domain.unplaced.is_empty())
+        self.is_complete() && !self.fails()
+    }
+
+    /// Whether the loss of some domain leaves pods without a node.
+    pub fn fails(&self) -> bool {
+        self.domains.iter().any(LostDomain::fails)
+    }
+
+    /// Whether every domain was lost and each run came to its end.
+    pub fn is_complete(&self) -> bool {
+        self.domains.len() == self.of && self.domains.iter().all(|domain| domain.cut.is_none())
+    }
+
+    /// Why some domains were not lost; `None` if all were.
+    pub fn not_lost(&self) -> Option<String> {
+        let tried = self.domains.len();
+        match self.cut_before {
+            Some(limit) => Some(format!("{} before the first loss", ended_after(limit))),
+            None if tried < self.of => {
+                Some(format!("stopped after {tried} of {}", count(self.of, "domain")))
+            }
+            None => None,
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
 use super::{LostDomain, SurviveReport, UnplacedPod};
+use crate::report::cut::ended_after;
 use crate::report::disruption::violation_words;
 use kubestep_api::words::count;
 
@@ -14,20 +15,11 @@ pub fn text(report: &SurviveReport) -> String {
     for domain in &report.domains {
         text.push_str(&details(report, domain));
     }
-    let failed = report.domains.iter().filter(|domain| !domain.unplaced.is_empty()).count();
-    let tried = report.domains.len();
+    text.push('\n');
+    text.push_str(&answer(report));
+    text.extend(report.not_lost().map(|why| why + "\n"));
     // Writing into a String cannot fail.
-    let _ = match failed {
-        0 => writeln!(
-            text,
-            "\nevery pod that a controller recreates has a node, whichever of {tried} is lost"
-        ),
-        n => writeln!(text, "\nlosing {n} of {tried} leaves pods without a node"),
-    };
-    if tried < report.of {
-        let _ = writeln!(text, "stopped after {tried} of {}", count(report.of, "domain"));
-    }
-    if !report.pending_before.is_empty() {
+    if !report.pending_before.is_empty() && report.cut_before.is_none() {
         let _ = writeln!(
             text,
             "{} pending with every node there, and not counted",
@@ -35,6 +27,25 @@ pub fn text(report: &SurviveReport) -> String {
         );
     }
     text
+}
+
+/// What is known of the domains that were lost.
+fn answer(report: &SurviveReport) -> String {
+    let tried = report.domains.len();
+    let cut = report.domains.iter().filter(|domain| domain.cut.is_some()).count();
+    let failed = report.domains.iter().filter(|domain| domain.fails()).count();
+    let known = match (failed, tried - cut) {
+        (_, 0) => String::new(),
+        (0, known) => format!(
+            "every pod that a controller recreates has a node, whichever of {known} is lost\n"
+        ),
+        (failed, known) => format!("losing {failed} of {known} leaves pods without a node\n"),
+    };
+    let not_known = match cut {
+        0 => String::new(),
+        cut => format!("not known for {cut} of {tried}: --max-cycles ended the run\n"),
+    };
+    known + &not_known
 }
 
 fn table(report: &SurviveReport) -> String {
@@ -72,7 +83,11 @@ fn details(report: &SurviveReport, domain: &LostDomain) -> String {
         return text;
     }
     let _ = writeln!(text, "\nwithout {}={}:", report.key, domain.value);
-    for unplaced in &domain.unplaced {
+    if let Some(limit) = domain.cut {
+        let (ended, pods) = (ended_after(limit), count(domain.unplaced.len(), "pod"));
+        let _ = writeln!(text, "  {ended}: not known for {pods} without a node so far");
+    }
+    for unplaced in domain.unplaced.iter().filter(|_| domain.cut.is_none()) {
         let _ = writeln!(text, "  {}\n      {}", unplaced.describe(), unplaced.pending.reason);
     }
     for violation in violations {

@@ -15,6 +15,7 @@ pub fn document(report: &UpgradeReport) -> Value {
         "from": report.releases.a,
         "to": report.releases.b,
         "differs": !report.is_empty(),
+        "complete": !report.cut.any(),
         "refused": report.refused.iter().map(refused).collect::<Vec<_>>(),
         "pods": report.upgrade.as_ref().map(pods),
         "notCompared": report.listed.iter().map(|one| versions::switch(*one)).collect::<Vec<_>>(),

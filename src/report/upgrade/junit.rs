@@ -1,5 +1,6 @@
 //! The report on an upgrade as JUnit XML: each pod is a test, and so is each thing that is refused;
-//! what differs is a failure.
+//! what differs is a failure. A run that was ended is an error, and pods that were the same until
+//! then are skipped.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,37 +18,48 @@ pub fn document(report: &UpgradeReport) -> String {
         let text = format!("{}, because of {}", pod_words(pod), cause_words(&pod.cause));
         failing.entry(pod.pod).or_default().push(text);
     }
-    let same = upgrade.map_or(&[][..], |upgrade| &upgrade.same);
-    let failures = failing.len() + report.refused.len();
-    let tests = failures + same.len();
-    let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
-    // Writing into a String cannot fail.
-    let _ = writeln!(
-        xml,
-        "<testsuites>\n  <testsuite name=\"kubestep upgrade\" tests=\"{tests}\" failures=\"{failures}\">"
-    );
+    let mut cases = String::new();
     for refused in &report.refused {
         let kind = refused.kind;
-        case(&mut xml, kind.describe(), &refused.subject, Some((kind.as_str(), &refused.reason)));
+        let result = failure(kind.as_str(), &refused.reason);
+        cases.push_str(&case(kind.describe(), &refused.subject, &result));
     }
     for (pod, texts) in &failing {
-        case(&mut xml, &pod.namespace, &pod.name, Some(("differs", &texts.join("\n"))));
+        cases.push_str(&case(&pod.namespace, &pod.name, &failure("differs", &texts.join("\n"))));
     }
-    for pod in same {
-        case(&mut xml, &pod.namespace, &pod.name, None);
+    let ended = report.ended();
+    for line in &ended {
+        let error = format!("<error type=\"incomplete\" message=\"{}\"/>", escape(line));
+        cases.push_str(&case("kubestep upgrade", "complete runs", &error));
     }
-    xml.push_str("  </testsuite>\n</testsuites>\n");
-    xml
+    let same = upgrade.map_or(&[][..], |upgrade| &upgrade.same);
+    let of_same = if ended.is_empty() { "" } else { "<skipped message=\"not known\"/>" };
+    cases.extend(same.iter().map(|pod| case(&pod.namespace, &pod.name, of_same)));
+    let failures = failing.len() + report.refused.len();
+    let tests = failures + ended.len() + same.len();
+    let others = match ended.len() {
+        0 => String::new(),
+        errors => format!(" errors=\"{errors}\" skipped=\"{}\"", same.len()),
+    };
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"kubestep \
+         upgrade\" tests=\"{tests}\" failures=\"{failures}\"{others}>\n{cases}  </testsuite>\n\
+         </testsuites>\n"
+    )
 }
 
-fn case(xml: &mut String, class: &str, name: &str, failure: Option<(&str, &str)>) {
-    let (class, name) = (escape(class), escape(name));
-    let _ = write!(xml, "    <testcase classname=\"{class}\" name=\"{name}\"");
-    let _ = match failure {
-        None => writeln!(xml, "/>"),
-        Some((kind, text)) => {
-            let text = escape(text);
-            writeln!(xml, ">\n      <failure type=\"{kind}\" message=\"{text}\"/>\n    </testcase>")
-        }
+fn failure(kind: &str, text: &str) -> String {
+    format!("<failure type=\"{kind}\" message=\"{}\"/>", escape(text))
+}
+
+/// A test with its result as an element; none: it passed.
+fn case(class: &str, name: &str, result: &str) -> String {
+    let mut xml =
+        format!("    <testcase classname=\"{}\" name=\"{}\"", escape(class), escape(name));
+    // Writing into a String cannot fail.
+    let _ = match result {
+        "" => writeln!(xml, "/>"),
+        result => writeln!(xml, ">\n      {result}\n    </testcase>"),
     };
+    xml
 }

@@ -5,6 +5,7 @@ pub mod json;
 pub mod junit;
 pub mod text;
 
+use crate::report::cut::CutRuns;
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::{Evidence, Switch};
 use kubestep_debug::diff::Pair;
@@ -22,6 +23,8 @@ pub struct UpgradeReport {
     pub upgrade: Option<Upgrade>,
     /// Changes that kubestep lists only: it decides as the newer version in both.
     pub listed: Vec<Switch>,
+    /// The runs that were ended before they were complete.
+    pub cut: CutRuns,
 }
 
 /// Something in the input that the second version refuses.
@@ -69,6 +72,11 @@ impl UpgradeReport {
     /// Whether the upgrade changes nothing for the pods, and nothing is refused.
     pub fn is_empty(&self) -> bool {
         self.refused.is_empty() && self.upgrade.as_ref().is_some_and(Upgrade::is_empty)
+    }
+
+    /// A line for each version whose run was ended before it was complete.
+    pub fn ended(&self) -> Vec<String> {
+        self.cut.lines(Pair { a: &self.releases.a, b: &self.releases.b })
     }
 }
 

@@ -21,7 +21,10 @@ pub fn text(report: &UpgradeReport, gates: Pair<FeatureGates>) -> String {
     let mut out = format!("kube-scheduler {} → {}: ", report.releases.a, report.releases.b);
     // Writing into a String cannot fail.
     match &report.upgrade {
-        Some(upgrade) => out.push_str(&summary(upgrade)),
+        Some(upgrade) => {
+            out.push_str(&summary(upgrade));
+            out.extend(report.ended().into_iter().map(|line| line + "\n"));
+        }
         None => {
             let _ = writeln!(out, "{} does not start with this configuration", report.releases.b);
         }

@@ -116,8 +116,16 @@ fn volume_claim_copy(
     name: Symbol,
     pod: &Pod,
 ) -> PersistentVolumeClaim {
+    let mut copy = unbound(claim, name);
+    copy.metadata = owned_by(&copy.metadata, name, pod);
+    copy
+}
+
+/// A copy that is not bound to a volume.
+pub(crate) fn unbound(claim: &PersistentVolumeClaim, name: Symbol) -> PersistentVolumeClaim {
     let mut copy = claim.clone();
-    copy.metadata = owned_by(&claim.metadata, name, pod);
+    copy.metadata.name = name;
+    copy.metadata.uid = made_up_uid(&format!("{}/{name}", claim.metadata.namespace));
     let binding = |key: &Symbol| BINDING.iter().any(|prefix| key.starts_with(prefix));
     let annotations = claim.metadata.annotations.iter();
     let kept = annotations.filter(|(key, _)| !binding(key));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::claims::OwnClaims;
 use super::{Replacement, key_of};
 use crate::World;
+use crate::rollout::Blueprint;
 use kubestep_api::admission::made_up_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Object, ObjectMeta, OwnerReference, Pod, PodStatus, Time};
@@ -33,7 +34,8 @@ impl World {
     pub(super) fn replace(&mut self, pod: &Arc<Pod>) -> Replacement {
         let claims = OwnClaims::of(&self.api, pod);
         self.api.release_claims(pod, &claims);
-        match self.replacement(pod) {
+        let updated = self.updated(pod);
+        match self.replacement(pod, updated.as_deref().map_or(pod, |updated| &updated.pod)) {
             Err(why) => Replacement::Nothing(why),
             Ok(new) => {
                 let mut object = Object::from(new);
@@ -41,15 +43,26 @@ impl World {
                 let Object::Pod(new) = object else { return Replacement::Due };
                 let mut new = Arc::unwrap_or_clone(new);
                 let key = key_of(&new);
-                claims.make(&mut new).into_iter().for_each(|claim| self.api.put(claim));
+                let claims = match updated {
+                    Some(updated) => updated.claims(&self.api, &mut new),
+                    None => claims.make(&mut new),
+                };
+                claims.into_iter().for_each(|claim| self.api.put(claim));
                 self.create(new.into());
                 Replacement::Pod(key)
             }
         }
     }
 
-    /// The pod that the controller creates, maybe without a name yet; or why none.
-    fn replacement(&self, pod: &Pod) -> Result<Pod, &'static str> {
+    /// The pod of a rollout's template that the controller creates instead, if it has one.
+    fn updated(&self, pod: &Pod) -> Option<Arc<Blueprint>> {
+        let mut rollouts = self.disruptions()?.rollouts().iter().rev();
+        rollouts.find_map(|rollout| rollout.successor(pod)).cloned()
+    }
+
+    /// The pod like `model` that the controller creates for `pod`, maybe without a name yet; or why
+    /// none.
+    fn replacement(&self, pod: &Pod, model: &Pod) -> Result<Pod, &'static str> {
         if is_mirror(pod) {
             return Err("a static pod, which runs only on its node");
         }
@@ -60,7 +73,7 @@ impl World {
         if is_daemon(pod) && self.api.node(pod.spec.node_name).is_none() {
             return Err("its DaemonSet runs one pod on each node");
         }
-        let mut new = fresh(pod);
+        let mut new = fresh(model);
         new.metadata.uid = made_up_uid(&format!("replacement of {}", pod.metadata.uid));
         new.metadata.creation_timestamp = Some(self.creation_time());
         if owner.kind != "StatefulSet" {

@@ -8,77 +8,106 @@ use std::collections::BTreeMap;
 
 use super::{Action, Member, Rollout};
 use crate::api_server::ApiServer;
-use crate::workload::suits_daemon;
+use crate::disruption::key_of;
+use crate::workload::DaemonFit;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 
-/// The pods of a node.
-#[derive(Clone, Copy, Default)]
+/// The pods of a node, the oldest first.
+#[derive(Clone, Default)]
 struct OnNode<'a> {
-    old: Option<&'a Member>,
-    new: Option<&'a Member>,
-    /// Whether the controller creates pods there.
-    suits: bool,
+    old: Vec<&'a Member>,
+    new: Vec<&'a Member>,
+    fit: DaemonFit,
 }
 
-/// Creates missing pods and replaces old ones within the limits.
-pub(super) fn next(
-    rollout: &Rollout,
-    api: &ApiServer,
-    surge: usize,
-    unavailable: usize,
-    now: Time,
-) -> Vec<Action> {
-    let lost = without_node(rollout, api);
-    if !lost.is_empty() {
-        return lost;
-    }
+type Nodes<'a> = BTreeMap<Symbol, OnNode<'a>>;
+
+/// The limits of a DaemonSet's strategy; see [`super::Strategy::Nodes`]. `None`: old pods stay.
+pub(super) type Limits = Option<(usize, usize)>;
+
+/// Creates missing pods and deletes those that do not belong on their nodes; then replaces old ones
+/// within the limits of surge and unavailable pods.
+pub(super) fn next(rollout: &Rollout, api: &ApiServer, limits: Limits, now: Time) -> Vec<Action> {
     let nodes = on_nodes(rollout, api);
-    let is_missing = |on: &OnNode<'_>| on.old.is_none() && on.new.is_none() && on.suits;
-    let missing = nodes.iter().filter(|(_, on)| is_missing(on));
-    let missing: Vec<Action> = missing.map(|(node, _)| Action::Create(*node)).collect();
+    let surges = limits.is_some_and(|(surge, _)| surge > 0);
+    let managed = nodes.iter().flat_map(|(node, on)| on.manage(*node, surges));
+    let managed: Vec<Action> = managed.chain(without_node(rollout, api)).collect();
     let available = |member: &Member| rollout.is_available(member, now);
-    match (missing.is_empty(), surge) {
-        (false, _) => missing,
-        (true, 0) => delete_first(&nodes, unavailable, available),
-        (true, surge) => create_first(&nodes, surge, available),
+    match limits {
+        Some((0, unavailable)) if managed.is_empty() => {
+            delete_first(&nodes, unavailable, available)
+        }
+        Some((surge, _)) if managed.is_empty() => create_first(&nodes, surge, available),
+        _ => managed,
     }
 }
 
 /// Deletes the pending pods of nodes that are gone.
-fn without_node(rollout: &Rollout, api: &ApiServer) -> Vec<Action> {
+fn without_node<'a>(rollout: &'a Rollout, api: &'a ApiServer) -> impl Iterator<Item = Action> + 'a {
     let is_gone = |member: &&Member| {
         member.pod.spec.node_name.is_empty()
             && !member.slot.is_empty()
             && api.node(member.slot).is_none()
     };
-    rollout.members.values().filter(is_gone).map(delete).collect()
+    rollout.members.values().filter(is_gone).map(delete)
 }
 
-fn on_nodes<'a>(rollout: &'a Rollout, api: &ApiServer) -> BTreeMap<Symbol, OnNode<'a>> {
-    let mut nodes = BTreeMap::new();
-    for (name, blueprint) in &rollout.blueprints {
+fn on_nodes<'a>(rollout: &'a Rollout, api: &ApiServer) -> Nodes<'a> {
+    let mut nodes = Nodes::new();
+    for name in rollout.blueprints.keys() {
         let Some(node) = api.node(*name) else { continue };
-        let suits = suits_daemon(&blueprint.pod, node);
-        nodes.insert(*name, OnNode { suits, ..OnNode::default() });
+        let fit = rollout.daemon.as_ref().map(|pod| DaemonFit::of(pod, node));
+        nodes.insert(*name, OnNode { fit: fit.unwrap_or_default(), ..OnNode::default() });
     }
-    for member in rollout.members.values() {
+    let mut members: Vec<&Member> = rollout.members.values().collect();
+    members.sort_by_key(|member| age(member));
+    for member in members {
         let Some(on) = nodes.get_mut(&member.slot) else { continue };
         let side = if member.updated { &mut on.new } else { &mut on.old };
-        *side = Some(member);
+        side.push(member);
     }
     nodes
 }
 
+/// The order in which pods of a node are kept: those that are bound, then the oldest.
+fn age(member: &Member) -> (bool, Option<Time>, Symbol) {
+    let metadata = &member.pod.metadata;
+    (member.pod.spec.node_name.is_empty(), metadata.creation_timestamp, metadata.name)
+}
+
+impl OnNode<'_> {
+    /// Creates the pod that is missing, or deletes those that do not belong on the node. With surge
+    /// an old and a new pod may be there.
+    fn manage(&self, node: Symbol, surges: bool) -> Vec<Action> {
+        let mut all: Vec<&Member> = self.old.iter().chain(&self.new).copied().collect();
+        all.sort_by_key(|member| age(member));
+        match all.as_slice() {
+            [] if self.fit.creates => vec![Action::Create(node)],
+            all if !self.fit.keeps => all.iter().map(|member| delete(member)).collect(),
+            _ if surges => {
+                let more = self.old.iter().skip(1).chain(self.new.iter().skip(1));
+                more.map(|member| delete(member)).collect()
+            }
+            all => all.iter().skip(1).map(|member| delete(member)).collect(),
+        }
+    }
+
+    /// The old and the new pod.
+    fn pair(&self) -> (Option<&Member>, Option<&Member>) {
+        (self.old.first().copied(), self.new.first().copied())
+    }
+}
+
 /// Without surge: deletes old pods that are unavailable, and others up to the limit.
 fn delete_first(
-    nodes: &BTreeMap<Symbol, OnNode<'_>>,
+    nodes: &Nodes<'_>,
     most: usize,
     available: impl Fn(&Member) -> bool,
 ) -> Vec<Action> {
     let (mut deleted, mut candidates, mut unavailable) = (Vec::new(), Vec::new(), 0);
     for on in nodes.values() {
-        match (on.old, on.new) {
+        match on.pair() {
             (None, None) => {}
             (Some(_), Some(_)) => unavailable += 1,
             (None, Some(new)) => unavailable += usize::from(!available(new)),
@@ -97,30 +126,33 @@ fn delete_first(
 /// With surge: creates new pods beside old ones, and deletes an old one when its successor is
 /// available.
 fn create_first(
-    nodes: &BTreeMap<Symbol, OnNode<'_>>,
+    nodes: &Nodes<'_>,
     most: usize,
     available: impl Fn(&Member) -> bool,
 ) -> Vec<Action> {
     let (mut actions, mut candidates, mut unsuited) = (Vec::new(), Vec::new(), Vec::new());
     let mut surging = 0;
     for (node, on) in nodes {
-        match (on.old, on.new) {
+        match on.pair() {
             (None, _) => {}
             (Some(old), Some(new)) if !available(old) || available(new) => {
                 actions.push(delete(old));
             }
             (Some(_), Some(_)) => surging += 1,
-            (Some(old), None) if !available(old) && on.suits => {
+            (Some(old), None) if !available(old) && on.fit.creates => {
                 actions.push(Action::Create(*node));
             }
             (Some(old), None) if !available(old) => actions.push(delete(old)),
-            (Some(old), None) if !on.suits => unsuited.push(delete(old)),
+            (Some(old), None) if !on.fit.creates => unsuited.push(delete(old)),
             (Some(_), None) => candidates.push(Action::Create(*node)),
         }
     }
-    let is_available = |on: &&OnNode<'_>| on.old.or(on.new).is_some_and(&available);
+    let is_available = |on: &&OnNode<'_>| {
+        let (old, new) = on.pair();
+        old.or(new).is_some_and(&available)
+    };
     let running = nodes.values().filter(is_available).count();
-    let wanted = nodes.values().filter(|on| on.suits).count();
+    let wanted = nodes.values().filter(|on| on.fit.creates).count();
     unsuited.truncate(running.saturating_sub(wanted));
     candidates.truncate(most.saturating_sub(surging));
     actions.extend(unsuited.into_iter().chain(candidates));
@@ -128,5 +160,5 @@ fn create_first(
 }
 
 fn delete(member: &Member) -> Action {
-    Action::Delete(crate::disruption::key_of(&member.pod))
+    Action::Delete(key_of(&member.pod))
 }

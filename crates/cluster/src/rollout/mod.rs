@@ -3,11 +3,12 @@
 //!
 //! A rollout decides which pods to create and to delete next from the pods that there are, each
 //! time one of them changes: `deployment.rs`, `stateful_set.rs`, `daemon_set.rs`. `start.rs` finds
-//! the pods of a workload and prepares the new ones. The scheduler places them in scheduling
-//! cycles.
+//! the pods of a workload, `blueprint.rs` prepares the new ones. The scheduler places them in
+//! scheduling cycles.
 //! As in all disruptions, a deleted pod has no grace period, and a pod is ready once it is bound;
 //! it is available after `minReadySeconds`.
 
+mod blueprint;
 mod daemon_set;
 mod deployment;
 mod start;
@@ -30,6 +31,7 @@ use kubestep_api::{Kind, Object, Pod, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Change;
 
+pub(crate) use blueprint::Blueprint;
 pub use start::RolloutError;
 pub use strategy::Strategy;
 
@@ -90,8 +92,11 @@ pub struct Rollout {
     owners: Owners,
     /// The workload's pods, old and new.
     members: BTreeMap<NamespacedName, Member>,
-    /// What a new pod is like, by slot.
+    /// What the pod of each slot is like that the workload should have. A StatefulSet's pods below
+    /// the partition keep the old template.
     blueprints: BTreeMap<Symbol, Arc<Blueprint>>,
+    /// The pod of a DaemonSet's template, for the nodes that it fits.
+    daemon: Option<Arc<Pod>>,
     steps: Vec<Step>,
     started: Time,
     state: RolloutState,
@@ -164,13 +169,6 @@ struct Member {
     ready: Option<Time>,
 }
 
-/// A new pod before it has a name.
-#[derive(Clone, Debug)]
-struct Blueprint {
-    pod: Pod,
-    claims: OwnClaims,
-}
-
 /// What a rollout does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Action {
@@ -199,7 +197,7 @@ impl Rollout {
     pub fn to_update(&self) -> usize {
         match self.strategy {
             Strategy::Ordinal { partition, .. } => self.replicas.saturating_sub(partition),
-            Strategy::OnDelete => 0,
+            Strategy::OnDelete { .. } => 0,
             _ => self.replicas,
         }
     }
@@ -310,27 +308,50 @@ impl Rollout {
                 deployment::roll(self, surge, unavailable, now)
             }
             Strategy::Ordinal { partition, unavailable, ordered } => {
-                let limits = stateful_set::Limits { partition, unavailable, ordered };
+                let limits =
+                    stateful_set::Limits { partition, unavailable, ordered, updates: true };
                 stateful_set::next(self, limits, now)
             }
             Strategy::Nodes { surge, unavailable } => {
-                daemon_set::next(self, api, surge, unavailable, now)
+                daemon_set::next(self, api, Some((surge, unavailable)), now)
             }
-            Strategy::OnDelete => Vec::new(),
+            Strategy::OnDelete { .. } if self.workload.kind == WorkloadKind::DaemonSet => {
+                daemon_set::next(self, api, None, now)
+            }
+            Strategy::OnDelete { ordered } => {
+                let (partition, unavailable) = (0, None);
+                let limits =
+                    stateful_set::Limits { partition, unavailable, ordered, updates: false };
+                stateful_set::next(self, limits, now)
+            }
         }
     }
 
+    /// Whether nothing is left to be done, if nothing is to be done now.
     fn is_complete(&self, now: Time) -> bool {
-        if self.strategy == Strategy::OnDelete {
-            return true;
-        }
         let counts = self.counts(now);
-        let wanted = match self.strategy {
+        let all = counts.old + counts.updated;
+        match self.strategy {
             // Nodes may be lost on the way.
-            Strategy::Nodes { .. } => counts.updated,
-            _ => self.to_update(),
-        };
-        counts.updated_available >= wanted && counts.old <= self.replicas - self.to_update()
+            Strategy::Nodes { .. } => counts.old == 0 && counts.updated_available == counts.updated,
+            Strategy::OnDelete { .. } => {
+                self.workload.kind == WorkloadKind::DaemonSet || all == self.replicas
+            }
+            _ => {
+                counts.updated_available >= self.to_update()
+                    && counts.old <= self.replicas - self.to_update()
+                    && all >= self.replicas
+            }
+        }
+    }
+
+    /// What the workload's controller creates in the place of a pod that is deleted; `None` if the
+    /// pod does not belong to a workload whose pods have their own places.
+    pub(crate) fn successor(&self, pod: &Pod) -> Option<&Arc<Blueprint>> {
+        let Owners::Workload { uid, .. } = &self.owners else { return None };
+        let is_of = pod.metadata.controller().is_some_and(|owner| owner.uid == *uid);
+        let slot = start::slot(self.workload.kind, pod);
+        self.blueprints.get(&slot).filter(|_| is_of && self.state != RolloutState::Superseded)
     }
 }
 
@@ -418,7 +439,7 @@ impl World {
         let number = self.disruptions()?.rollouts.len();
         pod.metadata.uid = made_up_uid(&format!("{key} of rollout {number} of {workload}"));
         pod.metadata.creation_timestamp = Some(self.creation_time());
-        for claim in blueprint.claims.make(&mut pod) {
+        for claim in blueprint.claims(&self.api, &mut pod) {
             self.api.put(claim);
         }
         let object = pod.into();

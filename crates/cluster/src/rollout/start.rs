@@ -1,26 +1,26 @@
-//! The beginning of a rollout: the workload's pods, its strategy, and what the new pods are like.
-//!
-//! A new pod is a copy of a pod that there is, so that what admission added to the template, such as
-//! sidecars, is part of it.
+//! The beginning of a rollout: the workload's pods, those that it should have, and its strategy.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use super::blueprint::TemplateChange;
 use super::{
-    Blueprint, Member, Owners, REVISION, ReplicaSetRef, Rollout, RolloutState, Strategy,
-    WorkloadKind, WorkloadName,
+    Member, Owners, ReplicaSetRef, Rollout, RolloutState, Strategy, WorkloadKind, WorkloadName,
+    stateful_set,
 };
 use crate::World;
-use crate::disruption::claims::OwnClaims;
-use crate::disruption::replace::fresh;
 use crate::disruption::{DESIRED_REPLICAS, key_of};
-use crate::workload::{MOST_REPLICAS, TEMPLATE_HASH, for_node, suits_daemon, workload_of};
-use kubestep_api::admission::{made_up_uid, merge_label_keys, unmerge_label_keys};
-use kubestep_api::intern::Symbol;
-use kubestep_api::{
-    Deployment, LabelSelector, OwnerReference, Pod, ReplicaSet, StatefulSet, UpdateStrategy,
+use crate::workload::{
+    DaemonFit, MOST_REPLICAS, TEMPLATE_HASH, daemon_template, without_affinity, workload_of,
 };
+use kubestep_api::admission::made_up_uid;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Deployment, LabelSelector, Node, Pod, ReplicaSet, StatefulSet, UpdateStrategy};
+use kubestep_config::Feature;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 
@@ -60,6 +60,14 @@ impl fmt::Display for RolloutError {
     }
 }
 
+/// The pods that a workload should have.
+struct Wanted {
+    /// The pods that the new ones are copies of, by slot.
+    models: BTreeMap<Symbol, Arc<Pod>>,
+    /// The pod of a DaemonSet's template.
+    daemon: Option<Arc<Pod>>,
+}
+
 /// What the object of a workload says about its rollouts.
 struct Spec {
     strategy: Strategy,
@@ -87,20 +95,19 @@ impl World {
         let number = self.disruptions().map_or(0, |all| all.rollouts().len());
         let revision = revision(workload, number);
         let owners = self.owners(workload, newest, &pods, revision);
-        let models = models(workload.kind, &pods, newest);
-        let blueprint = |pod: &Arc<Pod>| self.blueprint(workload, pod, &owners, revision, &change);
-        let blueprints = models
-            .iter()
-            .map(|(slot, pod)| {
-                let mut new = blueprint(pod)?;
-                if workload.kind == WorkloadKind::DaemonSet {
-                    new.pod = for_node(new.pod, *slot);
-                }
-                Ok((*slot, Arc::new(new)))
-            })
-            .collect::<Result<BTreeMap<_, _>, String>>()
-            .map_err(RolloutError::Template)?;
-        let (spec, is_known) = self.spec(workload, &pods, &blueprints)?;
+        let wanted = self.wanted(workload, &pods, newest)?;
+        let (spec, is_known) = self.spec(workload, &pods, &wanted)?;
+        let kept = kept_slots(spec.strategy, &wanted.models);
+        let new = TemplateChange { workload, owners: &owners, revision, change: &change };
+        let blueprint = |(slot, model): (&Symbol, &Arc<Pod>)| {
+            let made = match kept.get(slot) {
+                Some(oldest) if *slot != model.metadata.name => new.kept(&self.api, *slot, oldest),
+                Some(_) => new.kept(&self.api, *slot, model),
+                None => new.changed(&self.api, *slot, model)?,
+            };
+            Ok((*slot, Arc::new(made)))
+        };
+        let blueprints = wanted.models.iter().map(blueprint).collect::<Result<_, String>>();
         let mut rollout = Rollout {
             workload,
             strategy: spec.strategy,
@@ -108,7 +115,8 @@ impl World {
             min_ready: i64::from(spec.min_ready_seconds.max(0)) * 1_000_000,
             owners,
             members: BTreeMap::<NamespacedName, Member>::new(),
-            blueprints,
+            blueprints: blueprints.map_err(RolloutError::Template)?,
+            daemon: wanted.daemon,
             steps: Vec::new(),
             started: self.now,
             state: RolloutState::UnderWay,
@@ -118,6 +126,56 @@ impl World {
         self.create_replica_set(&rollout, newest);
         self.begin(rollout);
         Ok(is_known)
+    }
+
+    /// The pods that the workload should have.
+    fn wanted(
+        &self,
+        workload: WorkloadName,
+        pods: &[Arc<Pod>],
+        newest: &Arc<Pod>,
+    ) -> Result<Wanted, RolloutError> {
+        let of_pods: BTreeMap<Symbol, Arc<Pod>> =
+            pods.iter().map(|pod| (slot(workload.kind, pod), pod.clone())).collect();
+        Ok(match workload.kind {
+            WorkloadKind::Deployment => {
+                Wanted { models: BTreeMap::from([(Symbol::EMPTY, newest.clone())]), daemon: None }
+            }
+            WorkloadKind::StatefulSet => {
+                let set = self.api.objects().stateful_sets.get(&workload.key);
+                let wanted = set.map(|set| ordinals(workload, set)).transpose()?.flatten();
+                let models = match wanted {
+                    None => of_pods,
+                    Some(wanted) => {
+                        let slots = wanted
+                            .map(|number| Symbol::new(&format!("{}-{number}", workload.key.name)));
+                        let model = |slot| of_pods.get(&slot).unwrap_or(newest).clone();
+                        slots.map(|slot| (slot, model(slot))).collect()
+                    }
+                };
+                Wanted { models, daemon: None }
+            }
+            WorkloadKind::DaemonSet => self.wanted_daemons(workload, of_pods, newest),
+        })
+    }
+
+    /// The pods of a DaemonSet: those that there are, and if the set itself is known, one for each
+    /// node that it fits.
+    fn wanted_daemons(
+        &self,
+        workload: WorkloadName,
+        mut models: BTreeMap<Symbol, Arc<Pod>>,
+        newest: &Arc<Pod>,
+    ) -> Wanted {
+        let template = self.daemon_set(workload.key).and_then(daemon_template);
+        if let Some(template) = &template {
+            let fits = |node: &&Arc<Node>| DaemonFit::of(template, node).creates;
+            for node in self.api.nodes().filter(fits) {
+                models.entry(node.metadata.name).or_insert_with(|| newest.clone());
+            }
+        }
+        let daemon = template.unwrap_or_else(|| without_affinity(newest));
+        Wanted { models, daemon: Some(Arc::new(daemon)) }
     }
 
     fn begin(&mut self, rollout: Rollout) {
@@ -163,45 +221,12 @@ impl World {
         Owners::ReplicaSets { old, new: ReplicaSetRef { name, uid } }
     }
 
-    /// What the new pod is like that takes the place of `pod`.
-    fn blueprint(
-        &self,
-        workload: WorkloadName,
-        pod: &Pod,
-        owners: &Owners,
-        revision: Symbol,
-        change: &impl Fn(&mut Pod) -> Result<(), String>,
-    ) -> Result<Blueprint, String> {
-        let claims = OwnClaims::of(&self.api, pod);
-        let mut new = fresh(pod);
-        unmerge_label_keys(&mut new);
-        let label = match owners {
-            Owners::ReplicaSets { .. } => TEMPLATE_HASH,
-            Owners::Workload { .. } => REVISION,
-        };
-        new.metadata.labels.insert(label.into(), revision);
-        change(&mut new)?;
-        merge_label_keys(&mut new);
-        if let Owners::ReplicaSets { new: set, .. } = owners {
-            new.metadata.owner_references = vec![owned_by(*set, &new)].into();
-        }
-        let base = match owners {
-            Owners::ReplicaSets { new: set, .. } => set.name,
-            Owners::Workload { .. } => workload.key.name,
-        };
-        if workload.kind != WorkloadKind::StatefulSet {
-            new.metadata.name = Symbol::EMPTY;
-            new.metadata.generate_name = Symbol::new(&format!("{base}-"));
-        }
-        Ok(Blueprint { pod: new, claims })
-    }
-
     /// What the workload's object says, and whether there is one.
     fn spec(
         &self,
         workload: WorkloadName,
         pods: &[Arc<Pod>],
-        blueprints: &BTreeMap<Symbol, Arc<Blueprint>>,
+        wanted: &Wanted,
     ) -> Result<(Spec, bool), RolloutError> {
         Ok(match workload.kind {
             WorkloadKind::Deployment => {
@@ -223,20 +248,23 @@ impl World {
                 let known: Option<&Arc<StatefulSet>> =
                     self.api.objects().stateful_sets.get(&workload.key);
                 let spec = known.map(|known| known.spec.clone()).unwrap_or_default();
-                let replicas = pods.len();
-                let strategy = Strategy::of_stateful_set(&spec, replicas);
+                let replicas = wanted.models.len();
+                let gates = self.scheduler().features();
+                let limited = gates.enabled(Feature::MaxUnavailableStatefulSet);
+                let strategy = Strategy::of_stateful_set(&spec, replicas, limited);
                 let min_ready_seconds = spec.min_ready_seconds;
                 (Spec { strategy, replicas, min_ready_seconds }, known.is_some())
             }
             WorkloadKind::DaemonSet => {
-                let suits = |(name, blueprint): &(&Symbol, &Arc<Blueprint>)| {
-                    let node = self.api.node(**name);
-                    node.is_some_and(|node| suits_daemon(&blueprint.pod, node))
+                let fits = |name: &&Symbol| {
+                    let node = wanted.daemon.as_ref().zip(self.api.node(**name));
+                    node.is_some_and(|(pod, node)| DaemonFit::of(pod, node).creates)
                 };
-                let replicas = blueprints.iter().filter(suits).count();
-                let (strategy, min_ready_seconds, is_known) = self.daemon_set(workload.key);
-                let strategy = Strategy::of_daemon_set(&strategy, replicas);
-                (Spec { strategy, replicas, min_ready_seconds }, is_known)
+                let replicas = wanted.models.keys().filter(fits).count();
+                let set = self.daemon_set(workload.key);
+                let (update, min_ready_seconds) = set.map(daemon_update).unwrap_or_default();
+                let strategy = Strategy::of_daemon_set(&update, replicas);
+                (Spec { strategy, replicas, min_ready_seconds }, set.is_some())
             }
         })
     }
@@ -260,18 +288,13 @@ impl World {
         self.controllers().deployments.iter().find(is_it)
     }
 
-    /// The strategy and `minReadySeconds` of a DaemonSet, and whether it is known.
-    fn daemon_set(&self, key: NamespacedName) -> (UpdateStrategy, i32, bool) {
-        let is_it = |set: &&serde_json::Value| {
+    /// A DaemonSet as written, if it is known.
+    fn daemon_set(&self, key: NamespacedName) -> Option<&Value> {
+        let is_it = |set: &&Value| {
             set["metadata"]["namespace"] == key.namespace.as_str()
                 && set["metadata"]["name"] == key.name.as_str()
         };
-        let Some(set) = self.provisioning().daemon_sets.iter().find(is_it) else {
-            return (UpdateStrategy::default(), 0, false);
-        };
-        let strategy = serde_json::from_value(set["spec"]["updateStrategy"].clone());
-        let seconds = set["spec"]["minReadySeconds"].as_i64().unwrap_or(0);
-        (strategy.unwrap_or_default(), i32::try_from(seconds).unwrap_or(0), true)
+        self.provisioning().daemon_sets.iter().find(is_it)
     }
 
     /// Creates the ReplicaSet of the new pods, like that of the newest pod, and writes into all of
@@ -322,16 +345,42 @@ fn old_sets(objects: &Objects, pods: &[Arc<Pod>]) -> Vec<ReplicaSetRef> {
     sets.into_iter().map(|(_, name, uid)| ReplicaSetRef { name, uid }).collect()
 }
 
-/// The pods that the new ones are copies of, by slot.
-fn models<'a>(
-    kind: WorkloadKind,
-    pods: &'a [Arc<Pod>],
-    newest: &'a Arc<Pod>,
-) -> BTreeMap<Symbol, &'a Arc<Pod>> {
-    match kind {
-        WorkloadKind::Deployment => BTreeMap::from([(Symbol::EMPTY, newest)]),
-        _ => pods.iter().map(|pod| (slot(kind, pod), pod)).collect(),
+/// The update strategy and `minReadySeconds` of a DaemonSet.
+fn daemon_update(set: &Value) -> (UpdateStrategy, i32) {
+    let strategy = serde_json::from_value(set["spec"]["updateStrategy"].clone());
+    let seconds = set["spec"]["minReadySeconds"].as_i64().unwrap_or(0);
+    (strategy.unwrap_or_default(), i32::try_from(seconds).unwrap_or(0))
+}
+
+/// The slots whose pods keep the old template, those below a StatefulSet's partition; each with a
+/// pod of that template.
+fn kept_slots(
+    strategy: Strategy,
+    models: &BTreeMap<Symbol, Arc<Pod>>,
+) -> BTreeMap<Symbol, Arc<Pod>> {
+    let Strategy::Ordinal { partition, .. } = strategy else { return BTreeMap::new() };
+    let mut slots: Vec<(Symbol, &Arc<Pod>)> =
+        models.iter().map(|(slot, pod)| (*slot, pod)).collect();
+    slots.sort_by_key(|(slot, _)| stateful_set::ordinal(*slot));
+    let lowest = slots.iter().find(|(slot, pod)| pod.metadata.name == *slot);
+    let Some(lowest) = lowest.map(|(_, pod)| Arc::clone(pod)) else { return BTreeMap::new() };
+    slots.into_iter().take(partition).map(|(slot, _)| (slot, lowest.clone())).collect()
+}
+
+/// The ordinals of a StatefulSet's pods; `None` if it does not say how many there are.
+fn ordinals(
+    workload: WorkloadName,
+    set: &StatefulSet,
+) -> Result<Option<Range<usize>>, RolloutError> {
+    let Some(replicas) = set.spec.replicas.and_then(|count| usize::try_from(count).ok()) else {
+        return Ok(None);
+    };
+    if replicas > MOST_REPLICAS {
+        return Err(RolloutError::TooMany(workload, replicas));
     }
+    let start = set.spec.ordinals.as_ref().map_or(0, |ordinals| ordinals.start);
+    let start = usize::try_from(start).unwrap_or(0);
+    Ok(Some(start..start + replicas))
 }
 
 /// Where in the workload a pod belongs: its name in a StatefulSet, its node in a DaemonSet.
@@ -353,11 +402,6 @@ fn daemon_node(pod: &Pod) -> Symbol {
     let mut fields = terms.iter().flat_map(|term| &term.match_fields);
     let named = fields.find(|field| field.key == NODE_NAME);
     named.and_then(|field| field.values.first().copied()).unwrap_or_default()
-}
-
-fn owned_by(set: ReplicaSetRef, pod: &Pod) -> OwnerReference {
-    let owner = pod.metadata.controller().cloned().unwrap_or_default();
-    OwnerReference { name: set.name, uid: set.uid, ..owner }
 }
 
 /// A ReplicaSet like `set` for the pods of the new template, with no pods yet.

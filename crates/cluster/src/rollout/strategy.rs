@@ -42,7 +42,10 @@ pub enum Strategy {
         unavailable: usize,
     },
     /// A pod gets the new template when it is deleted.
-    OnDelete,
+    OnDelete {
+        /// As for [`Strategy::Ordinal`].
+        ordered: bool,
+    },
 }
 
 impl Strategy {
@@ -62,21 +65,28 @@ impl Strategy {
         }
     }
 
-    pub(super) fn of_stateful_set(spec: &StatefulSetSpec, replicas: usize) -> Strategy {
+    /// `limited`: whether the feature MaxUnavailableStatefulSet is on.
+    pub(super) fn of_stateful_set(
+        spec: &StatefulSetSpec,
+        replicas: usize,
+        limited: bool,
+    ) -> Strategy {
+        let ordered = spec.pod_management_policy != "Parallel";
         if spec.update_strategy.type_ == "OnDelete" {
-            return Strategy::OnDelete;
+            return Strategy::OnDelete { ordered };
         }
         let update = spec.update_strategy.rolling_update.clone().unwrap_or_default();
+        let most = update.max_unavailable.map_or(1, |most| share_down(most, replicas).max(1));
         Strategy::Ordinal {
             partition: usize::try_from(update.partition.unwrap_or(0)).unwrap_or(0),
-            unavailable: update.max_unavailable.map(|most| share_down(most, replicas).max(1)),
-            ordered: spec.pod_management_policy != "Parallel",
+            unavailable: limited.then_some(most),
+            ordered,
         }
     }
 
     pub(super) fn of_daemon_set(strategy: &UpdateStrategy, nodes: usize) -> Strategy {
         if strategy.type_ == "OnDelete" {
-            return Strategy::OnDelete;
+            return Strategy::OnDelete { ordered: false };
         }
         let update = strategy.rolling_update.clone().unwrap_or_default();
         let surge = update.max_surge.map_or(0, |surge| share(surge, nodes));
@@ -104,7 +114,7 @@ impl fmt::Display for Strategy {
                 }
                 Ok(())
             }
-            Strategy::OnDelete => f.write_str("OnDelete"),
+            Strategy::OnDelete { .. } => f.write_str("OnDelete"),
         }
     }
 }
@@ -155,13 +165,17 @@ mod tests {
 
     #[test]
     fn unavailability_of_a_stateful_set_is_at_least_one() {
-        let of = |update: Value, replicas| {
+        let of = |update: Value, replicas, limited| {
             let spec = json!({"updateStrategy": {"rollingUpdate": update}});
-            Strategy::of_stateful_set(&serde_json::from_value(spec).unwrap(), replicas).to_string()
+            let spec = serde_json::from_value(spec).unwrap();
+            Strategy::of_stateful_set(&spec, replicas, limited).to_string()
         };
-        assert_eq!(of(json!({"partition": 2}), 3), "OrderedReady, partition 2");
-        assert_eq!(of(json!({"maxUnavailable": "25%"}), 3), "OrderedReady, maxUnavailable 1");
-        assert_eq!(of(json!({"maxUnavailable": "50%"}), 5), "OrderedReady, maxUnavailable 2");
+        assert_eq!(of(json!({"partition": 2}), 3, false), "OrderedReady, partition 2");
+        let half = json!({"maxUnavailable": "50%"});
+        assert_eq!(of(half.clone(), 5, true), "OrderedReady, maxUnavailable 2");
+        assert_eq!(of(half.clone(), 1, true), "OrderedReady, maxUnavailable 1");
+        assert_eq!(of(json!({}), 5, true), "OrderedReady, maxUnavailable 1");
+        assert_eq!(of(half, 5, false), "OrderedReady");
     }
 
     #[test]

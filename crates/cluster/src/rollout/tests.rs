@@ -5,12 +5,21 @@ use serde_json::{Value, json};
 use super::*;
 use kubestep_api::{ControllerReports, Provisioning};
 use kubestep_config as config;
-use kubestep_config::FeatureGates;
+use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::testing::object;
 
 /// Nodes `a`, `b`, … with room for `pods` pods of one CPU each.
 fn world(nodes: usize, pods: usize, objects: impl IntoIterator<Item = Value>) -> World {
-    let (registry, gates) = (kubestep_plugins::registry(), FeatureGates::default());
+    world_with(FeatureGates::default(), nodes, pods, objects)
+}
+
+fn world_with(
+    gates: FeatureGates,
+    nodes: usize,
+    pods: usize,
+    objects: impl IntoIterator<Item = Value>,
+) -> World {
+    let registry = kubestep_plugins::registry();
     let config = config::resolve(None, &gates, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, gates, &registry).unwrap();
     let nodes = (b'a'..).take(nodes).map(|name| {
@@ -175,7 +184,11 @@ fn constraints_on_the_template_follow_the_new_one() {
     assert_ne!(merged.values[0], "1");
 }
 
-fn set(spec: Value, count: usize) -> Vec<Value> {
+/// A set of that many pods, unless the specification says another number.
+fn set(mut spec: Value, count: usize) -> Vec<Value> {
+    if spec["replicas"].is_null() {
+        spec["replicas"] = json!(count);
+    }
     let set = json!({"kind": "StatefulSet", "metadata": {"name": "db", "namespace": "default",
         "uid": "db"}, "spec": spec});
     let pods = (0..count)
@@ -212,7 +225,11 @@ fn a_stateful_set_waits_for_each_pod() {
 #[test]
 fn several_pods_of_a_stateful_set_may_be_unavailable() {
     let update = json!({"updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}});
-    let mut world = world(1, 20, set(update, 4));
+    let mut gated = world(1, 20, set(update.clone(), 4));
+    start(&mut gated, WorkloadKind::StatefulSet, "db");
+    assert_eq!(steps(&gated), ["-db-3", "+db"]);
+    let gates = FeatureGates::default().with(Feature::MaxUnavailableStatefulSet, true);
+    let mut world = world_with(gates, 1, 20, set(update, 4));
     start(&mut world, WorkloadKind::StatefulSet, "db");
     assert_eq!(steps(&world), ["-db-3", "-db-2", "+db"]);
     world.run(50);
@@ -226,6 +243,90 @@ fn pods_of_a_stateful_set_that_somebody_else_deletes() {
     let mut world = world(1, 20, set(strategy, 2));
     start(&mut world, WorkloadKind::StatefulSet, "db");
     assert!(is_complete(&world) && steps(&world).is_empty());
+}
+
+/// A set of pods with these ordinals.
+fn set_of(spec: Value, ordinals: &[usize]) -> Vec<Value> {
+    let mut objects = set(spec, 0);
+    objects.extend(ordinals.iter().map(|number| {
+        let name = format!("db-{number}");
+        let mut pod = pod(&name, "a", "StatefulSet", "db", (REVISION, "old"));
+        pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = json!(name);
+        let claim = json!({"claimName": format!("data-{name}")});
+        pod["spec"]["volumes"] = json!([{"name": "data", "persistentVolumeClaim": claim}]);
+        pod
+    }));
+    objects
+}
+
+/// The names of the pods, `+` for those that were created.
+fn named_steps(world: &World) -> Vec<String> {
+    let sign = |step: &Step| if step.deleted_from.is_some() { '-' } else { '+' };
+    let steps = rollout(world).steps().iter();
+    steps.map(|step| format!("{}{}", sign(step), step.pod.name)).collect()
+}
+
+#[test]
+fn a_stateful_set_gets_its_missing_pods_and_loses_surplus_ones_before_old_ones() {
+    let spec = json!({"replicas": 4, "updateStrategy": {"rollingUpdate": {"partition": 2}}});
+    let mut objects = set_of(spec, &[1, 2, 5, 6]);
+    // No claim, no wait for a volume.
+    for object in &mut objects[1..] {
+        object["spec"]["volumes"] = json!([]);
+    }
+    let mut world = world(1, 20, objects);
+    assert!(start(&mut world, WorkloadKind::StatefulSet, "db"));
+    assert_eq!(named_steps(&world), ["+db-0"]);
+    world.run(50);
+    let expected = ["+db-0", "+db-3", "-db-6", "-db-5", "-db-2", "+db-2"];
+    assert_eq!(named_steps(&world), expected);
+    assert!(is_complete(&world));
+    let label = |name: &str| {
+        let key = NamespacedName::new("default".into(), name.into());
+        let pod = world.api().objects().pod(key).unwrap();
+        (
+            pod.metadata.labels.get_str(REVISION) == Some(&"old".into()),
+            pod.metadata.labels.get_str("statefulset.kubernetes.io/pod-name").copied().unwrap(),
+        )
+    };
+    // Below the partition a missing pod gets the old template.
+    assert_eq!(label("db-0"), (true, "db-0".into()));
+    assert_eq!(label("db-3"), (false, "db-3".into()));
+}
+
+#[test]
+fn a_parallel_stateful_set_scales_at_once() {
+    let spec = json!({"replicas": 3, "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"}, "ordinals": {"start": 1}});
+    let claim = |name: &str| {
+        json!({"kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"},
+            "spec": {"volumeName": "v", "storageClassName": "s"}, "status": {"phase": "Bound"}})
+    };
+    let objects = set_of(spec, &[0, 1]).into_iter().chain([claim("data-db-1")]);
+    let mut world = world(1, 20, objects);
+    start(&mut world, WorkloadKind::StatefulSet, "db");
+    assert_eq!(named_steps(&world), ["+db-2", "+db-3", "-db-0"]);
+    assert!(is_complete(&world));
+    let claims = &world.api().objects().persistent_volume_claims;
+    let key = NamespacedName::new("default".into(), "data-db-3".into());
+    assert!(claims.get(&key).unwrap().spec.volume_name.is_empty());
+}
+
+#[test]
+fn a_pod_that_is_deleted_gets_the_new_template_even_if_the_rollout_deletes_none() {
+    let spec = json!({"replicas": 1, "updateStrategy": {"type": "OnDelete"}});
+    let mut world = world(2, 20, set(spec, 1));
+    let workload = name(WorkloadKind::StatefulSet, "db");
+    let change = |pod: &mut Pod| {
+        pod.metadata.labels.insert("version".into(), "2".into());
+        Ok(())
+    };
+    world.rollout(workload, change).unwrap();
+    world.lose_nodes(&["a".into()]);
+    world.run(9);
+    let pod = world.api().objects().pods.values().next().unwrap().clone();
+    assert_eq!(pod.metadata.labels.get_str("version"), Some(&"2".into()));
+    assert_eq!((pod.metadata.name, pod.spec.node_name), ("db-0".into(), "b".into()));
 }
 
 fn daemons(nodes: &[&str]) -> Vec<Value> {
@@ -313,6 +414,25 @@ fn daemon_pods_of_any_origin_are_replaced_on_their_nodes() {
     world.run(50);
     assert_eq!(steps(&world), ["-log-a", "+log", "-log-b", "+log"]);
     assert!(is_complete(&world));
+}
+
+#[test]
+fn a_daemon_set_that_is_known_gets_its_missing_pods_and_loses_others() {
+    let not_c = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+        {"nodeSelectorTerms": [{"matchExpressions": [
+            {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["c"]}]}]}}});
+    let spec = json!({"template": {"metadata": {"labels": {"app": "x"}},
+        "spec": {"affinity": not_c, "containers": [{"name": "c"}]}}});
+    let mut pods = daemons(&["a", "c", "d", "d"]);
+    pods[3]["metadata"]["name"] = json!("log-d-younger");
+    let mut world = world(4, 9, pods);
+    with_daemon_set(&mut world, spec);
+    start(&mut world, WorkloadKind::DaemonSet, "log");
+    assert_eq!(steps(&world), ["+log", "-log-c", "-log-d-younger"]);
+    world.run(50);
+    assert_eq!(steps(&world)[3..], ["-log-a", "+log", "-log-d", "+log"]);
+    assert!(is_complete(&world));
+    assert_eq!(rollout(&world).replicas(), 3);
 }
 
 #[test]

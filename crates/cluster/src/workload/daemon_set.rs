@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::manifest::WorkloadManifest;
 use super::{ExpandedWorkload, WorkloadInputs, named, owned_pod};
 use kubestep_api::intern::Symbol;
@@ -12,7 +14,7 @@ use kubestep_api::selector::{RequiredNodeAffinity, find_untolerated_taint};
 use kubestep_api::words::count;
 use kubestep_api::{
     Affinity, DecodeError, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement,
-    NodeSelectorTerm, Pod, Shared, TaintEffect, Toleration, TolerationOperator,
+    NodeSelectorTerm, Pod, Shared, Taint, TaintEffect, Toleration, TolerationOperator,
 };
 
 /// Taints that every daemon pod tolerates.
@@ -36,13 +38,13 @@ pub(super) fn expand(
         let message = "a DaemonSet has one pod for each node: omit --replicas";
         return Err(manifest.error("", message));
     }
-    let wanted = manifest.field("spec.template.spec.nodeName").as_str().unwrap_or_default();
+    let wanted = node_name(manifest);
     let mut pod = owned_pod(manifest)?;
     pod.metadata.labels.insert("controller-revision-hash".into(), manifest.hash().as_str().into());
     pod.metadata.labels.insert("pod-template-generation".into(), "1".into());
     tolerate(&mut pod);
     let suits = |node: &&Arc<Node>| {
-        (wanted.is_empty() || node.metadata.name == wanted) && suits(&pod, node)
+        (wanted.is_empty() || node.metadata.name == wanted) && DaemonFit::of(&pod, node).creates
     };
     let nodes: Vec<Symbol> =
         surroundings.nodes.iter().filter(suits).map(|node| node.metadata.name).collect();
@@ -87,21 +89,60 @@ fn tolerate(pod: &mut Pod) {
 /// Whether the controller would create a pod like this one, which runs on another node, for the
 /// node. The node affinity of the DaemonSet itself is not known from its pods.
 pub fn suits_daemon(pod: &Pod, node: &Node) -> bool {
-    let mut pod = pod.clone();
-    pod.spec.affinity = None;
-    suits(&pod, node)
+    DaemonFit::of(&without_affinity(pod), node).creates
 }
 
-/// Whether the controller creates a pod for the node. An invalid selector matches no node.
-fn suits(pod: &Pod, node: &Node) -> bool {
-    let affinity = RequiredNodeAffinity::of(pod);
-    let matches = affinity.matches(&node.metadata.labels, node.metadata.name).unwrap_or(false);
-    let keeps_out = |effect| matches!(effect, TaintEffect::NoExecute | TaintEffect::NoSchedule);
-    let taints = &node.spec.taints;
-    let untolerated = find_untolerated_taint(taints, &pod.spec.tolerations, false, |taint| {
-        keeps_out(taint.effect)
-    });
-    matches && untolerated.is_none()
+/// The pod of a DaemonSet's template as far as its pods show it.
+pub(crate) fn without_affinity(pod: &Pod) -> Pod {
+    let mut pod = pod.clone();
+    pod.spec.affinity = None;
+    pod.spec.node_name = Symbol::EMPTY;
+    pod
+}
+
+/// The pod of a DaemonSet's template, with the tolerations that every daemon pod has; `None` if the
+/// template is not understood.
+pub(crate) fn template(set: &Value) -> Option<Pod> {
+    let manifest = WorkloadManifest::new(set);
+    let mut pod = manifest.template_pod().ok()?;
+    tolerate(&mut pod);
+    pod.spec.node_name = Symbol::new(node_name(&manifest));
+    Some(pod)
+}
+
+/// The node to which a template binds its pods, empty for all.
+fn node_name<'a>(manifest: &WorkloadManifest<'a>) -> &'a str {
+    manifest.field("spec.template.spec.nodeName").as_str().unwrap_or_default()
+}
+
+/// What the controller of a DaemonSet does on a node.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct DaemonFit {
+    /// It creates a pod there.
+    pub creates: bool,
+    /// A pod that is there stays.
+    pub keeps: bool,
+}
+
+impl DaemonFit {
+    /// For the pod of the template. An invalid selector matches no node.
+    pub(crate) fn of(pod: &Pod, node: &Node) -> DaemonFit {
+        let wanted = pod.spec.node_name;
+        let affinity = RequiredNodeAffinity::of(pod);
+        let matches = affinity.matches(&node.metadata.labels, node.metadata.name).unwrap_or(false);
+        if !matches || !(wanted.is_empty() || wanted == node.metadata.name) {
+            return DaemonFit::default();
+        }
+        let untolerated = |effects: &[TaintEffect]| {
+            let (taints, tolerations) = (&node.spec.taints, &pod.spec.tolerations);
+            let counts = |taint: &Taint| effects.contains(&taint.effect);
+            find_untolerated_taint(taints, tolerations, false, counts).is_some()
+        };
+        DaemonFit {
+            creates: !untolerated(&[TaintEffect::NoExecute, TaintEffect::NoSchedule]),
+            keeps: !untolerated(&[TaintEffect::NoExecute]),
+        }
+    }
 }
 
 /// Replaces the required node affinity with one for the node's name.

@@ -23,8 +23,8 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Node, Object, Pod};
 use manifest::WorkloadManifest;
 
-pub(crate) use daemon_set::for_node;
 pub use daemon_set::suits_daemon;
+pub(crate) use daemon_set::{DaemonFit, for_node, template as daemon_template, without_affinity};
 pub(crate) use manifest::MOST_REPLICAS;
 pub use owner::workload_of;
 pub(crate) use replicas::TEMPLATE_HASH;

@@ -221,4 +221,6 @@ features! {
         "A preemption policy of the pod group as a whole."
     SchedulerPreQueueingHints { 37 Alpha off } []
         "Plugins name the pods that an event can concern before the queueing hints are asked."
+    MaxUnavailableStatefulSet { 24 Alpha off, 35 Beta off } []
+        "A StatefulSet's rollout may make several pods unavailable; kube-controller-manager's gate."
 }

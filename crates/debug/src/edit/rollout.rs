@@ -11,6 +11,7 @@ use kubestep_api::words::count;
 use kubestep_api::{Pod, Quantity};
 use kubestep_cluster::World;
 use kubestep_cluster::rollout::{RolloutState, Step, Strategy, WorkloadKind, WorkloadName};
+use kubestep_config::Feature;
 use kubestep_framework::pod::NamespacedName;
 
 /// What changes in the template of a workload. Without a change, its pods are only replaced, as
@@ -81,6 +82,7 @@ pub(super) fn apply(
     if !is_known {
         notes.push(format!("{workload} itself is not in the input: its strategy is the default"));
     }
+    notes.extend(unused_limit(world, workload));
     let rollout = world.disruptions().and_then(|all| all.rollouts().last());
     let Some(rollout) = rollout else { return Ok(Applied { notes }) };
     let is_deleted = |step: &&Step| step.deleted_from.is_some();
@@ -88,7 +90,7 @@ pub(super) fn apply(
     let created = rollout.steps().len() - deleted;
     let is_complete = matches!(rollout.state(), RolloutState::Complete(_));
     notes.push(match rollout.strategy() {
-        Strategy::OnDelete => "its pods are replaced only when they are deleted".into(),
+        Strategy::OnDelete { .. } => "its pods are replaced only when they are deleted".into(),
         strategy => format!(
             "{strategy}: {} created and {deleted} deleted at once{}",
             count(created, "pod"),
@@ -96,6 +98,19 @@ pub(super) fn apply(
         ),
     });
     Ok(Applied { notes })
+}
+
+/// That the controller does not read a StatefulSet's `maxUnavailable`.
+fn unused_limit(world: &World, workload: WorkloadName) -> Option<String> {
+    let is_set = workload.kind == WorkloadKind::StatefulSet;
+    let set = world.api().objects().stateful_sets.get(&workload.key).filter(|_| is_set)?;
+    let update = set.spec.update_strategy.rolling_update.as_ref()?;
+    let gate = Feature::MaxUnavailableStatefulSet;
+    let is_unused = update.max_unavailable.is_some() && !world.scheduler().features().enabled(gate);
+    is_unused.then(|| {
+        let name = gate.name();
+        format!("maxUnavailable is ignored without the feature gate: --feature-gates {name}=true")
+    })
 }
 
 impl TemplateEdit {

@@ -1,8 +1,8 @@
 //! Recordings: a cluster as it was listed and all its changes since, one JSON record per line, as
 //! `schema/recording.v1.json` describes them.
 //!
-//! The first line is the header. Then follow expectations (only in bundles), the lists, a line that
-//! ends them, and the changes in the order of their arrival. A truncated file, even if compressed
+//! The first line is the header. Then follow expectations (only in bundles), the lists, with objects
+//! that only help to explain, a line that ends them, and the changes in the order of their arrival. A truncated file, even if compressed
 //! with gzip, is read up to its last complete record. A bundle has the same format: a recording
 //! with expectations, or the lists alone.
 
@@ -71,6 +71,8 @@ pub struct RecordingHeader {
 pub enum RecordingLine {
     /// An object of the lists.
     Object { kind: &'static str, object: Value },
+    /// An object that no scheduler reads, with `apiVersion` and `kind`; see [`crate::Auxiliary`].
+    Auxiliary { object: Value },
     /// The lists are complete.
     Listed { objects: usize },
     /// An object was added or changed.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{
@@ -26,6 +27,8 @@ const BEGIN: &str = "{\"schema\":\"kubestep/recording/";
 pub(crate) struct ReadRecording {
     /// The objects of the lists with their lines.
     pub objects: Vec<(u32, Object)>,
+    /// The objects that no scheduler reads.
+    pub auxiliary: Vec<Value>,
     pub recording: Recording,
     pub warnings: Vec<String>,
 }
@@ -69,6 +72,7 @@ struct RawNotice {
 enum ParsedLine {
     Header(Box<RecordingHeader>),
     Object(Object),
+    Auxiliary(Value),
     Listed,
     Put(Time, Object),
     Delete(Time, ObjectKey),
@@ -168,7 +172,8 @@ struct RecordingBuilder {
 impl RecordingBuilder {
     fn new(file: &str) -> RecordingBuilder {
         let recording = Recording::default();
-        let read = ReadRecording { objects: Vec::new(), recording, warnings: Vec::new() };
+        let (objects, auxiliary, warnings) = Default::default();
+        let read = ReadRecording { objects, auxiliary, recording, warnings };
         let (header, listed, ended) = (false, false, false);
         RecordingBuilder {
             file: file.into(),
@@ -221,6 +226,7 @@ impl RecordingBuilder {
                 self.last = object.key().to_string();
                 self.read.objects.push((line, object));
             }
+            ParsedLine::Auxiliary(object) => self.read.auxiliary.push(object),
             ParsedLine::Listed => self.listed = true,
             ParsedLine::Put(at, object) => {
                 self.last = format!("{} at {at}", object.key());
@@ -297,6 +303,7 @@ fn parse(line: &Piece<'_>) -> Result<ParsedLine, LineError> {
         "delete" => raw.at.zip(key(&raw)).map(|(at, key)| ParsedLine::Delete(at, key)),
         "event" => raw.at.zip(event(text)).map(|(at, note)| ParsedLine::Note(at, note)),
         "notice" => raw.at.zip(notice(text)).map(|(at, note)| ParsedLine::Note(at, note)),
+        "auxiliary" => raw.object.and_then(value).map(ParsedLine::Auxiliary),
         "listed" => Some(ParsedLine::Listed),
         "expect" => raw.expect.map(|expect| ParsedLine::Expect(expect.get().to_owned())),
         "end" => Some(ParsedLine::End(raw.at)),
@@ -307,6 +314,10 @@ fn parse(line: &Piece<'_>) -> Result<ParsedLine, LineError> {
         let error = SourceError::of_file(line.name, message, "was the file edited manually?");
         Box::new(SourceError { line: line.start.line as usize, ..*error })
     })
+}
+
+fn value(object: &RawValue) -> Option<Value> {
+    serde_json::from_str(object.get()).ok().filter(Value::is_object)
 }
 
 fn event(text: &str) -> Option<RecordedNote> {

@@ -3,15 +3,19 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::tui::testing::{LiveInterface, session};
+use crate::tui::testing::{LiveInterface, parse_keys, session};
 
 const NODES: usize = 400;
 const LOSE: &str = ":what-if lose zone=a<Enter>";
 
 /// Nodes in two zones, each with four pods of a ReplicaSet; edits keep no key waiting.
 fn cluster() -> LiveInterface {
+    cluster_of(NODES, 4)
+}
+
+fn cluster_of(nodes: usize, pods: usize) -> LiveInterface {
     let mut yaml = String::new();
-    for node in 0..NODES {
+    for node in 0..nodes {
         let zone = if node % 2 == 0 { "a" } else { "b" };
         write!(
             yaml,
@@ -19,7 +23,7 @@ fn cluster() -> LiveInterface {
              {{topology.kubernetes.io/zone: {zone}}}}}, status: {{allocatable: {{pods: '9'}}}}}}\n"
         )
         .unwrap();
-        for pod in 0..4 {
+        for pod in 0..pods {
             write!(
                 yaml,
                 "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: web-{node}-{pod}, namespace: \
@@ -110,4 +114,29 @@ fn of_several_edits_all_are_applied_or_none() {
         "{}",
         live.text()
     );
+}
+
+/// As large as a zone of a large cluster: the edit and the run that follows show how far they are,
+/// Esc stops each, and both come to their end.
+#[test]
+fn a_zone_of_5000_nodes_is_lost_with_progress_and_esc() {
+    let mut live = cluster_of(5_000, 1).keys_at_once(LOSE).keys("<Esc>");
+    assert_eq!(status(&mut live), "stopped: lose zone=a was not applied");
+    let mut live = live.keys_at_once(LOSE);
+    let mut progress = 0;
+    while live.interface.driver.is_searching() {
+        live.interface.work();
+        progress += usize::from(status(&mut live).contains(" changes; Esc stops"));
+    }
+    assert!(progress > 0);
+    assert!(status(&mut live).contains("2500 pods deleted with 2500 nodes"), "{}", live.text());
+    live.interface.key(parse_keys("c")[0]);
+    (0..3).for_each(|_| live.interface.work());
+    assert!(live.text().contains(" ran; Esc stops"), "{}", live.text());
+    live.interface.key(parse_keys("<Esc>")[0]);
+    assert!(!live.interface.app.is_running(), "{}", live.text());
+    let some = live.interface.model().cycles.len();
+    assert!(some > 0 && some < 2_500, "{some}");
+    let live = live.keys("c");
+    assert_eq!(live.interface.model().cycles.len(), 2_500);
 }
