@@ -9,6 +9,7 @@ use clap::Args;
 use crate::cli::edits;
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
+use crate::cli::memory;
 use crate::cli::open::session;
 use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
@@ -103,6 +104,10 @@ impl Diff {
         notices.iter().for_each(kubestep_output::line);
         edits::apply(&mut b, "--edit", &self.b.edits)?;
         for session in [&mut a, &mut b] {
+            memory::check(session, self.max_cycles)?;
+            // Both sides together take what was asked for.
+            session.set_history_memory(self.input.memory.bytes() / 2);
+            session.only_forward();
             session.run_to_end(self.max_cycles, |_| false);
         }
         let difference = compare(Side::of(&a), Side::of(&b));

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::edits;
 use crate::cli::exit::Exit;
 use crate::cli::format;
+use crate::cli::memory;
 use crate::cli::open::{exit_of, session};
 use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
@@ -132,6 +133,7 @@ impl Subcommand for RunCommand {
             return self.survive(&mut session, key, opened.notices);
         }
         stops::set(&mut session, &self.breaks, self.breakpoints.as_deref())?;
+        memory::check(&session, self.max_cycles)?;
         let before = Usage::of(session.world());
         let started = Instant::now();
         self.cycles(&mut session, trace.as_mut())?;
