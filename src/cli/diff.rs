@@ -9,6 +9,7 @@ use clap::Args;
 use crate::cli::edits;
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
+use crate::cli::memory;
 use crate::cli::open::session;
 use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
@@ -103,7 +104,7 @@ impl Diff {
         };
         notices.iter().for_each(kubestep_output::line);
         notices.extend(edits::apply(&mut b, "--edit", &self.b.edits)?);
-        let sides = Pair { a: self.run_side(&mut a), b: self.run_side(&mut b) };
+        let sides = Pair { a: self.run_side(&mut a)?, b: self.run_side(&mut b)? };
         let cut = CutRuns { sides, limit: self.max_cycles };
         let difference = compare(Side::of(&a), Side::of(&b));
         let names = self.names();
@@ -124,9 +125,13 @@ impl Diff {
     }
 
     /// Runs a side to its end; whether the limit ended it.
-    fn run_side(&self, session: &mut Session) -> bool {
+    fn run_side(&self, session: &mut Session) -> Result<bool> {
+        memory::check(session, self.max_cycles)?;
+        // Both sides together take what was asked for.
+        session.set_history_memory(self.input.memory.bytes() / 2);
+        session.only_forward();
         let ran = session.run_to_end(self.max_cycles, |_| false);
-        session.is_cut(ran, self.max_cycles)
+        Ok(session.is_cut(ran, self.max_cycles))
     }
 
     /// That there are two sides, and that each can be read.

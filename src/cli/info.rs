@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
+use crate::cli::memory;
 use crate::cli::registry::Subcommand;
 use crate::cli::waiting::PROGRESS_VARIABLE;
 use crate::tui::settings::{self, CONFIG_DIR_VARIABLE};
@@ -16,9 +17,10 @@ use kubestep_config::KubeVersion;
 use kubestep_live::SCHEDULER;
 
 /// Environment variables that are read.
-const VARIABLES: [&str; 10] = [
+const VARIABLES: [&str; 11] = [
     CONFIG_DIR_VARIABLE,
     PROGRESS_VARIABLE,
+    memory::VARIABLE,
     "KUBECONFIG",
     "TERM",
     "COLORTERM",

@@ -21,6 +21,7 @@ mod format;
 mod info;
 mod man;
 mod mcp;
+mod memory;
 mod open;
 mod options;
 mod plugins;

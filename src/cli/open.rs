@@ -9,6 +9,7 @@ use crate::cli::attach;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::foreign;
+use crate::cli::memory;
 use crate::cli::options::{InputOptions, Screen, ViewOptions};
 use crate::cli::recorded;
 use crate::cli::stops;
@@ -197,7 +198,10 @@ pub(super) fn session(
 ) -> Result<ReadSession> {
     let progress = Progress::with_limit(input.input_limit);
     let work = || load(input, tries, percentage, &progress);
-    if reads_files(input) { with_progress(&progress, work) } else { work() }
+    if !reads_files(input) {
+        return work();
+    }
+    with_progress(&progress, || memory::guard(&progress, work))
 }
 
 fn load(

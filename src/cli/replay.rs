@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
 use crate::cli::open::read;
-use crate::cli::options::{InputOptions, UnknownPluginPolicy};
+use crate::cli::options::{InputOptions, MemoryOptions, UnknownPluginPolicy};
 use crate::cli::registry::Subcommand;
 use crate::cli::version::Scheduler;
 use crate::cli::waiting::with_progress;
@@ -39,6 +39,8 @@ pub(super) struct ReplayCommand {
     /// recorded scheduler broke differently is always counted as a tie
     #[arg(long, value_name = "HOW", default_value = "upstream")]
     tie_break: TieBreak,
+    #[command(flatten)]
+    memory: MemoryOptions,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: ReplayFormat,
@@ -69,6 +71,7 @@ impl Subcommand for ReplayCommand {
             unknown: self.unknown.clone(),
             scheduler: self.scheduler.clone(),
             tie_break: self.tie_break,
+            memory: self.memory.clone(),
             ..InputOptions::default()
         };
         let progress = Progress::default();
@@ -79,7 +82,10 @@ impl Subcommand for ReplayCommand {
                     "{name}: is not a recording: \"kubestep record\" makes one of a live cluster"
                 );
             }
-            recorded::play(read, name, &input, &progress, |opened| opened.session.only_forward())
+            recorded::play(read, name, &input, &progress, |opened| {
+                opened.session.only_forward();
+                opened.session.forget_past();
+            })
         })?;
         let report = ReplayReport {
             header: &played.recording.header,

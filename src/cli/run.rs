@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::edits;
 use crate::cli::exit::Exit;
 use crate::cli::format;
+use crate::cli::memory;
 use crate::cli::open::{exit_of, session};
 use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
@@ -131,6 +132,7 @@ impl Subcommand for RunCommand {
             return self.survive(&mut session, key, [opened.notices, notes].concat());
         }
         stops::set(&mut session, &self.breaks, self.breakpoints.as_deref())?;
+        memory::check(&session, self.max_cycles)?;
         let before = Usage::of(session.world());
         let started = Instant::now();
         let is_cut = self.cycles(&mut session, trace.as_mut())?;

@@ -23,6 +23,7 @@ pub(super) fn survive(session: &mut Session, key: &str, limit: usize) -> Result<
     let key = label_key(world, key).context("--survive")?;
     let all = domains(world, key);
     let before = outcome::pending(session);
+    let memory = session.history_memory();
     let steps = Steps::watch();
     let cycles = AtomicU64::new(0);
     let words = |done, of| {
@@ -36,7 +37,8 @@ pub(super) fn survive(session: &mut Session, key: &str, limit: usize) -> Result<
             if !steps.go_on(tried.len(), all.len()) {
                 break;
             }
-            let trial = LossTrial { world, limit, steps: &steps, cycles: &cycles, before: &before };
+            let (steps, cycles, before) = (&steps, &cycles, &before);
+            let trial = LossTrial { world, limit, steps, cycles, before, memory };
             let Some(domain) = trial.lose(key, *value, nodes.len())? else { break };
             tried.push(domain);
         }
@@ -65,6 +67,7 @@ struct LossTrial<'a> {
     steps: &'a Steps,
     cycles: &'a AtomicU64,
     before: &'a [Pending],
+    memory: Option<usize>,
 }
 
 impl LossTrial<'_> {
@@ -75,6 +78,7 @@ impl LossTrial<'_> {
         let cycles_before = world.scheduler().cycles();
         edit.apply(&mut world).map_err(|error| anyhow!("--survive: {key}={value}: {error}"))?;
         let mut session = Session::new(world);
+        self.memory.into_iter().for_each(|bytes| session.set_history_memory(bytes));
         session.only_forward();
         let ran = session.run_until_idle(self.limit, |record| {
             self.cycles.store(record.cycle - cycles_before, Ordering::Relaxed);

@@ -217,6 +217,8 @@ impl PreparedUpgrade {
         input.scheduler.decided = Some(gates);
         let (read, name) = (self.read.clone(), self.name.clone());
         let mut session = open::build(read, &input, &Tries::default(), None, name)?.session;
+        // Those of both versions and one of a part of the changes are there at the same time.
+        session.set_history_memory(input.memory.bytes() / 3);
         session.only_forward();
         Ok(session)
     }

@@ -113,7 +113,7 @@ fn decisions_are_compared() {
     call().says("recordings/replay-wide", "replay lab.jsonl -o wide --until 4s");
     call().says("recordings/replay-json", "replay lab.jsonl -o json --until 2026-01-01T00:00:04Z");
     call().says("recordings/replay-yaml", "replay lab.jsonl -o yaml --until 1s");
-    call().says("recordings/replay-first", "replay lab.jsonl --tie-break first");
+    call().says("recordings/replay-first", "replay lab.jsonl --tie-break first --history-memory 1");
 }
 
 #[test]

@@ -300,3 +300,27 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
     let said = call.run("run -f cluster.yaml --edit \"lose node a\"");
     assert_eq!(said.code, Some(0), "{}", said.stdout);
 }
+
+#[test]
+fn what_cannot_fit_into_memory_is_said_before_it_starts() {
+    let memory = |mebibytes| [("KUBESTEP_MEMORY", mebibytes)];
+    let call = Call::new();
+    let said = call.run_with("run --demo tour", &memory("0"));
+    assert_eq!((said.stdout.as_str(), said.code), ("", Some(2)));
+    assert!(said.stderr.contains("scheduling cycles take at least 0 MiB"), "{}", said.stderr);
+    assert!(said.stderr.contains("and 0 MiB of memory are available"), "{}", said.stderr);
+    assert_eq!(call.run_with("run --demo tour", &memory("512")).code, Some(1));
+    assert_eq!(
+        call.run_with("diff --demo tour --edit \"cordon node a-0\"", &memory("0")).code,
+        Some(2)
+    );
+    // This takes long enough to be ended while it is read; if not, then before the first cycle.
+    let node = |number| {
+        format!(r#"{{"kind":"Node","apiVersion":"v1","metadata":{{"name":"n-{number}"}}}}"#)
+    };
+    let nodes: Vec<String> = (0..40_000).map(node).collect();
+    let list = format!(r#"{{"kind":"List","apiVersion":"v1","items":[{}]}}"#, nodes.join(","));
+    let said = Call::new().file("nodes.json", &list).run_with("run -f nodes.json", &memory("0"));
+    assert_eq!((said.stdout.as_str(), said.code), ("", Some(2)), "{}", said.stderr);
+    assert!(said.stderr.contains("and 0 MiB of memory are available"), "{}", said.stderr);
+}

@@ -9,7 +9,7 @@ use std::cmp;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -34,6 +34,8 @@ static SHARDS: [Mutex<InternerShard>; SHARD_COUNT] =
 static HASHER: OnceLock<DefaultHashBuilder> = OnceLock::new();
 /// The next id; 0 is the empty string.
 static NEXT: AtomicU32 = AtomicU32::new(1);
+/// Bytes allocated for texts and for the id → text table.
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
 /// The strings with hashes of this shard.
 struct InternerShard {
@@ -97,6 +99,14 @@ pub fn count() -> usize {
     NEXT.load(Ordering::Relaxed) as usize - 1
 }
 
+/// Memory of the interned strings and of both tables, in bytes. It only grows.
+pub fn bytes() -> usize {
+    let tables = SHARDS
+        .iter()
+        .map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).ids.allocation_size());
+    ALLOCATED.load(Ordering::Relaxed) + tables.sum::<usize>()
+}
+
 impl InternerShard {
     const fn new() -> InternerShard {
         InternerShard { ids: HashTable::new(), free: &mut [] }
@@ -115,9 +125,11 @@ impl InternerShard {
     /// Copies the text to its final memory. Blocks save the allocator's cost for each string.
     fn keep(&mut self, text: &str) -> &'static str {
         if text.len() > BLOCK / 4 {
+            ALLOCATED.fetch_add(text.len(), Ordering::Relaxed);
             return Box::leak(text.into());
         }
         if text.len() > self.free.len() {
+            ALLOCATED.fetch_add(BLOCK, Ordering::Relaxed);
             self.free = Box::leak(vec![0; BLOCK].into_boxed_slice());
         }
         let (kept, free) = std::mem::take(&mut self.free).split_at_mut(text.len());
@@ -130,7 +142,10 @@ impl InternerShard {
 
 fn store(id: u32, text: &'static str) {
     let (chunk, slot) = (id as usize / CHUNK, id as usize % CHUNK);
-    let chunk = TEXT[chunk].get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
+    let chunk = TEXT[chunk].get_or_init(|| {
+        ALLOCATED.fetch_add(CHUNK * size_of::<OnceLock<&str>>(), Ordering::Relaxed);
+        (0..CHUNK).map(|_| OnceLock::new()).collect()
+    });
     let _already_set = chunk[slot].set(text);
 }
 
@@ -246,6 +261,18 @@ mod tests {
         assert_eq!(Symbol::known("interned for good"), Some(interned));
         assert_eq!(Symbol::known(""), Some(Symbol::EMPTY));
         assert!(count() > before);
+    }
+
+    #[test]
+    fn the_memory_of_new_strings_is_counted() {
+        let (before, length) = (bytes(), 3 * BLOCK);
+        let _large = Symbol::new(&"x".repeat(length));
+        assert!(bytes() >= before + length);
+        for i in 0..20_000 {
+            Symbol::new(&format!("{i}-{}", "y".repeat(100)));
+        }
+        // The last blocks may have been there before.
+        assert!(bytes() >= before + length + 20_000 * 100 - SHARD_COUNT * BLOCK);
     }
 
     #[test]

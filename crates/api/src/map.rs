@@ -10,8 +10,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Quantity;
 use crate::intern::Symbol;
+use crate::{Quantity, SharedText};
 
 /// A map from names to `V`, sorted by the name's text; one allocation, none when empty.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -19,8 +19,10 @@ pub struct SymbolMap<V> {
     entries: Box<[(Symbol, V)]>,
 }
 
-/// Labels, annotations, node selectors.
+/// Labels, node selectors.
 pub type Labels = SymbolMap<Symbol>;
+/// Annotations.
+pub type Annotations = SymbolMap<SharedText>;
 /// Resource name → amount.
 pub type ResourceList = SymbolMap<Quantity>;
 
@@ -117,8 +119,8 @@ impl<V> FromIterator<(Symbol, V)> for SymbolMap<V> {
     }
 }
 
-impl<const N: usize> From<[(&str, &str); N]> for Labels {
-    fn from(entries: [(&str, &str); N]) -> Labels {
+impl<'a, V: From<&'a str>, const N: usize> From<[(&'a str, &'a str); N]> for SymbolMap<V> {
+    fn from(entries: [(&'a str, &'a str); N]) -> SymbolMap<V> {
         entries.into_iter().map(|(key, value)| (key.into(), value.into())).collect()
     }
 }

@@ -10,7 +10,7 @@ use crate::intern::Symbol;
 use crate::macros::{api_structs, is_default, open_enum, or_default};
 use crate::map::Key;
 use crate::shared::pooled;
-use crate::{Labels, ResourceVersion, SharedList, Time};
+use crate::{Annotations, Labels, ResourceVersion, SharedList, SharedText, Time};
 
 /// kubectl's copy of the whole object, which would double its memory.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -40,30 +40,30 @@ pub struct ObjectMeta {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub labels: Labels,
     #[serde(deserialize_with = "annotations", skip_serializing_if = "is_default")]
-    pub annotations: Labels,
+    pub annotations: Annotations,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub owner_references: SharedList<OwnerReference>,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub finalizers: Vec<Symbol>,
 }
 
-fn annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
+fn annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Annotations, D::Error> {
     struct AnnotationsVisitor;
     impl<'de> Visitor<'de> for AnnotationsVisitor {
-        type Value = Labels;
+        type Value = Annotations;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a map")
         }
-        fn visit_unit<E>(self) -> Result<Labels, E> {
-            Ok(Labels::new())
+        fn visit_unit<E>(self) -> Result<Annotations, E> {
+            Ok(Annotations::new())
         }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Annotations, A::Error> {
             let mut kept = Vec::new();
             while let Some(Key(key)) = map.next_key()? {
                 if key == LAST_APPLIED {
                     map.next_value::<IgnoredAny>()?;
                 } else {
-                    kept.push((key, map.next_value::<Option<Symbol>>()?.unwrap_or_default()));
+                    kept.push((key, map.next_value::<Option<SharedText>>()?.unwrap_or_default()));
                 }
             }
             Ok(kept.into_iter().collect())
@@ -181,7 +181,7 @@ mod tests {
             "{{name: a, annotations: {{a: b, n: null, {LAST_APPLIED}: '{{}}', 1: c}}}}"
         ))
         .unwrap();
-        assert_eq!(metadata.annotations, Labels::from([("a", "b"), ("n", ""), ("1", "c")]));
+        assert_eq!(metadata.annotations, Annotations::from([("a", "b"), ("n", ""), ("1", "c")]));
         for absent in ["{}", "{annotations: null}", "{annotations: {}}"] {
             let metadata: ObjectMeta = crate::yaml::from_str(absent).unwrap();
             assert_eq!(metadata, ObjectMeta::default(), "{absent}");

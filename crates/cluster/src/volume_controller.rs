@@ -67,7 +67,8 @@ fn bound_claim(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> Pers
 
 /// Creates a volume for a claim with a selected node.
 fn provision(api: &mut ApiServer, claim: &PersistentVolumeClaim) {
-    let Some(node) = claim.metadata.annotations.get_str(SELECTED_NODE).copied() else { return };
+    let Some(node) = claim.metadata.annotations.get_str(SELECTED_NODE) else { return };
+    let node = Symbol::new(node);
     if !claim.spec.volume_name.is_empty() {
         return;
     }
@@ -135,7 +136,7 @@ fn new_volume(
     });
     volume.metadata.name = name;
     volume.metadata.uid = name;
-    volume.metadata.annotations.insert(PROVISIONED_BY.into(), provisioner);
+    volume.metadata.annotations.insert(PROVISIONED_BY.into(), provisioner.into());
     volume.status.phase = PersistentVolumePhase::Bound;
     volume
 }

@@ -5,6 +5,7 @@
 //! of a branch with all later inputs, redo applies them again.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use crate::edit::{Applied, Edit, EditError};
 use crate::input::Input;
@@ -13,7 +14,7 @@ use kubestep_cluster::DeliveryObserver;
 
 /// The name of the root.
 pub const ORIGINAL: &str = "original";
-/// Maximum number of branches: each has its own log.
+/// Maximum number of branches, with the original: each has its own log.
 const KEPT: usize = 24;
 
 /// A branch: its own inputs, and the steps that it shares with its parent.
@@ -59,10 +60,33 @@ pub struct RedoneInputs {
 pub struct Branches {
     branches: Vec<Branch>,
     current: usize,
-    /// The names of dropped branches, which are not used again, and how many of them were
-    /// reported.
-    given_up: Vec<String>,
+    /// The dropped branches, whose names are not used again, and how many of them were reported.
+    given_up: Vec<DroppedBranch>,
     shown_so_far: usize,
+}
+
+/// A branch that was dropped. Prints as a sentence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DroppedBranch {
+    /// Its name.
+    pub name: String,
+    reason: DropReason,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum DropReason {
+    TooMany,
+    Memory,
+}
+
+impl fmt::Display for DroppedBranch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.reason {
+            DropReason::TooMany => "there were too many",
+            DropReason::Memory => "the branches took more than --history-memory",
+        };
+        write!(f, "branch {} was dropped: {why}", self.name)
+    }
 }
 
 /// Edits of a branch that are not part of it yet.
@@ -164,7 +188,7 @@ impl Branches {
         self.leave(left);
         self.branches.push(branch);
         self.current = self.branches.len() - 1;
-        self.give_up_oldest();
+        self.give_up_oldest(session);
     }
 
     /// Switches to another branch.
@@ -183,6 +207,7 @@ impl Branches {
             session.take_breakpoints_of(&left);
             self.leave(left);
             self.current = at;
+            session.restore_budget();
         }
         Ok(())
     }
@@ -196,28 +221,47 @@ impl Branches {
         }
         let name = self.free_name("future");
         let kept = self.child(name.clone(), shared);
-        self.branches.push(Branch { session: Some(session.clone()), ..kept });
-        self.give_up_oldest();
+        let mut later = session.clone();
+        later.keep_least();
+        self.branches.push(Branch { session: Some(later), ..kept });
+        self.give_up_oldest(session);
         session.cut();
         Some(name)
     }
 
-    /// The names of the branches that were dropped since the last call, because there were too
-    /// many.
-    pub fn take_given_up(&mut self) -> &[String] {
+    /// The branches that were dropped since the last call, because there were too many or they
+    /// took too much memory.
+    pub fn take_given_up(&mut self) -> &[DroppedBranch] {
         let shown_so_far = std::mem::replace(&mut self.shown_so_far, self.given_up.len());
         self.given_up.get(shown_so_far..).unwrap_or_default()
     }
 
-    /// Drops the oldest branch if there are too many; one with a name from the user only if all
-    /// have one. Never the original, the current or the newest one.
-    fn give_up_oldest(&mut self) {
-        let newest = self.branches.len() - 1;
-        if newest < KEPT {
-            return;
+    /// Drops the oldest branches while there are too many; one with a name from the user only if
+    /// all have one. Never the original, the current or the newest one.
+    fn give_up_oldest(&mut self, session: &Session) {
+        while let Some(reason) = self.excess(session) {
+            let newest = self.branches.len() - 1;
+            let old = (1..newest).filter(|at| *at != self.current);
+            let Some(at) = old.min_by_key(|at| self.branches[*at].named) else { return };
+            self.give_up(at, reason);
         }
-        let old = (1..newest).filter(|at| *at != self.current);
-        let Some(at) = old.min_by_key(|at| self.branches[*at].named) else { return };
+    }
+
+    /// Why a branch has to be dropped.
+    fn excess(&self, session: &Session) -> Option<DropReason> {
+        if self.branches.len() > KEPT {
+            return Some(DropReason::TooMany);
+        }
+        let original = self.other(ORIGINAL).unwrap_or(session);
+        let begins = original.timeline().steps().start();
+        let left = self.branches.iter().skip(1).filter_map(|branch| {
+            Some(branch.session.as_ref()?.recorded_bytes_beside(begins, branch.shared))
+        });
+        let bytes: usize = left.sum();
+        session.history_memory().is_some_and(|most| bytes > most).then_some(DropReason::Memory)
+    }
+
+    fn give_up(&mut self, at: usize, reason: DropReason) {
         let gone = self.branches.remove(at);
         for branch in &mut self.branches {
             match branch.parent {
@@ -230,17 +274,22 @@ impl Branches {
             }
         }
         self.current -= usize::from(self.current > at);
-        self.given_up.push(gone.name);
+        self.given_up.push(DroppedBranch { name: gone.name, reason });
     }
 
     fn free_name(&self, stem: &str) -> String {
         let there = |name: &str| self.branches.iter().any(|branch| branch.name == name);
-        let taken = |name: &str| there(name) || self.given_up.iter().any(|gone| gone == name);
+        let taken = |name: &str| there(name) || self.given_up.iter().any(|gone| gone.name == name);
         let mut names = (1..).map(|number| format!("{stem}-{number}"));
         names.find(|name| !taken(name)).unwrap_or_default()
     }
 
-    fn leave(&mut self, session: Session) {
+    /// Stores the session of the current branch. The original keeps its memory; what another
+    /// branch drops is computed again when it is shown.
+    fn leave(&mut self, mut session: Session) {
+        if !self.on_original() {
+            session.keep_least();
+        }
         if let Some(branch) = self.branches.get_mut(self.current) {
             branch.session = Some(session);
         }

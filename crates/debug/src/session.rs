@@ -400,15 +400,6 @@ impl Session {
         }
     }
 
-    /// Sets the memory budget of the past, in bytes: three eighths for copies of the cluster, the
-    /// rest for the recording. Without a budget, no matrix is dropped.
-    pub fn set_history_memory(&mut self, bytes: usize) {
-        let copies = bytes / 8 * 3;
-        self.history.set_budget(Some(bytes - copies));
-        self.forgets.set_budget(bytes - copies);
-        self.checkpoints.set_budget(copies);
-    }
-
     /// Keeps no copies of the cluster from now on, which costs less. The recording stays, but
     /// earlier states cannot be reached any more: for runs that only go forward.
     pub fn only_forward(&mut self) {
@@ -424,7 +415,7 @@ impl Session {
     pub fn fork(&self) -> Session {
         let mut fork = self.clone();
         fork.cut();
-        fork.forgets = HistoryLimit::default();
+        fork.forgets = self.forgets.of_branch();
         fork.detach();
         fork
     }

@@ -22,8 +22,12 @@ use crate::outage::{Outage, Outages, Retry};
 use crate::runtime::{self, StartReport};
 use crate::snapshot::{ClusterSnapshot, NamespaceScope};
 use crate::watch::Watcher;
+use kubestep_api::words::count;
 use kubestep_api::{Kind, Object};
 use kubestep_framework::pod::NamespacedName;
+
+/// Queued events from which older versions of objects are dropped.
+pub(crate) const QUEUED: usize = 50_000;
 
 /// A change of the cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,25 +143,25 @@ impl Feed {
         self.kept.len() + self.events.len()
     }
 
-    /// If more than `limit` events are queued, drops all but the last change of each object.
-    /// The memory of the queue is then that of the objects that changed, however long nothing is
-    /// taken.
-    pub fn keep_newest(&mut self, limit: usize) {
+    /// If very many events are queued, drops all but the last change of each object, and
+    /// objects that came and went meanwhile; `exists` says which objects the reader has. However
+    /// long nothing is taken, the queue holds at most the objects that there are and were.
+    pub fn keep_newest(&mut self, exists: impl Fn(Kind, NamespacedName) -> bool) {
         // The next time only once as many have queued up again.
-        if self.events.len() <= limit {
+        if self.events.len() <= QUEUED {
             return;
         }
         while let Ok(event) = self.events.try_recv() {
             self.kept.push_back(event);
         }
         let before = self.kept.len();
-        self.kept = newest(std::mem::take(&mut self.kept));
+        self.kept = newest(std::mem::take(&mut self.kept), exists);
         self.dropped += before - self.kept.len();
     }
 
-    /// How many changes [`Feed::keep_newest`] has dropped since the last call.
-    pub(crate) fn take_dropped(&mut self) -> usize {
-        std::mem::take(&mut self.dropped)
+    /// How many changes [`Feed::keep_newest`] has dropped since the last call, as a notice.
+    pub(crate) fn take_dropped(&mut self) -> Option<Notice> {
+        dropped_notice(std::mem::take(&mut self.dropped))
     }
 
     /// Whether a kind that decisions depend on cannot be followed now.
@@ -177,12 +181,19 @@ impl Feed {
 }
 
 /// The last change of each object, and each notice once, in the order of those that are left.
-fn newest(events: VecDeque<FeedEvent>) -> VecDeque<FeedEvent> {
+/// Without the deletion of objects that the reader does not know.
+pub(crate) fn newest(
+    events: VecDeque<FeedEvent>,
+    exists: impl Fn(Kind, NamespacedName) -> bool,
+) -> VecDeque<FeedEvent> {
     let (mut places, mut notices) = (HashSet::new(), HashSet::new());
     let mut left = VecDeque::new();
     for event in events.into_iter().rev() {
         let is_new = match &event {
-            FeedEvent::Delta(delta) => places.insert(delta.place()),
+            FeedEvent::Delta(delta) => {
+                let (kind, key) = delta.place();
+                places.insert((kind, key)) && (matches!(delta, Delta::Put(_)) || exists(kind, key))
+            }
             FeedEvent::Notice(notice) => notices.insert(notice.text.clone()),
         };
         if is_new {
@@ -190,6 +201,15 @@ fn newest(events: VecDeque<FeedEvent>) -> VecDeque<FeedEvent> {
         }
     }
     left
+}
+
+/// That so many changes were dropped from the queue, if any were.
+pub(crate) fn dropped_notice(dropped: usize) -> Option<Notice> {
+    let text = || {
+        let versions = count(dropped, "older version");
+        format!("{versions} of objects were dropped from the queue without a decision")
+    };
+    (dropped > 0).then(|| Notice { serious: false, text: text() })
 }
 
 fn lock(outages: &Mutex<Outages>) -> MutexGuard<'_, Outages> {
@@ -314,8 +334,11 @@ mod tests {
         let node = || put(node("n").into());
         let (first, again) = (put(web), put(bound));
         let events = [notice("a"), first.clone(), node(), gone.clone(), notice("a"), again.clone()];
-        let left = newest(events.into());
+        let left = newest(events.into(), |_, _| true);
         assert_eq!(left, [node(), notice("a"), again]);
-        assert_eq!(newest([first, node(), gone.clone()].into()), [node(), gone]);
+        let left = newest([first.clone(), node(), gone.clone()].into(), |_, name| name == key);
+        assert_eq!(left, [node(), gone.clone()]);
+        // Neither its creation nor its deletion concerns a reader that does not know it.
+        assert_eq!(newest([first, node(), gone].into(), |_, _| false), [node()]);
     }
 }

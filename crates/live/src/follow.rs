@@ -18,8 +18,6 @@ use kubestep_source::{Auxiliary, Filter};
 
 /// Events applied in one batch.
 const BATCH: usize = 2_000;
-/// Queued events from which older versions of objects are dropped while nothing is applied.
-const QUEUED: usize = 50_000;
 /// How often the connection is checked, and decisions that the cluster's scheduler did not share.
 const CHECK: Duration = Duration::from_secs(1);
 
@@ -107,7 +105,7 @@ impl Following {
     /// Applies `first` and everything that has queued up behind it. Returns the notices to show.
     pub fn take(&mut self, session: &mut Session, first: FeedEvent) -> Vec<Notice> {
         let mut notices = self.skew_notice();
-        notices.extend(self.dropped_notice());
+        notices.extend(self.feed.take_dropped());
         let mut deltas = Vec::new();
         let mut next = Some(first);
         let mut left = BATCH;
@@ -158,14 +156,14 @@ impl Following {
             self.look_at_schedulers(session, now);
             self.look_at_auxiliary(session);
         } else {
-            self.stand_by();
+            self.stand_by(session);
         }
     }
 
-    /// While nothing is applied, because it is frozen or another branch is shown: keeps the queue
-    /// from growing without limit. Returns when to call it next.
-    pub fn stand_by(&mut self) -> Duration {
-        self.feed.keep_newest(QUEUED);
+    /// While nothing is applied, because it is frozen or another branch than `original` is shown:
+    /// keeps the queue from growing without limit. Returns when to call it next.
+    pub fn stand_by(&mut self, original: &Session) -> Duration {
+        self.feed.keep_newest(|kind, key| self.shadow.knows(original, kind, key));
         CHECK
     }
 
@@ -200,17 +198,6 @@ impl Following {
             // This cannot fail.
             let _ = session.apply_beside(Input::Change(Arc::new(AuxiliaryChange(new))));
         }
-    }
-
-    fn dropped_notice(&mut self) -> Option<Notice> {
-        let dropped = self.feed.take_dropped();
-        let text = || {
-            format!(
-                "{dropped} older versions of objects were dropped from the queue: their decisions \
-                 are not compared"
-            )
-        };
-        (dropped > 0).then(|| Notice { serious: false, text: text() })
     }
 
     fn skew_notice(&mut self) -> Vec<Notice> {

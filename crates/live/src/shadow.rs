@@ -99,6 +99,12 @@ impl Shadow {
         }
     }
 
+    /// Whether an object was taken from the server or written by the embedded scheduler.
+    pub(crate) fn knows(&self, session: &Session, kind: Kind, key: NamespacedName) -> bool {
+        self.overlay.contains_key(&object_key(kind, key))
+            || session.world().api().get(kind, key).is_some()
+    }
+
     /// Applies changes of the cluster that arrived at `now`.
     pub fn take(&mut self, session: &mut Session, deltas: Vec<Delta>, now: Time) {
         self.now = now;

@@ -2,8 +2,8 @@
 //! where it begins is told.
 
 use crate::tui::testing::LiveInterface;
-use kubestep_api::Object;
-use kubestep_framework::testing::{PodBuilder as _, pod};
+use kubestep_api::{Kind, Object};
+use kubestep_framework::testing::{PodBuilder as _, key, pod};
 use kubestep_live::scheduling::stand_in::StandIn;
 
 const CLUSTER: &str = "---
@@ -86,4 +86,20 @@ fn who_goes_back_to_the_beginning_is_told_that_it_is_forgotten() {
     assert_eq!(live.interface.driver.session().record().map(|record| record.cycle), Some(first));
     let mut live = live.keys(":cycle 100000<Enter>");
     assert!(live.text().contains("no cycle 100000 is recorded"), "{}", live.text());
+}
+
+#[test]
+fn what_queues_up_while_frozen_has_a_limit_and_what_is_dropped_is_said() {
+    let (live, server) = LiveInterface::real(CLUSTER);
+    let live = live.keys("Z");
+    (0..50_010).for_each(|number| put(&server, number));
+    server.put(pod("brief").into());
+    server.delete(Kind::Pod, key("brief"));
+    let live = live.turn();
+    let waiting = live.interface.driver.model.live.as_ref().map(|live| live.waiting);
+    assert!(waiting.is_some_and(|waiting| (1..200).contains(&waiting)), "{waiting:?}");
+    let live = live.keys("Z").turn();
+    assert!(live.interface.driver.session().world().api().objects().pod(key("brief")).is_none());
+    let text = live.keys("M").text();
+    assert!(text.contains("older versions of objects were dropped from the queue"), "{text}");
 }

@@ -9,6 +9,7 @@ use crate::tui::command::Command;
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::LiveModel;
 use kubestep_api::Time;
+use kubestep_debug::fork::ORIGINAL;
 use kubestep_live::scheduling::Arrival;
 use kubestep_live::{ComparedDecision, Following, InteractiveScheduler, Notice, debugger};
 
@@ -111,7 +112,10 @@ impl Driver {
                 let changed = following.outage().as_ref() != shown;
                 (following.next_tick(&self.session), changed)
             }
-            (Some(following), _) => (following.stand_by(), false),
+            (Some(following), _) => {
+                let original = self.branches.other(ORIGINAL).unwrap_or(&self.session);
+                (following.stand_by(original), false)
+            }
             (None, Some(attended)) => (attended.next_tick(), self.tick_for_real()),
             _ => (Duration::MAX, false),
         };

@@ -239,6 +239,9 @@ impl Driver {
         let shown = self.model.live.as_ref().map_or(0, |live| live.waiting);
         let led = *attended.standing() == LeaderStatus::Leads;
         let (changed, notices) = attended.tick(&mut self.session, held);
+        if held {
+            attended.stand_by(self.branches.other(ORIGINAL).unwrap_or(&self.session));
+        }
         self.live.unsaid.extend(notices);
         if !led && *attended.standing() == LeaderStatus::Leads {
             self.live.unsaid.push(Notice { serious: false, text: DECIDING.into() });

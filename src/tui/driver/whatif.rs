@@ -83,8 +83,7 @@ impl Driver {
 
     /// What there is to say of branches that were given up.
     pub(super) fn given_up(&mut self) -> Vec<String> {
-        let names = self.branches.take_given_up().iter();
-        names.map(|name| format!("branch {name} was dropped: there were too many")).collect()
+        self.branches.take_given_up().iter().map(ToString::to_string).collect()
     }
 
     fn menu(&mut self, key: ObjectKey, pod: Option<NamespacedName>) -> CommandResult {

@@ -53,7 +53,7 @@ impl Embedded {
         metadata.name = format!("{}-{name}-{number:05}", pod.metadata.name).into();
         metadata.namespace = pod.metadata.namespace;
         metadata.uid = format!("uid-{number}").into();
-        metadata.annotations.insert(POD_CLAIM_NAME.into(), name);
+        metadata.annotations.insert(POD_CLAIM_NAME.into(), name.into());
         metadata.owner_references = vec![OwnerReference {
             api_version: "v1".into(),
             kind: "Pod".into(),

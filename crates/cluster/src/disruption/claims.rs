@@ -129,7 +129,7 @@ pub(crate) fn unbound(claim: &PersistentVolumeClaim, name: Symbol) -> Persistent
     let binding = |key: &Symbol| BINDING.iter().any(|prefix| key.starts_with(prefix));
     let annotations = claim.metadata.annotations.iter();
     let kept = annotations.filter(|(key, _)| !binding(key));
-    copy.metadata.annotations = kept.map(|(key, value)| (key, *value)).collect();
+    copy.metadata.annotations = kept.map(|(key, value)| (key, value.clone())).collect();
     copy.spec.volume_name = Symbol::EMPTY;
     copy.status = Default::default();
     copy

@@ -308,8 +308,8 @@ impl World {
         let all = old.iter().filter_map(|set| sets.get(&key(set.name)).cloned());
         let all: Vec<ReplicaSet> = all.map(Arc::unwrap_or_clone).chain(model).collect();
         for mut set in all {
-            let replicas = Symbol::new(&rollout.replicas.to_string());
-            set.metadata.annotations.insert(DESIRED_REPLICAS.into(), replicas);
+            let replicas = rollout.replicas.to_string();
+            set.metadata.annotations.insert(DESIRED_REPLICAS.into(), replicas.as_str().into());
             self.api.put(set.into());
         }
     }

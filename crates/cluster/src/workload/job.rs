@@ -72,6 +72,6 @@ fn numbered(pod: &Pod, job: &str, number: usize, indexed: bool) -> Pod {
     let mut pod = named(pod, &format!("{job}-{number}"));
     let index = Symbol::new(&number.to_string());
     pod.metadata.labels.insert(COMPLETION_INDEX.into(), index);
-    pod.metadata.annotations.insert(COMPLETION_INDEX.into(), index);
+    pod.metadata.annotations.insert(COMPLETION_INDEX.into(), index.into());
     pod
 }

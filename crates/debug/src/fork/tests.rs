@@ -231,7 +231,62 @@ fn too_many_branches_are_given_up_but_not_the_named_ones() {
     assert_eq!(&names[..2], ["original", "mine"]);
     let gone = branches.take_given_up().to_vec();
     assert_eq!(gone.len(), 3 * KEPT + 2 - KEPT);
-    assert!(gone.iter().all(|name| !names.contains(name)) && branches.take_given_up().is_empty());
+    assert!(gone.iter().all(|gone| !names.contains(&gone.name)));
+    assert!(branches.take_given_up().is_empty());
+    assert!(gone[0].to_string().ends_with("was dropped: there were too many"), "{}", gone[0]);
     branches.switch(&mut session, ORIGINAL).unwrap();
     branches.switch(&mut session, &names[KEPT - 1]).unwrap();
+}
+
+#[test]
+fn branches_that_take_too_much_memory_are_given_up() {
+    let mut session = tour();
+    let mut branches = Branches::default();
+    session.run_until_idle(100, |_| false);
+    let one = session.recorded_bytes();
+    session.set_history_memory(3 * one);
+    let mut forks = 0;
+    while branches.take_given_up().is_empty() && forks < KEPT / 2 {
+        branches.switch(&mut session, ORIGINAL).unwrap();
+        session.go_to_stop(0);
+        branches.fork(&mut session, None).unwrap();
+        session.run_until_idle(100, |_| false);
+        forks += 1;
+    }
+    // The first three that were left take as much as is allowed.
+    assert!((4..=6).contains(&forks), "{forks}");
+    let gone = branches.given_up[0].to_string();
+    let told = "branch what-if-1 was dropped: the branches took more than --history-memory";
+    assert_eq!(gone, told);
+    // What a branch shares with the original counts once, with the original.
+    let shared = session.recorded_bytes_beside(0, usize::MAX);
+    assert_eq!(shared, 0);
+}
+
+#[test]
+fn a_branch_that_was_left_computes_its_matrices_again() {
+    let whole =
+        |session: &Session| session.history().cycles().filter(|record| record.is_whole()).count();
+    let pod = |number| {
+        let container = crate::edit::tests::container("");
+        format!("---\n{{kind: Pod, metadata: {{name: p-{number}}}, spec: {{{container}}}}}\n")
+    };
+    let pods: String = (0..40).map(pod).collect();
+    let mut session = Session::new(world(&format!("{}{pods}", crate::edit::tests::NODES)));
+    session.set_history_memory(64 << 20);
+    let mut branches = Branches::default();
+    let name = branches.fork(&mut session, None).unwrap();
+    session.run_until_idle(30, |_| false);
+    let (before, first) = (whole(&session), session.history().cycle(1).cloned().unwrap());
+    assert_eq!(before, 30);
+    branches.switch(&mut session, ORIGINAL).unwrap();
+    session.run_until_idle(30, |_| false);
+    let left = branches.other(&name).map(whole).unwrap();
+    assert!(left < before / 2, "{left}");
+    branches.switch(&mut session, &name).unwrap();
+    assert_eq!(branches.other(ORIGINAL).map(whole), Some(30), "the original keeps its matrices");
+    let again = session.whole_record(1).unwrap();
+    assert_eq!(json::cycle(&again), json::cycle(&first));
+    session.run_until_idle(10, |_| false);
+    assert!(whole(&session) > left + 5, "it has its budget again");
 }

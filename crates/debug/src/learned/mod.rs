@@ -100,7 +100,7 @@ pub fn heard(world: &World, pod: NamespacedName, said: Option<&str>) -> Option<R
     let message = said.map(|said| message_for(said, pod));
     let message = message.or_else(|| condition.map(|condition| condition.message.clone()));
     let annotations = &object.metadata.annotations;
-    let annotation = |name: &str| annotations.get_str(name).map(|text| text.as_str());
+    let annotation = |name: &str| annotations.get_str(name).map(|text| &**text);
     let simulated = simulator(annotation, &all);
     let diagnosed = said.and_then(|said| koordinator(said, &known));
     Some(ReportedFailure {

@@ -51,7 +51,8 @@ fn advice(gate: Symbol) -> String {
 /// The Workload that Kueue admits the pod with.
 fn workload_of<'a>(world: &'a World, pod: &Pod) -> Option<&'a KueueWorkload> {
     let metadata = &pod.metadata;
-    let named = metadata.annotations.get_str(WORKLOAD).or(metadata.labels.get_str(POD_GROUP));
+    let annotated = metadata.annotations.get_str(WORKLOAD).map(|name| &**name);
+    let named = annotated.or(metadata.labels.get_str(POD_GROUP).map(|name| name.as_str()));
     let itself = |owner: &OwnerReference| owner.kind == "Pod" && owner.name == metadata.name;
     let owned = |owner: &OwnerReference| {
         itself(owner) || metadata.owner_references.iter().any(|of_pod| is_same(owner, of_pod))
@@ -59,7 +60,7 @@ fn workload_of<'a>(world: &'a World, pod: &Pod) -> Option<&'a KueueWorkload> {
     let mut workloads = world.controllers().workloads.iter();
     workloads.find(|workload| {
         workload.metadata.namespace == metadata.namespace
-            && (named == Some(&workload.metadata.name)
+            && (named == Some(workload.metadata.name.as_str())
                 || workload.metadata.owner_references.iter().any(owned))
     })
 }

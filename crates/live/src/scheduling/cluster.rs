@@ -6,12 +6,13 @@ use std::task::{Context, Poll};
 
 use tokio::sync::watch;
 
-use crate::feed::{Feed, FeedEvent};
+use crate::feed::{Feed, FeedEvent, Notice};
 use crate::lease::Election;
 use crate::scheduling::Lead;
 use crate::write::{WriteResult, Writer};
-use kubestep_api::Time;
+use kubestep_api::{Kind, Time};
 use kubestep_cluster::remote::Outgoing;
+use kubestep_framework::pod::NamespacedName;
 
 /// Something that arrived from the cluster.
 #[derive(Debug)]
@@ -78,6 +79,13 @@ pub trait Cluster: Send {
 
     /// How many arrivals are queued.
     fn waiting(&self) -> usize;
+
+    /// If very many changes are queued, keeps the newest of each object; `exists` says which
+    /// objects the reader has.
+    fn keep_newest(&mut self, exists: &dyn Fn(Kind, NamespacedName) -> bool);
+
+    /// A notice about the changes that were dropped since the last call.
+    fn take_dropped(&mut self) -> Option<Notice>;
 
     /// Whether writes are allowed. Once it answers no, no further write is sent.
     fn standing(&mut self) -> LeaderStatus;
@@ -156,6 +164,14 @@ impl Cluster for Wire {
 
     fn waiting(&self) -> usize {
         self.feed.waiting() + self.writer.waiting()
+    }
+
+    fn keep_newest(&mut self, exists: &dyn Fn(Kind, NamespacedName) -> bool) {
+        self.feed.keep_newest(exists);
+    }
+
+    fn take_dropped(&mut self) -> Option<Notice> {
+        self.feed.take_dropped()
     }
 
     fn standing(&mut self) -> LeaderStatus {

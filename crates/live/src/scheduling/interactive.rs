@@ -159,6 +159,13 @@ impl InteractiveScheduler {
         (advanced || notice.is_some(), notice.into_iter().collect())
     }
 
+    /// While updates are queued: keeps the queue from growing without limit. `original` is the
+    /// session into which they will be taken.
+    pub fn stand_by(&mut self, original: &Session) {
+        let api = original.world().api();
+        self.scheduler.cluster.keep_newest(&|kind, key| api.get(kind, key).is_some());
+    }
+
     /// When to call [`InteractiveScheduler::tick`] again.
     pub fn next_tick(&self) -> Duration {
         TICK

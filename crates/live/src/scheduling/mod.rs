@@ -199,6 +199,7 @@ impl LiveScheduler {
     fn take<S: SchedulerState>(&mut self, state: &mut S, first: Arrival) -> Vec<Notice> {
         let began = Instant::now();
         let mut batch = Batch::default();
+        batch.notices.extend(self.cluster.take_dropped());
         self.collect(state, &mut batch, first);
         for _ in 1..S::BATCH {
             let Some(arrival) = self.cluster.try_next() else { break };

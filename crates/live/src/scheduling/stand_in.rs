@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use crate::feed::{Delta, FeedEvent};
+use crate::feed::{self, Delta, FeedEvent, Notice};
 use crate::scheduling::{Arrival, Cluster, LeaderStatus};
 use crate::write::WriteResult;
-use kubestep_api::{Object, ObjectKey, Time};
+use kubestep_api::{Kind, Object, ObjectKey, Time};
 use kubestep_cluster::remote::{Outgoing, Request, WriteOutcome};
 use kubestep_framework::pod::NamespacedName;
 
@@ -17,6 +17,7 @@ use kubestep_framework::pod::NamespacedName;
 pub struct StandInServer {
     objects: std::collections::BTreeMap<ObjectKey, Object>,
     arrivals: VecDeque<Arrival>,
+    dropped: usize,
     version: u64,
     /// The writes that were made, as text, without events.
     pub writes: Vec<String>,
@@ -55,6 +56,11 @@ impl StandIn {
     pub fn put(&self, object: Object) {
         self.with(|server| server.put(object));
     }
+
+    /// Deletes an object as another client would.
+    pub fn delete(&self, kind: Kind, key: NamespacedName) {
+        self.with(|server| server.delete(kind, key));
+    }
 }
 
 impl StandInServer {
@@ -63,6 +69,11 @@ impl StandInServer {
         object.metadata_mut().resource_version = (1_000_000 + self.version).into();
         self.objects.insert(object.key(), object.clone());
         self.arrivals.push_back(Arrival::Event(FeedEvent::Delta(Delta::Put(object))));
+    }
+
+    fn delete(&mut self, kind: Kind, key: NamespacedName) {
+        self.objects.retain(|_, object| object.kind() != kind || NamespacedName::of(object) != key);
+        self.arrivals.push_back(Arrival::Event(FeedEvent::Delta(Delta::Delete { kind, key })));
     }
 
     fn change(
@@ -78,6 +89,22 @@ impl StandInServer {
         change(&mut pod);
         self.put(pod.into());
         Ok(WriteOutcome::Done)
+    }
+
+    fn keep_newest(&mut self, exists: &dyn Fn(Kind, NamespacedName) -> bool) {
+        let before = self.arrivals.len();
+        if before <= feed::QUEUED {
+            return;
+        }
+        let mut events = VecDeque::new();
+        for arrival in std::mem::take(&mut self.arrivals) {
+            match arrival {
+                Arrival::Event(event) => events.push_back(event),
+                other => self.arrivals.push_back(other),
+            }
+        }
+        self.arrivals.extend(feed::newest(events, exists).into_iter().map(Arrival::Event));
+        self.dropped += before - self.arrivals.len();
     }
 
     fn make(&mut self, request: Request) -> Result<WriteOutcome, String> {
@@ -103,6 +130,14 @@ impl Cluster for StandIn {
 
     fn waiting(&self) -> usize {
         self.with(|server| server.arrivals.len())
+    }
+
+    fn keep_newest(&mut self, exists: &dyn Fn(Kind, NamespacedName) -> bool) {
+        self.with(|server| server.keep_newest(exists));
+    }
+
+    fn take_dropped(&mut self) -> Option<Notice> {
+        feed::dropped_notice(self.with(|server| std::mem::take(&mut server.dropped)))
     }
 
     fn standing(&mut self) -> LeaderStatus {

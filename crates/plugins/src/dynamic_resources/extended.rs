@@ -70,7 +70,7 @@ fn is_claim_of(claim: &ResourceClaim, pod: &Pod) -> bool {
             && owner.controller == Some(true)
             && owner.uid == pod.metadata.uid
     };
-    marked.is_some_and(|value| *value == *"true")
+    marked.is_some_and(|value| *value == "true")
         && claim.metadata.owner_references.iter().any(is_owner)
 }
 

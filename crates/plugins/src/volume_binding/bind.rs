@@ -65,7 +65,7 @@ fn assume_all(
     }
     for provision in &found.provisions {
         let mut claim = (*provision.claim).clone();
-        claim.metadata.annotations.insert(SELECTED_NODE.into(), node);
+        claim.metadata.annotations.insert(SELECTED_NODE.into(), node.into());
         let claim = Arc::new(claim);
         assumed.claims.assume(objects, claim.clone())?;
         done.provisions.push(super::find::Provision { claim, capacity: None });
@@ -231,7 +231,7 @@ fn check_provision(
     if annotations.is_empty() {
         return Err(format!("selectedNode annotation reset for PVC \"{name}\"").into());
     }
-    if annotations.get_str(SELECTED_NODE) != Some(&cx.node) {
+    if annotations.get_str(SELECTED_NODE).map(|node| &**node) != Some(cx.node.as_str()) {
         return Err(format!("provisioning failed for PVC \"{name}\"").into());
     }
     if !claim.spec.volume_name.is_empty() {

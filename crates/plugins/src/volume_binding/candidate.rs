@@ -64,7 +64,7 @@ impl CandidateVolume {
 /// The class of a volume; the beta annotation takes precedence over the field.
 pub(crate) fn class_of_volume(volume: &PersistentVolume) -> Symbol {
     let annotated = volume.metadata.annotations.get_str("volume.beta.kubernetes.io/storage-class");
-    annotated.copied().unwrap_or(volume.spec.storage_class_name)
+    annotated.map_or(volume.spec.storage_class_name, |class| Symbol::new(class))
 }
 
 fn compile(volume: &PersistentVolume) -> Option<NodeMatcher> {

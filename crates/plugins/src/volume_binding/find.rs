@@ -97,11 +97,13 @@ fn find_delayed(
     for claim in &claims.delayed {
         match claim.metadata.annotations.get_str(SELECTED_NODE) {
             None => to_match.push(claim),
-            Some(selected) if *selected == node.metadata.name => {
+            Some(selected) if **selected == *node.metadata.name => {
                 to_provision.push((claim, Vec::new()));
             }
             Some(selected) => {
-                if walk.reject(key(claim), ClaimReason::OtherNode(*selected), Vec::new()).is_break()
+                if walk
+                    .reject(key(claim), ClaimReason::OtherNode(Symbol::new(selected)), Vec::new())
+                    .is_break()
                 {
                     return Ok(volumes);
                 }

@@ -35,8 +35,10 @@ pub(crate) fn after_csi_node_change(
     objects: &EventObjects,
 ) -> HintResult {
     let (Some(old), Some(new)) = objects.csi_nodes()? else { return Ok(Hint::Queue) };
-    let plugins = |node: &'_ CsiNode| node.metadata.annotations.get_str(MIGRATED_PLUGINS).copied();
-    Ok(Hint::queue_if(plugins(old).unwrap_or_default() != plugins(new).unwrap_or_default()))
+    let plugins = |node: &CsiNode| {
+        node.metadata.annotations.get_str(MIGRATED_PLUGINS).cloned().unwrap_or_default()
+    };
+    Ok(Hint::queue_if(plugins(old) != plugins(new)))
 }
 
 /// A driver helps if it stops reporting storage capacity and the pod has an inline volume of it.

@@ -76,7 +76,7 @@ pub(crate) fn check_owner(pod: &Pod, claim: &PersistentVolumeClaim) -> Result<()
 /// The storage class of a claim; the beta annotation takes precedence over the field.
 pub fn class_of(claim: &PersistentVolumeClaim) -> Symbol {
     let annotated = claim.metadata.annotations.get_str("volume.beta.kubernetes.io/storage-class");
-    annotated.copied().or(claim.spec.storage_class_name).unwrap_or_default()
+    annotated.map(|class| Symbol::new(class)).or(claim.spec.storage_class_name).unwrap_or_default()
 }
 
 /// The claim of that name.

@@ -194,6 +194,22 @@ fn what_is_kept_does_not_grow() {
 }
 
 #[test]
+fn who_never_goes_back_forgets_without_copies() {
+    let (mut random, mut both) = (Random(3), two("tour"));
+    both[1].only_forward();
+    let mut starts = BTreeSet::new();
+    for _ in 0..8 {
+        go_on(&mut random, &mut both, 400);
+        let steps = both[1].timeline().steps();
+        assert!(steps.count() <= 2 * super::FEWEST, "{}", steps.count());
+        starts.insert(steps.start());
+    }
+    assert!(starts.len() > 4, "{starts:?}");
+    let kept: BTreeSet<_> = both[1].history().entries().iter().map(|entry| entry.pod()).collect();
+    assert_eq!(both[1].history().pod_count(), kept.len());
+}
+
+#[test]
 fn a_budget_that_is_enough_keeps_all() {
     let (mut random, mut session) = (Random(1), story("tour"));
     session.set_history_memory(256 << 20);

@@ -206,6 +206,6 @@ fn labelled(mut pod: Pod, label: &str) -> Pod {
 }
 
 fn annotated(mut pod: Pod) -> Pod {
-    pod.metadata.annotations.insert("touched".into(), Symbol::EMPTY);
+    pod.metadata.annotations.insert("touched".into(), "".into());
     pod
 }
