@@ -15,18 +15,12 @@ use crate::tui::widget::status_line::Severity;
 /// The most command lines that are remembered.
 const COMMANDS: usize = 200;
 
-<<<<<<< HEAD
-/// Completions listed at once.
-const LISTED: usize = 8;
-/// The highest count before a key, so that no typo runs for hours.
-=======
 /// Completions listed at once: a third of the screen.
 fn listed(app: &App) -> usize {
     usize::from(app.size().1 / 3).clamp(4, 16)
 }
 
-/// The highest count.
->>>>>>> 94e4f286f87787b2840886f70012595dd7dc85a9
+/// The highest count before a key, so that no typo runs for hours.
 const MOST: u32 = 99_999;
 
 /// Whether the clock goes on playing after an action's key.

@@ -297,11 +297,7 @@ impl GridSource for NodesView<'_> {
                 )
             }
             5 if !self.model.nominated.is_empty() => GridColumn::number("nominated", 9),
-<<<<<<< HEAD
-            _ => GridColumn::prose("taints", 16).shown_from(WidthTier::Standard),
-=======
             _ => GridColumn::prose("taints", 16),
->>>>>>> 94e4f286f87787b2840886f70012595dd7dc85a9
         }
     }
 

@@ -99,24 +99,15 @@ impl GridSource for QueuesView<'_> {
                 let widest = self.measured().map(|pod| pod.info.priority().to_string().len());
                 GridColumn::number("prio", widest.max().unwrap_or(0).max(4) as u16)
             }
-<<<<<<< HEAD
-            3 => GridColumn::number("tries", 5),
+            3 => GridColumn::number("tries", 5).shown_from(WidthTier::Standard),
             4 => GridColumn::number("since", 7).shown_from(WidthTier::Standard),
-=======
-            3 => GridColumn::number("tries", 5).from_tier(WidthTier::Standard),
-            4 => GridColumn::number("since", 7).from_tier(WidthTier::Standard),
->>>>>>> 94e4f286f87787b2840886f70012595dd7dc85a9
             5 => GridColumn::number("left", 7),
             6 => {
                 let widest = self.measured().map(|pod| first_name(pod).len()).max();
                 GridColumn::fitted("rejected by", 14, widest.unwrap_or(0))
-                    .from_tier(WidthTier::Standard)
+                    .shown_from(WidthTier::Standard)
             }
-<<<<<<< HEAD
-            _ => GridColumn::prose("why", 20).shown_from(WidthTier::Standard),
-=======
             _ => GridColumn::prose("why", 20),
->>>>>>> 94e4f286f87787b2840886f70012595dd7dc85a9
         }
     }
 

@@ -117,15 +117,9 @@ impl GridSource for TimelineView<'_> {
                 24,
                 shared::widest(self.0.cycles.iter().rev().map(|cycle| cycle.pod)),
             ),
-<<<<<<< HEAD
-            1 => GridColumn::number("cycle", 6),
-            2 => GridColumn::number("time", 8),
-            3 => GridColumn::number("try", 4).shown_from(WidthTier::Standard),
-=======
             1 => GridColumn::number("cycle", 5),
             2 => GridColumn::number("time", self.time_width()),
-            3 => GridColumn::number("try", 4).from_tier(WidthTier::Standard),
->>>>>>> 94e4f286f87787b2840886f70012595dd7dc85a9
+            3 => GridColumn::number("try", 4).shown_from(WidthTier::Standard),
             4 => GridColumn::text("outcome", self.outcome_width()),
             // With parentheses around one that is only nominated.
             5 => GridColumn::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
