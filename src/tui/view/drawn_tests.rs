@@ -10,6 +10,8 @@ use crate::tui::lines::as_text;
 use crate::tui::model::Model;
 use crate::tui::testing::{InterfaceStory, LiveInterface, model, session};
 use kubestep_source::fixtures;
+use ratatui::buffer::Cell;
+use ratatui::style::Modifier;
 
 /// 60 nodes in three zones, every third tainted, with two pods to schedule: a small one and one that
 /// is larger than a node.
@@ -251,6 +253,17 @@ fn few_points_are_no_bar_of_full_length() {
     let text = LiveInterface::new(session(&cluster), (120, 36)).keys("n4").text();
     let row = text.lines().find(|line| line.trim_start().starts_with("a ")).unwrap();
     assert_eq!(row.chars().filter(|c| *c == '█').count(), 10, "12 of 25 points: {text}");
+}
+
+#[test]
+fn bars_keep_their_filling_on_the_selected_line_without_colours() {
+    let look = ("dark", ColorDepth::None, Charset::Unicode);
+    let mut story = InterfaceStory::with(model(), (120, 36), look.0, look.1, look.2).keys("5");
+    let buffer = story.draw();
+    let is_bar = |cell: &&Cell| cell.symbol().starts_with(['█', '░']);
+    assert!(buffer.content.iter().filter(is_bar).count() > 0);
+    let mut bars = buffer.content.iter().filter(is_bar);
+    assert!(bars.all(|cell| !cell.modifier.contains(Modifier::REVERSED)));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::Modifier;
 
 use super::columns::{self, ColumnLayout, PlacedColumn, ShownColumns};
 use super::state::Geometry;
@@ -170,6 +171,17 @@ fn highlight(
     if let Some(placed) = chosen.filter(|_| focused) {
         let cell = Rect { x: area.x + MARK + placed.x, width: placed.width, ..area };
         buffer.set_style(cell.intersection(area), paint.style(Scope::SelectionCell));
+    }
+    keep_bars(buffer, area);
+}
+
+/// Bars keep their filling on a line whose colours are exchanged.
+fn keep_bars(buffer: &mut Buffer, line: Rect) {
+    for x in line.left()..line.right() {
+        let Some(cell) = buffer.cell_mut((x, line.y)) else { continue };
+        if cell.symbol().starts_with(|c: char| ('\u{2580}'..='\u{259f}').contains(&c)) {
+            cell.modifier.remove(Modifier::REVERSED);
+        }
     }
 }
 
