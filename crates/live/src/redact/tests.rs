@@ -179,8 +179,9 @@ fn secrets(cluster: &Cluster) -> BTreeSet<String> {
             secrets.insert(metadata.name.to_string());
         }
         secrets.insert(metadata.namespace.to_string());
-        let all = metadata.labels.iter().chain(metadata.annotations.iter());
-        for (key, value) in all {
+        let labels = metadata.labels.iter().map(|(key, value)| (key, value.as_str()));
+        let annotations = metadata.annotations.iter().map(|(key, value)| (key, &**value));
+        for (key, value) in labels.chain(annotations) {
             let domain = key.split_once('/').map_or("", |(domain, _)| domain);
             if !is_well_known(domain) {
                 secrets.insert(key.to_string());
