@@ -8,7 +8,7 @@ use kubestep_debug::diff::Pair;
 pub struct CutRuns {
     /// Whether each was ended.
     pub sides: Pair<bool>,
-    /// The limit.
+    /// `--max-cycles` of both runs.
     pub limit: usize,
 }
 

@@ -19,9 +19,9 @@ pub struct SymbolMap<V> {
     entries: Box<[(Symbol, V)]>,
 }
 
-/// Labels, node selectors.
+/// Labels or a node selector, by key.
 pub type Labels = SymbolMap<Symbol>;
-/// Annotations.
+/// Annotations by key; equal texts are stored once.
 pub type Annotations = SymbolMap<SharedText>;
 /// Resource name → amount.
 pub type ResourceList = SymbolMap<Quantity>;

@@ -68,7 +68,7 @@ pub struct Branches {
 /// A branch that was dropped. Prints as a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DroppedBranch {
-    /// Its name.
+    /// The name by which it could be opened.
     pub name: String,
     reason: DropReason,
 }

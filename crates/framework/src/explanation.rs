@@ -31,7 +31,7 @@ pub struct LowerRequest {
     pub container: Option<Symbol>,
     /// The resource, by name.
     pub resource: Symbol,
-    /// The amount.
+    /// The request that would fit.
     pub amount: Quantity,
 }
 
@@ -42,11 +42,11 @@ pub struct JointPods {
     pub group: ObjectKey,
     /// The path of its field that says how many of them need a node.
     pub size_field: &'static str,
-    /// That number.
+    /// The number in that field.
     pub needed: usize,
     /// How many have a node, or wait at Permit with one.
     pub placed: usize,
-    /// The other pods.
+    /// The pods that have no node yet.
     pub pending: Vec<NamespacedName>,
     /// Until when the plugin rejects all of them.
     pub rejected_until: Option<Time>,

@@ -34,7 +34,7 @@ const NAME: usize = 120;
 /// Bytes of a compared decision at most.
 const DECISION: usize = 1_500;
 
-/// What is played.
+/// How long a busy cluster is followed, and with which limit.
 struct Soak {
     /// Parts after each of which the memory is measured.
     parts: usize,
@@ -47,7 +47,7 @@ struct Soak {
 /// The memory after a part, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
-    /// Without interned strings.
+    /// What is allocated, without interned strings.
     live: usize,
     interned: usize,
     strings: usize,

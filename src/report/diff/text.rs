@@ -22,7 +22,7 @@ const NAMES: usize = 8;
 /// Nodes with scores that are listed.
 const SCORES: usize = 6;
 
-/// The whole difference.
+/// The text of `diff`.
 pub fn text(difference: &Difference, sides: &Pair<String>, cut: &CutRuns) -> String {
     let lines = cut.lines(Pair { a: "a", b: "b" }).into_iter();
     let lines: String = lines.map(|line| line + "\n").collect();

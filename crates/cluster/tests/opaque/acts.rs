@@ -22,7 +22,7 @@ use kubestep_framework::registry::Entry;
 use kubestep_framework::status::Status;
 
 const ACTOR: &str = "Actor";
-/// Where it acts.
+/// The extension points at which it acts.
 const POINTS: &[ExtensionPoint] =
     &[PreFilter, Filter, PostFilter, Score, Reserve, Permit, PreBind, Bind];
 

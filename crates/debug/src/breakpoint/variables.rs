@@ -121,7 +121,7 @@ pub struct NodeFacts<'a> {
     pub amounts: Option<&'a NodeAmounts>,
 }
 
-/// The value of a [`Subject`], as watches compare it.
+/// The value of a [`Subject`](super::watch::Subject), as watches compare it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum WatchedValue {
     /// An amount of a resource.

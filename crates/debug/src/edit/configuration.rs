@@ -15,7 +15,7 @@ use kubestep_framework::registry::Registry;
 /// A configuration to load, YAML or JSON.
 #[derive(Clone, Default)]
 pub struct NewConfiguration {
-    /// The document.
+    /// The document as it was read or typed.
     pub text: String,
     /// The plugins that it can name; `None`: those that the cluster's configuration can.
     registry: Option<Arc<Registry>>,

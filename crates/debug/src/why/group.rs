@@ -23,7 +23,7 @@ const SIZE: &str = "spec.schedulingPolicy.gang.minCount";
 /// The field of a group with the number of pods that must be placed together.
 #[derive(Clone, Copy)]
 pub(crate) struct GroupSize {
-    /// The object.
+    /// Kind, namespace and name of the group.
     pub group: ObjectKey,
     /// The path of the field.
     pub field: &'static str,

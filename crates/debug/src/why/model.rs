@@ -192,7 +192,7 @@ pub struct RejectedGroup {
     pub missing: f64,
 }
 
-/// One plugin's reason for rejecting a node, shorter than its [`Cause`](crate::why::cause::Cause).
+/// One plugin's reason for rejecting a node, shorter than its [`Cause`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reason {
