@@ -14,10 +14,11 @@ use kubestep_config::versions::{self, Between, Served};
 ///
 /// The list says how each version is proved. Between two versions: decisions, messages and
 /// configuration with the pull requests, feature gates with their defaults, stages and locks, and
-/// the default plugins. With one version: what is new in it.
+/// the default plugins. With one version: what is new in it. A version like 1.36 is its newest
+/// patch release; one like 1.34.1 is without what a later one brought.
 #[derive(Args, Debug)]
 pub(super) struct Versions {
-    /// A version: 1.33
+    /// A version: 1.33, or a patch release: 1.33.4
     #[arg(value_name = "A", hide_possible_values = true, value_parser = release())]
     from: Option<Served>,
     /// The version to compare it with: 1.36
@@ -50,8 +51,8 @@ impl Versions {
         let named = [Some(from), self.to.as_ref()].into_iter().flatten();
         named.flat_map(Served::notices).for_each(kubestep_output::line);
         let (from, to) = match (&self.to, from.version.before()) {
-            (Some(to), _) => (from.version, to.version),
-            (None, Some(before)) => (before, from.version),
+            (Some(to), _) => (from.clone(), to.clone()),
+            (None, Some(before)) => (before.into(), from.clone()),
             (None, None) => {
                 bail!(
                     "{} is the oldest version that kubestep knows: name a second one to compare with",
@@ -60,6 +61,6 @@ impl Versions {
             }
         };
         let registry = crate::plugins::registry().descriptors();
-        Ok(Some(versions::between(from, to, &registry)))
+        Ok(Some(versions::between(&from, &to, &registry)))
     }
 }

@@ -24,8 +24,8 @@ fn version(version: KubeVersion) -> Value {
 
 fn difference(between: &Between) -> Value {
     json!({
-        "from": between.from.to_string(),
-        "to": between.to.to_string(),
+        "from": between.from.name(),
+        "to": between.to.name(),
         "changes": between.switches.iter().map(|one| switch(*one)).collect::<Vec<_>>(),
         "featureGates": between.gates.iter().map(gate).collect::<Vec<_>>(),
         "defaultPlugins": between.plugins.iter().map(plugin).collect::<Vec<_>>(),
@@ -37,7 +37,7 @@ pub fn switch(switch: Switch) -> Value {
     json!({
         "name": switch.name(),
         "since": switch.since().to_string(),
-        "firstPatch": switch.first_patch(),
+        "patches": switch.patches(),
         "part": switch.part().name(),
         "evidence": switch.evidence().name(),
         "pullRequests": switch.pull_requests(),

@@ -17,6 +17,8 @@ fn what_changed_is_listed() {
     Call::new().says("versions/one", "versions 1.37");
     Call::new().says("versions/same", "versions 1.36 1.36");
     Call::new().says("versions/nearest", "versions v1.29.4 1.32");
+    Call::new().says("versions/patches", "versions 1.33.3 v1.33.13+k3s1");
+    Call::new().says("versions/patch-back", "versions 1.35.6 1.36.1");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use clap::{Arg, Command};
 use kubestep::cli::EXITS;
 use kubestep::tui::action::presets::PRESETS;
 use kubestep::tui::{action, key};
-use kubestep_config::versions::{Evidence, GateChange, Switch, between, spec_text};
+use kubestep_config::versions::{Evidence, GateChange, Switch, between, since_patches, spec_text};
 use kubestep_config::{Feature, FeatureGates, GateSpec, KubeVersion};
 use kubestep_debug::breakpoint::variables::{Reach, VARIABLES};
 use kubestep_debug::breakpoint::{CycleEvent, location};
@@ -177,7 +177,7 @@ fn version_changes() -> String {
     let mut text = String::new();
     for version in KubeVersion::all().rev() {
         let Some(before) = version.before() else { continue };
-        let between = between(before, version, &registry);
+        let between = between(&before.into(), &version.into(), &registry);
         let _ = writeln!(text, "\n## New in {version}\n");
         let header = ["change", "part", "what it changes", "pull requests", "known as"];
         text.push_str(&rows(header, between.switches.iter().map(|switch| switch_row(*switch))));
@@ -192,11 +192,14 @@ fn switch_row(switch: Switch) -> [String; 5] {
     let requests = switch.pull_requests().iter().map(|number| {
         format!("[{number}](https://github.com/kubernetes/kubernetes/pull/{number})")
     });
-    let patch = switch.first_patch().map(|patch| format!(" (also since {patch})"));
+    let patches = match switch.patches() {
+        [] => String::new(),
+        _ => format!(" {}.", since_patches(switch)),
+    };
     [
         code(switch.name()),
         switch.part().to_string(),
-        switch.sentence().to_owned() + &patch.unwrap_or_default(),
+        switch.sentence().to_owned() + &patches,
         requests.collect::<Vec<_>>().join(", "),
         switch.evidence().name().to_owned(),
     ]

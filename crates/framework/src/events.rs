@@ -53,6 +53,11 @@ impl Action {
     pub fn overlaps(self, other: Action) -> bool {
         self.0 & other.0 != 0
     }
+
+    /// The actions that are not in `other`.
+    pub const fn without(self, other: Action) -> Action {
+        Action(self.0 & !other.0)
+    }
 }
 
 impl BitOr for Action {

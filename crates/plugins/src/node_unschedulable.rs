@@ -9,6 +9,7 @@ use crate::keys;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::tolerates;
 use kubestep_api::{Pod, Taint, TaintEffect};
+use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
@@ -58,8 +59,9 @@ fn is_tolerated_by(pod: &Pod, taint: &Taint, comparisons: bool) -> bool {
 }
 
 /// A node helps if it was cordoned, or is new, and is not cordoned now.
-fn after_node_change(_: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) -> HintResult {
+fn after_node_change(cx: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) -> HintResult {
     let (old, new) = objects.nodes()?;
+    let old = old.filter(|_| cx.features.has(Switch::UncordonRequeues));
     let was_cordoned = old.is_none_or(|node| node.spec.unschedulable);
     Ok(Hint::queue_if(was_cordoned && new.is_some_and(|node| !node.spec.unschedulable)))
 }
@@ -107,6 +109,7 @@ mod tests {
     use super::*;
     use kubestep_api::Node;
     use kubestep_api::Object;
+    use kubestep_config::KubeVersion;
     use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
 
     fn node(cordoned: bool) -> Value {
@@ -152,5 +155,17 @@ mod tests {
         assert_eq!(changed("node.kubernetes.io/unschedulable", "1"), Hint::Queue);
         assert_eq!(changed("node.kubernetes.io/unschedulable", "2"), Hint::Skip);
         assert_eq!(changed("more", "1"), Hint::Skip);
+    }
+
+    #[test]
+    fn up_to_1_31_every_update_of_an_open_node_is_worth_a_retry() {
+        let of_1_31 = FeatureGates::of(KubeVersion::OLDEST);
+        let cluster = Cluster { features: of_1_31, ..Cluster::default() };
+        let cordon = plugin(build, &ProfileArgs::default());
+        let hint = |old: bool, new: bool| {
+            let node = |cordoned| Some(Object::from(decoded::<Node>(node(cordoned))));
+            cluster.hint(&cordon, &info_of(tolerating("other")), node(old), node(new))
+        };
+        assert_eq!([hint(false, false), hint(true, true)], [Hint::Queue, Hint::Skip]);
     }
 }

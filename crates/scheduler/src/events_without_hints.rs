@@ -7,12 +7,18 @@
 use crate::Scheduler;
 use kubestep_api::{Object, Pod, Time, VolumeBindingMode};
 use kubestep_config::Feature;
+use kubestep_config::versions::Switch;
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects};
 use kubestep_framework::pod::PodInfo;
 
 impl Scheduler {
     fn has_hints(&self) -> bool {
         self.cluster.features.enabled(Feature::SchedulerQueueingHints)
+    }
+
+    /// Whether nodes and storage classes are checked before hints are asked: up to 1.31 always.
+    fn checks_first(&self) -> bool {
+        !self.has_hints() || !self.cluster.features.has(Switch::EventsByChange)
     }
 
     /// Requeues pods after a change of a node; without hints only those that the node can take.
@@ -24,7 +30,7 @@ impl Scheduler {
     ) {
         let cx = self.cluster.queue_context(now);
         let node = match &objects.new {
-            Some(Object::Node(node)) if !self.has_hints() => {
+            Some(Object::Node(node)) if self.checks_first() => {
                 self.cache.nodes().find(|info| info.name == node.metadata.name)
             }
             _ => None,
@@ -66,7 +72,7 @@ impl Scheduler {
     pub(crate) fn ignores_class(&self, action: Action, objects: &EventObjects) -> bool {
         let late = Some(VolumeBindingMode::WaitForFirstConsumer);
         match &objects.new {
-            Some(Object::StorageClass(class)) if action == Action::ADD && !self.has_hints() => {
+            Some(Object::StorageClass(class)) if action == Action::ADD && self.checks_first() => {
                 class.volume_binding_mode != late
             }
             _ => false,

@@ -17,7 +17,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Duration, Object, Pod, Time, find_condition};
 use kubestep_config as config;
 use kubestep_config::ExtensionPoint::{self, *};
-use kubestep_config::FeatureGates;
+use kubestep_config::{FeatureGates, KubeVersion};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_framework::status::Status;
@@ -35,7 +35,11 @@ struct Bench {
 impl Bench {
     /// With this configuration (without its header) and these plugins, which it may name.
     fn new(configuration: &str, plugins: &[&Scripted]) -> Bench {
-        let (mut registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
+        Bench::of(FeatureGates::default(), configuration, plugins)
+    }
+
+    fn of(features: FeatureGates, configuration: &str, plugins: &[&Scripted]) -> Bench {
+        let mut registry = kubestep_plugins::registry();
         register(&mut registry, plugins);
         let text = format!("{HEAD}{configuration}");
         let config = config::resolve(Some(&text), &features, &registry.descriptors()).unwrap();
@@ -172,7 +176,11 @@ fn a_nominated_node_outside_the_ones_left_keeps_its_verdict() {
 /// Fails the cycle of the pod `p` after `change`. Returns the events, the number of patches, and
 /// the queue that the pod is in.
 fn failed_after(change: impl FnOnce(&mut Bench)) -> (Vec<String>, usize, QueueName) {
-    let mut bench = Bench::new("", &[]);
+    failed_in("1.36", change)
+}
+
+fn failed_in(release: &str, change: impl FnOnce(&mut Bench)) -> (Vec<String>, usize, QueueName) {
+    let mut bench = Bench::of(KubeVersion::nearest(release).unwrap().gates(), "", &[]);
     bench.add(node("n1"));
     bench.add(pod("p"));
     let mut cycle = bench.begin();
@@ -206,6 +214,8 @@ fn a_failed_pod_is_looked_up_before_it_is_queued_again() {
         bench.add(anew);
     };
     assert_eq!(failed_after(anew), (vec![], 0, QueueName::Active));
+    // Older patch releases write it about the new one, which stays queued.
+    assert_eq!(failed_in("1.35.4", anew), (told(), 1, QueueName::Active));
 }
 
 #[test]

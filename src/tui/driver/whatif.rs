@@ -9,7 +9,7 @@ use crate::tui::command_result::{CommandResult, EditorText, WindowContent};
 use kubestep_api::ObjectKey;
 use kubestep_api::intern::Symbol;
 use kubestep_config::KubeVersion;
-use kubestep_config::versions::{self, NotAVersion};
+use kubestep_config::versions::{self, NotAVersion, Served};
 use kubestep_debug::Session;
 use kubestep_debug::edit::EditError;
 use kubestep_debug::edit::offers::{EditOffer, offers};
@@ -137,27 +137,29 @@ impl Driver {
     /// What changed between two versions. Without a name: between the original's and the branch's,
     /// or the branch's and the default one.
     fn versions(&self, text: &str) -> Result<CommandResult, EditError> {
-        let version = |session: &Session| gates(session).version();
+        let version = |session: &Session| Served::from(gates(session).version());
         let here = version(&self.session);
-        let named: Result<Vec<KubeVersion>, _> = text.split_whitespace().map(str::parse).collect();
-        let named = named.map_err(|error: NotAVersion| EditError(error.to_string()))?;
-        let original = self.branches.other(ORIGINAL).map_or(here, version);
+        let named: Result<Vec<Served>, NotAVersion> =
+            text.split_whitespace().map(KubeVersion::nearest).collect();
+        let named = named.map_err(|error| EditError(error.to_string()))?;
+        let original = self.branches.other(ORIGINAL).map_or_else(|| here.clone(), version);
         let (from, to) = match named.as_slice() {
-            [] if original != here => (original, here),
-            [] if here != KubeVersion::default() => (here, KubeVersion::default()),
-            [] => (here.before().unwrap_or(here), here),
-            [other] => (here, *other),
-            [from, to] => (*from, *to),
+            [] if original != here => (original, here.clone()),
+            [] if here != Served::default() => (here.clone(), Served::default()),
+            [] => (here.version.before().unwrap_or(here.version).into(), here.clone()),
+            [other] => (here.clone(), other.clone()),
+            [from, to] => (from.clone(), to.clone()),
             _ => return Err(EditError("name at most two versions".into())),
         };
-        if from == to {
-            return Err(EditError(format!("this branch already decides as {to}")));
+        if from.name() == to.name() {
+            return Err(EditError(format!("this branch already decides as {}", to.name())));
         }
         let registry = self.session.world().registry().descriptors();
-        let between = versions::between(from, to, &registry);
+        let between = versions::between(&from, &to, &registry);
         let mut lines: Vec<String> =
             versions::between_text(&between, WINDOW_WIDTH).lines().map(str::to_owned).collect();
-        let other = if to == here { from } else { to };
+        let (from, to) = (from.name(), to.name());
+        let other = if to == here.name() { &from } else { &to };
         lines.push(String::new());
         lines.push(format!(":what-if kube-version {other} tries {other} in a branch; D compares"));
         let title = format!("kube-scheduler {from} → {to}");

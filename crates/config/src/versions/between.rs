@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::{GateChange, KubeVersion, Switch, gate_changes};
+use super::{GateChange, KubeVersion, Served, Switch, gate_changes};
 use crate::features::FeatureGates;
 use crate::points::{ExtensionPoint, PluginDescriptor};
 use crate::resolve::resolve;
 
-/// What differs between two versions.
+/// What differs between two releases.
 #[derive(Clone, Debug)]
 pub struct Between {
-    /// The version that is compared with.
-    pub from: KubeVersion,
-    /// The second version; it may be the older one.
-    pub to: KubeVersion,
+    /// The release that is compared with.
+    pub from: Served,
+    /// The second release; it may be the older one.
+    pub to: Served,
     /// The changes that no gate governs, the oldest version first.
     pub switches: Vec<Switch>,
     /// The gates with another stage, default or lock.
@@ -42,14 +42,19 @@ pub struct InProfile {
     pub weight: Option<i32>,
 }
 
-/// What differs between two versions. `registry` has the plugins of all versions.
-pub fn between(from: KubeVersion, to: KubeVersion, registry: &[PluginDescriptor]) -> Between {
-    let (oldest, newest) = (from.min(to), from.max(to));
-    let in_between = |switch: &Switch| oldest < switch.since() && switch.since() <= newest;
-    let mut switches: Vec<Switch> = Switch::all().filter(in_between).collect();
+/// What differs between two releases. `registry` has the plugins of all versions.
+pub fn between(from: &Served, to: &Served, registry: &[PluginDescriptor]) -> Between {
+    let (old, new) = (from.gates(), to.gates());
+    let mut switches: Vec<Switch> =
+        Switch::all().filter(|switch| old.has(*switch) != new.has(*switch)).collect();
     switches.sort_by_key(|switch| switch.since());
-    let gates = gate_changes(from, to);
-    Between { from, to, switches, gates, plugins: plugin_changes(from, to, registry) }
+    Between {
+        from: from.clone(),
+        to: to.clone(),
+        switches,
+        gates: gate_changes(from.version, to.version),
+        plugins: plugin_changes(from.version, to.version, registry),
+    }
 }
 
 fn plugin_changes(
@@ -92,14 +97,29 @@ mod tests {
 
     #[test]
     fn a_change_is_listed_in_both_directions() {
-        let version = |minor| KubeVersion::of_minor(minor).unwrap();
-        let (up, down) =
-            (between(version(34), version(36), &[]), between(version(36), version(34), &[]));
+        let (up, down) = (between_named("1.34", "1.36"), between_named("1.36", "1.34"));
         assert_eq!(up.switches, down.switches);
         assert!(up.switches.contains(&Switch::BalancedAllocationGain));
-        assert!(up.switches.iter().all(|switch| switch.since() > version(34)));
+        assert!(up.switches.iter().all(|switch| switch.since().minor() > 34));
         assert!(up.switches.is_sorted_by_key(|switch| switch.since()));
         assert_eq!(up.gates.len(), down.gates.len());
-        assert!(between(version(36), version(36), &[]).gates.is_empty());
+        assert!(between_named("1.36", "1.36").gates.is_empty());
+    }
+
+    #[test]
+    fn patch_releases_differ_in_what_was_backported() {
+        let patches = between_named("1.33.3", "v1.33.13+k3s1");
+        assert_eq!((patches.from.name(), patches.to.name()), ("1.33.3".into(), "1.33.13".into()));
+        assert_eq!(patches.switches, [Switch::ClassConfigByRequest, Switch::SidecarHostPorts]);
+        assert!(patches.gates.is_empty() && patches.plugins.is_empty());
+        // 1.35.6 has a correction that 1.36.1 does not have yet.
+        let lost = between_named("1.35.6", "1.36.1");
+        assert_eq!(lost.switches.first(), Some(&Switch::AllocatedClaimsScored));
+        assert!(!lost.to.gates().has(Switch::AllocatedClaimsScored));
+    }
+
+    fn between_named(from: &str, to: &str) -> Between {
+        let named = |text| KubeVersion::nearest(text).unwrap();
+        between(&named(from), &named(to), &[])
     }
 }

@@ -24,7 +24,7 @@ pub use change::{Change, GateChange, changes, differences};
 pub use emulated::{Emulated, EmulationError};
 pub use served::{NotAVersion, Served};
 pub use switch::{Behaviour, Evidence, Part, Switch};
-pub use text::{between_text, list_text, spec_text};
+pub use text::{between_text, list_text, since_patches, spec_text};
 
 /// The releases whose decisions were recorded, of each version from the oldest one.
 const RELEASES: [&str; 6] = ["1.31.14", "1.32.13", "1.33.13", "1.34.9", "1.35.6", "1.36.2"];

@@ -78,6 +78,15 @@ pub(super) fn number(text: &str) -> Option<(u64, &str)> {
 }
 
 impl Served {
+    /// The release that decides: the one that was asked for, or the newest patch release of its
+    /// version.
+    pub fn name(&self) -> String {
+        match self.patch.filter(|_| self.exact) {
+            Some(patch) => format!("{}.{patch}", self.version),
+            None => self.version.to_string(),
+        }
+    }
+
     /// What the release has on by default: that of its version, without the changes that came with
     /// a later patch release.
     pub fn gates(&self) -> FeatureGates {
@@ -88,14 +97,14 @@ impl Served {
         self.later().fold(gates, |gates, (switch, _)| gates.with_switch(switch, false))
     }
 
-    /// The changes of the minor version that came with a later patch release, each with that one.
+    /// The changes that came with a later patch release of the minor version, each with that one.
     pub fn later(&self) -> impl Iterator<Item = (Switch, &'static str)> {
         let patch = self.patch.filter(|_| self.exact);
-        let of_version = Switch::all().filter(|switch| switch.since() == self.version);
-        of_version.filter_map(move |switch| {
-            let first = switch.first_patch()?;
-            let (_, Some(of_first)) = numbers(first)? else { return None };
-            (patch? < of_first).then_some((switch, first))
+        Switch::all().filter_map(move |switch| {
+            let of_minor = |first: &&str| numbers(first).filter(|(minor, _)| *minor == self.minor);
+            let first = switch.patches().iter().find(|first| of_minor(first).is_some())?;
+            let (_, of_first) = of_minor(first)?;
+            (patch? < of_first?).then_some((switch, *first))
         })
     }
 
@@ -207,7 +216,20 @@ mod tests {
         }
         assert!(!of("v1.33.3-gke.7").gates().has(Switch::SidecarHostPorts));
         assert_eq!(of("1.34").gates(), FeatureGates::of(of("1.34").version));
-        let [notice] = notices("v1.34.1").try_into().unwrap();
-        assert!(notice.starts_with("v1.34.1 does not have TaintMessageFixed"), "{notice}");
+        let [taint, recreated, config] = notices("v1.34.1").try_into().unwrap();
+        assert!(taint.starts_with("v1.34.1 does not have TaintMessageFixed yet"), "{taint}");
+        assert!(
+            recreated.contains("RecreatedPodDropped yet, which came with 1.34.8"),
+            "{recreated}"
+        );
+        assert!(config.contains("ClassConfigByRequest yet, which came with 1.34.2"), "{config}");
+    }
+
+    #[test]
+    fn a_correction_reaches_each_version_with_a_patch_release_of_its_own() {
+        let has =
+            |text| KubeVersion::nearest(text).unwrap().gates().has(Switch::AllocatedClaimsScored);
+        assert!(["1.35", "1.35.6", "1.36", "1.36.2", "1.37.0"].into_iter().all(has));
+        assert!(!["1.34.9", "1.35.5", "1.36.0", "1.36.1"].into_iter().any(has));
     }
 }

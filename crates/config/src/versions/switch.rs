@@ -78,7 +78,7 @@ struct SwitchRow {
     part: Part,
     evidence: Evidence,
     pull_requests: &'static [u32],
-    backports: &'static str,
+    patches: &'static [&'static str],
     sentence: &'static str,
 }
 
@@ -120,7 +120,7 @@ macro_rules! part {
 
 macro_rules! switches {
     ($($name:ident $since:literal $part:ident $evidence:ident [$($pr:literal)*]
-        $(backports $backports:literal)? $sentence:literal)*) => {
+        $(from $($patch:literal)+;)? $sentence:literal)*) => {
         /// A change that no gate governs.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
@@ -134,14 +134,14 @@ macro_rules! switches {
             part: part!($part),
             evidence: Evidence::$evidence,
             pull_requests: &[$($pr),*],
-            backports: concat!($($backports)?),
+            patches: &[$($($patch),+)?],
             sentence: $sentence,
         },)*];
     };
 }
 
-// Name, minor version since which it is on, plugin or component, evidence, [pull requests],
-// patch releases of older versions that have it too, what it changes.
+// Name, minor version since which it is on, plugin or component, evidence, [pull requests], the
+// first patch releases of those minor versions that did not begin with it, what it changes.
 switches! {
     PodGroupsAreQueued 37 groups Announced []
         "Pod groups are queued as units and not pod by pod."
@@ -178,6 +178,10 @@ switches! {
         "With DRAExtendedResource, only pods that request such a resource cannot be batched; before, no pod can."
     PodGroupCycles 36 groups Recorded []
         "The pods of a PodGroup are scheduled in one cycle; before, those of a pod group in a Workload one by one, and Permit holds them."
+    PreBindInParallel 36 binding Read []
+        "PreBind plugins that allow it run at the same time; before, each waits for the one before it."
+    AlternativesOfAllDevices 36 DynamicResources Read []
+        "Each alternative of a request can ask for all devices; before, only the first one is allocated as it is written."
     PlacementPoints 36 configuration Recorded []
         "The extension points placementGenerate and placementScore exist."
     ShapeValidated 36 configuration Recorded [132120]
@@ -187,6 +191,8 @@ switches! {
         "Of nodes with the same total score, the first of the heap is taken; before, one is drawn at random. No simulation can repeat that: kubestep takes the first in both."
     ExtenderTieKey 35 cycle Listed []
         "Where extenders score, a random second key orders nodes with the same total score. No simulation can repeat that: kubestep takes the first in both."
+    AllocatedClaimsScored 35 DynamicResources Read [139017] from "1.35.6" "1.36.2";
+        "Score tells claims that are allocated already from those of this cycle; before, a pod with both fails with an error."
     DynamicResourcesScore 35 DynamicResources Recorded []
         "The plugin scores nodes, with weight 2."
     NodeDeclaredFeaturesPlugin 35 NodeDeclaredFeatures Recorded []
@@ -205,12 +211,14 @@ switches! {
         "The binding of a pod that was nominated is an update; before, the queue sees a deletion, which requeues pods of at most its priority."
     DeletedAssumedPodForgotten 35 events Read []
         "A pod that is deleted while it is being bound frees its node at once; before, only a pod that waits at Permit is rejected."
+    UnusablePoolsSkipped 35 DynamicResources Read []
+        "Devices of incomplete and invalid pools are not allocated, and a pool is complete by its slices of all nodes; before, by those of the node, only requests for all devices reject incomplete pools, and an invalid pool is an error."
     GateDependencies 35 configuration Read []
         "A gate that is on without the gates that it depends on is an error."
 
     RequestAboveAllocatableUnresolvable 34 NodeResourcesFit Recorded []
         "A request that exceeds the allocatable amount cannot be resolved by preemption."
-    TaintMessageFixed 34 TaintToleration Recorded [134740 135023] backports "1.34.2"
+    TaintMessageFixed 34 TaintToleration Recorded [134740 135023] from "1.34.2";
         "The reason does not name the taint."
     ReadWriteOncePodMessage 34 VolumeRestrictions Recorded []
         "The reason names the ReadWriteOncePod access mode in another wording."
@@ -222,6 +230,16 @@ switches! {
         "An event moves a gated pod only if the plugin that gates it registered for it; before, only pods with scheduling gates stay."
     PreemptionRegistersPodDelete 34 DefaultPreemption Read [133167 134247]
         "With asynchronous preemption, the plugin registers the deletion of pods, with a hint that never requeues."
+    RecreatedPodDropped 34 cycle Read [138324] from "1.34.8" "1.35.5";
+        "The failure of a pod that was created again under its name is dropped; before, it is written about the new pod."
+    AllocatableRequeuesClaims 34 DynamicResources Read []
+        "A change of a node's allocatable resources requeues the pods that the plugin rejected."
+    AdminAccessOncePerClaim 34 DynamicResources Read []
+        "A request with admin access gets no device that another one of its claims gets, and keeps later ones off it; before, it ignores all others."
+    AllDevicesReleased 34 DynamicResources Read []
+        "The devices of a request for all devices are released when the search goes back behind it; before, they stay taken."
+    ClaimlessPodsAnswered 34 DynamicResources Read []
+        "PostFilter answers for pods without claims, as up to 1.32."
     DynamicResourcesArgsValidated 34 configuration Recorded []
         "The arguments of DynamicResources are known and validated."
 
@@ -229,7 +247,7 @@ switches! {
         "Pods that failed by an error wait in a backoff queue of their own and are not popped ahead of time."
     BalancedAllocationSkips 33 NodeResourcesBalancedAllocation Recorded [130260]
         "The plugin skips pods that request none of the scored resources."
-    SidecarHostPorts 33 NodePorts Read [132040 133390] backports "1.33.4"
+    SidecarHostPorts 33 NodePorts Read [132040 133390] from "1.33.4";
         "The host ports of restartable init containers count."
     SpreadCountsByConstraint 33 PodTopologySpread Recorded [129119]
         "Pods are counted for each constraint; before, constraints with the same topology key share their counts."
@@ -249,6 +267,18 @@ switches! {
         "Updates of CSINodes and deletions of VolumeAttachments have hints."
     ScoredAsFiltered 33 extenders Recorded [130537]
         "Nodes are scored as filtering handed them on: those of an extender without a node cache, without their pods."
+    AllDevicesBacktrack 33 DynamicResources Read []
+        "A request for all devices needs at least one, and if one is taken, the search goes back; before, none is enough, and the search ends."
+    ClaimlessPodsPassed 33 DynamicResources Read []
+        "PostFilter has no answer for pods without claims; before, that there are no claims to deallocate, or an error if PreFilter did not run."
+    SlicesRequeueAll 33 DynamicResources Read []
+        "A change of a ResourceSlice requeues every pod that the plugin rejected; before, only if its claims exist."
+    VolumeAffinityMessage 33 VolumeBinding Read []
+        "The reason for a volume that is out of reach is worded differently; before, \"node(s) had volume node affinity conflict\"."
+    BackoffIncludesEnd 33 queue Read [130772]
+        "A pod still backs off at the instant at which its backoff ends."
+    ClaimConfigByRequest 33 DynamicResources Read []
+        "A configuration of a claim stands in the allocation once for each of its requests that was allocated; before, once."
     CapacityShapeDescending 33 VolumeBinding Read []
         "By default, nodes with more free capacity score higher; before, those with less."
 
@@ -259,9 +289,21 @@ switches! {
     ExtenderReasonReplaces 32 extenders Recorded []
         "The reason of an extender replaces the node's status; before, it is appended."
     EventsByChange 32 events Recorded []
-        "Updates of nodes and pods are told apart by what changed, and the deletion of a node is an event."
+        "Updates of nodes and pods are told apart by what changed, plugins register for those that concern them, and the deletion of a node is an event."
+    GatedPodsBackOff 32 queue Read []
+        "A gated pod that was tried before keeps its backoff."
+    ActivationInFlight 32 queue Read []
+        "A pod that is activated during its attempt is retried if the attempt fails."
     FitHintComparesRequests 32 NodeResourcesFit Read []
-        "An update of a node requeues only if a requested resource grew."
+        "An update of a node requeues only if a requested resource grew, and any reduced request of the pod itself does."
+    UncordonRequeues 32 NodeUnschedulable Read []
+        "An update of a node requeues only if it is uncordoned, and new tolerations of the pod do, too; before, any update of a node that is not cordoned does."
+    SpreadHintComparesNode 32 PodTopologySpread Read []
+        "An update of a node requeues only if its topology labels or taints changed, and changed labels or tolerations of the pod itself do, too."
+    AllDevicesMustBeFree 32 DynamicResources Read []
+        "A request for all devices fails if one is taken; before, it gets the others, and if the search has to go back behind it, the attempt ends in an error."
+    ClassConfigByRequest 32 DynamicResources Read [134793] from "1.32.10" "1.33.6" "1.34.2";
+        "The configuration of a class stands in the allocation once, with the requests that it concerns; before, once for each request, as for all."
     NodeAffinityHintComparesNode 32 NodeAffinity Read []
         "An update of a node requeues only if the node did not match before."
     PreemptionGates 32 DefaultPreemption Recorded []
@@ -314,9 +356,10 @@ impl Switch {
         self.row().pull_requests
     }
 
-    /// The first patch release that has the change, if its minor version did not begin with it.
-    pub fn first_patch(self) -> Option<&'static str> {
-        Some(self.row().backports).filter(|patch| !patch.is_empty())
+    /// The first patch releases that have the change, one for each minor version that did not begin
+    /// with it.
+    pub const fn patches(self) -> &'static [&'static str] {
+        self.row().patches
     }
 
     /// What it changes, in one sentence.

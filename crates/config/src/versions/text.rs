@@ -46,16 +46,21 @@ fn changed(version: KubeVersion) -> String {
 /// What differs between two versions, wrapped at `width` columns.
 pub fn between_text(between: &Between, width: usize) -> String {
     let Between { from, to, switches, gates, plugins } = between;
+    let (had, has) = (from.gates(), to.gates());
     let mut text = format!(
-        "{from} → {to}: {} without a gate, {}, {}\n",
+        "{} → {}: {} without a gate, {}, {}\n",
+        from.name(),
+        to.name(),
         count(switches.len(), "change"),
         count(gates.len(), "feature gate"),
         count(plugins.len(), "default plugin"),
     );
     for version in KubeVersion::all() {
-        let since = switches.iter().filter(|switch| switch.since() == version);
-        let back = if to < from { format!(", not in {to}") } else { String::new() };
-        section(&mut text, &format!("New in {version}{back}"), since.map(switch_row), width);
+        let since = || switches.iter().filter(move |switch| switch.since() == version);
+        let (gained, lost) =
+            (format!("New in {version}"), format!("New in {version}, not in {}", to.name()));
+        section(&mut text, &gained, since().filter(|one| has.has(**one)).map(switch_row), width);
+        section(&mut text, &lost, since().filter(|one| had.has(**one)).map(switch_row), width);
     }
     let (defaults, others): (Vec<_>, Vec<_>) = gates.iter().partition(|one| one.changes_default());
     let (on_off, stages) = ("Feature gates: defaults", "Feature gates: stages and locks");
@@ -86,13 +91,18 @@ fn switch_row(switch: &Switch) -> TableLine {
     if !requests.is_empty() {
         text.push_str(&format!(" ({})", requests.join(", ")));
     }
-    if let Some(patch) = switch.first_patch() {
-        text.push_str(&format!(" Also since {patch}."));
+    if !switch.patches().is_empty() {
+        text.push_str(&format!(" {}.", since_patches(*switch)));
     }
     if switch.evidence() != Evidence::Recorded {
         text.push_str(&format!(" [{}]", switch.evidence().name()));
     }
     TableLine { label: switch.name().to_owned(), items: words(&text) }
+}
+
+/// The first patch releases that have a change: `Since 1.32.10, 1.33.6`.
+pub fn since_patches(switch: Switch) -> String {
+    format!("Since {}", switch.patches().join(", "))
 }
 
 fn gate_row(change: &GateChange) -> TableLine {

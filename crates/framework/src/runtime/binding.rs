@@ -10,6 +10,7 @@ use crate::status::{Code, Status};
 use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
+use kubestep_config::versions::Switch;
 
 /// The maximum wait at Permit: 15 minutes.
 pub const MAX_PERMIT_TIMEOUT: Duration = Duration::from_secs(15 * 60);
@@ -149,9 +150,10 @@ impl Framework {
     ) -> (Vec<PluginStatus>, Status) {
         let mut answers = Vec::new();
         let mut waits: Option<Status> = None;
+        let parallel = state.pre_flight_done && cx.features.has(Switch::PreBindInParallel);
         for plugin in self.at(ExtensionPoint::PreBind) {
             let name = plugin.name();
-            let beside = state.pre_flight_done && plugin.pre_binds_in_parallel();
+            let beside = parallel && plugin.pre_binds_in_parallel();
             if waits.is_some() && !beside {
                 break;
             }

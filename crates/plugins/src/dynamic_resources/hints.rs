@@ -1,6 +1,7 @@
 //! Queueing hints: which events can make a pod schedulable that DynamicResources rejected.
 
 use kubestep_api::ResourceClaim;
+use kubestep_config::versions::Switch;
 use kubestep_framework::events::{EventObjects, Hint, HintResult};
 use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::PodInfo;
@@ -25,6 +26,16 @@ pub(crate) fn after_claim_generation(
 ) -> HintResult {
     let updated = objects.updated_pod(pod.uid())?;
     Ok(Hint::queue_if(updated.is_some_and(|pod| resolve(pod, cx).is_ok())))
+}
+
+/// A slice helps; in 1.32, only a pod whose claims exist.
+pub(crate) fn after_slice_change(
+    cx: &QueueContext<'_>,
+    pod: &PodInfo,
+    _: &EventObjects,
+) -> HintResult {
+    let helps = cx.features.has(Switch::SlicesRequeueAll) || resolve(&pod.pod, cx).is_ok();
+    Ok(Hint::queue_if(helps))
 }
 
 fn claim_helps(

@@ -25,7 +25,7 @@ use kubestep_framework::plugin::{
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
-use kubestep_framework::status::Status;
+use kubestep_framework::status::{Code, Status};
 
 mod args;
 mod claims;
@@ -100,6 +100,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
         name: "DynamicResources".into(),
         filter_seconds,
         binding_timeout: binding_timeout(&args),
+        hints_allocatable: features.has(Switch::AllocatableRequeuesClaims),
     }))
 }
 
@@ -148,6 +149,15 @@ struct DynamicResources {
     filter_seconds: u64,
     /// How long PreBind waits for binding conditions.
     binding_timeout: Duration,
+    /// Whether it registers for changes of a node's allocatable resources.
+    hints_allocatable: bool,
+}
+
+/// Whether the scores of claims can differ. Older patch releases look at them without
+/// DRAPrioritizedList, too, and can fail there.
+fn scores_claims(cx: &CycleContext<'_>) -> bool {
+    cx.features.enabled(Feature::DRAPrioritizedList)
+        || !cx.features.has(Switch::AllocatedClaimsScored)
 }
 
 /// The status if PreFilter never wrote the state.
@@ -161,7 +171,10 @@ impl Plugin for DynamicResources {
     }
 
     fn events(&self) -> Option<Vec<Registration>> {
-        let node = Action::ADD | Action::UPDATE_NODE_LABEL | Action::UPDATE_NODE_ALLOCATABLE;
+        let mut node = Action::ADD | Action::UPDATE_NODE_LABEL;
+        if self.hints_allocatable {
+            node = node | Action::UPDATE_NODE_ALLOCATABLE;
+        }
         let change = Action::ADD | Action::UPDATE;
         let generated = Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM;
         Some(vec![
@@ -169,7 +182,7 @@ impl Plugin for DynamicResources {
             Registration::hinted(EventResource::ResourceClaim, change, hints::after_claim_change),
             Registration::hinted(EventResource::Pod, generated, hints::after_claim_generation),
             Registration::always(EventResource::DeviceClass, change),
-            Registration::always(EventResource::ResourceSlice, change),
+            Registration::hinted(EventResource::ResourceSlice, change, hints::after_slice_change),
         ])
     }
 
@@ -226,7 +239,9 @@ impl Plugin for DynamicResources {
     /// If an earlier PreFilter plugin ended the cycle, this plugin's state is missing: the error
     /// `not found` ends PostFilter before DefaultPreemption runs, as upstream.
     fn post_filter(&self, cx: &mut PostFilterContext<'_>, state: &CycleState) -> PostFilterAnswer {
+        let no_answer = || Status::with_reasons(Code::Unschedulable, Vec::new());
         let status = match state.read::<ClaimState>() {
+            _ if post_filter::passes(&cx.cycle) => no_answer(),
             None => not_found(),
             Some(state) => post_filter::post_filter(cx, state, self.name),
         };
@@ -239,10 +254,11 @@ impl Plugin for DynamicResources {
         state: &CycleState,
         node: &NodeInfo,
     ) -> Result<i64, Status> {
-        if !cx.features.enabled(Feature::DRAPrioritizedList) {
+        if !scores_claims(cx) {
             return Ok(0);
         }
-        score::score(state.read::<ClaimState>().ok_or_else(not_found)?, node.name)
+        let state = state.read::<ClaimState>().ok_or_else(not_found)?;
+        score::score(state, node.name, cx.features.has(Switch::AllocatedClaimsScored))
     }
 
     fn scores(
@@ -251,8 +267,7 @@ impl Plugin for DynamicResources {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        let counts = cx.features.enabled(Feature::DRAPrioritizedList);
-        let nothing = !counts || state.read::<ClaimState>()?.is_empty();
+        let nothing = !scores_claims(cx) || state.read::<ClaimState>()?.is_empty();
         nothing.then(|| vec![0; nodes.len()])
     }
 

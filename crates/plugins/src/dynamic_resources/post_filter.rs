@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ResourceClaim};
+use kubestep_config::versions::Switch;
 use kubestep_framework::host::{Host, HostError};
-use kubestep_framework::plugin::PostFilterContext;
+use kubestep_framework::plugin::{CycleContext, PostFilterContext};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::Status;
 
@@ -43,6 +44,13 @@ pub fn post_filter(cx: &mut PostFilterContext<'_>, state: &ClaimState, plugin: S
         Some(Ok(())) => Status::unschedulable("deletion of ResourceClaim completed"),
         Some(Err(text)) => Status::error(&text),
     }
+}
+
+/// Whether PostFilter has no answer for the pod: in 1.33, for one without claims.
+pub fn passes(cx: &CycleContext<'_>) -> bool {
+    cx.pod.pod.spec.resource_claims.is_empty()
+        && cx.features.has(Switch::ClaimlessPodsPassed)
+        && !cx.features.has(Switch::ClaimlessPodsAnswered)
 }
 
 /// The claims that were unavailable on a node that the plugin rejected. Upstream's order is

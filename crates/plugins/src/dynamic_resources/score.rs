@@ -11,25 +11,30 @@ use super::state::ClaimState;
 /// The maximum number of alternatives in a request.
 const MAX_ALTERNATIVES: i64 = 8;
 
-/// The score of a node: 8 for each allocated first alternative, 7 for each second…
+/// The score of a node: 8 for each allocated first alternative, 7 for each second… Unless
+/// `knows_allocated`, all claims count as allocated in this cycle.
 ///
 /// # Errors
 /// Filter stored fewer allocations for the node than there are claims to allocate.
-pub fn score(state: &ClaimState, node: Symbol) -> Result<i64, Status> {
+pub fn score(state: &ClaimState, node: Symbol, knows_allocated: bool) -> Result<i64, Status> {
     let Some(found) = state.allocation_on(node) else { return Ok(0) };
     let mut new = found.results.iter();
     let mut score = 0;
     for claim in &state.claims {
-        let allocation = claim.claim.status.allocation.as_ref().or_else(|| new.next());
-        let Some(allocation) = allocation else {
-            let count = found.results.len();
-            return Err(Status::error(format!(
-                "number of allocations {count} is smaller than number of claims needing allocation"
-            )));
+        let before = claim.claim.status.allocation.as_ref().filter(|_| knows_allocated);
+        let Some(allocation) = before.or_else(|| new.next()) else {
+            return Err(too_few(found.results.len(), knows_allocated));
         };
         score += score_claim(&claim.claim, allocation);
     }
     Ok(score)
+}
+
+fn too_few(count: usize, knows_allocated: bool) -> Status {
+    let needing = if knows_allocated { " needing allocation" } else { "" };
+    Status::error(format!(
+        "number of allocations {count} is smaller than number of claims{needing}"
+    ))
 }
 
 fn score_claim(claim: &ResourceClaim, allocation: &AllocationResult) -> i64 {
@@ -87,7 +92,8 @@ mod tests {
 
     #[test]
     fn earlier_alternatives_count_more_each_once() {
-        let score = |claims, found: &[&[&str]]| super::score(&state(claims, found), "n".into());
+        let score =
+            |claims, found: &[&[&str]]| super::score(&state(claims, found), "n".into(), true);
         assert_eq!(score(vec![claim(&["x"], &[])], &[&["plain"]]), Ok(0));
         assert_eq!(score(vec![claim(&["x"], &[])], &[&["x/a", "x/a"]]), Ok(8));
         assert_eq!(score(vec![claim(&["x", "y"], &[])], &[&["x/b", "y/a"]]), Ok(15));
@@ -99,10 +105,21 @@ mod tests {
     fn a_node_without_allocation_scores_nothing_and_too_few_are_an_error() {
         let claims = vec![claim(&["x"], &[]), claim(&["y"], &[])];
         let state = state(claims, &[&["x/a"]]);
-        assert_eq!(score(&state, "other".into()), Ok(0));
+        assert_eq!(score(&state, "other".into(), true), Ok(0));
         assert_eq!(
-            score(&state, "n".into()).unwrap_err().message(),
+            score(&state, "n".into(), true).unwrap_err().message(),
             "number of allocations 1 is smaller than number of claims needing allocation"
+        );
+    }
+
+    #[test]
+    fn older_patch_releases_take_every_claim_for_a_new_one() {
+        let both = || vec![claim(&["x"], &["x/a"]), claim(&["y"], &[])];
+        let found = state(both(), &[&["y/b"]]);
+        assert_eq!(score(&found, "n".into(), true), Ok(8 + 7));
+        assert_eq!(
+            score(&found, "n".into(), false).unwrap_err().message(),
+            "number of allocations 1 is smaller than number of claims"
         );
     }
 }

@@ -3,7 +3,8 @@
 //! profile has one.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go` (1.31). The environment
-//! variable `KUBE_MAX_PD_VOLS` of kube-scheduler is not read.
+//! variable `KUBE_MAX_PD_VOLS` of kube-scheduler is not read: what runs does not depend on where
+//! kubestep is started, and the node's allocatable, which comes first, sets any limit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +44,10 @@ const fn descriptor(name: &'static str, doc: &'static str) -> PluginDescriptor {
         history: &[PluginChange::Gone(Switch::InTreeVolumeLimitsRemoved)],
         doc,
         long_doc: "Counts the volumes of one in-tree volume plugin on nodes without a CSINode; on \
-                   the others, NodeVolumeLimits counts them for the CSI driver.",
+                   the others, NodeVolumeLimits counts them for the CSI driver. The limit is the \
+                   node's allocatable attachable-volumes-…, else the plugin's own. The environment \
+                   of a kube-scheduler is not read: where its KUBE_MAX_PD_VOLS sets a limit for \
+                   nodes without that resource, set the resource to the same limit.",
         example: "A node without a CSINode whose allocatable attachable volumes are 2 has 2 of \
                   them: a pod with one more is rejected there.",
         ..PluginDescriptor::new(name, &[ExtensionPoint::PreFilter, ExtensionPoint::Filter])

@@ -34,13 +34,17 @@ pub(crate) fn after_node_change(
 ) -> HintResult {
     let (old, new) = objects.nodes()?;
     let constraints = Constraints::hard(pod, cx.objects, defaults)?;
+    // Up to 1.31, an update counts as a new node.
+    let old = old.filter(|_| new.is_none() || cx.features.has(Switch::SpreadHintComparesNode));
     Ok(Hint::queue_if(node_helps(old, new, &constraints)))
 }
 
-/// Whether `other` is the pod itself, or a pod in its namespace with a node or nominated node.
+/// Whether `other` is the pod itself (since 1.32), or a pod in its namespace with a node or
+/// nominated node.
 fn is_involved(features: &FeatureGates, other: &Pod, pod: &Pod) -> bool {
     let placed = is_placed(other, features, Switch::SpreadHintCountsNominated);
-    other.metadata.uid == pod.metadata.uid
+    let is_own = other.metadata.uid == pod.metadata.uid;
+    (is_own && features.has(Switch::SpreadHintComparesNode))
         || (placed && other.metadata.namespace == pod.metadata.namespace)
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{DefaultConstraint, PodTopologySpreadArgs, build};
 use kubestep_api::{Node, Object};
-use kubestep_config::ProfileArgs;
+use kubestep_config::{FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::Plugin;
@@ -287,6 +287,22 @@ fn a_new_toleration_helps_only_where_taints_are_honored() {
         cluster.hint(&plugin, &old, Some(Object::Pod(old.pod.clone())), new)
     };
     assert_eq!([hint("Honor"), hint("Ignore")], [Hint::Queue, Hint::Skip]);
+}
+
+#[test]
+fn up_to_1_31_hints_look_at_the_topology_alone() {
+    let features = FeatureGates::of(KubeVersion::OLDEST);
+    let (cluster, plugin) = (Cluster { features, ..Cluster::default() }, default_plugin());
+    let new = web(json!([hard(ZONE, 1)]));
+    let node: Node = decoded(json!({"metadata": {"name": "n", "labels": {ZONE: "a"}}}));
+    let same = Some(Object::Node(Arc::new(node)));
+    assert_eq!(cluster.hint(&plugin, &new, same.clone(), same), Hint::Queue);
+    let mut relabelled = (*new.pod).clone();
+    relabelled.metadata.labels = decoded(json!({"app": "db"}));
+    let objects = [new.pod.clone(), Arc::new(relabelled)].map(|pod| Some(Object::Pod(pod)));
+    let [old, relabelled] = objects;
+    assert_eq!(cluster.hint(&plugin, &new, old.clone(), relabelled.clone()), Hint::Skip);
+    assert_eq!(Cluster::default().hint(&plugin, &new, old, relabelled), Hint::Queue);
 }
 
 #[test]

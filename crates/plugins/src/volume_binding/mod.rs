@@ -85,7 +85,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
         name,
         filters: !args.without_filter.contains(&name),
         scorer: scores.then(|| CapacityScorer::new(&own)),
-        rejections: VolumeRejections::default(),
+        rejections: VolumeRejections::new(features),
         bind_timeout: Duration::from_secs(own.bind_timeout_seconds),
     }))
 }

@@ -6,6 +6,8 @@ use std::ops::ControlFlow;
 
 use kubestep_api::PersistentVolumeClaim;
 use kubestep_api::intern::Symbol;
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::{Code, Status};
 
@@ -35,6 +37,16 @@ const SENTENCES: [&str; 4] = [
     "node(s) did not have enough free storage",
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 ];
+
+/// A message in the words of a version.
+fn sentence(at: usize, features: &FeatureGates) -> &'static str {
+    match at {
+        0 if !features.has(Switch::VolumeAffinityMessage) => {
+            "node(s) had volume node affinity conflict"
+        }
+        _ => SENTENCES[at],
+    }
+}
 
 impl ClaimReason {
     /// The index of its message.
@@ -77,20 +89,19 @@ impl Sentences {
 /// The statuses for every combination of messages, built once.
 pub struct VolumeRejections([Status; 1 << SENTENCES.len()]);
 
-impl Default for VolumeRejections {
-    fn default() -> VolumeRejections {
+impl VolumeRejections {
+    /// The statuses in the words of a version.
+    pub fn new(features: &FeatureGates) -> VolumeRejections {
         VolumeRejections(std::array::from_fn(|set| {
-            let given = SENTENCES.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0);
-            let reasons = given.map(|(_, reason)| Symbol::new(reason)).collect();
+            let given = (0..SENTENCES.len()).filter(|at| set & (1 << at) != 0);
+            let reasons = given.map(|at| Symbol::new(sentence(at, features))).collect();
             match set {
                 0 => Status::SUCCESS,
                 _ => Status::with_reasons(Code::UnschedulableAndUnresolvable, reasons),
             }
         }))
     }
-}
 
-impl VolumeRejections {
     /// Filter's status after a walk.
     pub fn after(&self, walk: &ClaimWalk<'_>) -> Status {
         self.0[walk.sentences.0].clone()
@@ -98,11 +109,11 @@ impl VolumeRejections {
 }
 
 /// Filter's status for a node with these rejections.
-pub fn rejection(rejections: &[ClaimRejection]) -> Status {
+pub fn rejection(rejections: &[ClaimRejection], features: &FeatureGates) -> Status {
     let mut sentences = Sentences::default();
     let decisive = rejections.iter().filter(|rejection| rejection.decisive);
     decisive.for_each(|rejection| sentences.add(rejection.reason));
-    VolumeRejections::default().0[sentences.0].clone()
+    VolumeRejections::new(features).0[sentences.0].clone()
 }
 
 /// One walk over a pod's claims on a node.

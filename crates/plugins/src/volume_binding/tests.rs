@@ -10,7 +10,7 @@ use kubestep_api::{
     CsiDriver, CsiNode, CsiStorageCapacity, Node, Object, PersistentVolume, PersistentVolumeClaim,
     StorageClass,
 };
-use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_config::{Feature, FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::{BindContext, Plugin};
@@ -531,5 +531,7 @@ fn an_explanation_hears_filters_walk_and_what_comes_behind_it() {
         ]
     );
     assert_eq!(found[2].passed_over, [("far".into(), Unfit::OutOfReach)]);
-    assert_eq!(super::rejection(&found), said);
+    assert_eq!(super::rejection(&found, &cluster.features), said);
+    let older = super::rejection(&found, &FeatureGates::of(KubeVersion::of_minor(32).unwrap()));
+    assert_eq!(older.message(), format!("node(s) had volume node affinity conflict, {NO_VOLUME}"));
 }

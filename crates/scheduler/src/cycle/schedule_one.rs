@@ -386,12 +386,14 @@ impl Scheduler {
     }
 
     /// Returns the pod to the queue, unless it is bound or deleted. `false` when it was created
-    /// again under the same name: then nothing more is reported about the old one.
+    /// again under the same name: then nothing more is reported about the old one. Older patch
+    /// releases go on with the new one, which the queue has already.
     fn requeue(&mut self, cycle: &mut Cycle) -> bool {
         let (key, uid) = (cycle.queued.key(), cycle.queued.uid());
         let current = self.cluster.objects.pod(key).cloned();
+        let is_dropped = self.cluster.features.has(Switch::RecreatedPodDropped);
         match current {
-            Some(pod) if pod.spec.node_name.is_empty() && pod.metadata.uid != uid => {
+            Some(pod) if is_dropped && pod.spec.node_name.is_empty() && pod.metadata.uid != uid => {
                 self.queue.done(uid);
                 return false;
             }
@@ -419,7 +421,7 @@ fn report_failure(
 ) {
     host.event(ApiEvent {
         regarding: cycle.queued.key(),
-        uid: cycle.queued.uid(),
+        uid: pod.metadata.uid,
         related: None,
         reporter: cycle.record.profile,
         kind: "Warning",

@@ -41,15 +41,26 @@ impl QueueSettings {
         Some(self.align(pod.timestamp + self.backoff_duration(count)))
     }
 
-    /// Whether the pod is still backing off.
+    /// Whether the pod is still backing off. Up to 1.31, a gated one does not.
     pub(crate) fn is_backing_off(&self, pod: &QueuedPod, now: Time) -> bool {
-        pod.backoff_expiration.is_some_and(|end| end >= self.align(now))
+        let can = !pod.is_gated() || self.behaviour.has(Switch::GatedPodsBackOff);
+        let Some(end) = pod.backoff_expiration.filter(|_| can) else { return false };
+        match self.behaviour.has(Switch::BackoffIncludesEnd) {
+            true => end >= self.align(now),
+            false => end > now,
+        }
     }
 
     /// The first instant at which a pod with this expiration is no longer backing off. As upstream,
-    /// it still is throughout the second of the expiration itself.
+    /// it still is throughout the second of the expiration itself, without that second at the
+    /// instant itself, and up to 1.32 only before.
     pub fn backoff_release(&self, expiration: Time) -> Time {
-        expiration + if self.pop_from_backoff { Duration::SECOND } else { Duration::MICROSECOND }
+        expiration
+            + match (self.pop_from_backoff, self.behaviour.has(Switch::BackoffIncludesEnd)) {
+                (true, _) => Duration::SECOND,
+                (false, true) => Duration::MICROSECOND,
+                (false, false) => Duration::ZERO,
+            }
     }
 
     /// Expirations and flushes are aligned to whole seconds, so that pods of the same second can be

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::queue::QueueSettings;
+use crate::queue::registrations::registrations;
 use crate::queue::signing;
-use crate::queue::without_hints;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::events::{Action, ClusterEvent, EventResource, HintFn, Registration};
@@ -111,10 +111,8 @@ impl QueuePlugins {
             register(&mut entries, EXTENDER.into(), every_event(settings));
         }
         for plugin in requeueing {
-            let mut events = plugin.events().unwrap_or_else(|| every_event(settings));
-            if !settings.hints {
-                events = without_hints::registrations(plugin.name(), events);
-            }
+            let events = plugin.events().unwrap_or_else(|| every_event(settings));
+            let events = registrations(settings, plugin.name(), events);
             register(&mut entries, plugin.name(), events);
         }
         self.gates.insert(profile, gates.to_vec());

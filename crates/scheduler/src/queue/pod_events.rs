@@ -3,8 +3,8 @@
 //! Upstream: `PodSchedulingPropertiesChange` in `pkg/scheduler/framework/events.go`.
 
 use kubestep_api::Pod;
-use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
+use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::events::{Action, ClusterEvent, EventResource};
 use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 
@@ -34,7 +34,9 @@ pub(crate) fn pod_update_events(
         true => EventResource::UnschedulablePod,
         false => EventResource::AssignedPod,
     };
-    let by_change = features.has(Switch::EventsByChange);
+    // In 1.31 with hints, the plugins compare the pods: their answers are those of these events.
+    let by_change =
+        features.has(Switch::EventsByChange) || features.enabled(Feature::SchedulerQueueingHints);
     let changes = [
         (old.metadata.labels != new.metadata.labels, Action::UPDATE_POD_LABEL),
         (is_scaled_down(old, new, features), Action::UPDATE_POD_SCALE_DOWN),

@@ -111,19 +111,24 @@ impl SchedulingQueue {
     }
 
     /// Moves the pods into the active queue, also from backoff. A pod in flight is requeued
-    /// immediately if it fails; others are not affected.
+    /// immediately if it fails (up to 1.31, not); others are not affected.
     pub fn activate(&mut self, cx: &QueueContext<'_>, keys: &[NamespacedName]) {
         self.begin(cx);
         for key in keys {
-            if self.activate_one(cx, *key) {
-                continue;
+            if !self.activate_one(cx, *key)
+                && self.settings.behaviour.has(Switch::ActivationInFlight)
+            {
+                self.activate_in_flight(*key);
             }
-            let in_flight = self.in_flight.by_key(*key).filter(|_| self.settings.hints);
-            let Some(pod) = in_flight else { continue };
-            let new = Some(Object::Pod(pod.info.pod.clone()));
-            let objects = EventObjects { old: None, new };
-            Arc::make_mut(&mut self.in_flight).push_event(ClusterEvent::FORCE_ACTIVATE, objects);
         }
+    }
+
+    fn activate_in_flight(&mut self, key: NamespacedName) {
+        self.moved_in_cycle = Some(self.cycle);
+        let in_flight = self.in_flight.by_key(key).filter(|_| self.settings.hints);
+        let Some(pod) = in_flight else { return };
+        let objects = EventObjects { old: None, new: Some(Object::Pod(pod.info.pod.clone())) };
+        Arc::make_mut(&mut self.in_flight).push_event(ClusterEvent::FORCE_ACTIVATE, objects);
     }
 
     /// Moves one pod. `true` if it is now in the active queue because of this.

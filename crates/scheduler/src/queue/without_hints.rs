@@ -14,38 +14,7 @@ use std::sync::Arc;
 use super::*;
 use crate::queue::requeueing::{JudgedEvent, RequeueDecision, place_among_unschedulable};
 use kubestep_api::{Pod, PodStatus};
-use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource, Registration};
-
-/// Plugins that register all updates of nodes: the check of the node comes first, so that a node
-/// may only pass after an update that does not concern the plugin.
-const NODE_PLUGINS: [&str; 6] = [
-    "NodeName",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "NodeUnschedulable",
-    "TaintToleration",
-];
-
-/// The resources whose events no plugin registers.
-const UNREGISTERED: [EventResource; 2] =
-    [EventResource::ResourceSlice, EventResource::VolumeAttachment];
-
-/// What a plugin registers without hints, by what it registers with them.
-pub(super) fn registrations(plugin: Symbol, events: Vec<Registration>) -> Vec<Registration> {
-    let is_node_plugin = NODE_PLUGINS.contains(&plugin.as_str());
-    let known = events.into_iter().filter(|one| !UNREGISTERED.contains(&one.event.resource));
-    let plain = known.map(|Registration { event, .. }| match event.resource {
-        EventResource::Node if is_node_plugin => {
-            Registration::always(EventResource::Node, Action::ADD | Action::UPDATE)
-        }
-        EventResource::CsiDriver => {
-            Registration::always(EventResource::CsiDriver, Action::ADD | Action::UPDATE)
-        }
-        resource => Registration::always(resource, event.action),
-    });
-    plain.collect()
-}
+use kubestep_framework::events::{ClusterEvent, EventObjects};
 
 /// Whether an update changes more than the status and the bookkeeping of the API server.
 fn is_changed(old: &Pod, new: &Pod) -> bool {

@@ -94,7 +94,7 @@ impl Allocator {
         node: &Node,
         claims: &[Arc<ResourceClaim>],
     ) -> (Result<Option<Vec<AllocationResult>>, AllocationError>, u64) {
-        let pools = match self.slices.pools(node, self.features.partitionable) {
+        let pools = match self.slices.pools(node, &self.features) {
             Ok(pools) => pools,
             Err(text) => {
                 let text = format!("gather pool information: {text}");
@@ -144,6 +144,7 @@ fn finish(
             Err(AllocationError::OnNode("invalid resource pools were encountered".to_owned()))
         }
         Ok(false) => Ok(None),
+        Err(SearchStop::AllTaken) => Ok(None),
         Err(SearchStop::TooMany) => {
             Err(AllocationError::Failed("allocation max size exceeded".to_owned()))
         }
@@ -181,6 +182,9 @@ impl<'a> DeviceSearch<'a> {
             }
             self.requests.push(requests);
             self.constraints.push(constraints(claim, self.allocator.features())?);
+        }
+        if !self.allocator.features().rules.all_in_alternatives {
+            self.matches.clear();
         }
         Ok(())
     }
@@ -238,6 +242,9 @@ impl<'a> DeviceSearch<'a> {
             let text = "CEL expression empty (unsupported selector type?)";
             return Err(fail(format!(", selector #{at}: {text}")));
         }
+        if view.names_admin_access && self.allocator.features().rules.rejects_admin_access {
+            return Err(fail(": admin access is requested, but the feature is disabled".into()));
+        }
         let name = view.class;
         if name.is_empty() {
             return Err(fail(": missing device class name (unsupported request type?)".into()));
@@ -275,6 +282,10 @@ impl<'a> DeviceSearch<'a> {
         fail: &impl Fn(String) -> SearchStop,
     ) -> Result<Vec<DeviceRef<'a>>, SearchStop> {
         let pools = self.pools;
+        // Up to 1.35 alternatives share what is known of devices with the one before.
+        let shares = !self.allocator.features().rules.all_in_alternatives;
+        let sub = if shares { at.sub.saturating_sub(1) } else { at.sub };
+        let at = SearchPosition { sub, ..at };
         let mut devices = Vec::new();
         for (pool, known) in pools.iter().enumerate() {
             unusable(known).map_or(Ok(()), |text| Err(fail(text)))?;

@@ -14,6 +14,7 @@ mod node_selector;
 mod outcome;
 pub mod pools;
 mod request;
+mod rules;
 mod search;
 mod shortage;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::dra::counts_shares;
 
 pub use allocator::{AllocationError, Allocator};
+pub use rules::SearchRules;
 pub use shortage::{Constrained, Devices, Shortage};
 
 /// The maximum number of devices allocated to one claim.
@@ -46,6 +48,8 @@ pub struct Features {
     pub partitionable: bool,
     /// DRAPrioritizedList: requests may have alternatives.
     pub prioritized_list: bool,
+    /// How the version searches.
+    pub rules: SearchRules,
 }
 
 impl Features {
@@ -59,6 +63,7 @@ impl Features {
             taint_rules: gates.enabled(Feature::DRADeviceTaintRules),
             partitionable: gates.enabled(Feature::DRAPartitionableDevices),
             prioritized_list: gates.enabled(Feature::DRAPrioritizedList),
+            rules: SearchRules::of(gates),
         }
     }
 

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::dynamic_resources::structured::SearchRules;
 use crate::dynamic_resources::structured::node_selector::node_selector;
 use crate::dynamic_resources::structured::request::Alternatives;
 use crate::dynamic_resources::structured::search::{DeviceSearch, Pick};
@@ -34,8 +35,9 @@ impl DeviceSearch<'_> {
                 })?;
                 let results = picks.iter().enumerate();
                 let results = results.map(|(at, pick)| self.result(claim, at, pick)).collect();
-                let mut config = class_config(requests);
-                config.extend(claim_config(claim, requests));
+                let rules = &self.allocator.features().rules;
+                let mut config = class_config(requests, rules);
+                config.extend(claim_config(claim, requests, rules));
                 Ok(AllocationResult {
                     devices: DeviceAllocationResult { results, config },
                     node_selector: selector,
@@ -80,20 +82,25 @@ fn share_id(claim: Symbol, device: DeviceId, at: usize) -> Symbol {
     made_up_uid(&format!("{claim}/{device}/{at}"))
 }
 
-/// The configurations of the requests' classes: each class once, with all of its requests.
-fn class_config(requests: &[Alternatives<'_>]) -> Vec<DeviceAllocationConfiguration> {
+/// The configurations of the requests' classes: each class once, with all of its requests. Older
+/// patch releases: for each request, without its name.
+fn class_config(
+    requests: &[Alternatives<'_>],
+    rules: &SearchRules,
+) -> Vec<DeviceAllocationConfiguration> {
     let mut config: Vec<DeviceAllocationConfiguration> = Vec::new();
     let mut of_class: BTreeMap<Symbol, Range<usize>> = BTreeMap::new();
     for data in requests.iter().filter_map(Alternatives::chosen) {
         let (class, name) = (data.class, data.view.name.full());
-        if let Some(known) = of_class.get(&class.metadata.name) {
+        let known = of_class.get(&class.metadata.name).filter(|_| rules.class_config_by_request);
+        if let Some(known) = known {
             config[known.clone()].iter_mut().for_each(|entry| entry.requests.push(name));
             continue;
         }
         let start = config.len();
         config.extend(class.spec.config.iter().map(|entry| DeviceAllocationConfiguration {
             source: AllocationConfigSource::FromClass,
-            requests: vec![name],
+            requests: rules.class_config_by_request.then_some(name).into_iter().collect(),
             opaque: entry.opaque.clone(),
         }));
         of_class.insert(class.metadata.name, start..config.len());
@@ -102,10 +109,11 @@ fn class_config(requests: &[Alternatives<'_>]) -> Vec<DeviceAllocationConfigurat
 }
 
 /// The configurations of the claim: those for all requests once, the others once for each of
-/// their requests that was allocated.
+/// their requests that was allocated. Up to 1.32: each once.
 fn claim_config(
     claim: &ResourceClaim,
     requests: &[Alternatives<'_>],
+    rules: &SearchRules,
 ) -> Vec<DeviceAllocationConfiguration> {
     let mut config = Vec::new();
     for entry in &claim.spec.devices.config {
@@ -115,7 +123,7 @@ fn claim_config(
             chosen
                 .is_some_and(|name| names(name.base) || (name.sub.is_some() && names(name.full())))
         };
-        let times = match entry.requests.is_empty() {
+        let times = match entry.requests.is_empty() || !rules.claim_config_by_request {
             true => 1,
             false => requests.iter().filter(concerns).count(),
         };

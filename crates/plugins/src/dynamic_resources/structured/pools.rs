@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::dynamic_resources::structured::Features;
 use crate::dynamic_resources::structured::device::PreparedSlice;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{CounterSet, Node, ResourceSlice};
@@ -46,7 +47,7 @@ pub enum PoolState {
 pub struct Pool<'a> {
     /// The driver and name.
     pub id: PoolId,
-    /// Whether it can be used; if not, the other fields are empty.
+    /// Whether it can be used; if not, the other fields are empty (since 1.35).
     pub state: PoolState,
     /// The slices with devices for the node, sorted by name.
     pub slices: Vec<&'a PreparedSlice>,
@@ -98,7 +99,8 @@ impl Slices {
     ///
     /// # Errors
     /// A node selector is invalid.
-    pub fn pools(&self, node: &Node, partitionable: bool) -> Result<Vec<Pool<'_>>, PluginError> {
+    pub fn pools(&self, node: &Node, features: &Features) -> Result<Vec<Pool<'_>>, PluginError> {
+        let partitionable = features.partitionable;
         let mut found: BTreeMap<PoolId, Vec<&PreparedSlice>> = BTreeMap::new();
         let local = self.on_node.get(&node.metadata.name).into_iter().flatten();
         for slice in local.chain(&self.anywhere).filter_map(|at| self.all.get(*at)) {
@@ -111,7 +113,7 @@ impl Slices {
         }
         let pools = found.into_iter();
         let pools: Vec<Pool<'_>> =
-            pools.filter_map(|(id, slices)| self.pool(id, slices, partitionable)).collect();
+            pools.filter_map(|(id, slices)| self.pool(id, slices, features)).collect();
         let (last, mut first): (Vec<_>, Vec<_>) =
             pools.into_iter().partition(Pool::has_binding_conditions);
         first.extend(last);
@@ -123,12 +125,14 @@ impl Slices {
         &'a self,
         id: PoolId,
         slices: Vec<&'a PreparedSlice>,
-        partitionable: bool,
+        features: &Features,
     ) -> Option<Pool<'a>> {
         let written = slices.first()?.slice.spec.pool.clone();
         let is_complete = |count: usize| count as i64 == written.resource_slice_count;
-        if is_complete(slices.len()) {
-            return Some(Pool::new(id, slices, Vec::new(), partitionable));
+        let (is_seen_whole, partitionable) = (is_complete(slices.len()), features.partitionable);
+        if is_seen_whole || !features.rules.skips_unusable {
+            let pool = Pool::new(id, slices, Vec::new(), partitionable);
+            return Some(if is_seen_whole { pool } else { pool.seen_in_part() });
         }
         let all = self.by_pool.get(&id)?.iter().filter_map(|at| self.all.get(*at));
         let generation = |slice: &PreparedSlice| slice.slice.spec.pool.generation;
@@ -208,6 +212,14 @@ impl<'a> Pool<'a> {
         Ok(())
     }
 
+    /// Up to 1.34 a pool of which the node does not see all slices is incomplete, yet in use.
+    fn seen_in_part(self) -> Pool<'a> {
+        match self.state {
+            PoolState::Usable => Pool { state: PoolState::Incomplete, ..self },
+            _ => self,
+        }
+    }
+
     /// Whether its devices can be allocated.
     pub fn is_usable(&self) -> bool {
         self.state == PoolState::Usable
@@ -265,6 +277,7 @@ mod tests {
 
     use super::*;
     use kubestep_api::Object;
+    use kubestep_config::{FeatureGates, KubeVersion};
 
     fn slices(specs: &[(&str, Value)]) -> Slices {
         let mut objects = Objects::default();
@@ -286,9 +299,15 @@ mod tests {
 
     /// Each pool as `name: state or devices`.
     fn pools(slices: &Slices, node: &str) -> Vec<String> {
+        pools_in(36, slices, node)
+    }
+
+    fn pools_in(minor: u8, slices: &Slices, node: &str) -> Vec<String> {
+        let gates = FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+        let features = Features { partitionable: true, ..Features::of(&gates) };
         let json = json!({"metadata": {"name": node, "labels": {"zone": "a"}}});
         let node: Node = serde_json::from_value(json).unwrap();
-        let pools = slices.pools(&node, true).unwrap();
+        let pools = slices.pools(&node, &features).unwrap();
         let describe = |pool: &Pool<'_>| match &pool.state {
             PoolState::Usable => {
                 let devices = pool.slices.iter().flat_map(|slice| &slice.slice.spec.devices);
@@ -323,6 +342,8 @@ mod tests {
             ("s5", spec(("moved", 2, 1), "other", json!([{"name": "y"}]))),
         ]);
         assert_eq!(pools(&slices, "n"), ["old: y", "part: Incomplete"]);
+        let moved = ["moved: Incomplete", "old: y", "part: Incomplete"];
+        assert_eq!(pools_in(34, &slices, "n"), moved);
     }
 
     #[test]

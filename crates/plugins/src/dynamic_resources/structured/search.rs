@@ -15,8 +15,9 @@ use crate::dynamic_resources::structured::allocator::Allocator;
 use crate::dynamic_resources::structured::constraint::{ConstraintState, RequestName};
 use crate::dynamic_resources::structured::counters::{self, Counters};
 use crate::dynamic_resources::structured::device::DeviceRef;
-use crate::dynamic_resources::structured::pools::Pool;
+use crate::dynamic_resources::structured::pools::{Pool, PoolState};
 use crate::dynamic_resources::structured::request::{Alternatives, RequestData};
+use crate::dynamic_resources::structured::rules::AllDevices;
 use crate::dynamic_resources::structured::{MAX_DEVICES_PER_CLAIM, capacity};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DeviceTaint, DeviceToleration};
@@ -33,6 +34,8 @@ pub enum SearchStop {
     TooMany,
     /// The search reached its time limit.
     TimedOut,
+    /// A device of a request for all devices is taken; up to 1.32 no other branch is tried.
+    AllTaken,
     /// An error; its message.
     Failed(String),
 }
@@ -74,6 +77,7 @@ struct Undo<'a> {
     request: RequestName,
     device: DeviceRef<'a>,
     is_shared: bool,
+    holds: bool,
     picks: usize,
 }
 
@@ -89,7 +93,7 @@ pub struct DeviceSearch<'a> {
     pub constraints: Vec<Vec<ConstraintState>>,
     /// The devices allocated so far, by claim.
     pub picks: Vec<Vec<Pick<'a>>>,
-    matches: HashMap<(SearchPosition, DeviceId), bool>,
+    pub(super) matches: HashMap<(SearchPosition, DeviceId), bool>,
     pub(super) consumed: HashMap<Symbol, Counters>,
     allocating: HashMap<DeviceId, BTreeSet<usize>>,
     allocating_capacity: HashMap<DeviceId, Capacities>,
@@ -148,7 +152,7 @@ impl<'a> DeviceSearch<'a> {
             return self.allocate_alternatives(at, request.data.len());
         }
         let Some(data) = request.data.get(at.sub) else { return Ok(false) };
-        if data.view.wants_all() && data.all.is_empty() {
+        if data.view.wants_all() && data.all.is_empty() && !self.is_all_of_none() {
             return Ok(false);
         }
         if at.device >= data.wanted {
@@ -197,13 +201,29 @@ impl<'a> DeviceSearch<'a> {
         at: SearchPosition,
         data: &RequestData<'a>,
     ) -> Result<bool, SearchStop> {
-        let device = data.all[at.device];
-        let Some(undo) = self.pick(at, data, device, true)? else { return Ok(false) };
-        let done = self.next_device(at, DeviceCursor::default());
-        if done != Ok(true) {
-            self.undo(&undo);
+        let rules = self.allocator.features().rules;
+        let undo = self.pick(at, data, data.all[at.device], true)?;
+        match rules.all {
+            AllDevices::Ending if undo.is_none() => return Err(SearchStop::AllTaken),
+            AllDevices::Keeping | AllDevices::Releasing if undo.is_none() => return Ok(false),
+            _ => {}
+        }
+        // Up to 1.35 the search goes on with the first alternative.
+        let sub = if rules.all_in_alternatives { at.sub } else { 0 };
+        let done = self.next_device(SearchPosition { sub, ..at }, DeviceCursor::default());
+        match (rules.all, undo) {
+            (AllDevices::Available, _) if done == Ok(false) => {
+                return Err(SearchStop::Failed("stop allocation".to_owned()));
+            }
+            (AllDevices::Releasing, Some(undo)) if done != Ok(true) => self.undo(&undo),
+            _ => {}
         }
         done
+    }
+
+    /// Whether no device is enough for a request for all devices.
+    fn is_all_of_none(&self) -> bool {
+        matches!(self.allocator.features().rules.all, AllDevices::Available | AllDevices::Ending)
     }
 
     fn next_device(&mut self, at: SearchPosition, start: DeviceCursor) -> Result<bool, SearchStop> {
@@ -219,6 +239,7 @@ impl<'a> DeviceSearch<'a> {
     ) -> Result<bool, SearchStop> {
         let pools = self.pools;
         for (pool_at, pool) in pools.iter().enumerate().skip(start.pool) {
+            self.check_pool(pool)?;
             let in_pool = pool_at == start.pool;
             let first_slice = if in_pool { start.slice } else { 0 };
             for (slice_at, slice) in pool.slices.iter().enumerate().skip(first_slice) {
@@ -235,6 +256,17 @@ impl<'a> DeviceSearch<'a> {
             }
         }
         Ok(false)
+    }
+
+    /// Up to 1.34 an invalid pool is an error.
+    fn check_pool(&self, pool: &Pool<'_>) -> Result<(), SearchStop> {
+        match &pool.state {
+            PoolState::Invalid(why) if !self.allocator.features().rules.skips_unusable => {
+                let name = pool.id.name;
+                Err(SearchStop::Failed(format!("pool {name} is invalid: {why}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether everything can be allocated with this device.
@@ -271,9 +303,10 @@ impl<'a> DeviceSearch<'a> {
         data: &RequestData<'_>,
         id: &DeviceId,
     ) -> bool {
-        match data.view.admin_access {
-            true => self.is_allocating_for(id, at.claim),
-            false => self.is_in_use(id),
+        match (data.view.admin_access, self.allocator.features().rules.admin_once) {
+            (true, true) => self.is_allocating_for(id, at.claim),
+            (true, false) => false,
+            (false, _) => self.is_in_use(id),
         }
     }
 
@@ -294,7 +327,8 @@ impl<'a> DeviceSearch<'a> {
         device: DeviceRef<'a>,
     ) -> Result<bool, SearchStop> {
         let features = self.allocator.features();
-        if !features.binding_conditions && !device.device.binding_conditions.is_empty() {
+        let leaves_out = features.rules.knows_conditions && !features.binding_conditions;
+        if leaves_out && !device.device.binding_conditions.is_empty() {
             return Ok(false);
         }
         let key = (SearchPosition { device: 0, ..at }, device.id);
@@ -343,11 +377,7 @@ impl<'a> DeviceSearch<'a> {
         let features = self.allocator.features();
         let (view, id) = (data.view, device.id);
         let is_shared = features.consumable_capacity && device.is_shared();
-        if view.admin_access {
-            if !is_shared && self.is_allocating_for(&id, at.claim) {
-                return Ok(None);
-            }
-        } else if self.is_in_use(&id) {
+        if !(view.admin_access && is_shared) && self.is_taken(at, data, &id) {
             return Ok(None);
         }
         if !self.takes_counters(device, is_shared)
@@ -356,9 +386,9 @@ impl<'a> DeviceSearch<'a> {
         {
             return Ok(None);
         }
-        let claims = self.allocating.entry(id).or_default();
-        if !is_shared {
-            claims.insert(at.claim);
+        let holds = !is_shared && (!view.admin_access || features.rules.admin_once);
+        if holds {
+            self.allocating.entry(id).or_default().insert(at.claim);
         }
         if !self.has_capacity(data, device) {
             return Ok(None);
@@ -369,7 +399,7 @@ impl<'a> DeviceSearch<'a> {
             allocated::add(self.allocating_capacity.entry(id).or_default(), &consumed);
         }
         let picks = &mut self.picks[at.claim];
-        let undo = Undo { at, request: view.name, device, is_shared, picks: picks.len() };
+        let undo = Undo { at, request: view.name, device, is_shared, holds, picks: picks.len() };
         let (request, tolerations) = (view.name, view.tolerations);
         let admin_access = view.admin_access;
         picks.push(Pick { request, device, admin_access, tolerations, consumed });
@@ -429,7 +459,7 @@ impl<'a> DeviceSearch<'a> {
     fn undo(&mut self, undo: &Undo<'a>) {
         let (claim, id) = (undo.at.claim, undo.device.id);
         self.constraints[claim].iter_mut().for_each(|constraint| constraint.remove(undo.request));
-        if let Some(claims) = self.allocating.get_mut(&id) {
+        if let Some(claims) = self.allocating.get_mut(&id).filter(|_| undo.holds) {
             claims.remove(&claim);
         }
         if undo.is_shared {

@@ -108,7 +108,7 @@ impl Devices {
 impl Allocator {
     /// Why the claims cannot be allocated on the node. Empty if the claims themselves are invalid.
     pub fn shortage(&self, node: &Node, claims: &[Arc<ResourceClaim>]) -> Shortage {
-        let Ok(pools) = self.slices.pools(node, self.features().partitionable) else {
+        let Ok(pools) = self.slices.pools(node, &self.features()) else {
             return Shortage::default();
         };
         let mut search = DeviceSearch::new(self, node, claims, &pools);

@@ -17,6 +17,7 @@ use super::*;
 use crate::dynamic_resources::structured::pools::Slices;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{AllocationResult, Node, Object, ResourceClaim, ResourceSlice};
+use kubestep_config::KubeVersion;
 use kubestep_framework::dra::{AllocatedDevices, DeviceId};
 use kubestep_framework::objects::Objects;
 
@@ -43,8 +44,10 @@ fn device_id(text: &str) -> DeviceId {
     DeviceId { driver: next(), pool: next(), device: next() }
 }
 
-fn features(names: &Value) -> Features {
-    let has = |name: &str| each(names).any(|known| known == name);
+/// The features that a case names, and the rules of the release that it names, or the default one.
+fn features(situation: &Value) -> Features {
+    let has = |name: &str| each(&situation["features"]).any(|known| known == name);
+    let release = situation["release"].as_str().unwrap_or("1.36");
     Features {
         consumable_capacity: has("ConsumableCapacity"),
         binding_conditions: has("DeviceBindingAndStatus"),
@@ -53,6 +56,7 @@ fn features(names: &Value) -> Features {
         taint_rules: false,
         partitionable: has("PartitionableDevices"),
         prioritized_list: has("PrioritizedList"),
+        rules: SearchRules::of(&KubeVersion::nearest(release).unwrap().gates()),
     }
 }
 
@@ -70,8 +74,7 @@ fn allocator(situation: &Value) -> Allocator {
     for class in each(&situation["classes"]) {
         objects.insert(Object::DeviceClass(Arc::new(of(class))));
     }
-    let features = features(&situation["features"]);
-    let mut allocator = Allocator::new(features, allocated, &objects, 0);
+    let mut allocator = Allocator::new(features(situation), allocated, &objects, 0);
     let slices = each(&situation["slices"]);
     allocator.slices = Slices::of(slices.map(|slice| Arc::new(of::<ResourceSlice>(slice))));
     allocator
@@ -230,4 +233,86 @@ fn a_search_that_takes_too_long_is_given_up() {
     allocator.look_limit -= 1;
     let found = allocator.allocate(&node, &claims(&situation));
     assert_eq!(found, Err(AllocationError::TimedOut));
+}
+
+/// The outcome of one claim in a release: `None` if it cannot be allocated.
+fn allocate_in(
+    release: &str,
+    requests: Value,
+    devices: &[&str],
+    dedicated: Value,
+) -> Result<Option<AllocationResult>, AllocationError> {
+    let devices = devices.iter().map(|name| json!({"name": name})).collect();
+    let config = |name: &str| json!({"opaque": {"driver": name, "parameters": {}}});
+    let mut of_claim = config("claim");
+    of_claim["requests"] = json!(["x", "y"]);
+    let situation = json!({
+        "release": release,
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {
+            "requests": requests, "config": [of_claim],
+        }}}],
+        "classes": [{"metadata": {"name": "gpu"}, "spec": {"config": [config("class")]}}],
+        "slices": slice(devices), "dedicated": dedicated,
+    });
+    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let found = allocator(&situation).allocate(&node, &claims(&situation))?;
+    Ok(found.and_then(|mut results| results.pop()))
+}
+
+/// The devices by request of [`allocate_in`], or why there are none.
+fn devices_in(release: &str, requests: Value, devices: &[&str], dedicated: Value) -> String {
+    match allocate_in(release, requests, devices, dedicated) {
+        Err(error) => error.to_string(),
+        Ok(None) => "none".to_owned(),
+        Ok(Some(result)) => {
+            let each = result.devices.results.iter();
+            let each = each.map(|device| format!("{}={}", device.request, device.device));
+            format!("[{}]", each.collect::<Vec<_>>().join(" "))
+        }
+    }
+}
+
+fn all(name: &str) -> Value {
+    json!({"name": name, "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}})
+}
+
+#[test]
+fn a_request_for_all_devices_by_version() {
+    let versions = ["1.31", "1.32", "1.33", "1.36"];
+    let one_taken = versions
+        .map(|release| devices_in(release, json!([all("x")]), &["a", "b"], json!(["d/p/b"])));
+    assert_eq!(one_taken, ["[x=a]", "none", "none", "none"]);
+    let no_device = versions.map(|release| devices_in(release, json!([all("x")]), &[], json!([])));
+    assert_eq!(no_device, ["[]", "[]", "none", "none"]);
+    let none_left = json!([all("x"), exactly("y", 1)]);
+    let none_left =
+        versions.map(|release| devices_in(release, none_left.clone(), &["a"], json!([])));
+    assert_eq!(none_left, ["stop allocation", "none", "none", "none"]);
+}
+
+#[test]
+fn requests_with_admin_access_of_one_claim_share_devices_up_to_1_33() {
+    let mut admin = [exactly("x", 1), exactly("y", 1)];
+    admin.iter_mut().for_each(|request| request["exactly"]["adminAccess"] = json!(true));
+    let found = |release| devices_in(release, json!(admin), &["a", "b"], json!([]));
+    assert!(found("1.33").contains("admin access is requested, but the feature is disabled"));
+    assert_eq!(["1.31", "1.36"].map(found), ["[x=a y=a]", "[x=a y=b]"]);
+}
+
+#[test]
+fn configurations_stand_in_the_allocation_by_version() {
+    let config = |release: &str| {
+        let requests = json!([exactly("x", 1), exactly("y", 1)]);
+        let found = allocate_in(release, requests, &["a", "b"], json!([])).unwrap().unwrap();
+        let config = found.devices.config.iter();
+        let config = config.map(|one| {
+            let names: Vec<_> = one.requests.iter().map(|name| name.as_str()).collect();
+            format!("{}:{}", one.opaque.as_ref().unwrap().driver, names.join("+"))
+        });
+        config.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(config("1.32.9"), "class: class: claim:x+y");
+    assert_eq!(config("1.32.10"), "class:x+y claim:x+y");
+    assert_eq!(config("1.34.1"), "class: class: claim:x+y claim:x+y");
+    assert_eq!(config("1.34.2"), "class:x+y claim:x+y claim:x+y");
 }

@@ -33,10 +33,11 @@ fn frees_something(cx: &QueueContext<'_>, pod: &PodInfo, old: &Pod, new: &Pod) -
     if !cx.features.enabled(Feature::InPlacePodVerticalScaling) {
         return false;
     }
-    if new.metadata.uid == pod.uid() {
+    let is_own = new.metadata.uid == pod.uid();
+    if is_own && cx.features.has(Switch::FitHintComparesRequests) {
         return true;
     }
-    if new.spec.node_name.is_empty() {
+    if !is_own && new.spec.node_name.is_empty() {
         return false;
     }
     let options = RequestOptions::with_status(cx.features);

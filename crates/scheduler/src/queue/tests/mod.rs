@@ -3,6 +3,7 @@
 
 mod adding;
 mod gates;
+mod older;
 mod random;
 mod requeueing;
 mod timing;
