@@ -76,7 +76,7 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
         }
         "VolumeBinding" => {
             let found = volume_binding::rejections(&cx, state, object);
-            Some(volume_binding::rejection(&found))
+            Some(volume_binding::rejection(&found, cx.features))
         }
         "VolumeRestrictions" => {
             let found = volume_restrictions::reasons(&cx, state, node);
