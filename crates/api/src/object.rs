@@ -156,7 +156,7 @@ impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.namespace.as_str() {
             "" => write!(f, "{} {}", self.kind, self.name),
-            namespace => write!(f, "{} {namespace}/{}", self.kind, self.name),
+            _ => write!(f, "{} {}/{}", self.kind, self.namespace, self.name),
         }
     }
 }

@@ -36,6 +36,9 @@ fn answer(report: &SurviveReport) -> String {
     let failed = report.domains.iter().filter(|domain| domain.fails()).count();
     let known = match (failed, tried - cut) {
         (_, 0) => String::new(),
+        (0, known) if cut > 0 => {
+            format!("losing {known} of {tried} leaves no pod without a node\n")
+        }
         (0, known) => format!(
             "every pod that a controller recreates has a node, whichever of {known} is lost\n"
         ),

@@ -53,11 +53,11 @@ impl serde::Serialize for NamespacedName {
 impl std::fmt::Display for NamespacedName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.namespace.is_empty(), f.width().or(f.precision())) {
-            (true, _) => f.pad(&self.name),
+            (true, _) => std::fmt::Display::fmt(&self.name, f),
             (false, None) => {
-                f.write_str(&self.namespace)?;
+                std::fmt::Display::fmt(&self.namespace, f)?;
                 f.write_str("/")?;
-                f.write_str(&self.name)
+                std::fmt::Display::fmt(&self.name, f)
             }
             (false, Some(_)) => f.pad(&format!("{}/{}", self.namespace, self.name)),
         }
