@@ -104,7 +104,7 @@ fn memory_stays_flat_however_long_a_cluster_is_followed() {
     let days: Option<usize> = std::env::var("KUBESTEP_SOAK_DAYS").ok().and_then(|d| d.parse().ok());
     // A pod every two seconds.
     let soak = match days {
-        Some(days) => Soak { parts: days, pods: 43_200, history: 64 << 20 },
+        Some(days) => Soak { parts: days.max(3), pods: 43_200, history: 64 << 20 },
         None => Soak { parts: 5, pods: 200, history: 1 << 20 },
     };
     let measured = play(&soak);

@@ -11,8 +11,9 @@ const ROUNDS: usize = 36;
 const COPIES: usize = 8 + 16;
 /// Records with matrices where there is no memory for them.
 const WHOLE: usize = 8;
-/// Branches kept at most.
-const BRANCHES: usize = 24;
+/// Branches kept at most where there is no memory for them: the original, the current and the newest
+/// one.
+const BRANCHES: usize = 3;
 
 /// What one of the rounds of a person does: looks around, goes back and forth, asks what if.
 fn round(number: usize) -> String {
@@ -31,7 +32,6 @@ fn nothing_grows_however_long_it_is_used() {
     session.set_history_memory(0);
     let mut live = LiveInterface::new(session, (100, 30)).keys("c");
     let entries = live.interface.driver.session().history().len();
-    let mut said = 0;
     for number in 0..ROUNDS {
         live = live.keys(&round(number));
         let session = live.interface.driver.session();
@@ -46,9 +46,7 @@ fn nothing_grows_however_long_it_is_used() {
             (live.interface.driver.model.cycles.len(), session.history().cycle_count());
         assert_eq!((shown, cycles), (PODS, PODS), "round {number}");
         assert_eq!(live.interface.driver.model.events.len(), session.history().len() - cycles);
-        said = live.interface.driver.branches.list(session).len().max(said);
     }
-    assert_eq!(said, BRANCHES, "the rounds made more branches than are kept");
     let text = live.keys("M").text();
-    assert!(text.contains("was dropped"), "{text}");
+    assert!(text.contains("was dropped: the branches took more than --history-memory"), "{text}");
 }
