@@ -130,7 +130,7 @@ pub(super) fn warnings(
         let (path, ..) = named(document, &gates).find(|(.., name)| *name == plugin.name)?;
         let name = plugin.name;
         let why = match plugin.project {
-            Some(project) => format!("it does not run where {name} of {project} does"),
+            Some(project) => format!("it runs where {name} of {project} does not"),
             None => "kubestep does not have it".to_owned(),
         };
         let message =
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(points(&config, "Grouping"), [Filter, Score]);
         let notice = config.warnings[0].to_string();
         assert!(
-            notice.contains("it does not run where Grouping of other-plugins does"),
+            notice.contains("it runs where Grouping of other-plugins does not"),
             "{notice}"
         );
         let error = resolve(other, UnknownPlugins::Refuse).unwrap_err().to_string();
