@@ -314,11 +314,11 @@ mod tests {
                 "spec": {"holderIdentity": holder}});
             let leases = serde_json::json!({"leases": [lease], "candidates": candidates});
             let leases = serde_json::from_value(leases).unwrap();
-            let captured = Captured { leases, ..capture("v1.36.1", "") };
+            let captured = Captured { leases, ..capture("v1.36.2", "") };
             let chosen = Scheduler::default().choose(&captured).unwrap();
             (chosen.gates.version_words(), chosen.notices.len())
         };
-        let (old, new) = (candidate("a", "1.35.2", "1.35.0"), candidate("b", "1.36.1", "1.35.0"));
+        let (old, new) = (candidate("a", "1.35.6", "1.35.0"), candidate("b", "1.36.2", "1.35.0"));
         assert_eq!(of("a", &[old.clone(), new.clone()]), ("1.35".to_owned(), 1));
         assert_eq!(of("b", &[old.clone(), new.clone()]).0, "1.36 emulating 1.35");
         assert_eq!(of("", std::slice::from_ref(&old)).0, "1.35");
