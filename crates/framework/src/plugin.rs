@@ -29,6 +29,7 @@ use crate::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::pod_groups::placement::{Placement, Proposal};
 use crate::preemption::PreemptionRules;
 use crate::record::Candidate;
+use crate::record::nodes::NodeList;
 pub use crate::record::scores::ScoreBasis;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
@@ -470,7 +471,7 @@ pub trait Plugin: Send + Sync {
         &self,
         _cx: &CycleContext<'_>,
         _state: &mut CycleState,
-        _nodes: &[NodeId],
+        _nodes: &NodeList,
     ) -> Status {
         Status::SUCCESS
     }
