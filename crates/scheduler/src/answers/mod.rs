@@ -2,13 +2,14 @@
 //!
 //! [`matrix`] asks every filter plugin about every node, [`scores`] asks the score plugins about
 //! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles. [`search`] keeps
-//! which nodes pass, [`class_scores`] their scores, and [`best`] who has the best total. [`records`]
+//! which nodes pass (with [`nominated`] pods counted in), [`class_scores`] their scores, and [`best`] who has the best total. [`records`]
 //! lets consecutive records share the columns that are equal.
 
 pub(crate) mod best;
 pub(crate) mod cache;
 pub(crate) mod class_scores;
 pub(crate) mod matrix;
+mod nominated;
 mod recent;
 pub(crate) mod records;
 pub(crate) mod scores;

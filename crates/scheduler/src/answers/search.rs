@@ -141,7 +141,7 @@ impl FeasibleSearch {
     }
 
     /// Sets the verdict on a node.
-    fn set(&mut self, id: NodeId, verdict: VerdictId, ranks: &[u32]) {
+    pub(super) fn set(&mut self, id: NodeId, verdict: VerdictId, ranks: &[u32]) {
         let before = self.first.get(id).unwrap_or(VerdictId::PASS);
         let rank = ranks.get(id.index()).map_or(usize::MAX, |rank| *rank as usize);
         if before == verdict || rank >= self.order.len() {

@@ -175,20 +175,16 @@ impl SchedulePod<'_> {
     /// more than the verdicts of the filter plugins decides.
     fn search(&mut self, diagnosis: &mut Diagnosis) -> Option<FeasibleNodes> {
         let snapshot = &self.cluster.snapshot;
-        let by_filters = self.cycle.nominated.is_empty()
-            && self.cycle.record.interventions.is_empty()
+        let by_filters = self.cycle.record.interventions.is_empty()
             && self.cycle.evaluated.is_empty()
             && self.profiles.extenders.is_empty()
             && !self.cycle.framework.at(ExtensionPoint::Filter).is_empty();
         let wanted = self.wanted_nodes(snapshot.len());
-        let answers = &mut self.algorithm.answers;
-        let class = self.cycle.class.as_deref().filter(|_| by_filters)?;
-        let search = answers.searches.get_mut(class)?;
-        if search.has_errors(&answers.verdicts) {
-            return None;
-        }
         let start = self.algorithm.next_start_node_index.checked_rem(snapshot.len())?;
-        let found = search.find(start, wanted, snapshot);
+        let class = self.cycle.class.clone().filter(|_| by_filters)?;
+        let CycleParts { framework, cx, state, .. } = self.cycle.parts(self.cluster);
+        let cycle = FilterCycle { framework, cx, state };
+        let found = self.algorithm.answers.find(cycle, &class, start, wanted)?;
         match &found.diagnosis {
             _ if !found.feasible.is_empty() => {}
             Some(kept) => diagnosis.clone_from(kept),
@@ -196,9 +192,7 @@ impl SchedulePod<'_> {
                 self.cycle.begin_verdicts(snapshot);
                 let rejected = found.evaluated.iter().copied();
                 self.visit(rejected, wanted, &mut Vec::new(), diagnosis).ok()?;
-                let class = self.cycle.class.as_deref()?;
-                let search = self.algorithm.answers.searches.get_mut(class)?;
-                search.keep_diagnosis(diagnosis);
+                self.keep_diagnosis(&class, diagnosis);
             }
         }
         self.advance_start(found.processed);
@@ -206,6 +200,14 @@ impl SchedulePod<'_> {
         (filter.verdicts, filter.evaluated) = (found.verdicts, found.evaluated);
         let (nodes, processed) = (found.feasible, found.processed);
         Some(FeasibleNodes { nodes, diagnosis: take(diagnosis), processed, by_search: true })
+    }
+
+    /// Keeps why all nodes were rejected for the next pods of the class.
+    fn keep_diagnosis(&mut self, class: &str, diagnosis: &Diagnosis) {
+        let searches = &mut self.algorithm.answers.searches;
+        // Nominated pods were counted in for this cycle alone.
+        let search = searches.get_mut(class).filter(|_| self.cycle.nominated.is_empty());
+        search.into_iter().for_each(|search| search.keep_diagnosis(diagnosis));
     }
 
     /// Lets the next search start after the nodes that this one processed.
