@@ -14,7 +14,9 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
+use kubestep_framework::plugin::{
+    AnswerBasis, CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
+};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
@@ -160,6 +162,15 @@ impl Plugin for InterPodAffinity {
     ) -> Option<Vec<Status>> {
         let state = state.read::<AffinityFilterState>()?;
         Some(nodes.iter().map(|node| state.filter(*node, &self.refusals)).collect())
+    }
+
+    fn filter_basis(&self, pod: &PodInfo, state: &CycleState) -> Option<AnswerBasis> {
+        let state = state.part::<AffinityFilterState>()?;
+        Some(AnswerBasis { group: terms::group(pod)?, state })
+    }
+
+    fn filter_changes(&self, before: &CycleState, now: &CycleState) -> Option<Vec<NodeId>> {
+        now.read::<AffinityFilterState>()?.changes(before.read::<AffinityFilterState>()?)
     }
 
     fn pre_score(

@@ -13,7 +13,9 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{
+    AnswerBasis, CycleContext, Plugin, PreFilterAnswer, QueueContext,
+};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
@@ -158,6 +160,15 @@ impl Plugin for PodTopologySpread {
         nodes: &[NodeId],
     ) -> Option<Vec<Status>> {
         Some(state.read::<SpreadFilterState>()?.filter_all(nodes, &self.refusals))
+    }
+
+    fn filter_basis(&self, pod: &PodInfo, state: &CycleState) -> Option<AnswerBasis> {
+        let counts = state.read::<SpreadFilterState>()?;
+        Some(AnswerBasis { group: counts.group(pod), state: state.part::<SpreadFilterState>()? })
+    }
+
+    fn filter_changes(&self, before: &CycleState, now: &CycleState) -> Option<Vec<NodeId>> {
+        now.read::<SpreadFilterState>()?.changes(before.read::<SpreadFilterState>()?)
     }
 
     fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &NodeList) -> Status {
