@@ -198,8 +198,7 @@ impl Plugin for PodTopologySpread {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        let state = state.read::<ScoreState>()?;
-        Some(nodes.iter().map(|node| state.score(*node)).collect())
+        Some(state.read::<ScoreState>()?.scores(nodes))
     }
 
     fn normalize(
