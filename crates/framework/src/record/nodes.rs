@@ -24,8 +24,7 @@ pub enum NodeList {
 pub struct NodeWindow {
     order: Arc<Vec<NodeId>>,
     members: Option<PositionSet>,
-    start: usize,
-    /// How many members are before `start`.
+    /// How many members are before the position where the list starts.
     before: usize,
     len: usize,
 }
@@ -34,7 +33,7 @@ impl NodeWindow {
     /// The first `len` nodes of the order from position `start` on, at most all.
     pub fn new(order: Arc<Vec<NodeId>>, start: usize, len: usize) -> NodeWindow {
         let len = len.min(order.len());
-        NodeWindow { order, members: None, start, before: start, len }
+        NodeWindow { order, members: None, before: start, len }
     }
 
     /// The first `len` of those in a set of positions, at most all.
@@ -45,7 +44,7 @@ impl NodeWindow {
         len: usize,
     ) -> NodeWindow {
         let (before, len) = (members.rank(start), len.min(members.len()));
-        NodeWindow { order, members: Some(members), start, before, len }
+        NodeWindow { order, members: Some(members), before, len }
     }
 
     /// The node order.
@@ -102,8 +101,10 @@ impl NodeWindow {
     pub fn outside<'a>(&'a self, known: &'a PositionSet) -> impl Iterator<Item = usize> + 'a {
         let ranges = self.ranges(0, self.len).into_iter();
         ranges.flat_map(move |(from, to)| {
-            let members = self.members.as_ref().map(move |all| all.members_outside(known, from, to));
-            let others = (from..to).filter(move |at| self.members.is_none() && !known.contains(*at));
+            let members =
+                self.members.as_ref().map(move |all| all.members_outside(known, from, to));
+            let others =
+                (from..to).filter(move |at| self.members.is_none() && !known.contains(*at));
             members.into_iter().flatten().chain(others)
         })
     }
@@ -310,7 +311,8 @@ mod tests {
     fn windows_of_one_search_share_the_set() {
         let order: Arc<Vec<NodeId>> = Arc::new((0..9000).map(NodeId).collect());
         let members = PositionSet::of(9000, |at| at % 3 == 0);
-        let window = |start| NodeList::from(NodeWindow::among(order.clone(), members.clone(), start, 600));
+        let window =
+            |start| NodeList::from(NodeWindow::among(order.clone(), members.clone(), start, 600));
         let (one, other) = (window(10), window(8000));
         let parts = |list: &NodeList| {
             let mut parts = Vec::new();

@@ -157,11 +157,7 @@ fn ones(words: &[u64]) -> usize {
 }
 
 /// The positions from `from` to before `to` whose bits are set in words, in order.
-fn ones_of(
-    from: usize,
-    to: usize,
-    word: impl Fn(usize) -> u64,
-) -> impl Iterator<Item = usize> {
+fn ones_of(from: usize, to: usize, word: impl Fn(usize) -> u64) -> impl Iterator<Item = usize> {
     let within = move |index: usize| {
         let first = from.saturating_sub(index * 64).min(63);
         let end = (to - index * 64).min(64);

@@ -194,8 +194,7 @@ impl FeasibleSearch {
         // The node with which the search ends is evaluated, but neither passes nor is rejected.
         let evaluated = processed + usize::from(end.is_some());
         let evaluated = NodeWindow::new(self.order.clone(), start, evaluated);
-        let feasible =
-            NodeWindow::among(self.order.clone(), self.passing.clone(), start, wanted);
+        let feasible = NodeWindow::among(self.order.clone(), self.passing.clone(), start, wanted);
         let verdicts = match processed == nodes && nodes == snapshot.slots() {
             true => self.first.clone(),
             false => self.first.within(Range {

@@ -147,8 +147,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use kubestep_framework::node::NodeId;
     use crate::answers::best::winner;
+    use kubestep_framework::node::NodeId;
 
     /// The winner and the others, by position.
     fn all(totals: &[i64], tie_break: TieBreak, cycle: u64) -> Vec<usize> {
