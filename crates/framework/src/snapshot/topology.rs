@@ -49,6 +49,7 @@ impl TopologyColumn {
     }
 
     /// The domain of the node in a slot, `None` if it lacks the label.
+    #[inline]
     pub fn domain(&self, node: NodeId) -> Option<usize> {
         let domain = self.domain_of.get(node.index()).copied().filter(|domain| *domain != NONE)?;
         Some(domain as usize)
@@ -126,6 +127,7 @@ impl From<Vec<i64>> for DomainCounts {
 
 impl DomainCounts {
     /// The count of a domain.
+    #[inline]
     pub fn get(&self, domain: usize) -> i64 {
         let changed = self.changes.iter().find(|(other, _)| *other == domain);
         changed.map_or_else(|| self.base.get(domain).copied().unwrap_or(0), |(_, count)| *count)
@@ -218,6 +220,7 @@ impl KeyedCounts {
 
 impl KeyCounts {
     /// The count in the node's domain; `None` if it lacks the label.
+    #[inline]
     pub fn at(&self, node: NodeId) -> Option<i64> {
         Some(self.counts.get(self.column.domain(node)?))
     }

@@ -205,8 +205,7 @@ impl Plugin for InterPodAffinity {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        let weights = state.read::<score::Weights>()?;
-        Some(nodes.iter().map(|node| weights.score(*node)).collect())
+        Some(state.read::<score::Weights>()?.scores(nodes))
     }
 
     fn score_basis(&self) -> ScoreBasis {
