@@ -24,7 +24,7 @@ use kubestep_framework::record::CycleRecord;
 use kubestep_framework::record::certainty::Doubt;
 use kubestep_framework::registry::{Entry, Registry};
 use kubestep_framework::status::Status;
-use kubestep_framework::testing::{NodeBuilder, PodBuilder, node, pod};
+use kubestep_framework::testing::{PodBuilder, node, pod};
 use kubestep_framework::tie_break::TieBreak;
 
 /// The in-tree plugins but one.
