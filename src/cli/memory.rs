@@ -25,7 +25,9 @@ const CYCLE: u64 = 5_000;
 /// How often the memory is looked at while the input is read.
 const STEP: Duration = Duration::from_millis(100);
 /// The part of the input from which the need of all of it is estimated.
-const READ: f64 = 0.1;
+const READ: f64 = 0.2;
+/// Memory of buffers and threads while the input is read, in bytes. It does not grow with the input.
+const BUFFERS: u64 = 32 << 20;
 
 /// Checks that the cycles of the pending pods, at most `limit`, fit into memory.
 ///
@@ -90,8 +92,8 @@ pub(super) fn guard<T>(progress: &Progress, work: impl FnOnce() -> Result<T>) ->
 
 /// The memory after the whole input was read, at least, from that before and that after a part.
 fn projected(before: u64, now: u64, part: f64) -> Option<u64> {
-    // Buffers and the parts of objects that are shared do not grow with the input.
-    let grown = now.saturating_sub(before) as f64 / part * 0.75;
+    // Parts that objects share do not grow with the input either.
+    let grown = now.saturating_sub(before + BUFFERS) as f64 / part * 0.75;
     (part >= READ).then_some(before + grown as u64)
 }
 
@@ -181,8 +183,8 @@ mod tests {
     #[test]
     fn memory_is_projected_from_a_part_that_says_something() {
         let mib = 1 << 20;
-        assert_eq!(projected(10 * mib, 110 * mib, 0.05), None);
-        assert_eq!(projected(10 * mib, 110 * mib, 0.25), Some(310 * mib));
+        assert_eq!(projected(10 * mib, 110 * mib, 0.1), None);
+        assert_eq!(projected(10 * mib, 110 * mib, 0.25), Some(214 * mib));
         assert_eq!(projected(10 * mib, 5 * mib, 0.5), Some(10 * mib));
         assert!(resident() > Some(mib) && allowed() > resident());
         assert_eq!(kibibytes("A: 1 kB\nMemAvailable:  3 kB\n", "MemAvailable:"), Some(3 << 10));
