@@ -37,6 +37,7 @@ pub fn switch(switch: Switch) -> Value {
     json!({
         "name": switch.name(),
         "since": switch.since().to_string(),
+        "firstPatch": switch.patches().first(),
         "patches": switch.patches(),
         "part": switch.part().name(),
         "evidence": switch.evidence().name(),

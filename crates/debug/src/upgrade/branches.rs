@@ -154,7 +154,9 @@ mod tests {
         let b = run(edited(&original(), "kube-version 1.34"));
         let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
         let devices = Change::Gate(Feature::DynamicResourceAllocation);
-        let cause = CausingChanges { changes: vec![unresolvable, devices], smallest: true };
+        let answered = Change::Switch(Switch::ClaimlessPodsAnswered);
+        let changes = vec![unresolvable, answered, devices];
+        let cause = CausingChanges { changes, smallest: true };
         for (a, b) in [(&a, &b), (&b, &a)] {
             let upgrade = search(a, b).unwrap();
             let [pod] = upgrade.pods.as_slice() else { panic!("{:?}", upgrade.pods) };

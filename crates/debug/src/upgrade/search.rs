@@ -8,7 +8,8 @@ use kubestep_config::FeatureGates;
 use kubestep_config::versions::Change;
 use kubestep_framework::pod::NamespacedName;
 
-/// The largest size of which all sets are tried. Larger causes are found by leaving out changes.
+/// The largest size of which all sets are tried first. Larger causes are found by leaving out
+/// changes, and are the smallest if no set between is one, too.
 const TRIED_SIZE: usize = 2;
 
 /// Runs with a part of the changes; each part runs once.
@@ -70,11 +71,36 @@ impl<'a> CauseSearch<'a> {
         }
         while let Some(at) = causes.iter().position(Option::is_none) {
             let set = self.minimized(needed.clone(), |run| run.each.get(at) == Some(&true));
-            let smallest = set.len() <= TRIED_SIZE + 1 && self.runs() < self.limit;
-            self.assign(&set, smallest, &mut causes);
+            let smallest = self.try_smaller(&needed, set.len(), at, &mut causes);
+            if causes[at].is_none() {
+                self.assign(&set, smallest, &mut causes);
+            }
             causes[at].get_or_insert(CausingChanges { changes: set, smallest: false });
         }
         causes.into_iter().flatten().collect()
+    }
+
+    /// Tries the sets that have fewer than `size` changes and were not tried before, until one explains
+    /// the difference `at`. `false` if they are more than the limit of runs allows.
+    fn try_smaller(
+        &mut self,
+        needed: &[Change],
+        size: usize,
+        at: usize,
+        causes: &mut [Option<CausingChanges>],
+    ) -> bool {
+        let sizes = TRIED_SIZE + 1..size;
+        let sets = sizes.clone().map(|size| how_many(needed.len(), size));
+        if sets.fold(self.runs(), usize::saturating_add) >= self.limit {
+            return false;
+        }
+        for set in sizes.flat_map(|size| combinations(needed, size)) {
+            if causes[at].is_some() {
+                break;
+            }
+            self.assign(&set, true, causes);
+        }
+        true
     }
 
     /// Makes a set the cause of the differences that it explains and that have none yet.
@@ -132,6 +158,11 @@ impl<'a> CauseSearch<'a> {
     }
 }
 
+/// How many sets of `size` items there are.
+fn how_many(items: usize, size: usize) -> usize {
+    (0..size).fold(1, |sets: usize, at| sets.saturating_mul(items.saturating_sub(at)) / (at + 1))
+}
+
 /// All sets of `size` items, in order.
 fn combinations(items: &[Change], size: usize) -> Vec<Vec<Change>> {
     if size == 0 {
@@ -142,4 +173,20 @@ fn combinations(items: &[Change], size: usize) -> Vec<Vec<Change>> {
         rest.into_iter().map(|rest| [&[*item], &rest[..]].concat()).collect::<Vec<_>>()
     };
     items.iter().enumerate().flat_map(with).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_config::KubeVersion;
+    use kubestep_config::versions::changes;
+
+    #[test]
+    fn sets_are_counted_as_they_are_listed() {
+        let all = changes(KubeVersion::OLDEST, KubeVersion::NEWEST);
+        for (items, size) in [(6, 3), (7, 4), (5, 5), (4, 0), (3, 4)] {
+            assert_eq!(how_many(items, size), combinations(&all[..items], size).len());
+        }
+        assert!(how_many(1000, 500) > 1 << 40);
+    }
 }

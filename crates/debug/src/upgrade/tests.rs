@@ -35,7 +35,7 @@ fn nothing_changes_without_pods() {
 }
 
 #[test]
-fn a_message_that_two_changes_make_names_both() {
+fn a_message_that_three_changes_make_names_them() {
     let upgrade = compare(gates(33), gates(34), &run(&large("p")), 100).unwrap();
     let [pod] = upgrade.pods.as_slice() else { panic!("{:?}", upgrade.pods) };
     assert_eq!((pod.pod, pod.aspect, pod.effect), (key("p"), Aspect::Message, PodEffect::Message));
@@ -44,7 +44,9 @@ fn a_message_that_two_changes_make_names_both() {
     );
     let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
     let devices = Change::Gate(Feature::DynamicResourceAllocation);
-    assert_eq!(pod.cause, CausingChanges { changes: vec![unresolvable, devices], smallest: true });
+    let answered = Change::Switch(Switch::ClaimlessPodsAnswered);
+    let changes = vec![unresolvable, answered, devices];
+    assert_eq!(pod.cause, CausingChanges { changes, smallest: true });
     assert!(upgrade.changes.contains(&unresolvable));
 }
 
@@ -54,7 +56,9 @@ fn a_gate_that_is_set_on_both_sides_is_no_cause() {
     let upgrade = compare(set(33), set(34), &run(&large("p")), 100).unwrap();
     let causes: Vec<_> = upgrade.by_cause().into_iter().map(|(cause, _)| cause.clone()).collect();
     let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
-    assert_eq!(causes, [CausingChanges { changes: vec![unresolvable], smallest: true }]);
+    let answered = Change::Switch(Switch::ClaimlessPodsAnswered);
+    let changes = vec![unresolvable, answered];
+    assert_eq!(causes, [CausingChanges { changes, smallest: true }]);
 }
 
 #[test]
