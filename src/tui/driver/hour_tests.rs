@@ -48,5 +48,5 @@ fn nothing_grows_however_long_it_is_used() {
         assert_eq!(live.interface.driver.model.events.len(), session.history().len() - cycles);
     }
     let text = live.keys("M").text();
-    assert!(text.contains("was dropped: the branches took more than --history-memory"), "{text}");
+    assert!(text.contains("was dropped: the branches took more than"), "{text}");
 }
