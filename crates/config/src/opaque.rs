@@ -271,10 +271,7 @@ mod tests {
         assert_eq!(config.profiles[0].opaque, ["Grouping"]);
         assert_eq!(points(&config, "Grouping"), [Filter, Score]);
         let notice = config.warnings[0].to_string();
-        assert!(
-            notice.contains("it runs where Grouping of other-plugins does not"),
-            "{notice}"
-        );
+        assert!(notice.contains("it runs where Grouping of other-plugins does not"), "{notice}");
         let error = resolve(other, UnknownPlugins::Refuse).unwrap_err().to_string();
         assert!(error.contains("does not extend Score"), "{error}");
     }

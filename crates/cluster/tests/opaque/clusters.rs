@@ -65,10 +65,24 @@ pub fn world(configuration: &str, registry: &Registry) -> World {
     World::new(&config, gates, registry).unwrap()
 }
 
+fn node_count(numbers: &mut Numbers) -> usize {
+    2 + numbers.below(6)
+}
+
+/// Fills the nodes of [`fill`] with pods that all others may preempt.
+pub fn crowd(world: &mut World, seed: u64) {
+    for at in 0..node_count(&mut Numbers(seed)) {
+        for part in 0..4 {
+            let full = pod(&format!("full{at}-{part}")).requests("cpu", "900m").priority(-1);
+            world.create(full.on(&format!("n{at}")).into());
+        }
+    }
+}
+
 /// Fills the cluster: nodes with labels, taints and running pods, and pending pods.
 pub fn fill(world: &mut World, seed: u64) {
     let mut numbers = Numbers(seed);
-    let nodes = 2 + numbers.below(6);
+    let nodes = node_count(&mut numbers);
     for at in 0..nodes {
         let mut node = node(&format!("n{at}"))
             .label("zone", ["a", "b", "c"][numbers.below(3)])

@@ -192,8 +192,8 @@ mod tests {
             ("$", Some(vec![2])),
             // The characters that JSON escapes have no value.
             ("#", Some(vec![1])),
-            ("!%", Some(vec![0, 4])),
-            ("'", Some(vec![5])),
+            ("!%", Some(vec![0, 3])),
+            ("'", Some(vec![4])),
             ("e", Some(vec![63])),
             ("f!", Some(vec![64])),
             ("~e", Some(vec![1663])),
