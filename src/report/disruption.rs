@@ -179,12 +179,11 @@ pub fn violation_words(violation: &BudgetViolation) -> String {
 
 fn heading(report: &DisruptionReport) -> String {
     let mut text = String::new();
-    let names: Vec<&str> = report.lost_nodes.iter().map(|node| node.as_str()).collect();
     let causes = |cause: DepartureCause| {
         let left = report.left.iter().filter(|left| left.departure.cause == cause);
         count(left.count(), "pod")
     };
-    let _ = match names.as_slice() {
+    let _ = match report.lost_nodes.as_slice() {
         [] => Ok(()),
         [only] => writeln!(text, "node {only} lost with {}", causes(DepartureCause::Lost)),
         several => {

@@ -206,14 +206,12 @@ fn names_with_line_breaks_stay_in_their_lines() {
     let call = Call::new().file("c.yaml", &[node("a"), node("b"), pod.into(), placed].concat());
     for line in [
         "run -f c.yaml",
-        "run -f c.yaml -o csv",
         "run -f c.yaml --survive zone",
         "run -f c.yaml --edit \"lose zone=a\\nforged\"",
         "run -f c.yaml --new-node",
         "explain -f c.yaml --fix --new-node",
         "upgrade -f c.yaml --from 1.33",
         "diff -f c.yaml --kube-version-b 1.33",
-        "info -f c.yaml",
     ] {
         let said = call.run(line);
         let text = said.stdout + &said.stderr;

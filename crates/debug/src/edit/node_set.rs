@@ -51,8 +51,8 @@ impl NodeSet {
                 let domains = domains(world, key);
                 let found = domains.iter().find(|(other, _)| *other == value);
                 found.map(|(_, nodes)| nodes.clone()).ok_or_else(|| {
-                    let values: Vec<&str> =
-                        domains.iter().map(|(value, _)| value.as_str()).collect();
+                    let values: Vec<String> =
+                        domains.iter().map(|(value, _)| value.to_string()).collect();
                     EditError(format!(
                         "no node has the label {key}={value}; there is {}",
                         values.join(", ")
