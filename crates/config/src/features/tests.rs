@@ -18,7 +18,7 @@ fn the_table_is_in_the_order_of_the_enum_and_consistent() {
             assert!(!spec.locked || spec.stage == Stage::Ga);
         }
     }
-    assert_eq!(FeatureGates::default().known().count(), 46);
+    assert_eq!(FeatureGates::default().known().count(), 47);
     for version in KubeVersion::all() {
         assert!(FeatureGates::of(version).check_dependencies().is_ok(), "{version}");
     }

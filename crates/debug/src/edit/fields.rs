@@ -261,6 +261,8 @@ mod tests {
             (
                 "resize pod p cpu=300m",
                 vec![
+                    "0 replace Pod default p /spec/containers/0/resources/limits/cpu \"200m\""
+                        .into(),
                     format!("0 replace Pod default p /spec/containers/0/{requests} \"200m\""),
                     format!("0 replace Pod default p /spec/initContainers/0/{requests} \"100m\""),
                 ],

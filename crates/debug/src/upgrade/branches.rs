@@ -155,11 +155,15 @@ mod tests {
         let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
         let devices = Change::Gate(Feature::DynamicResourceAllocation);
         let answered = Change::Switch(Switch::ClaimlessPodsAnswered);
-        let changes = vec![unresolvable, answered, devices];
-        let cause = CausingChanges { changes, smallest: true };
-        for (a, b) in [(&a, &b), (&b, &a)] {
+        // Without the gate, the plugin does not run, and its switch has no effect.
+        let cases = [
+            (&a, &b, vec![unresolvable, answered, devices]),
+            (&b, &a, vec![unresolvable, devices]),
+        ];
+        for (a, b, changes) in cases {
             let upgrade = search(a, b).unwrap();
             let [pod] = upgrade.pods.as_slice() else { panic!("{:?}", upgrade.pods) };
+            let cause = CausingChanges { changes, smallest: true };
             assert_eq!((pod.pod, pod.aspect, &pod.cause), (key("large"), Aspect::Message, &cause));
         }
     }
