@@ -96,12 +96,6 @@ impl CycleState {
         (**value).as_any().downcast_ref()
     }
 
-    /// A state that has only the value of type `T`, which both share. `None` if there is none.
-    pub fn part<T: Any + Clone + Send + Sync>(&self) -> Option<CycleState> {
-        let value = self.values.iter().find(|(id, _)| *id == TypeId::of::<T>())?;
-        Some(CycleState { values: vec![value.clone()], ..CycleState::default() })
-    }
-
     /// The value of type `T`, mutable; other clones of the state are not affected.
     pub fn read_mut<T: Any + Clone + Send + Sync>(&mut self) -> Option<&mut T> {
         let (_, value) = self.values.iter_mut().find(|(id, _)| *id == TypeId::of::<T>())?;

@@ -30,7 +30,6 @@ use crate::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::pod_groups::placement::{Placement, Proposal};
 use crate::preemption::PreemptionRules;
 use crate::record::Candidate;
-use crate::record::nodes::NodeList;
 pub use crate::record::scores::ScoreBasis;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
@@ -169,14 +168,6 @@ pub struct PostFilterContext<'a> {
     pub statuses: &'a NodeStatuses,
     /// The interface to the outside, for extenders.
     pub host: &'a mut dyn Host,
-}
-
-/// What the answers of a plugin depend on that depend on other nodes.
-pub struct AnswerBasis {
-    /// Pods of the same group are compared with each other: their answers are probably alike.
-    pub group: String,
-    /// The part of the state from which the plugin answers.
-    pub state: CycleState,
 }
 
 /// PreFilter's answer: a status and, if the plugin can narrow the search, the only nodes that can
@@ -386,21 +377,6 @@ pub trait Plugin: Send + Sync {
         None
     }
 
-    /// What [`Plugin::filter`] answers from, for plugins whose answers depend on other nodes, but
-    /// on nothing besides the slot of the node and what PreFilter wrote into the state. The answers
-    /// of such a cycle are kept for the next one of the group, and the plugin runs again only for
-    /// the nodes of [`Plugin::filter_changes`].
-    fn filter_basis(&self, _pod: &PodInfo, _state: &CycleState) -> Option<AnswerBasis> {
-        None
-    }
-
-    /// The nodes about which [`Plugin::filter`] may give another answer than in an earlier cycle,
-    /// by the states of both in [`Plugin::filter_basis`], in any order; none of the nodes has
-    /// another slot or was added. `None` if these may be all nodes.
-    fn filter_changes(&self, _before: &CycleState, _now: &CycleState) -> Option<Vec<NodeId>> {
-        None
-    }
-
     /// The same for [`Plugin::score`] before normalizing. [`Plugin::score_basis`] says whether also
     /// the normalized scores can be shared.
     fn score_key(&self, _pod: &PodInfo) -> Option<String> {
@@ -486,7 +462,7 @@ pub trait Plugin: Send + Sync {
         &self,
         _cx: &CycleContext<'_>,
         _state: &mut CycleState,
-        _nodes: &NodeList,
+        _nodes: &[NodeId],
     ) -> Status {
         Status::SUCCESS
     }

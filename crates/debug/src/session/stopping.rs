@@ -281,15 +281,18 @@ impl Session {
             (false, None) => self.history.len(),
         };
         let len = if is_loading { 0 } else { len.min(self.history.len()) };
-        let (cache, snapshot) = (self.world.scheduler().cache(), self.world.scheduler().snapshot());
+        let cache = self.world.scheduler().cache();
         for (id, node) in cache.changed() {
             self.ledger.note(id, node.map(AsRef::as_ref), len);
         }
         // Cycles of a group refresh the snapshot in between: their nodes have changed as well.
         for (id, _) in cycles {
             let record = self.history.get(*id).and_then(|entry| entry.as_cycle());
-            let chosen = record.and_then(|record| snapshot.by_name(record.node?));
-            if let Some(id) = chosen.map(|node| node.id) {
+            let chosen = record.and_then(|record| {
+                let mut nodes = record.feasible.iter();
+                nodes.find(|node| Some(record.nodes.name(**node)) == record.node).copied()
+            });
+            if let Some(id) = chosen {
                 self.ledger.note(id, cache.node(id).map(AsRef::as_ref), len);
             }
         }

@@ -9,7 +9,6 @@ use crate::certainty;
 use crate::trace::state::{PodState, PodStates};
 use kubestep_framework::node::NodeId;
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::{
     Candidate, CycleRecord, Outcome, PlacementRecord, PluginStatus, QueueName, VerdictId,
 };
@@ -170,7 +169,7 @@ fn answers(answers: &[PluginStatus]) -> Value {
     answers.iter().map(one).collect()
 }
 
-fn names(record: &CycleRecord, nodes: &NodeList) -> Value {
+fn names(record: &CycleRecord, nodes: &[NodeId]) -> Value {
     nodes.iter().map(|node| json!(record.nodes.name(*node))).collect()
 }
 

@@ -124,17 +124,17 @@ impl<T: Copy + PartialEq> Column<T> {
 
     /// The values of several slots, whether or not they are in a range; `none` for those beyond the
     /// end.
-    pub fn gather<'a>(&self, nodes: impl Iterator<Item = &'a NodeId>, none: T) -> Vec<T> {
-        if nodes.size_hint().0 < self.len / CHUNK {
+    pub fn gather(&self, nodes: &[NodeId], none: T) -> Vec<T> {
+        if nodes.len() < self.len / CHUNK {
             let stored = |node: &NodeId| self.stored(node.index()).unwrap_or(none);
-            return nodes.map(stored).collect();
+            return nodes.iter().map(stored).collect();
         }
         let chunks: Vec<&[T]> = self.runs().collect();
         let value = |node: &NodeId| {
             let chunk = chunks.get(node.index() / CHUNK);
             chunk.and_then(|chunk| chunk.get(node.index() % CHUNK)).copied().unwrap_or(none)
         };
-        nodes.map(value).collect()
+        nodes.iter().map(value).collect()
     }
 
     /// Sets the value of a slot. If another column shares the chunk, it is copied first, unless the
@@ -346,7 +346,7 @@ mod tests {
             assert_eq!(joined(&Column::from_values(&values)), values);
             assert_eq!(joined(&Column::filled(7, len)), vec![7; len]);
             let (slots, expected) = ([NodeId(0), NodeId(len as u32)], [(len > 0) as u16 * 7, 0]);
-            assert_eq!(Column::filled(7, len).gather(slots.iter(), 0), expected);
+            assert_eq!(Column::filled(7, len).gather(&slots, 0), expected);
         }
     }
 

@@ -7,7 +7,6 @@
 pub mod certainty;
 pub mod column;
 pub mod intervention;
-pub mod nodes;
 pub mod scores;
 
 use std::borrow::Cow;
@@ -20,7 +19,6 @@ use crate::pod::{NamespacedName, PodInfo};
 use crate::record::certainty::Certainty;
 use crate::record::column::Column;
 use crate::record::intervention::Intervention;
-use crate::record::nodes::NodeList;
 use crate::record::scores::{EXTENDER_SCORE_SCALE, Scores};
 use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
@@ -159,7 +157,7 @@ pub struct FilterRecord {
     /// why the node was not evaluated.
     pub verdicts: Column<VerdictId>,
     /// The nodes evaluated, in order.
-    pub evaluated: NodeList,
+    pub evaluated: Arc<[NodeId]>,
     /// The extenders that filtered, by name, in the order called.
     pub extenders: Vec<Symbol>,
     /// The nodes that passed the plugins and that extenders rejected, each status by the name of
@@ -257,9 +255,9 @@ impl ScoreRecord {
     /// Positions of the nodes with the highest total.
     pub fn tied_best(&self) -> Vec<usize> {
         let totals = self.totals.values();
-        let Some(best) = totals.iter().copied().max() else { return Vec::new() };
+        let Some(best) = totals.iter().max() else { return Vec::new() };
         let places = totals.iter().enumerate();
-        places.filter(|(_, total)| **total == best).map(|(at, _)| at).collect()
+        places.filter(|(_, total)| *total == best).map(|(at, _)| at).collect()
     }
 }
 
@@ -370,7 +368,7 @@ pub struct CycleRecord {
     /// What Filter answered about each node.
     pub filter: FilterRecord,
     /// The nodes that passed filters and extenders, in order.
-    pub feasible: NodeList,
+    pub feasible: Arc<[NodeId]>,
     /// PreScore and Score; empty when one node or none was feasible.
     pub score: ScoreRecord,
     /// The answers of PostFilter, in the order run.

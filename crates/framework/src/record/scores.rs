@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::node::NodeId;
 use crate::record::column::Column;
-use crate::record::nodes::NodeList;
 
 /// The maximum score of a node after normalizing.
 pub const MAX_NODE_SCORE: i64 = 100;
@@ -56,7 +56,7 @@ pub enum Scores {
         /// The scores by slot.
         column: Column<i64>,
         /// The nodes, in the order of the list.
-        nodes: NodeList,
+        nodes: Arc<[NodeId]>,
     },
     /// The scores of an opaque plugin.
     Unknown {
@@ -119,7 +119,7 @@ impl Scores {
             (
                 Scores::OfNodes { column, nodes },
                 Scores::OfNodes { column: other, nodes: other_nodes },
-            ) => column.is_shared_with(other) && nodes.is_shared_with(other_nodes),
+            ) => column.is_shared_with(other) && Arc::ptr_eq(nodes, other_nodes),
             _ => false,
         }
     }
@@ -149,7 +149,7 @@ impl Scores {
     pub fn values(&self) -> Cow<'_, [i64]> {
         match self {
             Scores::Any(scores) => Cow::Borrowed(scores),
-            Scores::OfNodes { column, nodes } => column.gather(nodes.iter(), 0).into(),
+            Scores::OfNodes { column, nodes } => column.gather(nodes, 0).into(),
             _ => self.iter().collect::<Vec<_>>().into(),
         }
     }
@@ -163,7 +163,6 @@ impl Scores {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::NodeId;
 
     #[test]
     fn what_goes_in_comes_out() {
@@ -177,7 +176,7 @@ mod tests {
     #[test]
     fn scores_of_nodes_are_read_from_the_column() {
         let column = Column::from_values(&[5, 6, 7, 8]);
-        let nodes: NodeList = [NodeId(3), NodeId(0)].into();
+        let nodes: Arc<[NodeId]> = [NodeId(3), NodeId(0)].into();
         let scores = Scores::OfNodes { column: column.clone(), nodes: nodes.clone() };
         assert_eq!((scores.len(), scores.get(0), scores.get(2)), (2, Some(8), None));
         assert_eq!(scores, Scores::from(vec![8, 5]));

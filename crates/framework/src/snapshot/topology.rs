@@ -3,7 +3,7 @@
 //! Upstream keeps counts in maps by label and value. Here the values of a label are numbered once
 //! for as long as no node's labels change, so that looking up a node's count is two array reads.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fixedbitset::FixedBitSet;
 use hashbrown::HashMap;
@@ -24,8 +24,6 @@ pub struct TopologyColumn {
     values: Vec<Symbol>,
     /// The slots that are in some domain.
     labelled: FixedBitSet,
-    /// The nodes of each domain, once they were asked for.
-    members: OnceLock<Vec<Vec<NodeId>>>,
 }
 
 impl TopologyColumn {
@@ -34,7 +32,6 @@ impl TopologyColumn {
             domain_of: vec![NONE; snapshot.slots()],
             values: Vec::new(),
             labelled: FixedBitSet::with_capacity(snapshot.slots()),
-            members: OnceLock::new(),
         };
         let mut known: HashMap<Symbol, u32> = HashMap::new();
         for node in snapshot.iter() {
@@ -49,22 +46,9 @@ impl TopologyColumn {
     }
 
     /// The domain of the node in a slot, `None` if it lacks the label.
-    #[inline]
     pub fn domain(&self, node: NodeId) -> Option<usize> {
         let domain = self.domain_of.get(node.index()).copied().filter(|domain| *domain != NONE)?;
         Some(domain as usize)
-    }
-
-    /// The nodes in a domain, by slot.
-    pub fn members(&self, domain: usize) -> &[NodeId] {
-        let members = self.members.get_or_init(|| {
-            let mut members = vec![Vec::new(); self.values.len()];
-            for slot in self.labelled.ones() {
-                members[self.domain_of[slot] as usize].push(NodeId(slot as u32));
-            }
-            members
-        });
-        members.get(domain).map_or(&[], Vec::as_slice)
     }
 
     /// The slots of all nodes that have the label.
@@ -127,7 +111,6 @@ impl From<Vec<i64>> for DomainCounts {
 
 impl DomainCounts {
     /// The count of a domain.
-    #[inline]
     pub fn get(&self, domain: usize) -> i64 {
         let changed = self.changes.iter().find(|(other, _)| *other == domain);
         changed.map_or_else(|| self.base.get(domain).copied().unwrap_or(0), |(_, count)| *count)
@@ -149,23 +132,7 @@ impl DomainCounts {
     pub fn is_all_zero(&self) -> bool {
         self.non_zero == 0
     }
-
-    /// The domains whose counts differ from those of `before`, with both counts.
-    pub fn differences<'a>(
-        &'a self,
-        before: &'a DomainCounts,
-    ) -> impl Iterator<Item = (usize, i64, i64)> + 'a {
-        let changed = self.changes.iter().chain(&before.changes).map(|(domain, _)| *domain);
-        let pairs = self.base.chunks(DOMAINS).zip(before.base.chunks(DOMAINS)).enumerate();
-        let differing = pairs.filter(|(_, (now, before))| now != before);
-        let stored = differing.flat_map(|(at, (now, _))| at * DOMAINS..at * DOMAINS + now.len());
-        let both = move |domain: usize| (domain, before.get(domain), self.get(domain));
-        stored.chain(changed).map(both).filter(|(_, before, now)| before != now)
-    }
 }
-
-/// How many domains are compared at a time.
-const DOMAINS: usize = 64;
 
 /// Counts for several topology keys.
 #[derive(Clone, Default, Debug)]
@@ -204,14 +171,6 @@ impl KeyedCounts {
         self.0.iter()
     }
 
-    /// Adds the nodes with [`KeyCounts::crossings`]. `None` if the keys are not the same.
-    pub fn crossings(&self, before: &KeyedCounts, nodes: &mut Vec<NodeId>) -> Option<()> {
-        if self.0.len() != before.0.len() {
-            return None;
-        }
-        self.0.iter().try_for_each(|now| now.crossings(before.find(now.key)?, nodes))
-    }
-
     /// Whether every count is 0.
     pub fn is_all_zero(&self) -> bool {
         self.0.iter().all(|counts| counts.counts.is_all_zero())
@@ -220,22 +179,8 @@ impl KeyedCounts {
 
 impl KeyCounts {
     /// The count in the node's domain; `None` if it lacks the label.
-    #[inline]
     pub fn at(&self, node: NodeId) -> Option<i64> {
         Some(self.counts.get(self.column.domain(node)?))
-    }
-
-    /// Adds the nodes of the domains that changed from having pods to having none, or the reverse.
-    /// `None` if the domains are not the same.
-    pub fn crossings(&self, before: &KeyCounts, nodes: &mut Vec<NodeId>) -> Option<()> {
-        if self.key != before.key || !Arc::ptr_eq(&self.column, &before.column) {
-            return None;
-        }
-        let changed = self.counts.differences(&before.counts);
-        for (domain, ..) in changed.filter(|(_, before, now)| (*before > 0) != (*now > 0)) {
-            nodes.extend_from_slice(self.column.members(domain));
-        }
-        Some(())
     }
 
     /// Changes the count in the node's domain. Nodes without the label do not count.

@@ -10,7 +10,6 @@ use crate::plugin::{
     PreFilterAnswer,
 };
 use crate::pod::{NamespacedName, PodInfo};
-use crate::record::nodes::NodeList;
 use crate::registry::{Entry, Registry};
 use crate::status::Status;
 use kubestep_api::Duration;
@@ -116,7 +115,7 @@ impl Plugin for Scripted {
         &self,
         cx: &CycleContext<'_>,
         _state: &mut CycleState,
-        _nodes: &NodeList,
+        _nodes: &[NodeId],
     ) -> Status {
         self.answer(ExtensionPoint::PreScore, cx.pod)
     }

@@ -127,22 +127,6 @@ impl AffinityFilterState {
         }
     }
 
-    /// The nodes whose status may differ from that by `before`: those in domains that have pods now
-    /// and had none before, or the reverse. `None` if that may be all nodes.
-    pub(super) fn changes(&self, before: &AffinityFilterState) -> Option<Vec<NodeId>> {
-        let keys = |state: &AffinityFilterState| {
-            state.own.affinity.iter().map(|term| term.topology_key).collect::<Vec<_>>()
-        };
-        if self.is_first() != before.is_first() || keys(self) != keys(before) {
-            return None;
-        }
-        let mut nodes = Vec::new();
-        self.affinity.crossings(&before.affinity, &mut nodes)?;
-        self.anti_affinity.crossings(&before.anti_affinity, &mut nodes)?;
-        self.existing.crossings(&before.existing, &mut nodes)?;
-        Some(nodes)
-    }
-
     /// The own required terms: affinity and anti-affinity.
     pub fn own_terms(&self) -> (&[AffinityTerm], &[AffinityTerm]) {
         (&self.own.affinity, &self.own.anti_affinity)
@@ -189,12 +173,9 @@ impl AffinityFilterState {
 
     /// Whether the node has the key of every affinity term and a matching pod in each domain.
     fn satisfies_affinity(&self, node: NodeId) -> bool {
-        self.unmet_terms(node).all(|(_, in_domain)| in_domain && self.is_first())
-    }
-
-    /// Whether it is the first pod of a group that wants to be together: it goes anywhere.
-    fn is_first(&self) -> bool {
-        self.own.matches_itself && self.affinity.is_all_zero()
+        // The first pod of a group that wants to be together goes anywhere.
+        let is_first = || self.own.matches_itself && self.affinity.is_all_zero();
+        self.unmet_terms(node).all(|(_, in_domain)| in_domain && is_first())
     }
 }
 

@@ -14,11 +14,8 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{
-    AnswerBasis, CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
-};
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
-use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
@@ -164,20 +161,11 @@ impl Plugin for InterPodAffinity {
         Some(nodes.iter().map(|node| state.filter(*node, &self.rejections)).collect())
     }
 
-    fn filter_basis(&self, pod: &PodInfo, state: &CycleState) -> Option<AnswerBasis> {
-        let state = state.part::<AffinityFilterState>()?;
-        Some(AnswerBasis { group: terms::group(pod)?, state })
-    }
-
-    fn filter_changes(&self, before: &CycleState, now: &CycleState) -> Option<Vec<NodeId>> {
-        now.read::<AffinityFilterState>()?.changes(before.read::<AffinityFilterState>()?)
-    }
-
     fn pre_score(
         &self,
         cx: &CycleContext<'_>,
         state: &mut CycleState,
-        _nodes: &NodeList,
+        _nodes: &[NodeId],
     ) -> Status {
         match score::prepare(cx, &self.args) {
             Ok(Some(weights)) => {
@@ -205,7 +193,8 @@ impl Plugin for InterPodAffinity {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        Some(state.read::<score::Weights>()?.scores(nodes))
+        let weights = state.read::<score::Weights>()?;
+        Some(nodes.iter().map(|node| weights.score(*node)).collect())
     }
 
     fn score_basis(&self) -> ScoreBasis {

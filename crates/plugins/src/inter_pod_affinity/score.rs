@@ -37,16 +37,8 @@ struct KeyWeights {
 impl Weights {
     /// The sum of the weights of the node's domains.
     pub fn score(&self, node: NodeId) -> i64 {
-        self.keys.iter().map(|key| key.weight_at(node)).sum()
-    }
-
-    /// The scores of several nodes.
-    pub(super) fn scores(&self, nodes: &[NodeId]) -> Vec<i64> {
-        match self.keys.as_slice() {
-            // Mostly there is one key; its weights are few and close together in memory.
-            [key] => nodes.iter().map(|node| key.weight_at(*node)).collect(),
-            _ => nodes.iter().map(|node| self.score(*node)).collect(),
-        }
+        let of_key = |key: &KeyWeights| key.column.domain(node).map_or(0, |at| key.weights[at]);
+        self.keys.iter().map(of_key).sum()
     }
 
     /// The part of the score that each topology key adds, with the node's domain.
@@ -79,13 +71,6 @@ impl Weights {
                 *used = true;
             }
         }
-    }
-}
-
-impl KeyWeights {
-    /// The weight of the node's domain.
-    fn weight_at(&self, node: NodeId) -> i64 {
-        self.column.domain(node).map_or(0, |domain| self.weights[domain])
     }
 }
 

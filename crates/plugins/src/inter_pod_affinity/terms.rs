@@ -5,21 +5,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Labels, Pod};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::class::PodClass;
-use kubestep_framework::pod::{AffinityTerm, PodInfo, WeightedTerm};
-
-use crate::keys::key_of;
-
-/// What the counts of a pod depend on, nearly always: pods with the same text probably have similar
-/// counts. Without required terms of its own, those are the labels that other pods' terms match.
-pub(super) fn group(pod: &PodInfo) -> Option<String> {
-    let (metadata, spec) = (&pod.pod.metadata, &pod.pod.spec);
-    let terms = pod.own_terms();
-    let has_terms = !terms.required_affinity.is_empty() || !terms.required_anti_affinity.is_empty();
-    let affinity = spec.affinity.as_ref().filter(|_| has_terms);
-    let own = affinity.map(|affinity| (&affinity.pod_affinity, &affinity.pod_anti_affinity));
-    let labels = own.is_none().then_some(&metadata.labels);
-    key_of(&(metadata.namespace, own, labels))
-}
+use kubestep_framework::pod::{AffinityTerm, WeightedTerm};
 
 /// Own terms with the names of the selected namespaces.
 pub fn expand(terms: &[AffinityTerm], objects: &Objects) -> Vec<AffinityTerm> {

@@ -9,7 +9,6 @@ use kubestep_api::{Node, Object};
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{EventObjects, Hint};
-use kubestep_framework::node::NodeId;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::status::Code;
 use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
@@ -60,37 +59,6 @@ fn affinity_needs_a_pod_in_the_domain() {
     assert_eq!(cluster.rejections(&default_plugin(), &pod), ["", "", AFFINITY]);
     let statuses = cluster.filter(&default_plugin(), &pod).unwrap();
     assert_eq!(statuses[2].code(), Code::UnschedulableAndUnresolvable);
-}
-
-#[test]
-fn only_domains_that_get_their_first_pod_get_another_answer() {
-    let changes = |spec: Value, pods: Vec<Value>, app: &str, node: u32| {
-        let (plugin, pod) = (default_plugin(), info_of(pod_json("w", "web", "", spec)));
-        let mut cluster = Cluster::of(nodes(), pods);
-        let basis = |cluster: &Cluster| {
-            let mut state = CycleState::default();
-            plugin.pre_filter(&cluster.cx(&pod), &mut state);
-            plugin.filter_basis(&pod, &state).unwrap().state
-        };
-        let before = basis(&cluster);
-        let mut info = (**cluster.snapshot.get(NodeId(node)).unwrap()).clone();
-        info.add_pod(info_of(pod_json("added", app, "any", json!({}))));
-        cluster.snapshot.set_node(NodeId(node), Some(Arc::new(info)));
-        let mut changes = plugin.filter_changes(&before, &basis(&cluster))?;
-        changes.sort_unstable();
-        Some(changes.into_iter().map(|id| id.0).collect::<Vec<_>>())
-    };
-    let db = || pod_json("db", "db", "b1", json!({}));
-    let near = |key| required("podAffinity", json!([term("db", key)]));
-    let far = |key| required("podAntiAffinity", json!([term("db", key)]));
-    assert_eq!(changes(near("zone"), vec![db()], "db", 0), Some(vec![0, 1]));
-    assert_eq!(changes(far("zone"), vec![db()], "db", 0), Some(vec![0, 1]));
-    assert_eq!(changes(far("host"), vec![db()], "db", 0), Some(vec![0]));
-    assert_eq!(changes(far("zone"), vec![db()], "db", 2), Some(vec![]));
-    assert_eq!(changes(far("zone"), vec![db()], "web", 0), Some(vec![]));
-    // The first pod of a group could go anywhere, the second one cannot.
-    let own = required("podAffinity", json!([term("web", "zone")]));
-    assert_eq!(changes(own, vec![], "web", 0), None);
 }
 
 #[test]

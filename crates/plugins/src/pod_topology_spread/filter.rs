@@ -84,13 +84,8 @@ impl Spread {
     ) -> Spread {
         let column = cx.snapshot.topology(constraint.key);
         let mut known = FixedBitSet::with_capacity(column.len());
-        match eligible == column.labelled() {
-            true => known.insert_range(..),
-            false => {
-                let domain = |slot: usize| column.domain(NodeId(slot as u32));
-                eligible.ones().filter_map(domain).for_each(|domain| known.insert(domain));
-            }
-        }
+        let domain = |slot: usize| column.domain(NodeId(slot as u32));
+        eligible.ones().filter_map(domain).for_each(|domain| known.insert(domain));
         let metadata = &cx.pod.pod.metadata;
         let mut critical = CriticalPaths::default();
         known.ones().for_each(|domain| critical.update(column.value(domain), counts[domain]));
@@ -118,25 +113,6 @@ impl Spread {
             None => Some(SpreadReason::NoLabel),
             Some(domain) => (self.pods.get(domain) > most).then_some(SpreadReason::Skew),
         }
-    }
-
-    /// Adds the nodes of domains on the other side of the limit than `before`; `most` are both
-    /// limits. `None` if the domains are not the same.
-    fn crossings(&self, before: &Spread, most: (i64, i64), nodes: &mut Vec<NodeId>) -> Option<()> {
-        if self.key != before.key || !Arc::ptr_eq(&self.column, &before.column) {
-            return None;
-        }
-        let mut add = |(domain, old, new): (usize, i64, i64)| {
-            if (old > most.0) != (new > most.1) {
-                nodes.extend_from_slice(self.column.members(domain));
-            }
-        };
-        let both = |domain| (domain, before.pods.get(domain), self.pods.get(domain));
-        match most.0 == most.1 {
-            true => self.pods.differences(&before.pods).for_each(add),
-            false => (0..self.column.len()).map(both).for_each(&mut add),
-        }
-        Some(())
     }
 
     /// The highest count with which a domain can take one more pod. With fewer domains than
@@ -291,34 +267,6 @@ impl SpreadFilterState {
         pairs.filter_map(move |(at, (constraint, spread))| {
             Some((at, spread.refuses(spread.most(constraint), node)?))
         })
-    }
-
-    /// The nodes whose status may differ from that by `before`: those in domains that a constraint
-    /// refuses now and did not refuse before, or the reverse. `None` if that may be all nodes.
-    pub(super) fn changes(&self, before: &SpreadFilterState) -> Option<Vec<NodeId>> {
-        if self.spreads.len() != before.spreads.len() {
-            return None;
-        }
-        let mut nodes = Vec::new();
-        for (at, (now, before_it)) in self.spreads.iter().zip(&before.spreads).enumerate() {
-            let limit = |state: &SpreadFilterState, spread: &Spread| {
-                Some(spread.most(state.constraints.list.get(at)?))
-            };
-            let limits = (limit(before, before_it)?, limit(self, now)?);
-            now.crossings(before_it, limits, &mut nodes)?;
-        }
-        Some(nodes)
-    }
-
-    /// What the constraints count: pods with the same text probably have similar counts.
-    pub(super) fn group(&self, pod: &PodInfo) -> String {
-        let mut group = pod.pod.metadata.namespace.to_string();
-        for constraint in &self.constraints.list {
-            let (key, selector) = (constraint.key.as_str(), constraint.selector.to_string());
-            group.extend(["\n", key, " ", &selector, " "]);
-            group.push_str(&constraint.max_skew.to_string());
-        }
-        group
     }
 
     /// The status of one node.

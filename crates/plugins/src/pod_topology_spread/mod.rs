@@ -13,11 +13,8 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{
-    AnswerBasis, CycleContext, Plugin, PreFilterAnswer, QueueContext,
-};
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
-use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
@@ -162,16 +159,7 @@ impl Plugin for PodTopologySpread {
         Some(state.read::<SpreadFilterState>()?.filter_all(nodes, &self.rejections))
     }
 
-    fn filter_basis(&self, pod: &PodInfo, state: &CycleState) -> Option<AnswerBasis> {
-        let counts = state.read::<SpreadFilterState>()?;
-        Some(AnswerBasis { group: counts.group(pod), state: state.part::<SpreadFilterState>()? })
-    }
-
-    fn filter_changes(&self, before: &CycleState, now: &CycleState) -> Option<Vec<NodeId>> {
-        now.read::<SpreadFilterState>()?.changes(before.read::<SpreadFilterState>()?)
-    }
-
-    fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &NodeList) -> Status {
+    fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &[NodeId]) -> Status {
         match Constraints::soft(&cx.pod.pod, cx.objects, &self.defaults) {
             Err(text) => Status::error(format!("calculating preScoreState: {text}")),
             Ok(constraints) if constraints.is_empty() || cx.snapshot.is_empty() => Status::skip(),
@@ -198,7 +186,8 @@ impl Plugin for PodTopologySpread {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        Some(state.read::<ScoreState>()?.scores(nodes))
+        let state = state.read::<ScoreState>()?;
+        Some(nodes.iter().map(|node| state.score(*node)).collect())
     }
 
     fn normalize(

@@ -9,7 +9,6 @@ use kubestep_api::{Node, Object};
 use kubestep_config::{FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::Hint;
-use kubestep_framework::node::NodeId;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::Code;
@@ -68,59 +67,6 @@ fn the_skew_is_kept() {
     assert_eq!(cluster.rejections(&plugin, &web(json!([hard(HOST, 1)]))), [SKEW, "", ""]);
     let both = web(json!([hard(ZONE, 2), hard(HOST, 1)]));
     assert_eq!(cluster.rejections(&plugin, &both), [SKEW, "", ""]);
-}
-
-/// The nodes about which Filter may answer differently after a pod was added to `node`.
-fn changes(constraints: Value, pods: Vec<Value>, node: u32) -> Option<Vec<u32>> {
-    let (plugin, pod) = (default_plugin(), web(constraints));
-    let mut cluster = Cluster::of(nodes(), pods);
-    let basis = |cluster: &Cluster| {
-        let mut state = CycleState::default();
-        plugin.pre_filter(&cluster.cx(&pod), &mut state);
-        plugin.filter_basis(&pod, &state).unwrap().state
-    };
-    let before = basis(&cluster);
-    let mut info = (**cluster.snapshot.get(NodeId(node)).unwrap()).clone();
-    info.add_pod(info_of(placed("added", "any")));
-    cluster.snapshot.set_node(NodeId(node), Some(Arc::new(info)));
-    let mut changes = plugin.filter_changes(&before, &basis(&cluster))?;
-    changes.sort_unstable();
-    changes.dedup();
-    Some(changes.into_iter().map(|id| id.0).collect())
-}
-
-#[test]
-fn only_domains_that_cross_the_limit_get_another_answer() {
-    let on = |node: &str| placed(node, node);
-    assert_eq!(changes(json!([hard(ZONE, 1)]), vec![], 1), Some(vec![0, 1]));
-    assert_eq!(changes(json!([hard(ZONE, 2)]), vec![], 1), Some(vec![]));
-    // Zone b had fewer pods: now it has as many as zone a, which can take another one.
-    assert_eq!(changes(json!([hard(ZONE, 1)]), vec![on("a1")], 2), Some(vec![0, 1]));
-    assert_eq!(changes(json!([hard(ZONE, 1)]), vec![on("a1")], 0), Some(vec![]));
-    let both = json!([hard(ZONE, 2), hard(HOST, 1)]);
-    assert_eq!(changes(both, vec![on("a1")], 2), Some(vec![2]));
-}
-
-#[test]
-fn other_constraints_or_domains_are_not_compared() {
-    let plugin = default_plugin();
-    let state = |cluster: &Cluster, constraints: Value| {
-        let (mut state, pod) = (CycleState::default(), web(constraints));
-        plugin.pre_filter(&cluster.cx(&pod), &mut state);
-        state
-    };
-    let cluster = Cluster::of(nodes(), vec![]);
-    let zone = state(&cluster, json!([hard(ZONE, 1)]));
-    let same = state(&cluster, json!([hard(ZONE, 1)]));
-    assert_eq!(plugin.filter_changes(&zone, &same), Some(Vec::new()));
-    for other in [
-        state(&cluster, json!([hard(HOST, 1)])),
-        state(&cluster, json!([hard(ZONE, 1), hard(HOST, 1)])),
-        state(&Cluster::of(nodes(), vec![]), json!([hard(ZONE, 1)])),
-        CycleState::default(),
-    ] {
-        assert_eq!(plugin.filter_changes(&zone, &other), None);
-    }
 }
 
 #[test]

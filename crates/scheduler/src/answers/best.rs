@@ -1,36 +1,42 @@
 //! Which node has the best total, with upstream's choice among equals: by a look at all of them, or
-//! in a tree over the node order that is kept from cycle to cycle, in which only the paths of
-//! changed totals are computed again, and which knows the best of every window on that order.
-//! Upstream: `selectHost` in `schedule_one.go`.
+//! kept from cycle to cycle in a tree over the list of nodes, in which only the paths of changed
+//! totals are computed again. Upstream: `selectHost` in `schedule_one.go`.
 //!
 //! Among equal totals the winner depends on how Go's `container/heap` moves elements, but it can be
 //! computed without moving any.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
-use kubestep_framework::record::nodes::NodeWindow;
-use kubestep_framework::snapshot::positions::PositionSet;
 use kubestep_framework::tie_break::{TieBreak, first_in_tree, place};
 
-/// The best total of some nodes.
+/// The position of nodes that are not in the list.
+const ABSENT: u32 = u32::MAX;
+
+/// The best total of a list of nodes, and who has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Best {
     total: i64,
     /// How many nodes have it.
     count: u32,
+    /// The position of the one among them that upstream's heap yields.
+    first: u32,
 }
 
 impl Best {
-    const NONE: Best = Best { total: i64::MIN, count: 0 };
+    const NONE: Best = Best { total: i64::MIN, count: 0, first: ABSENT };
 
     fn or(self, other: Best) -> Best {
-        match self.total.cmp(&other.total) {
-            Ordering::Greater => self,
-            Ordering::Less => other,
-            Ordering::Equal => Best { count: self.count + other.count, ..self },
+        match (self.count, other.count) {
+            (_, 0) => self,
+            (0, _) => other,
+            _ if self.total > other.total => self,
+            _ if self.total < other.total => other,
+            _ => {
+                let first = first_in_tree(self.first as usize, other.first as usize);
+                Best { total: self.total, count: self.count + other.count, first: first as u32 }
+            }
         }
     }
 }
@@ -57,177 +63,108 @@ pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<
     Some(Winner { position: position?, tied: tied.len() })
 }
 
-/// The best of the nodes that pass, by their totals, in every window on the node order.
+/// The best of a list of nodes by their totals.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct BestTotals {
-    order: Arc<Vec<NodeId>>,
-    /// The positions of the nodes that pass.
-    passing: PositionSet,
+    /// The list of the last cycle.
+    last: Arc<[NodeId]>,
+    /// The list that the tree is about.
+    nodes: Arc<[NodeId]>,
+    /// By slot: the position in the list.
+    positions: Vec<u32>,
     /// A binary tree: the root is at 1, the children of `at` are at `2 * at` and the next, the
-    /// positions in the node order are the leaves. Empty until it is worth its cost.
+    /// nodes of the list are the leaves, in order.
     tree: Vec<Best>,
-    /// How many totals were looked at without a tree.
-    looked_at: usize,
 }
 
 impl BestTotals {
-    /// Follows to the window of this cycle. `changed` are the positions of the nodes that have other
-    /// totals than in the cycle before; the totals of the nodes in the window are up to date. A tree
-    /// is made once more totals were looked at than there are nodes: for pods that do not come
-    /// again, it costs more than a look at all totals.
-    pub fn follow(
-        &mut self,
-        window: Option<&NodeWindow>,
-        changed: impl Iterator<Item = usize>,
-        totals: &Column<i64>,
-    ) {
-        let window = window.and_then(|window| Some((window, window.members()?)));
-        let Some((window, passing)) = window else {
-            return *self = BestTotals::default();
-        };
-        if !Arc::ptr_eq(&self.order, window.order()) {
-            *self = BestTotals { order: window.order().clone(), ..BestTotals::default() };
-        }
-        if !self.tree.is_empty() {
-            let mut positions = Vec::new();
-            passing.differences(&self.passing, &mut positions);
-            self.passing = passing.clone();
-            changed.chain(positions).for_each(|at| self.update(at, totals));
-        } else if self.looked_at > self.order.len() {
-            self.passing = passing.clone();
-            self.plant(totals);
-        }
-        self.looked_at += window.len();
+    /// Whether it is about this list of nodes.
+    pub fn is_of(&self, nodes: &Arc<[NodeId]>) -> bool {
+        Arc::ptr_eq(&self.nodes, nodes) && !self.tree.is_empty()
     }
 
-    /// Makes the tree.
-    fn plant(&mut self, totals: &Column<i64>) {
-        let leaves = self.order.len().next_power_of_two();
-        self.tree = vec![Best::NONE; 2 * leaves];
-        for at in self.passing.members(0, self.order.len()) {
-            self.tree[leaves + at] = self.leaf(at, totals);
+    /// Whether a node is in the list.
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.positions.get(node.index()).is_some_and(|position| *position != ABSENT)
+    }
+
+    /// Follows to the nodes of this cycle, of which `changed` have other totals than in the cycle
+    /// before. A tree is made when the same list comes a second time: made for a list that does not
+    /// come again, it costs more than a look at all totals.
+    pub fn follow(&mut self, nodes: &Arc<[NodeId]>, changed: &[NodeId], totals: &Column<i64>) {
+        if self.is_of(nodes) {
+            self.update(changed, totals);
+        } else if Arc::ptr_eq(&self.last, nodes) {
+            self.replace(nodes, totals);
+        } else {
+            self.nodes = Arc::default();
+            self.tree.clear();
+        }
+        self.last = nodes.clone();
+    }
+
+    /// Starts again with another list of nodes.
+    fn replace(&mut self, nodes: &Arc<[NodeId]>, totals: &Column<i64>) {
+        let leaves = nodes.len().next_power_of_two();
+        self.positions.clear();
+        self.positions.resize(totals.len(), ABSENT);
+        self.tree.clear();
+        self.tree.resize(2 * leaves, Best::NONE);
+        let totals = totals.gather(nodes, i64::MIN);
+        for (at, (node, total)) in (0..).zip(nodes.iter().zip(totals)) {
+            self.positions[node.index()] = at;
+            self.tree[leaves + at as usize] = Best { total, count: 1, first: at };
         }
         for at in (1..leaves).rev() {
             self.tree[at] = self.tree[2 * at].or(self.tree[2 * at + 1]);
         }
+        self.nodes = nodes.clone();
     }
 
-    fn leaf(&self, at: usize, totals: &Column<i64>) -> Best {
-        let node = self.order.get(at).filter(|_| self.passing.contains(at));
-        let total = node.and_then(|node| totals.get(*node));
-        total.map_or(Best::NONE, |total| Best { total, count: 1 })
-    }
-
-    /// Takes over the total of the node at a position.
-    fn update(&mut self, position: usize, totals: &Column<i64>) {
-        let (leaf, mut at) = (self.leaf(position, totals), self.tree.len() / 2 + position);
-        if self.tree.get(at).is_none_or(|before| *before == leaf) {
-            return;
-        }
-        self.tree[at] = leaf;
-        while at > 1 {
-            at /= 2;
-            let best = self.tree[2 * at].or(self.tree[2 * at + 1]);
-            if std::mem::replace(&mut self.tree[at], best) == best {
-                return;
+    /// Takes over the totals of nodes that changed.
+    fn update(&mut self, changed: &[NodeId], totals: &Column<i64>) {
+        let leaves = self.tree.len() / 2;
+        for node in changed {
+            let position = self.positions.get(node.index()).copied().unwrap_or(ABSENT);
+            if position == ABSENT {
+                continue;
+            }
+            let total = totals.get(*node).unwrap_or(i64::MIN);
+            let mut at = leaves + position as usize;
+            self.tree[at] = Best { total, count: 1, first: position };
+            while at > 1 {
+                at /= 2;
+                self.tree[at] = self.tree[2 * at].or(self.tree[2 * at + 1]);
             }
         }
     }
 
-    /// The node of a window that wins; `None` if there is none, or no tree yet.
-    pub fn winner(&self, window: &NodeWindow, tie_break: TieBreak, cycle: u64) -> Option<Winner> {
-        let best = self.best_of(window, 0, window.len());
-        let tied = Some(best.count as usize).filter(|tied| *tied > 0)?;
+    /// The node that wins; `None` if there is none.
+    pub fn winner(&self, tie_break: TieBreak, cycle: u64) -> Option<Winner> {
+        let root = *self.tree.get(1).filter(|root| root.count > 0)?;
+        let tied = root.count as usize;
         let position = match tie_break {
-            TieBreak::Upstream => self.first_in_heap(window, best.total),
-            TieBreak::First => self.tied(window, best.total, 0)?,
-            TieBreak::Seed(_) => {
-                self.tied(window, best.total, place(tie_break.chance(cycle), tied))?
-            }
+            TieBreak::Upstream => root.first as usize,
+            TieBreak::First => self.tied(0),
+            TieBreak::Seed(_) => self.tied(place(tie_break.chance(cycle), tied)),
         };
         Some(Winner { position, tied })
     }
 
-    /// The best at some indexes of a window.
-    fn best_of(&self, window: &NodeWindow, from: usize, to: usize) -> Best {
-        let best = |(from, to)| self.best_between(from, to);
-        window.ranges(from, to).into_iter().map(best).fold(Best::NONE, Best::or)
-    }
-
-    /// The best at the positions from `from` to before `to`.
-    fn best_between(&self, from: usize, to: usize) -> Best {
+    /// The position of one of the nodes with the best total, by its rank among them.
+    fn tied(&self, mut rank: usize) -> usize {
         let leaves = self.tree.len() / 2;
-        let (mut from, mut to) = (leaves + from, leaves + to);
-        let mut best = Best::NONE;
-        while from < to && leaves > 0 {
-            if from % 2 == 1 {
-                best = best.or(self.tree[from]);
-                from += 1;
+        let mut at = 1;
+        while at < leaves {
+            let left = self.tree[2 * at];
+            let count = if left.total == self.tree[1].total { left.count as usize } else { 0 };
+            at *= 2;
+            if rank >= count {
+                rank -= count;
+                at += 1;
             }
-            if to % 2 == 1 {
-                to -= 1;
-                best = best.or(self.tree[to]);
-            }
-            (from, to) = (from / 2, to / 2);
         }
-        best
-    }
-
-    /// The index in a window of the node that upstream's heap yields, if `total` is the best: the
-    /// first with this total in the order parent, left, right (see [`first_in_tree`]).
-    fn first_in_heap(&self, window: &NodeWindow, total: i64) -> usize {
-        let mut at = 0;
-        while at < window.len() && self.best_of(window, at, at + 1).total != total {
-            let left = 2 * at + 1;
-            at = if self.is_below(window, left, total) { left } else { left + 1 };
-        }
-        at
-    }
-
-    /// Whether a node with this total, the best one, is at an index of the heap or below: on each
-    /// level of the heap, those below are side by side.
-    fn is_below(&self, window: &NodeWindow, at: usize, total: i64) -> bool {
-        let levels = std::iter::successors(Some((at, at + 1)), |(from, to)| {
-            Some((2 * from + 1, 2 * to + 1))
-        });
-        let mut levels = levels.take_while(|(from, _)| *from < window.len());
-        levels.any(|(from, to)| self.best_of(window, from, to.min(window.len())).total == total)
-    }
-
-    /// The index in a window of one of the nodes with the best total, by its rank among them.
-    fn tied(&self, window: &NodeWindow, total: i64, mut rank: usize) -> Option<usize> {
-        let all = self.tree.len() / 2;
-        let mut ranges = window.ranges(0, window.len()).into_iter();
-        let position =
-            ranges.find_map(|range| self.tied_between(range, (1, 0, all), total, &mut rank))?;
-        window.index(position)
-    }
-
-    /// The position in a range of the node with this total, the best one, by its rank among them,
-    /// which is counted down by those that come before. `part` is a part of the tree with the
-    /// positions below it.
-    fn tied_between(
-        &self,
-        range: (usize, usize),
-        part: (usize, usize, usize),
-        total: i64,
-        rank: &mut usize,
-    ) -> Option<usize> {
-        let ((from, to), (at, first, end)) = (range, part);
-        let best = self.tree[at];
-        if end <= from || to <= first || best.total < total {
-            return None;
-        }
-        if from <= first && end <= to && *rank >= best.count as usize {
-            *rank -= best.count as usize;
-            return None;
-        }
-        if end - first == 1 {
-            return Some(first);
-        }
-        let middle = (first + end) / 2;
-        let left = self.tied_between(range, (2 * at, first, middle), total, rank);
-        left.or_else(|| self.tied_between(range, (2 * at + 1, middle, end), total, rank))
+        at - leaves
     }
 }
 
@@ -246,55 +183,38 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_winner_of_a_window_is_the_one_among_its_totals(
-            first in prop::collection::vec((0..4_i64, prop::bool::weighted(0.8)), 1..90),
-            changes in prop::collection::vec(
-                ((0..90_usize, 0..5_i64, any::<bool>()), (0..90_usize, 1..90_usize)), 1..9,
-            ),
+        fn the_winner_is_the_one_among_all_totals(
+            first in prop::collection::vec(0..4_i64, 1..70),
+            changes in prop::collection::vec((0..70_usize, 0..4_i64), 0..9),
             seed in 0..9_u64,
         ) {
-            let (mut totals, mut passes): (Vec<i64>, Vec<bool>) = first.into_iter().unzip();
-            let all = totals.len();
-            let order: Arc<Vec<NodeId>> = Arc::new((0..all as u32).rev().map(NodeId).collect());
+            let mut totals = first;
+            let nodes: Arc<[NodeId]> = (0..totals.len() as u32).rev().map(NodeId).collect();
             let by_slot = |totals: &[i64]| {
                 Column::from_values(&totals.iter().rev().copied().collect::<Vec<_>>())
             };
             let mut best = BestTotals::default();
-            for ((at, total, passing), (start, wanted)) in changes {
-                let (at, start) = (at % all, start % all);
-                (totals[at], passes[at]) = (total, passing);
-                let members = PositionSet::of(all, |at| passes[at]);
-                let window = NodeWindow::among(order.clone(), members, start, wanted);
-                best.looked_at = all + 1;
-                best.follow(Some(&window), [at].into_iter(), &by_slot(&totals));
-                let turn = (start..all).chain(0..start).filter(|at| passes[*at]);
-                let found: Vec<i64> = turn.take(wanted).map(|at| totals[at]).collect();
+            best.follow(&nodes, &[], &by_slot(&totals));
+            prop_assert!(!best.is_of(&nodes));
+            best.follow(&nodes, &[], &by_slot(&totals));
+            for (at, total) in changes {
+                let at = at % totals.len();
+                totals[at] = total;
+                best.follow(&nodes, &[nodes[at], NodeId(99)], &by_slot(&totals));
                 for tie_break in [TieBreak::Upstream, TieBreak::First, TieBreak::Seed(seed)] {
-                    let expected = scanned(&found, tie_break).filter(|_| !best.tree.is_empty());
-                    prop_assert_eq!(best.winner(&window, tie_break, 5), expected);
+                    prop_assert_eq!(best.winner(tie_break, 5), scanned(&totals, tie_break));
                 }
             }
         }
     }
 
     #[test]
-    fn a_tree_is_made_once_as_many_totals_were_looked_at() {
-        let order = Arc::new((0..4).map(NodeId).collect::<Vec<_>>());
-        let window = NodeWindow::among(order, PositionSet::of(4, |at| at > 0), 2, 9);
-        let (mut best, totals) = (BestTotals::default(), Column::from_values(&[9, 3, 1, 3]));
-        for winner in [None, None, Some(Winner { position: 1, tied: 2 })] {
-            best.follow(Some(&window), [].into_iter(), &totals);
-            assert_eq!(best.winner(&window, TieBreak::First, 1), winner);
-        }
-        best.follow(None, [].into_iter(), &totals);
-        assert_eq!(best.winner(&window, TieBreak::First, 1), None);
-    }
-
-    #[test]
     fn no_nodes_have_no_winner() {
-        let window = NodeWindow::among(Arc::default(), PositionSet::default(), 0, 3);
-        let mut best = BestTotals { looked_at: 1, ..BestTotals::default() };
-        (0..2).for_each(|_| best.follow(Some(&window), [].into_iter(), &Column::filled(0, 3)));
-        assert_eq!(best.winner(&window, TieBreak::Upstream, 1), None);
+        let mut best = BestTotals::default();
+        assert_eq!(best.winner(TieBreak::Upstream, 1), None);
+        let none: Arc<[NodeId]> = [].into();
+        best.follow(&none, &[], &Column::filled(0, 3));
+        best.follow(&none, &[], &Column::filled(0, 3));
+        assert_eq!(best.winner(TieBreak::Upstream, 1), None);
     }
 }

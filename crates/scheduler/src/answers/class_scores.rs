@@ -18,12 +18,9 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::plugin::{CycleContext, Plugin, ScoreBasis};
 use kubestep_framework::record::ScoreColumn;
 use kubestep_framework::record::column::Column;
-use kubestep_framework::record::nodes::{NodeList, NodeWindow};
 use kubestep_framework::record::scores::{MAX_NODE_SCORE, Scores};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::scoring::KeptScores;
-use kubestep_framework::snapshot::Snapshot;
-use kubestep_framework::snapshot::positions::PositionSet;
 use kubestep_framework::tie_break::TieBreak;
 
 /// About how many bytes the scores of a class take per node, most of them in the tree of the best.
@@ -39,9 +36,8 @@ struct ClassScores {
     plugins: Vec<PluginScores>,
     /// By slot: the sum of the weighted scores.
     totals: Column<i64>,
-    /// The positions in the node order of the nodes for which all of this is up to date.
-    known: PositionSet,
-    order: Arc<Vec<NodeId>>,
+    /// By slot: whether all of this is up to date for the node.
+    known: Vec<bool>,
     /// The state of the cache that it reflects: see [`AnswerCache::changes`] and
     /// [`AnswerCache::dropped`].
     changes: u64,
@@ -60,11 +56,6 @@ struct PluginScores {
     highest: i64,
 }
 
-/// The position of a node in the node order; beyond its end if the slot holds no node.
-fn position(snapshot: &Snapshot, id: NodeId) -> usize {
-    snapshot.ranks().get(id.index()).map_or(usize::MAX, |rank| *rank as usize)
-}
-
 /// A plugin whose scores are kept, with what it looks at in the pod.
 struct KeptPlugin<'a> {
     plugin: &'a dyn Plugin,
@@ -78,7 +69,7 @@ pub(crate) struct ScoreCycle<'a> {
     pub framework: &'a Framework,
     pub cx: &'a CycleContext<'a>,
     pub state: &'a CycleState,
-    pub feasible: &'a NodeList,
+    pub feasible: &'a Arc<[NodeId]>,
     pub tie_break: TieBreak,
     /// The number of the cycle.
     pub number: u64,
@@ -114,8 +105,7 @@ impl AllClassScores {
             *scores = ClassScores::default();
             return None;
         };
-        let best = |window: &NodeWindow| scores.best.winner(window, cycle.tie_break, cycle.number);
-        let winner = cycle.feasible.window().and_then(best);
+        let winner = scores.best.winner(cycle.tie_break, cycle.number);
         let len = cycle.feasible.len();
         kept.columns.extend(idle_plugins(cycle).map(|plugin| ScoreColumn {
             plugin,
@@ -156,13 +146,11 @@ fn kept_plugins(cycle: ScoreCycle<'_>) -> Vec<KeptPlugin<'_>> {
 }
 
 impl ClassScores {
-    fn new(plugins: usize, snapshot: &Snapshot) -> ClassScores {
-        let slots = snapshot.slots();
+    fn new(plugins: usize, slots: usize) -> ClassScores {
         ClassScores {
             plugins: (0..plugins).map(|_| PluginScores::new(slots)).collect(),
             totals: Column::filled(0, slots),
-            known: PositionSet::of(snapshot.len(), |_| false),
-            order: snapshot.order().clone(),
+            known: vec![false; slots],
             changes: 0,
             dropped: 0,
             best: BestTotals::default(),
@@ -175,9 +163,9 @@ impl ClassScores {
         plugins: &[KeptPlugin<'_>],
         cache: &mut AnswerCache,
     ) -> Option<KeptScores> {
-        let snapshot = cycle.cx.snapshot;
-        self.take_over(cache, plugins, snapshot);
-        let missing = self.missing(cycle.feasible, snapshot);
+        let slots = cycle.cx.snapshot.slots();
+        let stale = self.take_over(cache, plugins, slots);
+        let missing = self.missing(cycle.feasible, stale);
         for (scores, kept) in self.plugins.iter_mut().zip(plugins) {
             let complete = || scores.complete(kept.plugin, cycle, &missing);
             let timer = &cycle.cx.shared.timer;
@@ -185,46 +173,46 @@ impl ClassScores {
             cache.put(kept.key.clone(), CachedColumn::Scores(scores.raw.clone()));
         }
         let changed = self.normalize(cycle, plugins, missing)?;
-        let positions = changed.iter().map(|id| position(snapshot, *id));
-        self.best.follow(cycle.feasible.window(), positions, &self.totals);
+        self.best.follow(cycle.feasible, &changed, &self.totals);
         Some(self.kept(plugins, cycle))
     }
 
-    /// Takes over the raw scores of the cache. What depends on nodes that changed since the last
-    /// time is not known any more.
+    /// Takes over the raw scores of the cache. Returns the nodes that changed since the last time;
+    /// what depends on them is not known any more.
     fn take_over(
         &mut self,
         cache: &mut AnswerCache,
         plugins: &[KeptPlugin<'_>],
-        snapshot: &Snapshot,
-    ) {
-        let slots = snapshot.slots();
-        let is_same = Arc::ptr_eq(&self.order, snapshot.order()) && self.totals.len() == slots;
-        let stale = cache.changed_since(self.changes).filter(|_| is_same);
+        slots: usize,
+    ) -> Vec<NodeId> {
+        let stale = cache.changed_since(self.changes).filter(|_| self.known.len() == slots);
         let columns: Vec<_> = plugins.iter().map(|kept| cache.take(&kept.key)).collect();
         let is_kept = self.dropped == cache.dropped() && columns.iter().all(Option::is_some);
         let stale = stale.filter(|_| is_kept);
         if stale.is_none() {
-            *self = ClassScores::new(plugins.len(), snapshot);
+            *self = ClassScores::new(plugins.len(), slots);
         }
         (self.changes, self.dropped) = (cache.changes(), cache.dropped());
         let mut stale = stale.unwrap_or_default();
         // A pod may be bound to a node that is not in the snapshot.
-        stale.retain(|id| self.known.contains(position(snapshot, *id)));
+        stale.retain(|id| self.known.get(id.index()) == Some(&true));
         for (scores, cached) in self.plugins.iter_mut().zip(columns) {
             stale.iter().for_each(|id| scores.uncount(*id));
             scores.refresh(cached, slots);
         }
-        stale.iter().for_each(|id| self.known.set(position(snapshot, *id), false));
+        stale.iter().for_each(|id| self.known[id.index()] = false);
+        stale
     }
 
-    /// The feasible nodes whose scores are not known.
-    fn missing(&self, feasible: &NodeList, snapshot: &Snapshot) -> Vec<NodeId> {
-        let unknown = |id: &&NodeId| !self.known.contains(position(snapshot, **id));
-        match feasible.window() {
-            Some(window) => window.outside(&self.known).map(|at| self.order[at]).collect(),
-            None => feasible.iter().filter(unknown).copied().collect(),
+    /// The feasible nodes whose scores are not known; `stale` are those that were until now.
+    fn missing(&self, feasible: &Arc<[NodeId]>, mut stale: Vec<NodeId>) -> Vec<NodeId> {
+        if self.best.is_of(feasible) {
+            // All others in the list are known since the last cycle.
+            stale.retain(|id| self.best.contains(*id));
+            return stale;
         }
+        let unknown = |id: &&NodeId| !self.known[id.index()];
+        feasible.iter().filter(unknown).copied().collect()
     }
 
     /// Normalizes the scores of the nodes that were missing, or of all nodes if a highest score
@@ -239,13 +227,14 @@ impl ClassScores {
         let highest = all.map(|(scores, kept)| scores.highest_of(kept.plugin, cycle.feasible));
         let highest: Vec<i64> = highest.collect();
         let is_same = self.plugins.iter().map(|scores| scores.highest).eq(highest.iter().copied());
+        let known = || (0..self.known.len()).filter(|slot| self.known[*slot]);
         let mut changed = missing;
         if !is_same {
-            if self.known.len() > 2 * cycle.feasible.len() {
+            let others = known().count();
+            if others > 2 * cycle.feasible.len() {
                 return None;
             }
-            let known = self.known.members(0, self.order.len());
-            changed.extend(known.map(|at| self.order[at]));
+            changed.extend(known().map(|slot| NodeId(slot as u32)));
         }
         let mut sums = vec![0; changed.len()];
         for (at, (scores, kept)) in self.plugins.iter_mut().zip(plugins).enumerate() {
@@ -255,7 +244,7 @@ impl ClassScores {
         }
         for (id, sum) in changed.iter().zip(&sums) {
             self.totals.set(*id, *sum);
-            self.known.set(position(cycle.cx.snapshot, *id), true);
+            self.known[id.index()] = true;
         }
         Some(changed)
     }
@@ -331,14 +320,14 @@ impl PluginScores {
     }
 
     /// The highest raw score of these nodes; 0 if the plugin does not look at it.
-    fn highest_of(&self, plugin: &dyn Plugin, nodes: &NodeList) -> i64 {
+    fn highest_of(&self, plugin: &dyn Plugin, nodes: &[NodeId]) -> i64 {
         let scored: usize = self.counts.values().sum();
         let highest = match self.counts.len() {
             _ if plugin.score_basis() != ScoreBasis::HighestScore => None,
             1 => self.counts.keys().next().copied(),
             // Every feasible node has a score: these are all.
             _ if scored == nodes.len() => self.counts.keys().next_back().copied(),
-            _ => self.raw.gather(nodes.iter(), UNKNOWN).into_iter().max(),
+            _ => self.raw.gather(nodes, UNKNOWN).into_iter().max(),
         };
         highest.unwrap_or_default()
     }
@@ -351,7 +340,7 @@ impl PluginScores {
         cycle: ScoreCycle<'_>,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        let mut scores = self.raw.gather(nodes.iter(), UNKNOWN);
+        let mut scores = self.raw.gather(nodes, UNKNOWN);
         if plugin.score_basis() == ScoreBasis::HighestScore {
             // The highest score stands for all nodes that have not changed.
             let (first, mut all) = (*cycle.feasible.first()?, vec![self.highest]);
@@ -386,7 +375,7 @@ pub(crate) fn are_as_computed_again(kept: &KeptScores, cycle: ScoreCycle<'_>) ->
         let raw = nodes().filter_map(|node| plugin.score(cx, state, node).ok());
         let raw: Vec<i64> = raw.collect();
         let mut scores = raw.clone();
-        let normalized = plugin.normalize(cx, state, &feasible.to_vec(), &mut scores);
+        let normalized = plugin.normalize(cx, state, feasible, &mut scores);
         let weighted = scores.iter().map(|score| score * column.weight);
         totals.iter_mut().zip(weighted).for_each(|(total, score)| *total += score);
         normalized.is_success()

@@ -12,7 +12,7 @@ use super::cache::{AnswerKey, CachedColumn, FilterAnswers};
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{AnswerBasis, CycleContext, Plugin};
+use kubestep_framework::plugin::{CycleContext, Plugin};
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::{FilterColumn, VerdictId};
 use kubestep_framework::runtime::Framework;
@@ -70,14 +70,12 @@ impl PluginAnswers {
                 continue;
             }
             let key = plugin.filter_key(cx.pod);
-            let basis = if key.is_none() { plugin.filter_basis(cx.pod, state) } else { None };
             class.push('\n');
-            match (&key, &basis) {
-                (Some(key), _) => class.push_str(key),
-                (None, Some(basis)) => class.push_str(&basis.group),
-                (None, None) => class.extend([format!("{:p}", cx.pod.class)]),
+            match &key {
+                Some(key) => class.push_str(key),
+                None => class.extend([format!("{:p}", cx.pod.class)]),
             }
-            let ask = || self.answers(plugin, cycle, key, basis);
+            let ask = || self.answers(plugin, cycle, key);
             let answers = timer.time(point, name, ask);
             timer.nodes(point, name, asked, answers.rejected);
             rejected.push(answers.rejected);
@@ -101,19 +99,16 @@ impl PluginAnswers {
         plugin: &Arc<dyn Plugin>,
         cycle: FilterCycle<'_>,
         key: Option<String>,
-        basis: Option<AnswerBasis>,
     ) -> FilterAnswers {
         let FilterCycle { framework, cx, state } = cycle;
         let (profile, point, name) = (framework.name(), ExtensionPoint::Filter, plugin.name());
         // A plugin that is made to fail does not give its own answer: nothing to cache.
         let fails = state.fault(point, name).is_some();
-        let is_everywhere = cx.snapshot.assumed_placement().is_none();
-        match (key.filter(|_| !fails), basis.filter(|_| !fails && is_everywhere)) {
-            (Some(pod), _) => {
+        match key.filter(|_| !fails) {
+            Some(pod) => {
                 self.cached_answers(plugin, cycle, AnswerKey { profile, plugin: name, point, pod })
             }
-            (None, Some(basis)) => self.followed_answers(plugin, cycle, basis),
-            (None, None) => self.all_answers(plugin, cycle, cx.snapshot.placement()),
+            None => self.all_answers(plugin, cycle, cx.snapshot.placement()),
         }
     }
 
@@ -143,7 +138,7 @@ impl PluginAnswers {
         answers
     }
 
-    pub(super) fn all_answers(
+    fn all_answers(
         &mut self,
         plugin: &Arc<dyn Plugin>,
         cycle: FilterCycle<'_>,
@@ -161,24 +156,16 @@ impl PluginAnswers {
             mark_outside_placement(snapshot, &mut verdicts);
         }
         let mut rejected = 0;
-        let numbers = self.verdict_ids(&statuses);
-        for (id, verdict) in order.iter().zip(numbers).filter(|(_, it)| it.is_status()) {
-            verdicts[id.index()] = verdict;
+        // Consecutive rejections often share one status: look its number up once.
+        let mut last = (&Status::SUCCESS, VerdictId::PASS);
+        for (id, status) in order.iter().zip(&statuses).filter(|(_, status)| !status.is_success()) {
+            if !status.is_shared_with(last.0) {
+                last = (status, self.verdict_id(status));
+            }
+            verdicts[id.index()] = last.1;
             rejected += 1;
         }
         FilterAnswers { column: Column::from_values(&verdicts), rejected }
-    }
-
-    /// The numbers of these statuses. Consecutive ones are often shared: looked up once.
-    pub(super) fn verdict_ids(&mut self, statuses: &[Status]) -> Vec<VerdictId> {
-        let mut last = (&Status::SUCCESS, VerdictId::PASS);
-        let number = |status| {
-            if !Status::is_shared_with(status, last.0) {
-                last = (status, self.verdict_id(status));
-            }
-            last.1
-        };
-        statuses.iter().map(number).collect()
     }
 
     /// The verdict about a node with the pods nominated to it counted in: that of the first
@@ -237,11 +224,7 @@ pub(super) fn first_rejections(
 }
 
 /// One plugin on all nodes, in node order; in chunks on several threads when there are many.
-pub(super) fn run_on_all(
-    plugin: &Arc<dyn Plugin>,
-    cycle: FilterCycle<'_>,
-    order: &[NodeId],
-) -> Vec<Status> {
+fn run_on_all(plugin: &Arc<dyn Plugin>, cycle: FilterCycle<'_>, order: &[NodeId]) -> Vec<Status> {
     let FilterCycle { cx, state, .. } = cycle;
     let run = |id: &NodeId| match cx.snapshot.get(*id) {
         Some(node) => run_one_filter(plugin, &cx, state, node),

@@ -1,17 +1,14 @@
 //! The answers of plugins about nodes.
 //!
 //! [`matrix`] asks every filter plugin about every node, [`scores`] asks the score plugins about
-//! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles, and [`followed`] what
-//! depends on other nodes. [`search`] keeps which nodes pass ([`nominated`] with the nominated pods
-//! counted in), [`class_scores`] their scores, and [`best`] who has the best total. [`records`] lets
-//! consecutive records share the columns that are equal.
+//! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles. [`search`] keeps
+//! which nodes pass, [`class_scores`] their scores, and [`best`] who has the best total. [`records`]
+//! lets consecutive records share the columns that are equal.
 
 pub(crate) mod best;
 pub(crate) mod cache;
 pub(crate) mod class_scores;
-mod followed;
 pub(crate) mod matrix;
-mod nominated;
 mod recent;
 pub(crate) mod records;
 pub(crate) mod scores;
@@ -22,7 +19,6 @@ use std::sync::Arc;
 use crate::profiles::Frameworks;
 use cache::AnswerCache;
 use class_scores::AllClassScores;
-use followed::AllFollowed;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{VerdictId, VerdictTable};
@@ -38,8 +34,6 @@ pub(crate) struct PluginAnswers {
     /// The distinct statuses that filter plugins gave.
     pub verdicts: Arc<VerdictTable>,
     pub records: RecordPool,
-    /// Verdicts that depend on other nodes.
-    followed: AllFollowed,
     pub searches: Searches,
     pub class_scores: AllClassScores,
 }
@@ -48,7 +42,6 @@ impl PluginAnswers {
     /// Forgets all answers, and what was computed from them.
     pub fn clear(&mut self) {
         self.cache.clear();
-        self.followed.clear();
         self.searches.clear();
         self.class_scores.clear();
     }

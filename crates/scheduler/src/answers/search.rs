@@ -2,8 +2,7 @@
 //!
 //! Which nodes pass all filters changes little between two such cycles: only the nodes whose
 //! verdicts differ are looked at. Where the search starts and how many nodes it wants may be
-//! different each time, so the nodes that pass are kept as a set of positions in the node order,
-//! which finds the last of the wanted ones by its rank. What it finds are windows on that order.
+//! different each time, so the nodes that pass are kept as bits in node order.
 
 use std::sync::Arc;
 
@@ -11,10 +10,8 @@ use hashbrown::HashMap;
 
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::{Column, Range};
-use kubestep_framework::record::nodes::{NodeList, NodeWindow};
 use kubestep_framework::record::{FilterColumn, VerdictId, VerdictTable};
 use kubestep_framework::snapshot::Snapshot;
-use kubestep_framework::snapshot::positions::PositionSet;
 use kubestep_framework::status::Code;
 use kubestep_framework::status::node_statuses::Diagnosis;
 
@@ -27,8 +24,8 @@ const NODE_BYTES: usize = 12;
 /// What a search found: which nodes it evaluated, and those that passed.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchResult {
-    pub evaluated: NodeList,
-    pub feasible: NodeList,
+    pub evaluated: Arc<[NodeId]>,
+    pub feasible: Arc<[NodeId]>,
     /// By slot: the verdict on the node.
     pub verdicts: Column<VerdictId>,
     /// Number of nodes that passed or were rejected.
@@ -55,8 +52,8 @@ pub(crate) struct FeasibleSearch {
     /// How many nodes have each verdict.
     counts: HashMap<VerdictId, usize>,
     order: Arc<Vec<NodeId>>,
-    /// The positions in the node order of the nodes that pass.
-    passing: PositionSet,
+    /// By position in the node order: whether the node passes.
+    passing: Vec<u64>,
     last: Option<PreviousSearch>,
 }
 
@@ -93,26 +90,19 @@ impl Searches {
 impl FeasibleSearch {
     fn new(columns: &[FilterColumn], rejected: &[usize], snapshot: &Snapshot) -> FeasibleSearch {
         let verdicts = first_rejections(columns, rejected, snapshot.slots());
-        let order = snapshot.order();
-        // A handful of verdicts: found faster in a list than in a map.
-        let (mut counts, mut at) = (vec![(VerdictId::PASS, 0)], 0);
-        for id in order.iter() {
+        let mut passing = vec![0; snapshot.len().div_ceil(64)];
+        let mut counts = HashMap::new();
+        for (rank, id) in snapshot.order().iter().enumerate() {
             let verdict = verdicts[id.index()];
-            if counts[at].0 != verdict {
-                at = counts.iter().position(|(other, _)| *other == verdict).unwrap_or_else(|| {
-                    counts.push((verdict, 0));
-                    counts.len() - 1
-                });
-            }
-            counts[at].1 += 1;
+            *counts.entry(verdict).or_default() += 1;
+            set_bit(&mut passing, rank, verdict == VerdictId::PASS);
         }
-        let passes = |at: usize| verdicts[order[at].index()] == VerdictId::PASS;
         FeasibleSearch {
             columns: columns.iter().map(|column| column.verdicts.clone()).collect(),
             first: Column::from_values(&verdicts),
-            counts: counts.into_iter().collect(),
-            order: order.clone(),
-            passing: PositionSet::of(order.len(), passes),
+            counts,
+            order: snapshot.order().clone(),
+            passing,
             last: None,
         }
     }
@@ -141,7 +131,7 @@ impl FeasibleSearch {
     }
 
     /// Sets the verdict on a node.
-    pub(super) fn set(&mut self, id: NodeId, verdict: VerdictId, ranks: &[u32]) {
+    fn set(&mut self, id: NodeId, verdict: VerdictId, ranks: &[u32]) {
         let before = self.first.get(id).unwrap_or(VerdictId::PASS);
         let rank = ranks.get(id.index()).map_or(usize::MAX, |rank| *rank as usize);
         if before == verdict || rank >= self.order.len() {
@@ -153,7 +143,7 @@ impl FeasibleSearch {
             *count -= 1;
         }
         *self.counts.entry(verdict).or_default() += 1;
-        self.passing.set(rank, verdict == VerdictId::PASS);
+        set_bit(&mut self.passing, rank, verdict == VerdictId::PASS);
     }
 
     /// Whether it is the same as one that is made now.
@@ -187,14 +177,17 @@ impl FeasibleSearch {
         {
             return last.found.clone();
         }
+        let (feasible, end) = self.passing_from(start, wanted);
         let nodes = self.order.len();
-        let end = self.position_after(start, wanted);
         let distance = |end: usize| if end < start { end + nodes - start } else { end - start };
         let processed = end.map_or(nodes, distance);
         // The node with which the search ends is evaluated, but neither passes nor is rejected.
         let evaluated = processed + usize::from(end.is_some());
-        let evaluated = NodeWindow::new(self.order.clone(), start, evaluated);
-        let feasible = NodeWindow::among(self.order.clone(), self.passing.clone(), start, wanted);
+        let (before, after) = self.order.split_at(start);
+        let evaluated: Arc<[NodeId]> = match evaluated <= after.len() {
+            true => after[..evaluated].into(),
+            false => [after, &before[..evaluated - after.len()]].concat().into(),
+        };
         let verdicts = match processed == nodes && nodes == snapshot.slots() {
             true => self.first.clone(),
             false => self.first.within(Range {
@@ -206,7 +199,7 @@ impl FeasibleSearch {
                 free: VerdictId::CYCLE_ENDED,
             }),
         };
-        let (evaluated, feasible) = (evaluated.into(), feasible.into());
+        let feasible = feasible.into();
         let found = SearchResult { evaluated, feasible, verdicts, processed, diagnosis: None };
         self.last = Some(PreviousSearch { start, wanted, found: found.clone() });
         found
@@ -219,13 +212,47 @@ impl FeasibleSearch {
         }
     }
 
-    /// The position of the node that passes after the first `wanted` that do, from a position in
-    /// the node order on. `None` if no more pass.
-    fn position_after(&self, start: usize, wanted: usize) -> Option<usize> {
-        let passing = self.passing.len();
-        let rank = self.passing.rank(start) + Some(wanted).filter(|wanted| *wanted < passing)?;
-        self.passing.select(if rank < passing { rank } else { rank - passing })
+    /// The first nodes that pass, from a position in the node order, and the position of the one
+    /// that passes after them, if there is one.
+    fn passing_from(&self, start: usize, wanted: usize) -> (Vec<NodeId>, Option<usize>) {
+        let passing = self.counts.get(&VerdictId::PASS).copied().unwrap_or(0);
+        let mut feasible = Vec::with_capacity(wanted.min(passing));
+        let nodes = self.order.len();
+        let ranks = bits(&self.passing, start, nodes).chain(bits(&self.passing, 0, start));
+        for rank in ranks {
+            if feasible.len() == wanted {
+                return (feasible, Some(rank));
+            }
+            feasible.push(self.order[rank]);
+        }
+        (feasible, None)
     }
+}
+
+fn set_bit(bits: &mut [u64], at: usize, value: bool) {
+    let bit = 1 << (at % 64);
+    match value {
+        true => bits[at / 64] |= bit,
+        false => bits[at / 64] &= !bit,
+    }
+}
+
+/// The positions from `from` to before `to` whose bits are set, in order.
+fn bits(words: &[u64], from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+    let word = move |index: usize| {
+        let first = from.saturating_sub(index * 64).min(63);
+        let end = (to - index * 64).min(64);
+        words[index] & (u64::MAX << first) & (u64::MAX >> (64 - end))
+    };
+    let words = (from / 64..to.div_ceil(64)).filter(move |_| from < to);
+    words.flat_map(move |index| {
+        let mut left = word(index);
+        std::iter::from_fn(move || {
+            let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(index * 64 + bit)
+        })
+    })
 }
 
 #[cfg(test)]
@@ -280,7 +307,7 @@ mod tests {
                 let search = searches.update("class", &columns, &rejected, &snapshot);
                 let found = search.find(start, wanted, &snapshot);
                 let (evaluated, feasible, processed) = visited(verdicts, start, wanted);
-                let numbers = |ids: &NodeList| ids.iter().map(|id| id.0).collect::<Vec<_>>();
+                let numbers = |ids: &[NodeId]| ids.iter().map(|id| id.0).collect::<Vec<_>>();
                 prop_assert_eq!(numbers(&found.evaluated), evaluated.clone());
                 prop_assert_eq!(numbers(&found.feasible), feasible);
                 prop_assert_eq!(found.processed, processed);

@@ -21,7 +21,6 @@ use kubestep_config::versions::Switch;
 use kubestep_framework::extender;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::column::Column;
-use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::{FilterColumn, VerdictId, VerdictTable};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::status::node_statuses::{Diagnosis, add_once};
@@ -68,7 +67,7 @@ impl From<Status> for SchedulePodError {
 
 /// The feasible nodes, in order, and why the others were rejected.
 struct FeasibleNodes {
-    nodes: NodeList,
+    nodes: Arc<[NodeId]>,
     /// Complete only if no node is feasible.
     diagnosis: Diagnosis,
     /// Number of nodes that passed or were rejected.
@@ -112,12 +111,11 @@ impl SchedulePod<'_> {
         }
         let FeasibleNodes { nodes, diagnosis, processed, .. } = found?;
         cycle.record.evaluated_nodes = processed;
-        cycle.record.feasible = if by_search { nodes } else { answers.records.feasible(nodes) };
-        let feasible = &cycle.record.feasible;
-        match (feasible.len(), feasible.first()) {
-            (_, None) => Err(SchedulePodError::Fit(Box::new(diagnosis))),
-            (1, Some(only)) => {
-                let only = cycle.record.nodes.name(*only);
+        cycle.record.feasible = if by_search { nodes } else { answers.records.feasible(&nodes) };
+        match *cycle.record.feasible {
+            [] => Err(SchedulePodError::Fit(Box::new(diagnosis))),
+            [only] => {
+                let only = cycle.record.nodes.name(only);
                 self.remember(only, || None);
                 Ok(only)
             }
@@ -175,16 +173,20 @@ impl SchedulePod<'_> {
     /// more than the verdicts of the filter plugins decides.
     fn search(&mut self, diagnosis: &mut Diagnosis) -> Option<FeasibleNodes> {
         let snapshot = &self.cluster.snapshot;
-        let by_filters = self.cycle.record.interventions.is_empty()
+        let by_filters = self.cycle.nominated.is_empty()
+            && self.cycle.record.interventions.is_empty()
             && self.cycle.evaluated.is_empty()
             && self.profiles.extenders.is_empty()
             && !self.cycle.framework.at(ExtensionPoint::Filter).is_empty();
         let wanted = self.wanted_nodes(snapshot.len());
+        let answers = &mut self.algorithm.answers;
+        let class = self.cycle.class.as_deref().filter(|_| by_filters)?;
+        let search = answers.searches.get_mut(class)?;
+        if search.has_errors(&answers.verdicts) {
+            return None;
+        }
         let start = self.algorithm.next_start_node_index.checked_rem(snapshot.len())?;
-        let class = self.cycle.class.clone().filter(|_| by_filters)?;
-        let CycleParts { framework, cx, state, .. } = self.cycle.parts(self.cluster);
-        let cycle = FilterCycle { framework, cx, state };
-        let found = self.algorithm.answers.find(cycle, &class, start, wanted)?;
+        let found = search.find(start, wanted, snapshot);
         match &found.diagnosis {
             _ if !found.feasible.is_empty() => {}
             Some(kept) => diagnosis.clone_from(kept),
@@ -192,7 +194,9 @@ impl SchedulePod<'_> {
                 self.cycle.begin_verdicts(snapshot);
                 let rejected = found.evaluated.iter().copied();
                 self.visit(rejected, wanted, &mut Vec::new(), diagnosis).ok()?;
-                self.keep_diagnosis(&class, diagnosis);
+                let class = self.cycle.class.as_deref()?;
+                let search = self.algorithm.answers.searches.get_mut(class)?;
+                search.keep_diagnosis(diagnosis);
             }
         }
         self.advance_start(found.processed);
@@ -200,14 +204,6 @@ impl SchedulePod<'_> {
         (filter.verdicts, filter.evaluated) = (found.verdicts, found.evaluated);
         let (nodes, processed) = (found.feasible, found.processed);
         Some(FeasibleNodes { nodes, diagnosis: take(diagnosis), processed, by_search: true })
-    }
-
-    /// Keeps why all nodes were rejected for the next pods of the class.
-    fn keep_diagnosis(&mut self, class: &str, diagnosis: &Diagnosis) {
-        let searches = &mut self.algorithm.answers.searches;
-        // Nominated pods were counted in for this cycle alone.
-        let search = searches.get_mut(class).filter(|_| self.cycle.nominated.is_empty());
-        search.into_iter().for_each(|search| search.keep_diagnosis(diagnosis));
     }
 
     /// Lets the next search start after the nodes that this one processed.
