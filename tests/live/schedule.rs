@@ -202,7 +202,7 @@ fn share_a_claim(server: &StandIn, version: &str, mut request: Value, options: &
 #[test]
 fn a_victim_is_deleted_though_bindings_hang() {
     let server = StandIn::start();
-    cluster(&server, 70, 0);
+    cluster(&server, 64, 0);
     let filling = |name: &str, priority: i32| {
         let mut all = pod(0);
         all["metadata"]["uid"] = name.into();
@@ -213,13 +213,13 @@ fn a_victim_is_deleted_though_bindings_hang() {
     server.misbehave(|faults| {
         faults.held = Some(|path| path.ends_with("/binding") && !path.contains("urgent"));
     });
-    // More than are sent concurrently.
-    (0..70).for_each(|at| filling(&format!("victim-{at}"), 0));
+    // As many as are sent concurrently: when all hang, no node is free for the urgent pod.
+    (0..64).for_each(|at| filling(&format!("victim-{at}"), 0));
     let _scheduler = Running::start_on(
         &server.kubeconfig(),
         "--yes-write --leader-elect=false --kube-api-qps=-1",
     );
-    until("many bindings hang", || written(&server, "/binding") >= 64);
+    until("all bindings hang", || written(&server, "/binding") == 64);
     filling("urgent", 100);
     until("a victim is deleted", || written(&server, "DELETE /api/v1/namespaces") == 1);
     assert_eq!(nodes_of(&server), [""; 0], "no binding was answered yet");
