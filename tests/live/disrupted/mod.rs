@@ -160,7 +160,8 @@ fn really_blocked(lab: &Lab, report: &Value, after: &[Value]) -> End {
         let budget: Value = serde_json::from_str(&text).unwrap();
         let status = &budget["status"];
         let (needed, has) = (&status["desiredHealthy"], &status["currentHealthy"]);
-        let reason = format!("budget default/{app} needs {needed} healthy pods and has {has}");
+        let pods = if *needed == 1 { "pod" } else { "pods" };
+        let reason = format!("budget default/{app} needs {needed} healthy {pods} and has {has}");
         format!("{} \"{reason}\"", pod["spec"]["nodeName"])
     }))
 }
