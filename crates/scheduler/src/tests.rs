@@ -207,15 +207,15 @@ fn a_failed_pod_is_looked_up_before_it_is_queued_again() {
     };
     assert_eq!(failed_after(bound), (told(), 1, QueueName::None));
     // Recreated under the same name: nothing is written about the old one.
-    let anew = |bench: &mut Bench| {
+    let recreated = |bench: &mut Bench| {
         bench.delete(pod("p"));
-        let mut anew = pod("p");
-        anew.metadata.uid = "anew".into();
-        bench.add(anew);
+        let mut recreated = pod("p");
+        recreated.metadata.uid = "recreated".into();
+        bench.add(recreated);
     };
-    assert_eq!(failed_after(anew), (vec![], 0, QueueName::Active));
+    assert_eq!(failed_after(recreated), (vec![], 0, QueueName::Active));
     // Older patch releases write it about the new one, which stays queued.
-    assert_eq!(failed_in("1.35.4", anew), (told(), 1, QueueName::Active));
+    assert_eq!(failed_in("1.35.4", recreated), (told(), 1, QueueName::Active));
 }
 
 #[test]

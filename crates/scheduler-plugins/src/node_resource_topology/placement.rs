@@ -63,7 +63,7 @@ impl Metadata {
     }
 }
 
-/// The value of a character. The printable ones count, but for those that JSON escapes.
+/// The value of a character. The printable ones count, except those that JSON escapes.
 fn digit(byte: u8) -> Option<i32> {
     let escaped = b"\"&<>\\";
     let is_digit = byte.is_ascii_graphic() && !escaped.contains(&byte);
