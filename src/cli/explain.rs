@@ -167,7 +167,8 @@ impl Explain {
     fn show(&self, answer: &ExplainOutput) -> Result<()> {
         let symbol = |name: &Option<String>| name.as_deref().map(Symbol::new);
         let wide = self.output == ExplainFormat::Wide;
-        let detail = WhyDetail { wide, node: symbol(&self.node), why_not: symbol(&self.why_not) };
+        let (node, why_not) = (symbol(&self.node), symbol(&self.why_not));
+        let detail = WhyDetail { wide, node, why_not, rest: "-o wide", ..WhyDetail::default() };
         kubestep_output::print(&match self.output {
             ExplainFormat::Text | ExplainFormat::Wide => answer.text(&detail),
             ExplainFormat::Json => format::json(&answer.value()),

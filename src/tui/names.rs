@@ -45,6 +45,11 @@ impl CommonNameParts {
         rest.and_then(|rest| rest.strip_prefix(self.prefix.as_str())).unwrap_or(name)
     }
 
+    /// What all names end with.
+    pub fn end(&self) -> &str {
+        &self.suffix
+    }
+
     /// A text without the end that all names share.
     pub fn without_end<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match !self.suffix.is_empty() && text.contains(&self.suffix) {

@@ -32,6 +32,20 @@ pub struct WhyDetail {
     pub node: Option<Symbol>,
     /// Explain why the pod is not on this node, compared with the selected one.
     pub why_not: Option<Symbol>,
+    /// What the names of all nodes end with, which the columns of scores leave out.
+    pub common_end: String,
+    /// Where everything is listed that the short form leaves out: `-o wide`.
+    pub rest: &'static str,
+}
+
+impl WhyDetail {
+    /// Where what is left out is listed, with what follows: ` (-o wide lists them)`.
+    fn hint(&self, what: &str) -> String {
+        match self.rest {
+            "" => String::new(),
+            rest => format!(" ({rest}{what})"),
+        }
+    }
 }
 
 /// The result of a cycle for one node: all causes, or its scores with inputs and formulas, compared
@@ -54,12 +68,12 @@ pub fn text(why: &Why, detail: &WhyDetail) -> String {
             vec![nodes::one(why, node), placement::versus(why, node, against.is_some())]
         }
         (None, _) => vec![
-            nodes::lines(why, detail.wide),
+            nodes::lines(why, detail),
             nominated::lines(why, detail.wide),
             spread::lines(why, detail.wide),
-            placement::lines(why, detail.wide),
+            placement::lines(why, detail),
             preemption::lines(why, detail.wide),
-            queue::lines(why, detail.wide),
+            queue::lines(why, detail),
         ],
     };
     for section in sections.into_iter().filter(|section| !section.is_empty()) {

@@ -1,6 +1,6 @@
 //! The causes on each node.
 
-use super::names;
+use super::{WhyDetail, names};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::why::cause::{CauseDetail, Shortage};
@@ -14,8 +14,8 @@ const NAMED: usize = 3;
 
 /// All nodes in the wide form, otherwise the groups: first those that miss little, then those that
 /// do not match.
-pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
-    if wide {
+pub(super) fn lines(why: &Why, detail: &WhyDetail) -> Vec<String> {
+    if detail.wide {
         return why.nodes.iter().flat_map(node).collect();
     }
     let (others, near): (Vec<&RejectedGroup>, Vec<&RejectedGroup>) =
@@ -24,7 +24,7 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     for group in near.iter().take(GROUPS) {
         lines.extend(self::group(why, group));
     }
-    lines.extend(rest(near.get(GROUPS..).unwrap_or_default()));
+    lines.extend(rest(near.get(GROUPS..).unwrap_or_default(), detail));
     lines.extend(fragmented(why));
     let shown = others.iter().take(GROUPS);
     if near.is_empty() {
@@ -33,7 +33,7 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
         lines.push(mismatched(&others));
         lines.extend(shown.map(|group| format!("  {}", folded(why, group))));
     }
-    lines.extend(rest(others.get(GROUPS..).unwrap_or_default()));
+    lines.extend(rest(others.get(GROUPS..).unwrap_or_default(), detail));
     lines
 }
 
@@ -51,10 +51,10 @@ fn mismatched(groups: &[&RejectedGroup]) -> String {
     }
 }
 
-fn rest(groups: &[&RejectedGroup]) -> Option<String> {
+fn rest(groups: &[&RejectedGroup], detail: &WhyDetail) -> Option<String> {
     let nodes: usize = groups.iter().map(|group| group.nodes.len()).sum();
-    let more = format!("{} with other reasons (-o wide lists them)", count(nodes, "more node"));
-    (nodes > 0).then_some(more)
+    let (more, hint) = (count(nodes, "more node"), detail.hint(" lists them"));
+    (nodes > 0).then(|| format!("{more} with other reasons{hint}"))
 }
 
 /// The reasons that all nodes share, with the details of the first node if they differ.
@@ -136,14 +136,15 @@ fn only_shortage(node: &NodeWhy) -> Option<&Shortage> {
     }
 }
 
-/// What the nodes have free together, if each is too small only for one resource: the pod is
-/// blocked by fragmentation.
+/// What the nodes have free together, if each has too little free of only one resource: the pod is
+/// blocked by fragmentation. It is not where no node could take it, even an empty one.
 fn fragmented(why: &Why) -> Option<String> {
     let short: Vec<&Shortage> = why.nodes.iter().map(only_shortage).collect::<Option<_>>()?;
     let first = short.first().filter(|_| short.len() > 1)?;
     let same = short.iter().all(|other| other.resource == first.resource);
     let free: i64 = short.iter().map(|shortage| shortage.free.max(0)).sum();
-    (same && free >= first.needed && first.resource != "pods").then(|| {
+    let some_could = short.iter().any(|shortage| shortage.allocatable >= shortage.needed);
+    (same && some_could && free >= first.needed && first.resource != "pods").then(|| {
         let resource = first.resource;
         let [free, needed] = [free, first.needed].map(|amount| amount::of(&resource, amount));
         format!(

@@ -1,7 +1,7 @@
 //! The answer to "why?" as an outline: the verdict, the causes with their nodes, the nodes that
 //! miss the least, ledgers, queue, attempts and preemption.
 
-use super::{head, names, nodes, nominated, placement, preemption, queue, spread};
+use super::{WhyDetail, head, names, nodes, nominated, placement, preemption, queue, spread};
 use crate::report::outline::{LinkTarget, Outline, OutlineItem, Tone};
 use kubestep_api::words::count;
 use kubestep_debug::why::{NodeWhy, RejectedGroup, Why};
@@ -30,7 +30,7 @@ pub fn outline(why: &Why) -> Outline {
         .section(OutlineItem::heading("nominated", "Nominated pods"), nominated::lines(why, true));
     outline.section(OutlineItem::heading("spread", "Spread ledgers"), spread::lines(why, true));
     let ranking = OutlineItem::heading("ranking", "Ranking of the nodes that fit").folded(true);
-    outline.section(ranking, placement::lines(why, false));
+    outline.section(ranking, placement::lines(why, &WhyDetail::default()));
     outline.section(OutlineItem::heading("queue", "Queue"), queue::all_events(why));
     attempts(why, &mut outline);
     outline.items.extend(preemption::items(why));

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::WhyDetail;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::margin::Margin;
@@ -13,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 const RANKED: usize = 5;
 
 /// The ranking with all scores, and the formulas in the wide form.
-pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
+pub(super) fn lines(why: &Why, detail: &WhyDetail) -> Vec<String> {
     let Some(placement) = &why.placement else { return Vec::new() };
     if placement.ranking.len() < 2 {
         return match (placement.ranking.first(), &why.place) {
@@ -30,12 +31,12 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
             _ => Vec::new(),
         };
     }
-    let mut lines = match wide {
+    let mut lines = match detail.wide {
         true => table(placement, placement.ranking.iter()),
-        false => by_plugin(placement),
+        false => by_plugin(placement, &detail.common_end),
     };
     lines.extend(tie(placement));
-    if wide {
+    if detail.wide {
         lines.extend(formulas(placement));
     }
     lines
@@ -69,12 +70,13 @@ pub(super) fn margin(placement: &Placement, now: bool) -> Option<String> {
 }
 
 /// The best nodes side by side, a line a plugin: it stays narrow whatever the number of plugins.
-/// Plugins that score all nodes alike are named in one line.
-fn by_plugin(placement: &Placement) -> Vec<String> {
+/// Plugins that score all nodes alike are named in one line. Names are shown without `end`.
+fn by_plugin(placement: &Placement, end: &str) -> Vec<String> {
     let ranking = &placement.ranking;
     let shown: Vec<&Ranked> = ranking.iter().take(RANKED).collect();
     let mut table = vec![vec![String::new()]];
-    table[0].extend(shown.iter().map(|row| row.node.to_string()));
+    let short = |row: &&Ranked| row.node.strip_suffix(end).unwrap_or(&row.node).to_owned();
+    table[0].extend(shown.iter().map(short));
     let mut alike = Vec::new();
     for (at, name) in header(placement).into_iter().skip(3).enumerate() {
         let cells =

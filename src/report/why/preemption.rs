@@ -97,7 +97,7 @@ fn candidate(candidate: &CandidateWhy, chosen: Option<Symbol>) -> String {
     let victims: Vec<String> = candidate.victims.iter().map(victim).collect();
     let violates = match candidate.budget_violations {
         0 => String::new(),
-        number => format!(", against {}", count(number, "budget")),
+        number => format!(", violating {}", count(number, "budget")),
     };
     let better = chosen.zip(candidate.loses_by);
     let loses = better.map(|(chosen, by)| format!("; {chosen} has {}", by.as_str()));

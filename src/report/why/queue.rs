@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 
+use super::WhyDetail;
 use kubestep_api::Time;
 use kubestep_api::words::{self, count};
 use kubestep_debug::message::brief;
@@ -14,20 +15,20 @@ const EVENTS: usize = 4;
 const EARLIER: usize = 3;
 
 /// What it waits for; in the wide form its whole history.
-pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
-    summary(why, wide, if wide { usize::MAX } else { EVENTS })
+pub(super) fn lines(why: &Why, detail: &WhyDetail) -> Vec<String> {
+    summary(why, detail, if detail.wide { usize::MAX } else { EVENTS })
 }
 
 /// The short form with all events.
 pub(super) fn all_events(why: &Why) -> Vec<String> {
-    summary(why, false, usize::MAX)
+    summary(why, &WhyDetail::default(), usize::MAX)
 }
 
-fn summary(why: &Why, wide: bool, events: usize) -> Vec<String> {
+fn summary(why: &Why, detail: &WhyDetail, events: usize) -> Vec<String> {
     let mut lines: Vec<String> = why.queue.iter().flat_map(|queue| waits(queue, why.at)).collect();
-    lines.extend(why.queue.iter().flat_map(|queue| wakes(queue, events)));
-    lines.extend(passed_over(why, wide));
-    if wide {
+    lines.extend(why.queue.iter().flat_map(|queue| wakes(queue, detail, events)));
+    lines.extend(passed_over(why, detail.wide));
+    if detail.wide {
         lines.extend(story(why));
     }
     if let Some(last) = why.attempts.last().filter(|last| !last.message.is_empty()) {
@@ -79,7 +80,7 @@ fn waits(queue: &QueueWhy, now: Time) -> Option<String> {
 }
 
 /// The events that requeue it, by plugin, at most `most`.
-fn wakes(queue: &QueueWhy, most: usize) -> Vec<String> {
+fn wakes(queue: &QueueWhy, detail: &WhyDetail, most: usize) -> Vec<String> {
     let mut wakes: IndexMap<&str, Vec<&str>> = IndexMap::new();
     for wake in queue.wakes.iter().take(most) {
         wakes.entry(wake.plugin.as_str()).or_default().push(&wake.event);
@@ -87,7 +88,8 @@ fn wakes(queue: &QueueWhy, most: usize) -> Vec<String> {
     let line = |(plugin, events): (&&str, &Vec<&str>)| format!("  {plugin}: {}", events.join(", "));
     let mut lines: Vec<String> = wakes.iter().map(line).collect();
     let more = queue.wakes.len().saturating_sub(most);
-    lines.extend((more > 0).then(|| format!("  and {} (-o wide)", count(more, "more event"))));
+    let hint = detail.hint("");
+    lines.extend((more > 0).then(|| format!("  and {}{hint}", count(more, "more event"))));
     lines
 }
 

@@ -91,7 +91,8 @@ impl Driver {
 /// The answer with its verdict coloured: what comes before the first blank line. What the names of
 /// all nodes end with is said once.
 pub(super) fn lines(why: &Why, names: &CommonNameParts) -> Vec<DetailLine> {
-    let whole = text(why, &WhyDetail::default());
+    let common_end = names.end().to_owned();
+    let whole = text(why, &WhyDetail { common_end, rest: "gw", ..WhyDetail::default() });
     let mut text = names.without_end(&whole);
     if let Cow::Owned(text) = &mut text {
         text.insert_str(text.find('\n').unwrap_or(text.len()), &names.note_of_end());

@@ -74,7 +74,7 @@ fn unserved(world: &World) -> Vec<QueuedPod> {
         until: None,
         rejected_by: Vec::new(),
         reason: format!(
-            "no profile serves the scheduler name {:?}, so the pod is never scheduled; W explains",
+            "no profile serves the scheduler name {:?}, which keeps the pod out of every queue; W explains",
             pod.spec.scheduler_name.as_str()
         ),
     };

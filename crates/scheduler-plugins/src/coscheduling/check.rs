@@ -76,7 +76,7 @@ fn in_backoff(
     let left = Duration::from_secs(nanos / Duration::SECOND.nanos);
     let because = match times.failing(group) {
         Some(pod) if pod == cx.pod.key() => {
-            ": beside the others of its group it found no node".to_owned()
+            ": with the other pods of its group placed, it found no node".to_owned()
         }
         Some(pod) => format!(": its pod {pod} found no node"),
         None => String::new(),
