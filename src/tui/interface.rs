@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crossterm::event::MouseEvent;
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 
 use super::action::{KeyInput, Keymap};
@@ -14,10 +14,11 @@ use super::app::{App, Effect, LookOptions};
 use super::command::Command;
 use super::command_result::EditorText;
 use super::driver::Driver;
-use super::key::KeyPress;
+use super::key::{KeyPress, parse_sequence};
 use super::model::Model;
 use super::render::render;
 use super::theme::ThemeError;
+use super::widget::hints;
 use super::widget::status_line::Severity;
 use crate::tui::action_error::ActionError;
 use kubestep_debug::Session;
@@ -139,6 +140,9 @@ impl Interface {
 
     /// The mouse was used.
     pub fn mouse(&mut self, event: MouseEvent) -> Turn {
+        if let Some(keys) = self.clicked_hint(event) {
+            return keys.into_iter().map(|key| self.key(key)).last().unwrap_or_default();
+        }
         match self.app.mouse(event, self.driver.model()) {
             Some(effect) => {
                 self.ask_for(Redraw::Now);
@@ -146,6 +150,17 @@ impl Interface {
             }
             None => Turn::default(),
         }
+    }
+
+    /// The keys of the hint on the last line that a click is on.
+    fn clicked_hint(&self, event: MouseEvent) -> Option<Vec<KeyPress>> {
+        let (columns, lines) = self.app.size();
+        let on_line = event.kind == MouseEventKind::Down(MouseButton::Left)
+            && event.row + 1 == lines
+            && self.app.prompt().is_none();
+        let (hints, help) =
+            on_line.then(|| self.input.hints(self.app.view(), self.driver.model()))?;
+        parse_sequence(&hints::hit(event.column, columns, &hints, &help)?).ok()
     }
 
     /// Inserts pasted text into the prompt.
@@ -197,10 +212,26 @@ impl Interface {
                 }
             }
             Effect::Clear => self.ask_for(Redraw::Full),
+            Effect::CommandLines(lines) => self.run_lines(lines),
             other => turn.effect = Some(other),
         }
         self.refresh();
         turn
+    }
+
+    /// Does what command lines say, one after the other, as far as they succeed.
+    fn run_lines(&mut self, lines: &[&str]) {
+        for line in lines {
+            let effect = self.input.run_line(&mut self.app, line, self.driver.model());
+            self.end(effect);
+            while self.app.is_running() {
+                self.run_slice();
+                self.refresh();
+            }
+            if self.app.status().is_some_and(|(severity, _)| severity == Severity::Error) {
+                return;
+            }
+        }
     }
 
     /// Brings the model and what is selected in it up to date.
@@ -403,7 +434,9 @@ impl Interface {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::tui::testing::LiveInterface;
+    use crossterm::event::KeyModifiers;
 
     #[test]
     fn a_turn_refreshes_once() {
@@ -417,5 +450,35 @@ mod tests {
         interface.resize(100, 30);
         interface.paste("nowhere");
         assert_eq!(interface.refreshes(), before + 2);
+    }
+
+    #[test]
+    fn what_is_selected_after_a_run_does_not_depend_on_its_speed() {
+        for slice in [Duration::ZERO, Duration::from_secs(3600)] {
+            let mut live = LiveInterface::demo("tour");
+            live.interface.set_slice(slice);
+            let mut live = live.keys("cW");
+            assert!(live.text().contains("Why default/database?"), "{}", live.text());
+        }
+    }
+
+    #[test]
+    fn a_click_on_a_hint_is_its_key() {
+        let mut live = LiveInterface::demo("tour");
+        let line = live.lines()[23].clone();
+        let click = |live: &mut LiveInterface, hint: &str| {
+            live.interface.mouse(MouseEvent {
+                kind: MouseEventKind::Down(MouseButton::Left),
+                column: line.find(hint).unwrap() as u16,
+                row: 23,
+                modifiers: KeyModifiers::NONE,
+            });
+            live.text()
+        };
+        assert!(click(&mut live, "next").contains("cycle 1 default/payment"));
+        assert!(click(&mut live, "Enter open").contains("Cycle 1 of default/payment"));
+        assert!(click(&mut live, "help").contains("Keys and commands"));
+        let mut live = live.keys("/");
+        assert_eq!(click(&mut live, "next"), live.text(), "a prompt keeps the keys");
     }
 }

@@ -10,8 +10,8 @@ pub struct Story {
     pub name: &'static str,
     /// What it demonstrates, in one line.
     pub about: &'static str,
-    /// What shows it, where that is not why a pod is pending.
-    pub try_this: &'static str,
+    /// Commands of the debugger that show it, unless [`EXAMPLE`] does.
+    own_example: &'static [&'static str],
     /// The cluster, as YAML.
     pub cluster: &'static str,
 }
@@ -19,13 +19,16 @@ pub struct Story {
 /// The cluster that `kubestep demo` opens by default.
 pub const TOUR: &str = "tour";
 
+/// Commands of the debugger that show why a pod is pending.
+const EXAMPLE: &[&str] = &["continue", "why"];
+
 macro_rules! stories {
-    ($($name:literal: $about:literal $(=> $try_this:literal)?,)*) => {
+    ($($name:literal: $about:literal $(=> [$($example:literal),*])?,)*) => {
         /// All built-in clusters, the tour first.
         pub const STORIES: &[Story] = &[$(Story {
             name: $name,
             about: $about,
-            try_this: concat!($($try_this)?),
+            own_example: &[$($($example),*)?],
             cluster: include_str!(concat!("../../../fixtures/", $name, "/cluster.yaml")),
         }),*];
     };
@@ -45,26 +48,34 @@ stories! {
     "gated": "a scheduling gate that was not removed",
     "wrong-scheduler": "a scheduler name that no profile serves",
     "host-port": "the host port is in use on every node",
-    "held-at-permit": "a plugin waits for your decision" => "7 shows the pods at Permit; a allows one, x rejects it",
+    "held-at-permit": "a plugin waits for your decision" => ["continue", "waiting"],
     "zone-volume": "the volume is in a zone that is full",
     "claim-unbound": "a claim names a storage class that does not exist",
     "volume-limit": "no node can attach one more disk",
     "device-taken": "the GPU that is large enough is allocated to another claim",
     "gang-short": "all or nothing, and not enough capacity for all",
     "cordoned": "every node is cordoned",
-    "node-pools": "every node is full, and one of karpenter's pools can create one that fits",
+    "node-pools": "every node is full, and one of karpenter's pools can create one that fits"
+        => ["continue", "new-nodes"],
     "zone-loss": "which zone or node can be lost, and which budget delays a drain"
-        => ":what-if drain node a-0, then c and :disruptions",
+        => ["drain node a-0", "continue", "disruptions"],
     "rollout": "which pods a rollout replaces in which order, and where it gets stuck"
-        => ":what-if rollout deployment web cpu=1500m, then c and :disruptions",
-    "opaque-plugin": "plugins that kubestep does not have, and what they could change",
+        => ["rollout deployment web cpu=1500m", "continue", "disruptions"],
+    "opaque-plugin": "plugins that kubestep does not have, and what they could change"
+        => ["continue", "timeline"],
     "coscheduling": "Coscheduling rejects a group of which two of three pods fit",
     "numa": "enough is free on the node, but not in one NUMA zone",
     "quota": "a namespace gets back what another borrowed of its elastic quota",
-    "upgrade": "what another version of Kubernetes decides otherwise" => ":what-if kube-version 1.33, then c and D",
+    "upgrade": "what another version of Kubernetes decides otherwise"
+        => ["kube-version 1.33", "continue", "differences"],
 }
 
 impl Story {
+    /// Commands of the debugger that show what it demonstrates.
+    pub fn example(&self) -> &'static [&'static str] {
+        if self.own_example.is_empty() { EXAMPLE } else { self.own_example }
+    }
+
     /// The name as that of a source of objects.
     pub fn source(&self) -> String {
         format!("{SOURCE}{}", self.name)

@@ -9,6 +9,7 @@ use crate::tui::speed::Speed;
 use crate::tui::view::RunTarget;
 use crate::tui::widget::status_line::Severity;
 use kubestep_api::duration::Duration;
+use kubestep_source::fixtures;
 
 /// An action that moves the debugger.
 const fn moves(
@@ -61,6 +62,8 @@ pub const ACTIONS: &[Action] = &[
         |app, _, text| go(app, Command::Cycles { count: count(text)?, back: true })),
     moves("continue", &["c", "f5", "f8"], "Run until nothing is left to schedule",
         |app, _, _| go(app, Command::Continue { back: false })).hint("run"),
+    moves("story", &["r"], "Show what the built-in story demonstrates: runs its commands",
+        |_, model, _| story(model)).search("demo example try"),
     moves("continue-back", &["C"], "Back to the beginning of the recording",
         |app, _, _| go(app, Command::Continue { back: true })).search("reverse rewind"),
     moves("run-here", &["t"], "Run to the selected row: a moment, or a pod's next attempt",
@@ -89,6 +92,14 @@ pub const ACTIONS: &[Action] = &[
     pace("speed", &[], "Play at 0.5, 60, … times real time; max does not wait",
         |app, _, text| play_at(app, text.parse()?)).takes(Argument::Required("FACTOR")),
 ];
+
+/// The commands that show what the built-in story demonstrates.
+fn story(model: &Model) -> Result<Effect, ActionError> {
+    match fixtures::of_source(&model.source) {
+        Some(story) => Ok(Effect::CommandLines(story.example())),
+        None => Err("this is no built-in story; kubestep demo --list names them".into()),
+    }
+}
 
 /// A move, which `.` repeats.
 fn go(app: &mut App, command: Command) -> Result<Effect, ActionError> {

@@ -184,7 +184,7 @@ impl KeyInput {
         let is_command = purpose == Purpose::Command;
         let command = command_text(prompt).map(|(_, before)| before);
         match key.to_string().as_str() {
-            "Esc" | "Ctrl-c" => drop(app.close_prompt()),
+            "Esc" | "Ctrl-c" => app.cancel_prompt(),
             "Enter" => return self.answer(app, model),
             "Backspace" if prompt.text().is_empty() => drop(app.close_prompt()),
             back @ ("Tab" | "BackTab") if command.is_some() => {
@@ -256,6 +256,11 @@ impl KeyInput {
             let excess = self.commands.len().saturating_sub(COMMANDS);
             self.commands.drain(..excess);
         }
+        self.run_line(app, line, model)
+    }
+
+    /// Does what a command line says.
+    pub fn run_line(&mut self, app: &mut App, line: &str, model: &Model) -> Effect {
         match command_line::parse(line, app.view()) {
             Ok(Some(invocation)) => self.run(app, invocation.action, &invocation.argument, model),
             Ok(None) => Effect::None,
@@ -351,7 +356,7 @@ impl KeyInput {
         let title = format!("Keys and commands{preset}, {} first", app.view().title());
         app.open_help(&title, self.help_rows(app.view()));
         if palette {
-            app.ask(Purpose::Filter, "");
+            app.open_palette();
         }
     }
 

@@ -47,6 +47,8 @@ pub enum Effect {
     Session(Command),
     /// Invokes the action of that name.
     Invoke(&'static str),
+    /// Runs these command lines one after the other, each to its end.
+    CommandLines(&'static [&'static str]),
     /// Opens the window of keys and commands.
     Help {
         /// With its filter open.

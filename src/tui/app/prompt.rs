@@ -27,6 +27,15 @@ impl App {
         self.prompt.as_mut()
     }
 
+    /// Closes the prompt, and the palette with its own.
+    pub fn cancel_prompt(&mut self) {
+        let closed = self.close_prompt();
+        let of_rows = closed.is_some_and(|prompt| prompt.purpose == Purpose::Filter);
+        if of_rows && self.windows.last().is_some_and(|window| window.is_palette) {
+            self.windows.pop();
+        }
+    }
+
     /// Closes the prompt and returns it, if one was open.
     pub fn close_prompt(&mut self) -> Option<Prompt> {
         self.prompt.take()

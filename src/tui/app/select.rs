@@ -19,10 +19,19 @@ impl App {
         // The timeline marks where the debugger stands: a cycle that was looked at stays selected.
         let inspected = model.inspected.filter(|_| view != ViewId::Timeline);
         let place = (model.position, inspected);
-        let follows = self.followed.insert(view, place) != Some(place);
+        // In a run pods come and go: only its end is followed.
+        let of_pods = matches!(view, ViewId::Queues | ViewId::Pods);
+        let runs = self.running;
+        let follows = !(runs && of_pods) && self.followed.insert(view, place) != Some(place);
         let revision = self.revision(model);
         let grid = self.grid(view);
+        if runs {
+            grid.hold();
+        }
         grid.refresh(&*source, revision);
+        if !runs {
+            grid.release();
+        }
         if let Some((row, column)) = follows.then(|| source.current()).flatten() {
             grid.select_key(&*source, source.key(row));
             grid.column = column.unwrap_or(grid.column);

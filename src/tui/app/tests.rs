@@ -176,6 +176,9 @@ fn a_count_stands_before_a_key() {
 fn the_palette_is_the_help_with_its_filter_open() {
     let story = story("<Ctrl-p>timeline<Enter>");
     assert_eq!(story.app.view(), ViewId::Timeline);
+    // Escape leaves it at once; in the help it leaves the filter first.
+    assert!(!story.keys("<Ctrl-p>cor<Esc>").text().contains("Keys and commands"));
+    assert!(InterfaceStory::new(model()).keys("?/cor<Esc>").text().contains("─ /cor ─"));
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct Window {
     laid_out: Option<(u16, Arc<dyn GridSource>)>,
     /// Selection, scroll position and filter.
     pub grid: GridState,
+    /// Whether it closes together with its filter's prompt.
+    pub is_palette: bool,
 }
 
 enum WindowRows {
@@ -82,7 +84,8 @@ impl HelpRow {
 impl Window {
     fn new(title: &str, footer: &'static str, content: WindowRows) -> Window {
         let grid = GridState::default();
-        Window { title: title.to_owned(), footer, content, laid_out: None, grid }
+        let title = title.to_owned();
+        Window { title, footer, content, laid_out: None, grid, is_palette: false }
     }
 
     /// Whether its rows can be sorted.
@@ -243,6 +246,14 @@ impl App {
         self.push_window(Window::new(title, footer, WindowRows::Help(rows)));
         // The first action, not its heading.
         self.move_in_window(1);
+    }
+
+    /// Makes the open window a palette, and asks for its filter.
+    pub fn open_palette(&mut self) {
+        if let Some(window) = self.windows.last_mut() {
+            window.is_palette = true;
+        }
+        self.ask(Purpose::Filter, "");
     }
 
     pub fn close_windows(&mut self) {

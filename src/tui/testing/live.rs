@@ -64,6 +64,7 @@ fn world(read: kubestep_source::ReadInput, gates: &str, prepare: fn(&mut World))
     let mut world = World::new(&resolved, features, &registry).unwrap();
     prepare(&mut world);
     world.set_provisioning(read.auxiliary.provisioning);
+    world.set_controllers(read.auxiliary.controllers);
     kubestep_cluster::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
     world
 }
@@ -104,10 +105,20 @@ impl LiveInterface {
         self
     }
 
+    /// A built-in story as `kubestep demo` opens it, at 80×24.
+    pub fn story(name: &str) -> LiveInterface {
+        let story = fixtures::find(name).unwrap();
+        LiveInterface::of_source(session(story.cluster), (80, 24), story.source())
+    }
+
     pub fn new(session: Session, size: (u16, u16)) -> LiveInterface {
+        LiveInterface::of_source(session, size, "test".into())
+    }
+
+    fn of_source(session: Session, size: (u16, u16), source: String) -> LiveInterface {
         let appearance = appearance("dark", ColorDepth::Rgb, Charset::Unicode);
         let keymap = Keymap::default();
-        let mut interface = Interface::new(appearance, keymap, session, "test".into()).unwrap();
+        let mut interface = Interface::new(appearance, keymap, session, source).unwrap();
         interface.set_slice(SLICE);
         interface.resize(size.0, size.1);
         interface.app.start();

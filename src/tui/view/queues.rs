@@ -206,12 +206,14 @@ fn first_lines(model: &Model) -> Vec<DetailLine> {
             "{pods} to schedule; a cycle filters the nodes, scores them and binds the pod"
         )));
     }
+    lines.extend(story.map(|story| {
+        let commands: Vec<String> = story.example().iter().map(|line| format!(":{line}")).collect();
+        DetailLine::field("r", format!("the whole story: {}", commands.join(", ")))
+    }));
     let keys = [
         ("n  s  c", "run the next cycle, step into its plugins, run all cycles"),
         ("W  X", "why a pod is pending or on its node; what would make it fit"),
-        ("try", story.map_or("", |story| story.try_this)),
     ];
-    let keys = keys.into_iter().filter(|(_, what)| !what.is_empty());
     lines.extend(keys.map(|(keys, what)| DetailLine::field(keys, what)));
     lines
 }

@@ -1,6 +1,6 @@
 //! "Why?" as a person asks it, for every built-in cluster.
 
-use crate::tui::testing::LiveInterface;
+use crate::tui::testing::{LiveInterface, session};
 use kubestep_source::fixtures;
 
 /// Each story's pod, and how the answer begins: with the decisive cause.
@@ -159,18 +159,65 @@ fn the_answer_of_every_story_begins_with_the_decisive_cause() {
     }
 }
 
+/// What the stories show that are about something else than why a pod is pending.
+const SHOWN: [(&str, &str); 6] = [
+    ("held-at-permit", "held by ManualPermit"),
+    ("node-pools", "New nodes that would take it: NodePool spare"),
+    ("zone-loss", "budget default/web needs 2 healthy pods and has 2"),
+    ("rollout", "stuck: 0 of 4 pods updated and available"),
+    ("upgrade", "Because of BalancedAllocationGain"),
+    ("opaque-plugin", "uncertain only if TargetLoadPacking scored node-0 at most 30 points"),
+];
+
 #[test]
-fn the_cause_of_every_story_is_on_the_screen_after_two_keys() {
-    let own = |story: &&str| ["held-at-permit", "rollout"].contains(story);
-    let by_why = ASKED.iter().filter(|(story, ..)| !own(story));
-    let by_why = by_why.map(|(story, _, cause)| (*story, "cW", *cause));
-    // The first screen says what to try in the story `rollout`, where nothing is pending.
-    let held = ("held-at-permit", "c7", "held by ManualPermit");
-    for (story, keys, says) in by_why.chain([held]) {
-        let text = LiveInterface::demo(story).keys(keys).text().replace('│', " ");
-        let text: Vec<&str> = text.split_whitespace().collect();
-        let says: Vec<&str> = says.split_whitespace().collect();
-        assert!(text.join(" ").contains(&says.join(" ")), "{story}: {says:?}\n{text:?}");
+fn what_the_window_leaves_out_is_in_the_view() {
+    let text = LiveInterface::demo("claim-unbound").resized(100, 36).keys("cW").text();
+    assert!(text.contains("and 3 more events (gw)") && !text.contains("-o wide"), "{text}");
+}
+
+#[test]
+fn scores_keep_their_columns_where_names_are_shortened() {
+    let node = |at: usize| {
+        format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: ip-10-0-{at}-17.eu-west-1.compute.internal}}, \
+             status: {{allocatable: {{cpu: {}, memory: 8Gi, pods: 10}}}}}}\n---\n",
+            at + 2
+        )
+    };
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default}, spec: {containers: \
+               [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]}}";
+    let cluster: String = (0..5).map(node).collect();
+    let mut live = LiveInterface::new(session(&(cluster + pod)), (200, 50)).keys("n4");
+    live.interface.answer();
+    let text = live.text();
+    assert!(text.contains("  ip-10-0-4-17  ip-10-0-3-17"), "{text}");
+    let total = text.lines().find_map(|line| line.split_once("  total  ")).unwrap().1;
+    assert!(total.split_whitespace().count() > 2, "{text}");
+}
+
+fn assert_shows(mut live: LiveInterface, story: &str, says: &str) {
+    let text = live.text().replace('│', " ");
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let says: Vec<&str> = says.split_whitespace().collect();
+    assert!(text.join(" ").contains(&says.join(" ")), "{story}: {says:?}\n{text:?}");
+}
+
+#[test]
+fn one_key_shows_what_every_story_demonstrates() {
+    let asked = ASKED.iter().map(|(story, _, cause)| (*story, *cause));
+    let asked = asked.filter(|(story, _)| SHOWN.iter().all(|(own, _)| own != story));
+    for (story, says) in asked.chain(SHOWN) {
+        assert_shows(LiveInterface::story(story).keys("r"), story, says);
+    }
+    let mut other = LiveInterface::demo("tour").keys("r");
+    assert!(other.text().contains("error: this is no built-in story"), "{}", other.text());
+}
+
+#[test]
+fn two_keys_show_why_a_pod_of_every_story_is_pending() {
+    let pending = ASKED.iter().filter(|(story, ..)| !["held-at-permit", "rollout"].contains(story));
+    for (story, _, cause) in pending {
+        assert_shows(LiveInterface::demo(story).keys("cW"), story, cause);
     }
 }
 

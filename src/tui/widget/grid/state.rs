@@ -69,6 +69,8 @@ pub struct GridState {
     /// The line that is selected.
     selected: usize,
     selected_key: Option<u64>,
+    /// The selected line and its key when a run began.
+    held: Option<(usize, Option<u64>)>,
     /// Keys of the rows that a person marked.
     marks: BTreeSet<u64>,
     /// Source rows in the order shown.
@@ -152,12 +154,24 @@ impl GridState {
             false => self.order = self.ordered_rows(source),
         }
         self.column = self.column.min(source.columns().saturating_sub(1));
-        let kept = self.selected_key.and_then(|key| self.line_of(source, key));
-        let instead = match self.selected_key {
-            Some(_) => source.line_instead(self.selected),
-            None => self.selected,
+        let (line, key) = self.held.unwrap_or((self.selected, self.selected_key));
+        let kept = key.and_then(|key| self.line_of(source, key));
+        let instead = match key {
+            Some(_) => source.line_instead(line),
+            None => line,
         };
-        self.select(source, kept.unwrap_or(instead));
+        self.put_selection(source, kept.unwrap_or(instead));
+    }
+
+    /// Lets refreshes begin at the present selection, however many there are before it is released:
+    /// where it ends does not depend on what rows came and went in between.
+    pub fn hold(&mut self) {
+        self.held.get_or_insert((self.selected, self.selected_key));
+    }
+
+    /// Lets the next refresh begin where this one ended.
+    pub fn release(&mut self) {
+        self.held = None;
     }
 
     fn ordered_rows(&self, source: &dyn GridSource) -> Vec<u32> {
@@ -190,6 +204,11 @@ impl GridState {
 
     /// Selects a line, or the last one when there are fewer.
     pub fn select(&mut self, source: &dyn GridSource, line: usize) {
+        self.release();
+        self.put_selection(source, line);
+    }
+
+    fn put_selection(&mut self, source: &dyn GridSource, line: usize) {
         self.selected = line.min(self.order.len().saturating_sub(1));
         self.selected_key = self.selected_row().map(|row| source.key(row));
     }
@@ -197,6 +216,7 @@ impl GridState {
     /// Lets the next refresh select the last line.
     pub fn go_to_end(&mut self) {
         (self.selected, self.selected_key, self.stamp) = (usize::MAX, None, None);
+        self.release();
     }
 
     /// Moves the selection by `lines`, stopping at both ends.
