@@ -184,9 +184,13 @@ fn is_ahead(view: ViewId, model: &Model) -> bool {
 /// `─ Filter of default/web ─ 38/5000 ─ /gpu ─ failures ───`
 fn title_notes(source: &dyn View, grid: &GridState) -> Vec<String> {
     let mut notes = vec![source.title()];
-    notes.push(match grid.shown() == grid.total() {
-        true => format!("{}/{}", (grid.selected_line() + 1).min(grid.shown()), grid.total()),
-        false => format!("{} of {}", grid.shown(), grid.total()),
+    let whole = grid.shown() == grid.total();
+    notes.push(match source.extent().filter(|_| whole) {
+        Some(extent) => extent,
+        None if whole => {
+            format!("{}/{}", (grid.selected_line() + 1).min(grid.shown()), grid.total())
+        }
+        None => format!("{} of {}", grid.shown(), grid.total()),
     });
     if !grid.filter.is_empty() {
         notes.push(format!("/{}", grid.filter.text()));
@@ -352,7 +356,9 @@ fn draw_suggestions(buffer: &mut Buffer, area: Rect, found: &Suggestions, paint:
         // The form of an edit is said once for all objects that it can be about.
         let shown = if about == before { "" } else { about };
         before = about;
-        paint.put(buffer, inner, inner.x + column + 2, y, shown, Scope::TextDim);
+        let room = usize::from(inner.width.saturating_sub(column + 2));
+        let shown = fit(shown, room, Truncation::End);
+        paint.put(buffer, inner, inner.x + column + 2, y, &shown, Scope::TextDim);
         if found.chosen == Some(at) {
             let line = Rect { y, height: 1, ..inner };
             buffer.set_style(line, paint.style(Scope::Selection));

@@ -3,6 +3,7 @@
 use super::completion::Completion;
 use super::{Action, Argument, Invocation, all};
 use crate::tui::edit_forms;
+use crate::tui::key;
 use crate::tui::view::ViewId;
 use kubestep_config::suggest;
 use kubestep_debug::edit::{EditForm, FORMS};
@@ -147,7 +148,8 @@ pub fn about(line: &str) -> String {
 }
 
 fn shown_keys(action: &Action) -> String {
-    action.keys.first().map(|key| format!(" ({key})")).unwrap_or_default()
+    let first = action.keys.first().and_then(|keys| key::parse_sequence(keys).ok());
+    first.map(|keys| format!(" ({})", key::show_sequence(&keys))).unwrap_or_default()
 }
 
 fn about_edit(line: &str) -> String {

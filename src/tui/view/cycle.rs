@@ -430,7 +430,7 @@ impl View for CycleView<'_> {
     fn title(&self) -> String {
         match self.model.cycle() {
             Some(cycle) if self.model.is_under_way() => {
-                format!("Cycle {} of {}: under way", cycle.cycle, cycle.pod)
+                format!("Cycle {} of {}: under way", cycle.cycle, shared::pod_in_title(cycle.pod))
             }
             Some(cycle) => title(cycle),
             None => "Cycle".into(),
@@ -515,5 +515,6 @@ fn title(cycle: &CycleRecord) -> String {
     let group = cycle.group.as_ref().map(|group| format!(", group {}", group.group));
     let group = group.unwrap_or_default();
     let certainty = if is_uncertain(cycle) { ", uncertain" } else { "" };
-    format!("Cycle {} of {}: {outcome}{node}{group}{certainty}", cycle.cycle, cycle.pod)
+    let pod = shared::pod_in_title(cycle.pod);
+    format!("Cycle {} of {pod}: {outcome}{node}{group}{certainty}", cycle.cycle)
 }

@@ -62,6 +62,11 @@ fn identical_rows_of_many_nodes_are_one_and_enter_unfolds_it() {
         live.text()
     );
     assert!(live.keys("j").text().contains("  node-01"));
+    // A node that no other is like is not folded.
+    let mut live = of_many((120, 40), ":cordon node node-05<Enter>n3");
+    let text = live.text();
+    assert!(text.contains("\n  node-05        ⊘ unres"), "{text}");
+    assert!(text.contains("▸ 39 nodes") && !text.contains("▸ 1 node"), "{text}");
     // What is filtered or sorted is every single node.
     let mut live = of_many((120, 40), "n3/node-07<Enter>");
     assert!(live.lines()[2].contains("1 of 60"), "{}", live.text());
@@ -240,6 +245,28 @@ fn completions_take_a_third_of_the_screen() {
         let text = LiveInterface::demo("tour").resized(100, height).keys("E").text();
         assert!(text.contains(more), "{text}");
     }
+    let text = LiveInterface::demo("tour").keys(":next").text();
+    assert!(
+        text.contains("Step back over: the previous plugin, point or cycle at this d…"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_title_keeps_the_cycle_behind_a_long_name_of_a_pod() {
+    let text =
+        many().replace("name: small", "name: payment-gateway-reconciliation-worker-7d9f8b6c5d-x1");
+    for (keys, title) in [("3", "Filter of "), ("4", "Scores of "), ("8", "Preemption for ")] {
+        let mut live = LiveInterface::new(session(&text), (80, 24)).keys("n").keys(keys);
+        let title = format!("{title}default/payment-…r-7d9f8b6c5d-x1 in cycle 1");
+        assert!(live.lines()[2].contains(&title), "{}", live.lines()[2]);
+    }
+}
+
+#[test]
+fn a_map_counts_nodes_not_its_lines() {
+    let mut live = of_many((120, 40), "n5H");
+    assert!(live.lines()[2].contains("─ 60 nodes ─ map (H)"), "{}", live.lines()[2]);
 }
 
 #[test]
@@ -342,10 +369,12 @@ fn the_first_screen_says_what_the_program_and_the_story_are() {
         let model = Model { source: story.source(), ..Model::default() };
         let text = as_text("", &QueuesView(&model).detail_without_rows());
         assert!(text.contains("the debugger for Kubernetes scheduling"), "{text}");
-        assert!(text.contains(story.about) && text.contains(story.try_this), "{text}");
-        assert_eq!(text.contains("\ntry: "), !story.try_this.is_empty(), "{text}");
+        assert!(text.contains(story.about), "{text}");
+        let commands = story.example().join(", :");
+        assert!(text.contains(&format!("r: the whole story: :{commands}")), "{text}");
     }
     let model = Model { source: "cluster.yaml".into(), ..Model::default() };
     let text = as_text("", &QueuesView(&model).detail_without_rows());
     assert!(text.contains("scheduling: cluster.yaml"), "{text}");
+    assert!(!text.contains("the whole story"), "{text}");
 }

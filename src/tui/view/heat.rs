@@ -142,6 +142,10 @@ impl View for HeatView<'_> {
         Some("map (H)".to_owned())
     }
 
+    fn extent(&self) -> Option<String> {
+        Some(count(self.lines.iter().map(|line| line.rows.len()).sum::<usize>(), "node"))
+    }
+
     fn empty(&self) -> String {
         self.inner.empty()
     }

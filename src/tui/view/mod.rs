@@ -56,6 +56,11 @@ pub trait View: GridSource {
         None
     }
 
+    /// How much there is, where a row is not one thing.
+    fn extent(&self) -> Option<String> {
+        None
+    }
+
     /// A drawing of the whole above the rows, in so many columns; line by line.
     fn banner(&self, _width: u16) -> Vec<StyledParts> {
         Vec::new()

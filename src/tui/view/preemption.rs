@@ -321,7 +321,13 @@ impl GridSource for PreemptionView<'_> {
 impl View for PreemptionView<'_> {
     fn title(&self) -> String {
         match self.cycle {
-            Some(cycle) => format!("Preemption for {} in cycle {}", cycle.pod, cycle.cycle),
+            Some(cycle) => {
+                format!(
+                    "Preemption for {} in cycle {}",
+                    shared::pod_in_title(cycle.pod),
+                    cycle.cycle
+                )
+            }
             None => "Preemption".into(),
         }
     }

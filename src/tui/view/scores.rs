@@ -444,7 +444,8 @@ impl View for ScoresView<'_> {
             Some(cycle) => {
                 let nodes = self.model.node_names.note();
                 let evaluated = super::evaluated(cycle);
-                format!("Scores of {} in cycle {}{evaluated}{nodes}", cycle.pod, cycle.cycle)
+                let pod = shared::pod_in_title(cycle.pod);
+                format!("Scores of {pod} in cycle {}{evaluated}{nodes}", cycle.cycle)
             }
             None => "Scores".into(),
         }

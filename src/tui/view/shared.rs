@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::tui::glyph::{DOT, GATED, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{Model, span};
-use crate::tui::text::width;
+use crate::tui::text::{Truncation, fit, width};
 use crate::tui::theme::Scope;
 use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
@@ -14,6 +14,13 @@ use kubestep_framework::record::{CycleRecord, GroupRecord, Outcome, QueueName};
 
 /// Most columns that the names of nodes keep where there is no room for all of them.
 pub const NAMES: u16 = 18;
+/// Most columns of a pod's name in a title, so that what follows it fits.
+const POD_IN_TITLE: usize = 32;
+
+/// A pod's name for a title: a long one without its middle.
+pub fn pod_in_title(pod: NamespacedName) -> String {
+    fit(&pod.to_string(), POD_IN_TITLE, Truncation::Middle).into_owned()
+}
 
 /// A number that stands for a pod while the interface runs.
 pub fn key_of(pod: NamespacedName) -> u64 {
@@ -66,11 +73,15 @@ pub fn since_start(model: &Model, time: kubestep_api::Time) -> String {
 }
 
 /// What opaque plugins could have changed about the decision.
-fn uncertain_lines(cycle: &CycleRecord) -> Vec<DetailLine> {
+pub fn uncertainty(cycle: &CycleRecord) -> Vec<String> {
     let certainty = cycle.certainty();
     let certainty = certainty.iter().filter(|certainty| !certainty.is_certain());
-    let lines = certainty.flat_map(|certainty| certainty.conditions());
-    lines.map(|line| DetailLine::field("uncertain", line).scoped(Scope::VerdictPending)).collect()
+    certainty.flat_map(|certainty| certainty.conditions()).collect()
+}
+
+fn uncertain_lines(cycle: &CycleRecord) -> impl Iterator<Item = DetailLine> {
+    let lines = uncertainty(cycle).into_iter();
+    lines.map(|line| DetailLine::field("uncertain", line).scoped(Scope::VerdictPending))
 }
 
 /// How a cycle ended, with the pod's whole message.

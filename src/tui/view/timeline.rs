@@ -90,6 +90,20 @@ pub fn strip(model: &Model, width: usize) -> StyledParts {
     parts
 }
 
+/// What the pod preempts, what the scheduler says of it, or what its node depends on.
+fn message(cycle: &CycleRecord) -> (Cow<'_, str>, Scope) {
+    if let Some(words) = funnel::preempting(cycle) {
+        return (Cow::Owned(words), Scope::VerdictPending);
+    }
+    if !cycle.message.is_empty() {
+        return (brief(&cycle.message), Scope::TextDim);
+    }
+    match shared::uncertainty(cycle).first() {
+        Some(condition) => (Cow::Owned(format!("uncertain: {condition}")), Scope::VerdictPending),
+        None => (Cow::Borrowed(""), Scope::TextDim),
+    }
+}
+
 /// The sign of an outcome.
 pub(super) fn of_outcome(outcome: Outcome) -> VerdictSign {
     match outcome {
@@ -156,9 +170,8 @@ impl GridSource for TimelineView<'_> {
             },
             6 => write!(out, "{}/{}", cycle.feasible_count(), cycle.nodes.order.len()),
             _ => {
-                let words = funnel::preempting(cycle);
-                let scope = if words.is_some() { Scope::VerdictPending } else { Scope::TextDim };
-                out.set(&words.map_or_else(|| brief(&cycle.message), Cow::Owned), scope);
+                let (words, scope) = message(cycle);
+                out.set(&words, scope);
                 Ok(())
             }
         };

@@ -66,7 +66,19 @@ pub struct FilterView<'a> {
 #[derive(Clone, Copy)]
 enum FilterRow {
     Group(usize),
-    Node(NodeId),
+    /// A node of the group above it.
+    Member(NodeId),
+    /// A node that no other has the same verdicts as.
+    Single(NodeId),
+}
+
+impl FilterRow {
+    fn node(self) -> Option<NodeId> {
+        match self {
+            FilterRow::Group(_) => None,
+            FilterRow::Member(node) | FilterRow::Single(node) => Some(node),
+        }
+    }
 }
 
 /// How far the debugger has walked through Filter: plugin by plugin, over the evaluated nodes of each.
@@ -127,9 +139,13 @@ impl<'a> FilterView<'a> {
         let groups = groups.map(|c| groups_of(c, &shown)).unwrap_or_default();
         let mut rows = Vec::new();
         for (at, group) in groups.iter().enumerate() {
+            if let [only] = group.nodes.as_slice() {
+                rows.push(FilterRow::Single(*only));
+                continue;
+            }
             rows.push(FilterRow::Group(at));
             if shape.is_open(group.key) {
-                rows.extend(group.nodes.iter().map(|node| FilterRow::Node(*node)));
+                rows.extend(group.nodes.iter().map(|node| FilterRow::Member(*node)));
             }
         }
         FilterView { model, cycle, shape, notes, front, shown, headers, groups, rows }
@@ -138,8 +154,8 @@ impl<'a> FilterView<'a> {
     /// The node of a row; of a group, one that stands for all.
     fn node(&self, row: usize) -> Option<NodeId> {
         match self.rows.get(row) {
-            Some(FilterRow::Node(node)) => Some(*node),
             Some(FilterRow::Group(group)) => self.groups.get(*group)?.nodes.first().copied(),
+            Some(row) => row.node(),
             None if self.groups.is_empty() => self.cycle?.nodes.order.get(row).copied(),
             None => None,
         }
@@ -148,7 +164,7 @@ impl<'a> FilterView<'a> {
     fn group(&self, row: usize) -> Option<&VerdictGroup> {
         match self.rows.get(row)? {
             FilterRow::Group(group) => self.groups.get(*group),
-            FilterRow::Node(_) => None,
+            FilterRow::Member(_) | FilterRow::Single(_) => None,
         }
     }
 
@@ -157,8 +173,7 @@ impl<'a> FilterView<'a> {
         if self.groups.is_empty() {
             return self.cycle?.nodes.order.iter().position(|other| *other == node);
         }
-        let exact =
-            self.rows.iter().position(|row| matches!(row, FilterRow::Node(n) if *n == node));
+        let exact = self.rows.iter().position(|row| row.node() == Some(node));
         let group = self.groups.iter().position(|group| group.nodes.contains(&node))?;
         let folded =
             || self.rows.iter().position(|row| matches!(row, FilterRow::Group(g) if *g == group));
@@ -342,7 +357,8 @@ impl GridSource for FilterView<'_> {
                 out.set(&format!("{fold} {nodes}"), Scope::TextStrong);
             }
             (0, _, None) => {
-                let indent = if self.groups.is_empty() { "" } else { "  " };
+                let member = matches!(self.rows.get(row), Some(FilterRow::Member(_)));
+                let indent = if member { "  " } else { "" };
                 out.set(indent, Scope::Text);
                 out.text.push_str(self.model.node_names.short(&cycle.nodes.name(node)));
             }
@@ -405,7 +421,8 @@ impl View for FilterView<'_> {
             Some(cycle) => {
                 let nodes = self.model.node_names.note();
                 let evaluated = super::evaluated(cycle);
-                format!("Filter of {} in cycle {}{evaluated}{nodes}", cycle.pod, cycle.cycle)
+                let pod = shared::pod_in_title(cycle.pod);
+                format!("Filter of {pod} in cycle {}{evaluated}{nodes}", cycle.cycle)
             }
             None => "Filter".into(),
         }
