@@ -181,7 +181,6 @@ impl KeyInput {
     fn prompt_key(&mut self, app: &mut App, key: KeyPress, model: &Model) -> Effect {
         let Some(prompt) = app.prompt_mut() else { return Effect::None };
         let purpose = prompt.purpose;
-        let is_command = purpose == Purpose::Command;
         let command = command_text(prompt).map(|(_, before)| before);
         match key.to_string().as_str() {
             "Esc" | "Ctrl-c" => app.cancel_prompt(),
@@ -191,11 +190,11 @@ impl KeyInput {
                 self.complete(app, back == "BackTab")
             }
             "Right" if command.is_some() && prompt.is_at_end() => self.take_ghost(app),
-            "Up" | "Down" if is_command => prompt.recall(&self.commands, key.to_string() == "Up"),
             // While filtering, rows can be chosen without leaving the prompt.
             "Up" | "Down" if purpose == Purpose::Filter => {
                 app.move_rows(model, if key.to_string() == "Up" { -1 } else { 1 });
             }
+            "Up" | "Down" => prompt.recall(&self.recalled(purpose), key.to_string() == "Up"),
             _ => app.edit_prompt(key),
         }
         Effect::None
@@ -243,19 +242,35 @@ impl KeyInput {
             Purpose::Argument { command, what } if text.is_empty() => {
                 app.fail(format!("{command} needs {what}"))
             }
-            Purpose::Argument { command, .. } => match find(command) {
-                Some(action) => self.run(app, action, text, model),
-                None => Effect::None,
-            },
+            Purpose::Argument { command, .. } => {
+                self.remember(format!("{command} {text}"));
+                match find(command) {
+                    Some(action) => self.run(app, action, text, model),
+                    None => Effect::None,
+                }
+            }
         }
     }
 
-    fn run_command(&mut self, app: &mut App, line: &str, model: &Model) -> Effect {
-        if !line.is_empty() && self.commands.last().is_none_or(|last| last != line) {
-            self.commands.push(line.to_owned());
+    /// Keeps a line for recalling it, unless it is the last one.
+    fn remember(&mut self, line: String) {
+        if !line.is_empty() && self.commands.last() != Some(&line) {
+            self.commands.push(line);
             let excess = self.commands.len().saturating_sub(COMMANDS);
             self.commands.drain(..excess);
         }
+    }
+
+    /// The lines that a prompt recalls: of an argument's, what followed its command.
+    fn recalled(&self, purpose: Purpose) -> Vec<String> {
+        let Purpose::Argument { command, .. } = purpose else { return self.commands.clone() };
+        let argument =
+            |line: &String| line.strip_prefix(command)?.strip_prefix(' ').map(str::to_owned);
+        self.commands.iter().filter_map(argument).collect()
+    }
+
+    fn run_command(&mut self, app: &mut App, line: &str, model: &Model) -> Effect {
+        self.remember(line.to_owned());
         self.run_line(app, line, model)
     }
 

@@ -118,7 +118,12 @@ fn commands_complete_and_show_what_would_come() {
     assert_eq!(story.lines()[22], ":theme high-contrast");
     let story = story.keys("<Enter>");
     assert_eq!(story.app.theme().name(), "high-contrast");
-    assert_eq!(story.keys(":<Up>").lines()[22], ":theme high-contrast");
+    let mut story = story.keys(":<Up>");
+    assert_eq!(story.lines()[22], ":theme high-contrast");
+    // An edit that was not understood need not be typed again.
+    let mut story = story.keys("<Esc>Eresize pod x<Enter>E<Up>");
+    assert_eq!(story.lines()[22], "what-if edit: resize pod x");
+    assert_eq!(story.keys("<Esc>:<Up>").lines()[22], ":what-if resize pod x");
 }
 
 #[test]
