@@ -16,6 +16,8 @@ const LABEL: usize = 13;
 pub struct DetailLine {
     /// What the text is; empty for a sentence.
     pub label: String,
+    /// Whether the label is a key, which does what the text says.
+    pub is_key: bool,
     pub text: String,
     pub scope: Scope,
     /// A drawing behind the text, which is not wrapped.
@@ -28,10 +30,15 @@ impl DetailLine {
         DetailLine { label: label.to_owned(), ..DetailLine::text(text) }
     }
 
+    /// Keys, and what they do.
+    pub fn key(keys: &str, does: impl Display) -> DetailLine {
+        DetailLine { is_key: true, ..DetailLine::field(keys, does) }
+    }
+
     /// A sentence without a label.
     pub fn text(text: impl Display) -> DetailLine {
         let (label, drawing) = (String::new(), StyledParts::new());
-        DetailLine { label, text: text.to_string(), scope: Scope::Text, drawing }
+        DetailLine { label, is_key: false, text: text.to_string(), scope: Scope::Text, drawing }
     }
 
     /// A label with a drawing instead of text.
@@ -79,6 +86,8 @@ pub fn as_markdown(title: &str, lines: &[DetailLine]) -> String {
 pub struct Wrapped {
     /// The label, or blanks below it, or nothing.
     pub label: String,
+    /// Whether the label is a key.
+    pub is_key: bool,
     pub text: String,
     pub scope: Scope,
     /// A drawing behind the text.
@@ -94,7 +103,8 @@ impl Wrapped {
             false => ("", self.text.as_str()),
         };
         let name = [(name, if self.scope == Scope::Text { Scope::Name } else { self.scope })];
-        let label = [(self.label.as_str(), Scope::TextDim)];
+        let label = if self.is_key { Scope::HintKey } else { Scope::TextDim };
+        let label = [(self.label.as_str(), label)];
         let drawing = self.drawing.iter().map(|(text, scope)| (text.as_str(), *scope));
         label.into_iter().chain(name).chain([(rest, self.scope)]).chain(drawing)
     }
@@ -133,7 +143,7 @@ pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
         for (i, text) in rows.into_iter().enumerate() {
             let label = if i == 0 { label.clone() } else { " ".repeat(width(&label)) };
             let drawing = if i == 0 { line.drawing.clone() } else { StyledParts::new() };
-            out.push(Wrapped { label, text, scope: line.scope, drawing });
+            out.push(Wrapped { label, is_key: line.is_key, text, scope: line.scope, drawing });
         }
     }
     out

@@ -459,7 +459,7 @@ impl View for CycleView<'_> {
                     row.point.name()
                 )),
                 DetailLine::text(&row.words),
-                DetailLine::field("Enter", "shows a line for each, or folds them"),
+                DetailLine::key("Enter", "shows a line for each, or folds them"),
             ];
         }
         let mut lines = vec![subject(row)];

@@ -253,6 +253,13 @@ fn completions_take_a_third_of_the_screen() {
 }
 
 #[test]
+fn the_matrix_says_how_many_pass_where_not_all_nodes_were_evaluated() {
+    let mut live = LiveInterface::demo("tour").keys("c3");
+    let header = live.lines()[4].clone();
+    assert!(header.starts_with("        ✓ 1       ✗ 1"), "{}", live.text());
+}
+
+#[test]
 fn a_title_keeps_the_cycle_behind_a_long_name_of_a_pod() {
     let text =
         many().replace("name: small", "name: payment-gateway-reconciliation-worker-7d9f8b6c5d-x1");
@@ -377,4 +384,7 @@ fn the_first_screen_says_what_the_program_and_the_story_are() {
     let text = as_text("", &QueuesView(&model).detail_without_rows());
     assert!(text.contains("scheduling: cluster.yaml"), "{text}");
     assert!(!text.contains("the whole story"), "{text}");
+    assert!(text.contains("E: change the cluster") && !text.contains("n  s  c"), "{text}");
+    let mut pending = LiveInterface::demo("tour");
+    assert!(pending.text().contains("n  s  c       run the next cycle"), "{}", pending.text());
 }

@@ -161,7 +161,7 @@ impl View for HeatView<'_> {
         let Some(line) = self.lines.get(line) else { return Vec::new() };
         vec![
             DetailLine::heading(format!("{}: {}", line.zone, count(line.nodes, "node"))),
-            DetailLine::field("h l j k", "choose a node; H shows the next map, then rows again"),
+            DetailLine::key("h l j k", "choose a node; H shows the next map, then rows again"),
         ]
     }
 

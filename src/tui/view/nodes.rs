@@ -447,7 +447,7 @@ fn group_lines(group: &LabelGroup) -> Vec<DetailLine> {
         );
         lines.push(DetailLine::field(name, text));
     }
-    lines.push(DetailLine::field("Enter", "shows its nodes, or folds them; O shows those of all"));
+    lines.push(DetailLine::key("Enter", "shows its nodes, or folds them; O shows those of all"));
     lines
 }
 

@@ -134,7 +134,7 @@ impl View for OutlineView<'_> {
                     format!("the smallest changes that would make {pod} fit")
                 }
             };
-            DetailLine::field("Enter", where_to)
+            DetailLine::key("Enter", where_to)
         }));
         lines
     }

@@ -180,7 +180,7 @@ impl<'a> PreemptionView<'a> {
         let words = status_words(group.code, &group.words);
         lines.push(DetailLine::field("dry run", words).scoped(scope));
         lines.extend(self.answers());
-        lines.push(DetailLine::field("Enter", enter));
+        lines.push(DetailLine::key("Enter", enter));
         lines
     }
 

@@ -208,13 +208,19 @@ fn first_lines(model: &Model) -> Vec<DetailLine> {
     }
     lines.extend(story.map(|story| {
         let commands: Vec<String> = story.example().iter().map(|line| format!(":{line}")).collect();
-        DetailLine::field("r", format!("the whole story: {}", commands.join(", ")))
+        DetailLine::key("r", format!("the whole story: {}", commands.join(", ")))
     }));
-    let keys = [
-        ("n  s  c", "run the next cycle, step into its plugins, run all cycles"),
-        ("W  X", "why a pod is pending or on its node; what would make it fit"),
-    ];
-    lines.extend(keys.map(|(keys, what)| DetailLine::field(keys, what)));
+    let keys = match model.queued.is_empty() {
+        false => [
+            ("n  s  c", "run the next cycle, step into its plugins, run all cycles"),
+            ("W  X", "why a pod is pending or on its node; what would make it fit"),
+        ],
+        true => [
+            ("E", "change the cluster: drain or lose a node, roll out, put or delete an object"),
+            ("5  6", "its nodes; its pods, where W says why one is on its node"),
+        ],
+    };
+    lines.extend(keys.map(|(keys, what)| DetailLine::key(keys, what)));
     lines
 }
 

@@ -516,7 +516,7 @@ impl View for ScoresView<'_> {
         let sum: Vec<String> = scored.map(|p| term(p, at, self.weight(p))).collect();
         lines.push(DetailLine::field("total", format!("{} = {total}", sum.join(" + "))));
         lines.extend(self.tie_line(cycle));
-        lines.push(DetailLine::field(
+        lines.push(DetailLine::key(
             "Enter",
             "each score's inputs and formula, beside the chosen node's",
         ));

@@ -8,6 +8,7 @@ use crate::tui::glyph::Charset;
 use crate::tui::model::{CyclePosition, LiveModel, Model};
 use crate::tui::sanitize;
 use crate::tui::testing::{InterfaceStory, LiveInterface, filter_frame, model, pod};
+use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
 use kubestep_api::Time;
 use kubestep_debug::Position as Frame;
@@ -181,17 +182,17 @@ fn the_terminals_cursor_is_on_the_selected_cell() {
 }
 
 #[test]
-fn what_comes_after_the_position_is_dimmed() {
-    use ratatui::style::Modifier;
+fn what_comes_after_the_position_stands_back() {
     let mut story = InterfaceStory::new(model()).keys("3");
     let buffer = story.draw();
-    let dim = |x: u16, y: u16| buffer[(x, y)].modifier.contains(Modifier::DIM);
+    let future = story.app.theme().style(Scope::Future).fg;
+    let dim = |x: u16, y: u16| Some(buffer[(x, y)].fg) == future;
     // NodeResourcesFit has come to node-b: its column is known for the first two, the rest is to come.
     let column = 53;
     assert_eq!([5, 6, 7, 8, 9].map(|y| dim(column, y)), [false, false, true, true, true]);
     assert!(!dim(19, 9), "NodeUnschedulable was through before");
     let buffer = story.keys("0").draw();
-    let dim = |y: u16| buffer[(6, y)].modifier.contains(Modifier::DIM);
+    let dim = |y: u16| Some(buffer[(6, y)].fg) == future;
     assert_eq!((dim(12), dim(13)), (false, true));
 }
 

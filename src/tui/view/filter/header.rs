@@ -20,6 +20,8 @@ const NAME_LINES: usize = 3;
 pub struct ColumnNote {
     /// How many nodes it rejects.
     rejected: usize,
+    /// How many pass, if not all nodes were evaluated.
+    passed: Option<usize>,
     /// Whether the plugin had nothing to check.
     pub skipped: bool,
     /// Whether the plugin is opaque.
@@ -67,16 +69,16 @@ fn words_of(plugin: &str) -> Vec<String> {
 pub fn notes(cycle: &CycleRecord) -> Vec<ColumnNote> {
     let filter = &cycle.filter;
     let count = |column: &Verdicts<VerdictId>| column.iter().filter(|id| id.is_status()).count();
-    let verdicts = ColumnNote {
-        rejected: count(&filter.verdicts) + filter.extender.len(),
-        ..ColumnNote::default()
-    };
+    let rejected = count(&filter.verdicts) + filter.extender.len();
+    let passed = filter.verdicts.iter().filter(|id| *id == VerdictId::PASS).count();
+    let passed = (passed > 0 && rejected + passed < cycle.nodes.order.len()).then_some(passed);
+    let verdicts = ColumnNote { rejected, passed, ..ColumnNote::default() };
     let nominated = by_nominated(cycle);
     let plugins = filter.plugins.iter().zip(nominated).map(|(plugin, nominated)| {
         let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
         let rejected = count(&plugin.verdicts) + nominated;
         let unknown = plugin.verdicts.iter().any(|id| id == VerdictId::UNKNOWN);
-        ColumnNote { rejected, skipped: rejected == 0 && skipped(), unknown }
+        ColumnNote { rejected, passed: None, skipped: rejected == 0 && skipped(), unknown }
     });
     let extenders = filter.extenders.iter().map(|name| {
         let own = |(_, status): &&(NodeId, Status)| status.plugin() == *name;
@@ -107,7 +109,10 @@ impl ColumnNote {
         match (self.rejected, words) {
             (_, true) if self.unknown => "unknown".to_owned(),
             (_, false) if self.unknown => VerdictSign::Unknown.glyph().to_owned(),
-            (0, true) => if self.skipped { "skipped" } else { "all pass" }.to_owned(),
+            (0, true) if self.skipped => "skipped".to_owned(),
+            (0, true) => {
+                self.passed.map_or_else(|| "all pass".to_owned(), |passed| format!("✓ {passed}"))
+            }
             (0, false) if self.skipped => VerdictSign::Skip.glyph().to_owned(),
             (0, false) => VerdictSign::Success.glyph().to_owned(),
             (n, true) => format!("✗ {n}"),

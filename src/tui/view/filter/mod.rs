@@ -250,8 +250,7 @@ impl<'a> FilterView<'a> {
             more => format!(" and {more} more"),
         };
         lines.push(DetailLine::field("nodes", names.join(", ") + &more));
-        lines
-            .push(DetailLine::field("Enter", "shows a row for each, or folds them; H draws a map"));
+        lines.push(DetailLine::key("Enter", "shows a row for each, or folds them; H draws a map"));
         lines
     }
 
@@ -474,7 +473,7 @@ impl View for FilterView<'_> {
         let failures = all_failures(cycle, node);
         if !failures.is_empty() {
             lines.extend(failures);
-            lines.push(DetailLine::field("Enter", "exactly what blocks it: taint, label, amount"));
+            lines.push(DetailLine::key("Enter", "exactly what blocks it: taint, label, amount"));
         }
         if !self.has_words(FIXED) && column < FIXED {
             lines.push(legend());
