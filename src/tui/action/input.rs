@@ -153,6 +153,10 @@ impl KeyInput {
         if matches!(action.kind, ActionKind::Move | ActionKind::Pace) {
             app.set_running(false);
         }
+        if action.kind == ActionKind::Move {
+            // A window answers for the moment that is left.
+            app.close_windows();
+        }
         match action.run(app, model, argument) {
             Ok(effect) => self.settle(app, effect, model),
             Err(problem) => app.fail(problem),

@@ -176,6 +176,15 @@ fn what_the_window_leaves_out_is_in_the_view() {
 }
 
 #[test]
+fn a_step_closes_the_answer_for_the_moment_before() {
+    let mut live = LiveInterface::demo("tour").keys("nW");
+    assert!(live.text().contains("Why default/payment?"), "{}", live.text());
+    let mut live = live.keys("n");
+    assert!(!live.text().contains("Why default/payment?"), "{}", live.text());
+    assert!(live.text().contains("cycle 2 default/web-0"), "{}", live.text());
+}
+
+#[test]
 fn scores_keep_their_columns_where_names_are_shortened() {
     let node = |at: usize| {
         format!(
