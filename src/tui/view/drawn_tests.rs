@@ -260,6 +260,23 @@ fn the_matrix_says_how_many_pass_where_not_all_nodes_were_evaluated() {
 }
 
 #[test]
+fn a_row_names_the_last_attempt_of_a_pod_that_fits_by_now() {
+    let row = |keys: &str| {
+        let mut live = LiveInterface::demo("affinity-typo").keys(keys);
+        while live.interface.wants_answer() {
+            live.interface.answer();
+        }
+        let mut rows = live.lines().into_iter().skip(4);
+        rows.find(|line| line.contains("default/database ")).unwrap()
+    };
+    assert!(row("c").contains("node affinity disktype=sdd"));
+    let labelled = row("c:label node node-0 disktype=sdd<Enter>");
+    assert!(labelled.contains(" last attempt: 3 didn't match"), "{labelled}");
+    // A recreated pod was not tried yet.
+    assert!(row("cX<Enter>").ends_with("• active    0"), "{}", row("cX<Enter>"));
+}
+
+#[test]
 fn a_title_keeps_the_cycle_behind_a_long_name_of_a_pod() {
     let text =
         many().replace("name: small", "name: payment-gateway-reconciliation-worker-7d9f8b6c5d-x1");

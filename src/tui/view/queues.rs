@@ -1,5 +1,6 @@
 //! The scheduling queues: which pod is where, since when, why, and when it leaves by itself.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::shared::outcome_lines;
@@ -127,11 +128,8 @@ impl GridSource for QueuesView<'_> {
             5 => out.write_str(&self.left(pod).unwrap_or_default()),
             6 => out.write_str(&first_name(pod)),
             _ => {
-                let cause = self.0.causes.get(&pod.info.key()).filter(|cause| !cause.is_empty());
-                match cause {
-                    Some(cause) => out.set(cause, Scope::TextDim),
-                    None => out.set(&brief(&pod.reason), Scope::TextDim),
-                }
+                let cause = self.0.causes.get(&pod.info.key()).map(String::as_str);
+                out.set(&why(pod, cause), Scope::TextDim);
                 Ok(())
             }
         };
@@ -174,6 +172,18 @@ impl GridSource for QueuesView<'_> {
 
     fn labels(&self, row: usize) -> Option<&Labels> {
         Some(&self.pod(row)?.info.pod.metadata.labels)
+    }
+}
+
+/// What holds the pod up: the cause, empty if it fits by now; until that is worked out, what was said
+/// of its last attempt.
+fn why<'a>(pod: &'a QueuedPod, cause: Option<&'a str>) -> Cow<'a, str> {
+    let reason = brief(&pod.reason);
+    match cause {
+        None => reason,
+        Some("") if pod.attempts == 0 || reason.is_empty() => Cow::Borrowed(""),
+        Some("") => format!("last attempt: {reason}").into(),
+        Some(cause) => cause.into(),
     }
 }
 
