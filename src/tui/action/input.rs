@@ -131,9 +131,11 @@ impl KeyInput {
     /// Keys that do nothing here: where they do something, if anywhere.
     fn unbound_text(&self, keys: &[KeyPress]) -> String {
         let shown = key::show_sequence(keys);
-        match self.keymap.in_other_views(keys) {
-            Some(action) => format!("{shown}: {} works in: {}", action.name, action.views_text()),
-            None => format!("nothing is bound to {shown}; ? lists the keys"),
+        let works = |action: &Action| format!("{} works in: {}", action.name, action.views_text());
+        let found: Vec<String> = self.keymap.in_other_views(keys).map(works).collect();
+        match found.is_empty() {
+            false => format!("{shown}: {}", found.join("; ")),
+            true => format!("nothing is bound to {shown}; ? lists the keys"),
         }
     }
 

@@ -126,9 +126,9 @@ impl Keymap {
         self.preset
     }
 
-    /// An action that `keys` stand for in other views.
-    pub fn in_other_views(&self, keys: &[KeyPress]) -> Option<&'static Action> {
-        self.bindings.iter().find(|binding| binding.keys == keys).map(|binding| binding.action)
+    /// The actions that `keys` stand for in other views.
+    pub fn in_other_views(&self, keys: &[KeyPress]) -> impl Iterator<Item = &'static Action> {
+        self.bindings.iter().filter(move |binding| binding.keys == keys).map(|b| b.action)
     }
 
     /// The key sequences of `action`, the one to show first.

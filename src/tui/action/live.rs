@@ -23,7 +23,7 @@ pub const ACTIONS: &[Action] = &[
 ];
 
 fn live(model: &Model) -> Result<&LiveModel, ActionError> {
-    let none = "no live cluster is behind this: kubestep without -f follows one";
+    let none = "this session follows no cluster; kubestep without -f follows one";
     model.live.as_ref().ok_or_else(|| none.into())
 }
 

@@ -251,7 +251,7 @@ impl App {
 
     pub fn set_speed(&mut self, speed: Speed) {
         self.speed = speed;
-        let how = if self.playing { "playing at" } else { "space plays at" };
+        let how = if self.playing { "playing at" } else { "Space plays at" };
         self.notify(Severity::Info, format!("{how} {speed} of real time"));
     }
 
@@ -263,6 +263,8 @@ impl App {
     /// The session has begun: the queues come first, and several notices become one line.
     pub fn start(&mut self) {
         self.show(ViewId::Queues);
+        // Nothing was shown before.
+        (self.history, self.history_at) = (vec![ViewId::Queues], 0);
         let (severity, text) = match self.messages.count() {
             0 => (Severity::Info, "s steps into the first cycle, n runs it, c runs all".into()),
             1 => return,

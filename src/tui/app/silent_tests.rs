@@ -68,7 +68,10 @@ fn no_action_is_silent_while_a_window_is_open() {
 fn keys_without_a_meaning_say_so_and_where_they_have_one() {
     let mut story = InterfaceStory::new(model()).keys("3a");
     let line = story.lines()[22].clone();
-    assert!(line.starts_with(" a: ") && line.contains("works in: "), "{line}");
+    let (waiting, breakpoints) =
+        ("allow works in: Waiting (7)", "break-switch works in: Breakpoints (B)");
+    assert!(line.starts_with(" a: ") && line.contains(waiting), "{line}");
+    assert!(line.contains(breakpoints), "{line}");
     let mut story = story.keys("~");
     assert_eq!(story.lines()[22], " nothing is bound to ~; ? lists the keys");
     assert!(!story.keys("M").text().contains("is bound to"), "such words are not kept");

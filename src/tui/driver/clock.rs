@@ -171,7 +171,7 @@ impl Driver {
     fn play_words(&self, speed: Speed) -> String {
         let left = match self.next_to_play() {
             NextStop::In(gap) => gap - self.run.playing.flowed.min(gap),
-            _ => return format!("{speed}; space pauses"),
+            _ => return format!("{speed}; Space pauses"),
         };
         match self.session.next_timer().filter(|_| self.session.is_at_newest()) {
             Some(timer) => format!("{speed}; in {} {}", span(left), timer.describe()),

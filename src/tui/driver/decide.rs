@@ -120,7 +120,7 @@ fn in_short(decided: &DecisionEffect) -> String {
         }
         Some((Outcome::Scheduled, _)) => format!("{pod} for {plugin}; it is bound to {node}"),
         Some((Outcome::Waiting, _)) => format!("{pod} for {plugin}; it is being bound to {node}"),
-        Some(_) => format!("{pod} in the name of {plugin}"),
+        Some(_) => format!("{pod} for {plugin}"),
     }
 }
 

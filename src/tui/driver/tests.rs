@@ -135,7 +135,7 @@ fn a_held_pod_is_allowed_from_the_waiting_view() {
 #[test]
 fn a_held_pod_is_rejected_with_a_message_that_its_cycle_keeps() {
     let mut live = LiveInterface::demo("held-at-permit").keys("c7xnot today<Enter>");
-    assert!(live.lines()[22].contains("rejected default/release-1 in the name of ManualPermit"));
+    assert!(live.lines()[22].contains("rejected default/release-1 for ManualPermit"));
     let mut live = live.keys(":cycle 1<Enter>0d");
     assert!(live.text().contains("not today"), "{}", live.text());
 }

@@ -361,7 +361,7 @@ impl View for PreemptionView<'_> {
         }
         lines.push(DetailLine::field("budgets", format!("{} violated", candidate.pdb_violations)));
         lines.extend(self.answers());
-        lines.push(DetailLine::field(
+        lines.push(DetailLine::key(
             "Enter",
             "how a candidate is chosen, and why other nodes are none",
         ));

@@ -333,8 +333,8 @@ fn all_marked_waiting_pods_are_decided_about_at_once() {
     assert!(!live.lines()[2].contains("marked"), "{}", live.lines()[2]);
     let mut live = held("vjvxnot today<Enter>");
     let text = live.text();
-    assert!(text.contains("rejected default/release-1 in the name of ManualPermit"), "{text}");
-    assert!(text.contains("rejected default/release-2 in the name of ManualPermit"), "{text}");
+    assert!(text.contains("rejected default/release-1 for ManualPermit"), "{text}");
+    assert!(text.contains("rejected default/release-2 for ManualPermit"), "{text}");
     let mut live = held("vjv:allow Nobody<Enter>");
     assert!(live.text().contains("is not held by \"Nobody\""), "{}", live.text());
     assert!(live.lines()[2].contains("2 marked"), "{}", live.lines()[2]);
