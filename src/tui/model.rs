@@ -134,6 +134,8 @@ pub struct ArgumentNames {
     pub pods: Vec<String>,
     /// Names of all branches, for completion.
     pub branches: Vec<String>,
+    /// The plugins of all profiles.
+    pub plugins: Vec<String>,
 }
 
 /// What the scheduler runs with.

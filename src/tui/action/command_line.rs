@@ -128,11 +128,11 @@ pub fn goes_on(line: &str) -> bool {
     }
 }
 
-/// Whether the argument of a line names objects of the cluster, or branches.
+/// Whether the argument of a line names objects of the cluster, branches or plugins.
 pub fn names_objects(line: &str) -> bool {
     let Some((name, _)) = line.trim_start().split_once(char::is_whitespace) else { return false };
     match find(name) {
-        Ok(action) => ["what-if", "edit", "branch", "differences"].contains(&action.name),
+        Ok(action) => ["what-if", "edit", "branch", "differences", "break"].contains(&action.name),
         Err(_) => edit_forms::is_verb(name),
     }
 }

@@ -27,7 +27,6 @@ pub struct Completion {
     /// The names of the cluster's objects, and of the branches.
     names: Arc<ArgumentNames>,
     plugins: Vec<String>,
-    places: Vec<String>,
     /// The model's revision that they are of.
     as_of: Option<u64>,
 }
@@ -50,7 +49,7 @@ impl Completion {
             "keys" => fitting(&mut Preset::names().map(str::to_owned)),
             "cycle" => fitting(&mut self.cycles.iter().rev().map(u64::to_string)),
             "allow" => fitting(&mut self.plugins.iter().cloned()),
-            "break" => fitting(&mut self.places.iter().cloned()),
+            "break" => fitting(&mut places(&self.names.plugins)),
             "watch" => subjects(&self.nodes, &self.pods, typed),
             "what-if" => self.edits(typed),
             "edit" => self.objects(typed),
@@ -116,7 +115,6 @@ impl Completion {
         }
         self.as_of = Some(model.revision);
         self.themes = app.themes();
-        self.places = places(model);
         self.nodes = model.cycles.last().map(|cycle| cycle.nodes.clone()).unwrap_or_default();
         self.refresh_cycles(model);
         self.plugins.clear();
@@ -141,21 +139,14 @@ impl Completion {
     }
 }
 
-/// What `:break` completes to: other words, points, plugins, outcomes, queues.
-fn places(model: &Model) -> Vec<String> {
+/// What `:break` completes to: points, plugins, outcomes, queues, other words.
+fn places(plugins: &[String]) -> impl Iterator<Item = String> {
     use kubestep_debug::breakpoint::{CycleEvent, location};
     let points = location::POINTS.iter().map(|point| point.name().to_owned());
-    let plugins = model.cycles.last().into_iter().flat_map(|cycle| {
-        let filters = cycle.filter.plugins.iter().map(|column| column.plugin);
-        filters.chain(cycle.score.plugins.iter().map(|column| column.plugin))
-    });
-    let mut plugins: Vec<String> = plugins.map(|plugin| plugin.to_string()).collect();
-    plugins.sort_unstable();
-    plugins.dedup();
     let outcomes = CycleEvent::ALL.iter().map(|(_, name)| format!("on:{name}"));
     let queues = location::QUEUES.iter().map(|(_, name)| format!("queue:{name}"));
     let words = WORDS.iter().map(|word| (*word).to_owned());
-    points.chain(plugins).chain(outcomes).chain(queues).chain(words).collect()
+    points.chain(plugins.iter().cloned()).chain(outcomes).chain(queues).chain(words)
 }
 
 /// What `:watch` completes to, of what begins with `typed`: queues, nodes and the pods there are
@@ -187,7 +178,7 @@ mod tests {
         let names = ArgumentNames {
             nodes: vec!["a-0".into(), "b-0".into()],
             pods: vec!["shop/web".into()],
-            branches: Vec::new(),
+            ..ArgumentNames::default()
         };
         let values = Completion { names: Arc::new(names), ..Completion::default() };
         assert_eq!(values.edits("uncor"), ["uncordon"]);

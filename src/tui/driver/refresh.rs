@@ -156,6 +156,7 @@ impl Driver {
             nodes,
             pods: pods.iter().map(ToString::to_string).collect(),
             branches: branches.into_iter().map(|branch| branch.name).collect(),
+            plugins: self.session.plugin_names().iter().map(ToString::to_string).collect(),
         });
     }
 

@@ -245,6 +245,9 @@ fn completions_take_a_third_of_the_screen() {
         let text = LiveInterface::demo("tour").resized(100, height).keys("E").text();
         assert!(text.contains(more), "{text}");
     }
+    // Places of breakpoints are known before the first cycle.
+    let text = LiveInterface::demo("tour").keys(":break NodeR").text();
+    assert!(text.contains("│ break NodeResourcesFit "), "{text}");
     let text = LiveInterface::demo("tour").keys(":next").text();
     assert!(
         text.contains("Step back over: the previous plugin, point or cycle at this d…"),
