@@ -297,6 +297,34 @@ fn a_map_counts_nodes_not_its_lines() {
 }
 
 #[test]
+fn extended_resources_have_columns_with_sums_where_there_is_room() {
+    let node = |name: &str, more: &str| {
+        format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: {name}, labels: {{team: {}}}}}, status: \
+             {{allocatable: {{cpu: 4, memory: 8Gi, pods: 10{more}}}}}}}\n---\n",
+            &name[..1]
+        )
+    };
+    let gpus = ", nvidia.com/gpu: 4, example.com/none: 0";
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default}, spec: {containers: \
+               [{name: c, resources: {limits: {nvidia.com/gpu: 3}}}]}}";
+    let cluster = [node("g-0", gpus), node("g-1", gpus), node("c-0", "")].concat() + pod;
+    let of = |width: u16, keys: &str| {
+        let mut live = LiveInterface::new(session(&cluster), (width, 30)).keys(keys);
+        live.text()
+    };
+    let text = of(120, "n5");
+    assert!(text.contains("pods gpu taints") && text.contains(" 1/10 3/4"), "{text}");
+    assert!(!text.contains("none"), "{text}");
+    assert!(of(120, "n5:group-by team<Enter>").contains(" 1/20 3/8"));
+    assert!(!of(80, "n5").contains("gpu taints"));
+    // The fullest first, those without it last.
+    let sorted = of(120, "n5lllloo");
+    let at = |name: &str| sorted.find(&format!("\n  {name} ")).unwrap();
+    assert!(at("g-0").max(at("g-1")) < at("c-0"), "{sorted}");
+}
+
+#[test]
 fn few_points_are_no_bar_of_full_length() {
     let node = |name: &str, images: &str| {
         format!(

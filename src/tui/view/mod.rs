@@ -10,6 +10,7 @@ mod cycle;
 #[cfg(test)]
 mod drawn_tests;
 pub(super) mod events;
+mod extended;
 mod filter;
 mod funnel;
 mod heat;

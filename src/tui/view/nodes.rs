@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::extended::ExtendedResource;
 use super::shared::NAMES;
 use super::{OnEnter, View, ViewShape, shared};
 use crate::tui::glyph::{FOLDS, SHADES, VerdictSign};
@@ -61,6 +62,8 @@ const DRAWN: [&str; 3] = ["cpu", "memory", "pods"];
 const PODS: usize = 2;
 /// The column of the first of them.
 const FIRST_DRAWN: usize = 2;
+/// The first column behind them.
+const BEHIND: usize = FIRST_DRAWN + DRAWN.len();
 
 /// What is reserved on each node for pods nominated to it, of each drawn resource; of pods, how many.
 type Reserved = HashMap<Symbol, [i64; 3]>;
@@ -131,6 +134,10 @@ impl LabelGroup {
     fn key(&self) -> u64 {
         shared::key_of_text(&format!("group {}", self.value))
     }
+
+    fn members<'a>(&self, model: &'a Model) -> impl Iterator<Item = &'a NodeInfo> {
+        self.nodes.iter().filter_map(|at| model.nodes.get(*at)).map(|node| &**node)
+    }
 }
 
 /// A line: a group by its number, or a node by its place in the model.
@@ -152,6 +159,14 @@ pub struct NodesView<'a> {
     bar: usize,
     /// Columns of the widest ratio of each drawn resource.
     ratios: [usize; 3],
+    extended: Vec<ExtendedResource>,
+}
+
+/// What a column behind the drawn resources shows.
+enum Behind<'a> {
+    Extended(&'a ExtendedResource),
+    Nominated,
+    Taints,
 }
 
 impl<'a> NodesView<'a> {
@@ -176,7 +191,29 @@ impl<'a> NodesView<'a> {
             _ => 14,
         };
         let ratios = ratio_widths(model, &reserved, &groups);
-        NodesView { model, shape, reserved, groups, rows, bar, ratios }
+        let mut extended = ExtendedResource::of_nodes(model.nodes.iter().map(|node| &**node));
+        for resource in &mut extended {
+            groups.iter().for_each(|group| resource.widen(group.members(model)));
+        }
+        NodesView { model, shape, reserved, groups, rows, bar, ratios, extended }
+    }
+
+    /// Pods are nominated only now and then: their column is there only while some are.
+    fn behind(&self, column: usize) -> Behind<'_> {
+        let at = column.saturating_sub(BEHIND);
+        match self.extended.get(at) {
+            Some(resource) => Behind::Extended(resource),
+            None if at == self.extended.len() && !self.model.nominated.is_empty() => {
+                Behind::Nominated
+            }
+            None => Behind::Taints,
+        }
+    }
+
+    /// The nodes of a row: one, or those of a group.
+    fn nodes_of(&self, row: usize) -> impl Iterator<Item = &NodeInfo> {
+        let of_group = self.group(row).into_iter().flat_map(|group| group.members(self.model));
+        self.node(row).into_iter().map(|node| &**node).chain(of_group)
     }
 
     fn row(&self, row: usize) -> NodesRow {
@@ -273,9 +310,8 @@ impl GridSource for NodesView<'_> {
         if self.groups.is_empty() { self.model.nodes.len() } else { self.rows.len() }
     }
 
-    /// The last column is there only while some node has a nominated pod.
     fn columns(&self) -> usize {
-        6 + usize::from(!self.model.nominated.is_empty())
+        BEHIND + self.extended.len() + usize::from(!self.model.nominated.is_empty()) + 1
     }
 
     fn column(&self, column: usize) -> GridColumn {
@@ -296,8 +332,11 @@ impl GridSource for NodesView<'_> {
                     u16::try_from(all).unwrap_or(u16::MAX),
                 )
             }
-            5 if !self.model.nominated.is_empty() => GridColumn::number("nominated", 9),
-            _ => GridColumn::prose("taints", 16),
+            _ => match self.behind(column) {
+                Behind::Extended(resource) => resource.column(),
+                Behind::Nominated => GridColumn::number("nominated", 9),
+                Behind::Taints => GridColumn::prose("taints", 16),
+            },
         }
     }
 
@@ -309,11 +348,16 @@ impl GridSource for NodesView<'_> {
                 out.set(text, scope);
             }
             (2..=4, _) => self.draw_use(row, column - FIRST_DRAWN, out),
-            (5, _) if !self.model.nominated.is_empty() => match self.nominated(row) {
-                0 => {}
-                number => out.set(&number.to_string(), Scope::LoadReserved),
+            (BEHIND.., node) => match (self.behind(column), node) {
+                (Behind::Extended(resource), _) => {
+                    out.set(&resource.ratio(self.nodes_of(row)), Scope::Text);
+                }
+                (Behind::Nominated, _) if self.nominated(row) > 0 => {
+                    out.set(&self.nominated(row).to_string(), Scope::LoadReserved);
+                }
+                (Behind::Taints, Some(node)) => out.set(&taints(node).join(", "), Scope::Text),
+                _ => {}
             },
-            (5.., Some(node)) => out.set(&taints(node).join(", "), Scope::Text),
             _ => {}
         }
     }
@@ -327,7 +371,11 @@ impl GridSource for NodesView<'_> {
 
     /// Resources are sorted by how full they are, as their bars show it.
     fn amount(&self, row: usize, column: usize) -> Option<i64> {
-        let drawn = column.checked_sub(FIRST_DRAWN).filter(|at| *at < DRAWN.len())?;
+        if column >= BEHIND {
+            let Behind::Extended(resource) = self.behind(column) else { return None };
+            return Some(resource.fullness(self.nodes_of(row)));
+        }
+        let drawn = column.checked_sub(FIRST_DRAWN)?;
         Some(self.uses(row)?.0[drawn].load().used)
     }
 
