@@ -33,7 +33,7 @@ use crate::record::Candidate;
 pub use crate::record::scores::ScoreBasis;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
-use crate::status::Status;
+use crate::status::{DistinctStatuses, Status};
 use crate::status::node_statuses::NodeStatuses;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Duration, NodeAllocatableResourceClaimStatus, Pod, Time};
@@ -427,7 +427,7 @@ pub trait Plugin: Send + Sync {
         _cx: &CycleContext<'_>,
         _state: &CycleState,
         _nodes: &[NodeId],
-    ) -> Option<Vec<Status>> {
+    ) -> Option<DistinctStatuses> {
         None
     }
 

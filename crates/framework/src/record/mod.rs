@@ -255,9 +255,9 @@ impl ScoreRecord {
     /// Positions of the nodes with the highest total.
     pub fn tied_best(&self) -> Vec<usize> {
         let totals = self.totals.values();
-        let Some(best) = totals.iter().max() else { return Vec::new() };
+        let Some(best) = totals.iter().copied().max() else { return Vec::new() };
         let places = totals.iter().enumerate();
-        places.filter(|(_, total)| *total == best).map(|(at, _)| at).collect()
+        places.filter(|(_, total)| **total == best).map(|(at, _)| at).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Upstream keeps counts in maps by label and value. Here the values of a label are numbered once
 //! for as long as no node's labels change, so that looking up a node's count is two array reads.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fixedbitset::FixedBitSet;
@@ -49,6 +50,19 @@ impl TopologyColumn {
     pub fn domain(&self, node: NodeId) -> Option<usize> {
         let domain = self.domain_of.get(node.index()).copied().filter(|domain| *domain != NONE)?;
         Some(domain as usize)
+    }
+
+    /// For each of `nodes`, the value of its domain among `values`, one for each domain; `none`
+    /// without the label.
+    pub fn gather<'a, T: Copy>(
+        &'a self,
+        nodes: &'a [NodeId],
+        values: &'a [T],
+        none: T,
+    ) -> impl Iterator<Item = T> + 'a {
+        // The number of no domain is beyond the end of the values.
+        let domain = |node: &NodeId| self.domain_of.get(node.index()).map_or(NONE, |at| *at);
+        nodes.iter().map(move |node| values.get(domain(node) as usize).copied().unwrap_or(none))
     }
 
     /// The slots of all nodes that have the label.
@@ -114,6 +128,14 @@ impl DomainCounts {
     pub fn get(&self, domain: usize) -> i64 {
         let changed = self.changes.iter().find(|(other, _)| *other == domain);
         changed.map_or_else(|| self.base.get(domain).copied().unwrap_or(0), |(_, count)| *count)
+    }
+
+    /// The counts of all domains.
+    pub fn values(&self) -> Cow<'_, [i64]> {
+        if self.changes.is_empty() {
+            return Cow::Borrowed(&self.base);
+        }
+        (0..self.base.len()).map(|domain| self.get(domain)).collect::<Vec<_>>().into()
     }
 
     /// Changes the count of a domain by `delta` and returns the new count.

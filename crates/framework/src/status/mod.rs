@@ -197,6 +197,15 @@ impl fmt::Debug for Status {
     }
 }
 
+/// The statuses of several nodes, which share a few.
+#[derive(Clone, Debug)]
+pub struct DistinctStatuses {
+    /// The statuses; not every one needs to occur.
+    pub statuses: Vec<Status>,
+    /// For each node, the index of its status.
+    pub of_nodes: Vec<u16>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

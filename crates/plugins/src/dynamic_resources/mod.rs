@@ -25,7 +25,7 @@ use kubestep_framework::plugin::{
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
-use kubestep_framework::status::{Code, Status};
+use kubestep_framework::status::{Code, DistinctStatuses, Status};
 
 mod args;
 mod claims;
@@ -231,9 +231,10 @@ impl Plugin for DynamicResources {
         _cx: &CycleContext<'_>,
         state: &CycleState,
         nodes: &[NodeId],
-    ) -> Option<Vec<Status>> {
+    ) -> Option<DistinctStatuses> {
         let nothing = state.read::<ClaimState>()?.is_empty();
-        nothing.then(|| vec![Status::SUCCESS; nodes.len()])
+        let (statuses, of_nodes) = (vec![Status::SUCCESS], vec![0; nodes.len()]);
+        nothing.then_some(DistinctStatuses { statuses, of_nodes })
     }
 
     /// If an earlier PreFilter plugin ended the cycle, this plugin's state is missing: the error

@@ -8,8 +8,8 @@ use kubestep_api::intern::Symbol;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::{AffinityTerm, PodInfo};
-use kubestep_framework::snapshot::topology::KeyedCounts;
-use kubestep_framework::status::Status;
+use kubestep_framework::snapshot::topology::{KeyCounts, KeyedCounts};
+use kubestep_framework::status::{DistinctStatuses, Status};
 
 use super::terms::{all_match, all_match_class, expand, selects};
 
@@ -171,11 +171,68 @@ impl AffinityFilterState {
         first.map_or(Status::SUCCESS, |reason| rejections.0[reason as usize].clone())
     }
 
+    /// The status of each node.
+    pub(super) fn filter_all(
+        &self,
+        nodes: &[NodeId],
+        rejections: &AffinityRejections,
+    ) -> DistinctStatuses {
+        let mut reasons = FirstReasons { nodes, indexes: vec![0; nodes.len()] };
+        let is_first = self.is_first();
+        for term in &self.own.affinity {
+            let unmet = |count: i64| count <= 0 && !is_first;
+            reasons.add(AffinityReason::Affinity, self.affinity.find(term.topology_key), unmet);
+        }
+        for (reason, counts) in [
+            (AffinityReason::AntiAffinity, &self.anti_affinity),
+            (AffinityReason::ExistingAntiAffinity, &self.existing),
+        ] {
+            let counts = counts.iter().filter(|counts| !counts.counts.is_all_zero());
+            counts.for_each(|counts| reasons.add(reason, Some(counts), |count| count > 0));
+        }
+        let statuses = [Status::SUCCESS].into_iter().chain(rejections.0.iter().cloned()).collect();
+        DistinctStatuses { statuses, of_nodes: reasons.indexes }
+    }
+
     /// Whether the node has the key of every affinity term and a matching pod in each domain.
     fn satisfies_affinity(&self, node: NodeId) -> bool {
-        // The first pod of a group that wants to be together goes anywhere.
-        let is_first = || self.own.matches_itself && self.affinity.is_all_zero();
-        self.unmet_terms(node).all(|(_, in_domain)| in_domain && is_first())
+        self.unmet_terms(node).all(|(_, in_domain)| in_domain && self.is_first())
+    }
+
+    /// Whether it is the first pod of a group that wants to be together: it goes anywhere.
+    fn is_first(&self) -> bool {
+        self.own.matches_itself && self.affinity.is_all_zero()
+    }
+}
+
+/// For each node, 0 or 1 + the first reason to reject it.
+struct FirstReasons<'a> {
+    nodes: &'a [NodeId],
+    indexes: Vec<u16>,
+}
+
+impl FirstReasons<'_> {
+    /// Adds a reason where the count of the node's domain `is_rejected`. A required affinity also
+    /// rejects nodes without a domain.
+    fn add(
+        &mut self,
+        reason: AffinityReason,
+        counts: Option<&KeyCounts>,
+        is_rejected: impl Fn(i64) -> bool,
+    ) {
+        let own = reason as u16 + 1;
+        let none = if reason == AffinityReason::Affinity { own } else { 0 };
+        let index = |rejected: bool| if rejected { own } else { 0 };
+        let Some(counts) = counts else {
+            self.indexes.iter_mut().for_each(|first| *first = if *first == 0 { none } else { *first });
+            return;
+        };
+        let by_domain = counts.counts.values();
+        let by_domain: Vec<u16> = by_domain.iter().map(|count| index(is_rejected(*count))).collect();
+        let indexes = counts.column.gather(self.nodes, &by_domain, none);
+        for (first, index) in self.indexes.iter_mut().zip(indexes) {
+            *first = if *first == 0 { index } else { *first };
+        }
     }
 }
 

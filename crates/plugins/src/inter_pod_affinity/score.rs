@@ -41,6 +41,17 @@ impl Weights {
         self.keys.iter().map(of_key).sum()
     }
 
+    /// The scores of several nodes.
+    pub(super) fn scores(&self, nodes: &[NodeId]) -> Vec<i64> {
+        let mut keys = self.keys.iter().map(|key| key.column.gather(nodes, &key.weights, 0));
+        let Some(first) = keys.next() else { return vec![0; nodes.len()] };
+        let mut scores: Vec<i64> = first.collect();
+        for weights in keys {
+            scores.iter_mut().zip(weights).for_each(|(score, weight)| *score += weight);
+        }
+        scores
+    }
+
     /// The part of the score that each topology key adds, with the node's domain.
     pub fn parts(&self, node: &NodeInfo) -> Vec<(Symbol, Symbol, i64)> {
         let part = |key: &KeyWeights| {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
-use smallvec::SmallVec;
 
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
@@ -12,7 +11,7 @@ use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::{DomainCounts, TopologyColumn};
-use kubestep_framework::status::Status;
+use kubestep_framework::status::{DistinctStatuses, Status};
 
 use super::constraint::{Constraints, SpreadConstraint};
 use super::critical_paths::CriticalPaths;
@@ -271,20 +270,28 @@ impl SpreadFilterState {
 
     /// The status of one node.
     pub fn filter(&self, node: NodeId, rejections: &SpreadRejections) -> Status {
-        self.filter_all(&[node], rejections).pop().unwrap_or_default()
+        let first = self.reasons(node).next();
+        first.map_or(Status::SUCCESS, |(_, reason)| rejections.of(reason).clone())
     }
 
     /// The status of each node: the first constraint that is not satisfied decides.
-    pub fn filter_all(&self, nodes: &[NodeId], rejections: &SpreadRejections) -> Vec<Status> {
-        let pairs = self.constraints.list.iter().zip(&self.spreads);
-        let limits: SmallVec<[(&Spread, i64); 4]> =
-            pairs.map(|(constraint, spread)| (spread, spread.most(constraint))).collect();
-        let one = |node: &NodeId| {
-            let mut reasons =
-                limits.iter().filter_map(|(spread, most)| spread.refuses(*most, *node));
-            reasons.next().map_or(const { &Status::SUCCESS }, |reason| rejections.of(reason))
-        };
-        nodes.iter().map(|node| one(node).clone()).collect()
+    pub fn filter_all(&self, nodes: &[NodeId], rejections: &SpreadRejections) -> DistinctStatuses {
+        const PASSES: u16 = 0;
+        const SKEW: u16 = 1;
+        const NO_LABEL: u16 = 2;
+        let mut of_nodes = vec![PASSES; nodes.len()];
+        for (constraint, spread) in self.constraints.list.iter().zip(&self.spreads) {
+            let most = spread.most(constraint);
+            let status = |pods: &i64| if *pods > most { SKEW } else { PASSES };
+            let by_domain: Vec<u16> = spread.pods.values().iter().map(status).collect();
+            let statuses = spread.column.gather(nodes, &by_domain, NO_LABEL);
+            for (first, status) in of_nodes.iter_mut().zip(statuses) {
+                *first = if *first == PASSES { status } else { *first };
+            }
+        }
+        let SpreadRejections { skew, no_label } = rejections;
+        let statuses = vec![Status::SUCCESS, skew.clone(), no_label.clone()];
+        DistinctStatuses { statuses, of_nodes }
     }
 
     /// AddPod and RemovePod: adds `other` to the counts, or removes it. As upstream, and unlike in

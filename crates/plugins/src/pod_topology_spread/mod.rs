@@ -16,7 +16,7 @@ use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
-use kubestep_framework::status::Status;
+use kubestep_framework::status::{DistinctStatuses, Status};
 
 mod args;
 mod constraint;
@@ -155,7 +155,7 @@ impl Plugin for PodTopologySpread {
         _cx: &CycleContext<'_>,
         state: &CycleState,
         nodes: &[NodeId],
-    ) -> Option<Vec<Status>> {
+    ) -> Option<DistinctStatuses> {
         Some(state.read::<SpreadFilterState>()?.filter_all(nodes, &self.rejections))
     }
 
@@ -186,8 +186,7 @@ impl Plugin for PodTopologySpread {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        let state = state.read::<ScoreState>()?;
-        Some(nodes.iter().map(|node| state.score(*node)).collect())
+        Some(state.read::<ScoreState>()?.scores(nodes))
     }
 
     fn normalize(

@@ -14,6 +14,7 @@ use kubestep_framework::snapshot::topology::TopologyColumn;
 
 use super::constraint::{Constraints, SpreadConstraint};
 use super::filter::with_all_keys;
+use crate::normalize::each;
 
 /// A constraint with the counts of its domains.
 #[derive(Clone, Debug)]
@@ -60,12 +61,13 @@ impl ScoreState {
     /// Counts over the whole snapshot.
     pub fn new(cx: &CycleContext<'_>, constraints: &Constraints, nodes: &[NodeId]) -> ScoreState {
         let with_keys = with_all_keys(cx, constraints);
-        let (mut scored, mut ignored) = (FixedBitSet::new(), FixedBitSet::new());
-        scored.grow(cx.snapshot.slots());
-        ignored.grow(cx.snapshot.slots());
-        for node in nodes.iter().map(|id| id.index()) {
-            let is_ignored = constraints.require_all_keys && !with_keys.contains(node);
-            if is_ignored { ignored.insert(node) } else { scored.insert(node) }
+        let mut scored = FixedBitSet::with_capacity(cx.snapshot.slots());
+        nodes.iter().for_each(|id| scored.insert(id.index()));
+        let mut ignored = FixedBitSet::with_capacity(cx.snapshot.slots());
+        if constraints.require_all_keys {
+            ignored.union_with(&scored);
+            ignored.difference_with(&with_keys);
+            scored.intersect_with(&with_keys);
         }
         let mut counted = with_keys;
         if !constraints.require_all_keys {
@@ -87,11 +89,30 @@ impl ScoreState {
         }
         let mut score = 0.0;
         for soft in &self.soft {
-            let Some(domain) = soft.column.domain(node) else { continue };
-            let at = if soft.per_host { node.index() } else { domain };
-            score += soft.pods[at] as f64 * soft.weight + (soft.max_skew - 1) as f64;
+            score += soft.pods_at(node).map_or(0.0, |pods| soft.part(pods));
         }
         score.round() as i64
+    }
+
+    /// The scores of several nodes.
+    pub(super) fn scores(&self, nodes: &[NodeId]) -> Vec<i64> {
+        let [soft] = self.soft.as_slice() else {
+            return nodes.iter().map(|node| self.score(*node)).collect();
+        };
+        // A single constraint has few different counts: the last one is often the same.
+        let mut last = (0, soft.part(0).round() as i64);
+        let ignores = !self.ignored.is_clear();
+        let score = |node: &NodeId| match soft.pods_at(*node) {
+            None => 0,
+            Some(_) if ignores && self.ignored.contains(node.index()) => 0,
+            Some(pods) => {
+                if pods != last.0 {
+                    last = (pods, soft.part(pods).round() as i64);
+                }
+                last.1
+            }
+        };
+        nodes.iter().map(score).collect()
     }
 
     /// The part that each constraint adds to the score of a node; `None` for an ignored node.
@@ -110,17 +131,28 @@ impl ScoreState {
 
     /// Scales the scores so that fewer pods score higher; ignored nodes score 0.
     pub fn normalize(&self, nodes: &[NodeId], scores: &mut [i64]) {
-        let ignored = |node: &NodeId| self.ignored.contains(node.index());
-        let counted = || nodes.iter().zip(scores.iter()).filter(|(node, _)| !ignored(node));
-        let min = counted().map(|(_, score)| *score).min().unwrap_or(0);
-        let max = counted().map(|(_, score)| *score).max().unwrap_or(0).max(0);
-        for (node, score) in nodes.iter().zip(scores) {
-            *score = match (ignored(node), max) {
-                (true, _) => 0,
-                (false, 0) => MAX_NODE_SCORE,
-                (false, max) => MAX_NODE_SCORE * (max + min - *score) / max,
-            };
+        if self.ignored.is_clear() {
+            return scale(scores);
         }
+        let is_counted = |node: &NodeId| !self.ignored.contains(node.index());
+        let pairs = nodes.iter().zip(scores.iter());
+        let mut counted: Vec<i64> =
+            pairs.filter(|(node, _)| is_counted(node)).map(|(_, score)| *score).collect();
+        scale(&mut counted);
+        let mut counted = counted.into_iter();
+        for (node, score) in nodes.iter().zip(scores) {
+            *score = if is_counted(node) { counted.next().unwrap_or_default() } else { 0 };
+        }
+    }
+}
+
+/// Scales the scores of nodes that are not ignored.
+fn scale(scores: &mut [i64]) {
+    let min = scores.iter().copied().min().unwrap_or(0);
+    let max = scores.iter().copied().max().unwrap_or(0).max(0);
+    match max {
+        0 => scores.fill(MAX_NODE_SCORE),
+        max => each(scores, |score| MAX_NODE_SCORE * (max + min - score) / max),
     }
 }
 
@@ -178,6 +210,17 @@ impl Soft {
             counting.for_each(|pods| soft.add_by_domain(pods, &included));
         }
         soft
+    }
+
+    /// The number of pods in the node's domain; `None` without a domain.
+    fn pods_at(&self, node: NodeId) -> Option<i64> {
+        let domain = self.column.domain(node)?;
+        Some(self.pods[if self.per_host { node.index() } else { domain }])
+    }
+
+    /// What so many pods add to a score.
+    fn part(&self, pods: i64) -> f64 {
+        pods as f64 * self.weight + (self.max_skew - 1) as f64
     }
 
     fn add_by_host(&mut self, pods: &ClassPods) {

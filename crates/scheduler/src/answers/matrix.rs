@@ -145,27 +145,46 @@ impl PluginAnswers {
         order: &[NodeId],
     ) -> FilterAnswers {
         let snapshot = cycle.cx.snapshot;
-        let statuses = run_on_all(plugin, cycle, order);
-        let everywhere = order.len() == snapshot.len();
-        if everywhere && statuses.iter().all(Status::is_success) {
-            let column = self.records.passed(snapshot.slots());
-            return FilterAnswers { column, rejected: 0 };
+        let found = self.verdicts_on(plugin, cycle, order);
+        let rejected = found.iter().filter(|verdict| verdict.is_status()).count();
+        if rejected == 0 && order.len() == snapshot.len() {
+            return FilterAnswers { column: self.records.passed(snapshot.slots()), rejected };
         }
         let mut verdicts = vec![VerdictId::PASS; snapshot.slots()];
         if order.len() < snapshot.len() {
             mark_outside_placement(snapshot, &mut verdicts);
         }
-        let mut rejected = 0;
-        // Consecutive rejections often share one status: look its number up once.
-        let mut last = (&Status::SUCCESS, VerdictId::PASS);
-        for (id, status) in order.iter().zip(&statuses).filter(|(_, status)| !status.is_success()) {
-            if !status.is_shared_with(last.0) {
-                last = (status, self.verdict_id(status));
-            }
-            verdicts[id.index()] = last.1;
-            rejected += 1;
-        }
+        order.iter().zip(found).for_each(|(id, verdict)| verdicts[id.index()] = verdict);
         FilterAnswers { column: Column::from_values(&verdicts), rejected }
+    }
+
+    /// The verdicts of a plugin about these nodes, in their order.
+    fn verdicts_on(
+        &mut self,
+        plugin: &Arc<dyn Plugin>,
+        cycle: FilterCycle<'_>,
+        order: &[NodeId],
+    ) -> Vec<VerdictId> {
+        let FilterCycle { cx, state, .. } = cycle;
+        // A plugin that is made to fail fails node by node.
+        let fails = state.fault(ExtensionPoint::Filter, plugin.name()).is_some();
+        if !fails && let Some(found) = plugin.filters(&cx, state, order) {
+            let number = |status: &Status| self.verdict_id(&status.clone().by(plugin.name()));
+            let numbers: Vec<VerdictId> = found.statuses.iter().map(number).collect();
+            let pass = VerdictId::PASS;
+            let number = |index: &u16| numbers.get(usize::from(*index)).copied().unwrap_or(pass);
+            return found.of_nodes.iter().map(number).collect();
+        }
+        // Consecutive rejections often share one status: look its number up once.
+        let mut last = (Status::SUCCESS, VerdictId::PASS);
+        let number = |status: Status| {
+            if !status.is_shared_with(&last.0) {
+                let number = self.verdict_id(&status);
+                last = (status, number);
+            }
+            last.1
+        };
+        run_on_all(plugin, cycle, order).into_iter().map(number).collect()
     }
 
     /// The verdict about a node with the pods nominated to it counted in: that of the first
@@ -223,18 +242,13 @@ pub(super) fn first_rejections(
     first
 }
 
-/// One plugin on all nodes, in node order; in chunks on several threads when there are many.
+/// One plugin on one node after the other; in chunks on several threads when there are many.
 fn run_on_all(plugin: &Arc<dyn Plugin>, cycle: FilterCycle<'_>, order: &[NodeId]) -> Vec<Status> {
     let FilterCycle { cx, state, .. } = cycle;
     let run = |id: &NodeId| match cx.snapshot.get(*id) {
         Some(node) => run_one_filter(plugin, &cx, state, node),
         None => Status::SUCCESS,
     };
-    // A plugin that is made to fail fails node by node.
-    let fails = state.fault(ExtensionPoint::Filter, plugin.name()).is_some();
-    if !fails && let Some(statuses) = plugin.filters(&cx, state, order) {
-        return statuses.into_iter().map(|status| status.by(plugin.name())).collect();
-    }
     match order.len() < PARALLEL || plugin.filters_in_order() {
         true => order.iter().map(run).collect(),
         false => order.par_iter().with_min_len(CHUNK).map(run).collect(),

@@ -90,17 +90,17 @@ impl Searches {
 impl FeasibleSearch {
     fn new(columns: &[FilterColumn], rejected: &[usize], snapshot: &Snapshot) -> FeasibleSearch {
         let verdicts = first_rejections(columns, rejected, snapshot.slots());
-        let mut passing = vec![0; snapshot.len().div_ceil(64)];
-        let mut counts = HashMap::new();
-        for (rank, id) in snapshot.order().iter().enumerate() {
-            let verdict = verdicts[id.index()];
-            *counts.entry(verdict).or_default() += 1;
-            set_bit(&mut passing, rank, verdict == VerdictId::PASS);
-        }
+        let in_order: Vec<VerdictId> =
+            snapshot.order().iter().map(|id| verdicts[id.index()]).collect();
+        let word = |verdicts: &[VerdictId]| {
+            let bit = |at: usize| u64::from(verdicts[at] == VerdictId::PASS) << at;
+            (0..verdicts.len()).fold(0, |word, at| word | bit(at))
+        };
+        let passing = in_order.chunks(64).map(word).collect();
         FeasibleSearch {
             columns: columns.iter().map(|column| column.verdicts.clone()).collect(),
             first: Column::from_values(&verdicts),
-            counts,
+            counts: counts(&in_order),
             order: snapshot.order().clone(),
             passing,
             last: None,
@@ -227,6 +227,22 @@ impl FeasibleSearch {
         }
         (feasible, None)
     }
+}
+
+/// How often each verdict occurs.
+fn counts(verdicts: &[VerdictId]) -> HashMap<VerdictId, usize> {
+    // Most verdicts have small numbers: those are counted without a look into the map.
+    let mut small = [0; 256];
+    let mut counts = HashMap::new();
+    for verdict in verdicts {
+        match small.get_mut(verdict.0 as usize) {
+            Some(count) => *count += 1,
+            None => *counts.entry(*verdict).or_default() += 1,
+        }
+    }
+    let small = (0..).map(VerdictId).zip(small);
+    counts.extend(small.filter(|(_, count)| *count > 0));
+    counts
 }
 
 fn set_bit(bits: &mut [u64], at: usize, value: bool) {
