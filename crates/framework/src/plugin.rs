@@ -420,14 +420,9 @@ pub trait Plugin: Send + Sync {
         Status::SUCCESS
     }
 
-    /// The answers of [`Plugin::filter`] about each of `nodes`, for plugins that can compute them
-    /// from the slots alone and never return an error. `None`: Filter runs on every node.
-    fn filters(
-        &self,
-        _cx: &CycleContext<'_>,
-        _state: &CycleState,
-        _nodes: &[NodeId],
-    ) -> Option<DistinctStatuses> {
+    /// The answers of [`Plugin::filter`] about all nodes, for plugins that can compute them from
+    /// the slots alone and never return an error. `None`: Filter runs on every node.
+    fn filters(&self, _cx: &CycleContext<'_>, _state: &CycleState) -> Option<DistinctStatuses> {
         None
     }
 

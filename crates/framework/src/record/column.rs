@@ -149,19 +149,39 @@ impl<T: Copy + PartialEq> Column<T> {
 
     /// Adds the slots whose values differ from those of `other`, which has as many.
     pub fn differences(&self, other: &Column<T>, slots: &mut Vec<NodeId>) {
-        if Arc::ptr_eq(&self.groups, &other.groups) {
-            return;
+        for (first, own, theirs) in self.different_chunks(other) {
+            let values = own.iter().zip(theirs).enumerate().filter(|(_, (a, b))| a != b);
+            slots.extend(values.map(|(at, _)| NodeId((first + at) as u32)));
         }
-        let pairs = self.groups.iter().zip(other.groups.iter()).enumerate();
-        for (index, (own, theirs)) in pairs.filter(|(_, (a, b))| !Arc::ptr_eq(a, b)) {
+    }
+
+    /// How many values differ from those of `other`, which has as many.
+    pub fn count_differences(&self, other: &Column<T>) -> usize {
+        let count = |(_, own, theirs): (usize, &[T], &[T])| {
+            own.iter().zip(theirs).map(|(a, b)| usize::from(a != b)).sum::<usize>()
+        };
+        self.different_chunks(other).map(count).sum()
+    }
+
+    /// The chunks that are not shared with `other`, of both, with the slot of the first value.
+    fn different_chunks<'a>(
+        &'a self,
+        other: &'a Column<T>,
+    ) -> impl Iterator<Item = (usize, &'a [T], &'a [T])> {
+        let is_other = |(_, (own, theirs)): &(usize, (&Group<T>, &Group<T>))| {
+            !Arc::ptr_eq(own, theirs)
+        };
+        let groups = self.groups.iter().zip(other.groups.iter()).enumerate();
+        let groups = groups.filter(move |_| !self.is_shared_with(other)).filter(is_other);
+        groups.flat_map(move |(group, (own, theirs))| {
             let chunks = own.iter().zip(theirs.iter()).enumerate();
-            for (chunk, (own, theirs)) in chunks.filter(|(_, (a, b))| !Arc::ptr_eq(a, b)) {
-                let first = index * GROUP + chunk * CHUNK;
-                let values = own.iter().zip(theirs.iter()).take(self.len - first).enumerate();
-                let differing = values.filter(|(_, (a, b))| a != b);
-                slots.extend(differing.map(|(at, _)| NodeId((first + at) as u32)));
-            }
-        }
+            let chunks = chunks.filter(|(_, (own, theirs))| !Arc::ptr_eq(own, theirs));
+            chunks.map(move |(chunk, (own, theirs))| {
+                let first = group * GROUP + chunk * CHUNK;
+                let len = own.len().min(theirs.len()).min(self.len - first);
+                (first, &own[..len], &theirs[..len])
+            })
+        })
     }
 
     /// Extends the column to at least `len` slots; new ones hold `value`.

@@ -37,6 +37,19 @@ impl ScoreBasis {
     }
 }
 
+/// The highest of these scores; `None` without any.
+pub fn highest(scores: &[i64]) -> Option<i64> {
+    let (first, rest) = scores.split_first()?;
+    // Unlike `Iterator::max`, this compiles to a comparison without a jump.
+    Some(rest.iter().fold(*first, |highest, score| highest.max(*score)))
+}
+
+/// The lowest of these scores; `None` without any.
+pub fn lowest(scores: &[i64]) -> Option<i64> {
+    let (first, rest) = scores.split_first()?;
+    Some(rest.iter().fold(*first, |lowest, score| lowest.min(*score)))
+}
+
 /// An immutable list of scores. Copies share it.
 #[derive(Clone, Debug)]
 pub enum Scores {

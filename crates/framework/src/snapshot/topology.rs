@@ -65,6 +65,16 @@ impl TopologyColumn {
         nodes.iter().map(move |node| values.get(domain(node) as usize).copied().unwrap_or(none))
     }
 
+    /// As [`TopologyColumn::gather`], for all slots.
+    pub fn by_slot<'a, T: Copy>(
+        &'a self,
+        values: &'a [T],
+        none: T,
+    ) -> impl Iterator<Item = T> + 'a {
+        let value = move |domain: &u32| values.get(*domain as usize).copied().unwrap_or(none);
+        self.domain_of.iter().map(value)
+    }
+
     /// The slots of all nodes that have the label.
     pub fn labelled(&self) -> &FixedBitSet {
         &self.labelled

@@ -197,13 +197,13 @@ impl fmt::Debug for Status {
     }
 }
 
-/// The statuses of several nodes, which share a few.
+/// The statuses of all nodes, which share a few.
 #[derive(Clone, Debug)]
 pub struct DistinctStatuses {
     /// The statuses; not every one needs to occur.
     pub statuses: Vec<Status>,
-    /// For each node, the index of its status.
-    pub of_nodes: Vec<u16>,
+    /// By slot: the index of the node's status; any index where the slot holds no node.
+    pub by_slot: Vec<u16>,
 }
 
 #[cfg(test)]

@@ -226,15 +226,10 @@ impl Plugin for DynamicResources {
         state.read::<ClaimState>().is_some_and(ClaimState::is_empty)
     }
 
-    fn filters(
-        &self,
-        _cx: &CycleContext<'_>,
-        state: &CycleState,
-        nodes: &[NodeId],
-    ) -> Option<DistinctStatuses> {
+    fn filters(&self, cx: &CycleContext<'_>, state: &CycleState) -> Option<DistinctStatuses> {
         let nothing = state.read::<ClaimState>()?.is_empty();
-        let (statuses, of_nodes) = (vec![Status::SUCCESS], vec![0; nodes.len()]);
-        nothing.then_some(DistinctStatuses { statuses, of_nodes })
+        let (statuses, by_slot) = (vec![Status::SUCCESS], vec![0; cx.snapshot.slots()]);
+        nothing.then_some(DistinctStatuses { statuses, by_slot })
     }
 
     /// If an earlier PreFilter plugin ended the cycle, this plugin's state is missing: the error

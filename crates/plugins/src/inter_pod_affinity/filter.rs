@@ -171,13 +171,13 @@ impl AffinityFilterState {
         first.map_or(Status::SUCCESS, |reason| rejections.0[reason as usize].clone())
     }
 
-    /// The status of each node.
+    /// The statuses of all nodes.
     pub(super) fn filter_all(
         &self,
-        nodes: &[NodeId],
+        slots: usize,
         rejections: &AffinityRejections,
     ) -> DistinctStatuses {
-        let mut reasons = FirstReasons { nodes, indexes: vec![0; nodes.len()] };
+        let mut reasons = FirstReasons(vec![0; slots]);
         let is_first = self.is_first();
         for term in &self.own.affinity {
             let unmet = |count: i64| count <= 0 && !is_first;
@@ -191,7 +191,7 @@ impl AffinityFilterState {
             counts.for_each(|counts| reasons.add(reason, Some(counts), |count| count > 0));
         }
         let statuses = [Status::SUCCESS].into_iter().chain(rejections.0.iter().cloned()).collect();
-        DistinctStatuses { statuses, of_nodes: reasons.indexes }
+        DistinctStatuses { statuses, by_slot: reasons.0 }
     }
 
     /// Whether the node has the key of every affinity term and a matching pod in each domain.
@@ -205,13 +205,10 @@ impl AffinityFilterState {
     }
 }
 
-/// For each node, 0 or 1 + the first reason to reject it.
-struct FirstReasons<'a> {
-    nodes: &'a [NodeId],
-    indexes: Vec<u16>,
-}
+/// By slot: 0, or 1 + the first reason to reject the node.
+struct FirstReasons(Vec<u16>);
 
-impl FirstReasons<'_> {
+impl FirstReasons {
     /// Adds a reason where the count of the node's domain `is_rejected`. A required affinity also
     /// rejects nodes without a domain.
     fn add(
@@ -220,18 +217,18 @@ impl FirstReasons<'_> {
         counts: Option<&KeyCounts>,
         is_rejected: impl Fn(i64) -> bool,
     ) {
-        let own = reason as u16 + 1;
-        let none = if reason == AffinityReason::Affinity { own } else { 0 };
-        let index = |rejected: bool| if rejected { own } else { 0 };
-        let Some(counts) = counts else {
-            self.indexes.iter_mut().for_each(|first| *first = if *first == 0 { none } else { *first });
-            return;
-        };
-        let by_domain = counts.counts.values();
-        let by_domain: Vec<u16> = by_domain.iter().map(|count| index(is_rejected(*count))).collect();
-        let indexes = counts.column.gather(self.nodes, &by_domain, none);
-        for (first, index) in self.indexes.iter_mut().zip(indexes) {
-            *first = if *first == 0 { index } else { *first };
+        let index = |rejected: bool| if rejected { reason as u16 + 1 } else { 0 };
+        let none = index(reason == AffinityReason::Affinity);
+        let or = |first: &mut u16, index: u16| *first = if *first == 0 { index } else { *first };
+        match counts {
+            None => self.0.iter_mut().for_each(|first| or(first, none)),
+            Some(KeyCounts { column, counts, .. }) => {
+                let domains = counts.values();
+                let by_domain: Vec<u16> =
+                    domains.iter().map(|count| index(is_rejected(*count))).collect();
+                let indexes = column.by_slot(&by_domain, none);
+                self.0.iter_mut().zip(indexes).for_each(|(first, index)| or(first, index));
+            }
         }
     }
 }

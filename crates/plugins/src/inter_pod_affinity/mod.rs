@@ -151,13 +151,8 @@ impl Plugin for InterPodAffinity {
         }
     }
 
-    fn filters(
-        &self,
-        _cx: &CycleContext<'_>,
-        state: &CycleState,
-        nodes: &[NodeId],
-    ) -> Option<DistinctStatuses> {
-        Some(state.read::<AffinityFilterState>()?.filter_all(nodes, &self.rejections))
+    fn filters(&self, cx: &CycleContext<'_>, state: &CycleState) -> Option<DistinctStatuses> {
+        Some(state.read::<AffinityFilterState>()?.filter_all(cx.snapshot.slots(), &self.rejections))
     }
 
     fn pre_score(

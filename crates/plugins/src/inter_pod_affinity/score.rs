@@ -10,7 +10,7 @@ use kubestep_api::{Affinity, Labels};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::{AffinityTerm, WeightedTerm};
-use kubestep_framework::record::scores::MAX_NODE_SCORE;
+use kubestep_framework::record::scores::{MAX_NODE_SCORE, highest, lowest};
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::TopologyColumn;
@@ -176,8 +176,8 @@ fn has_preferences(affinity: &Affinity) -> bool {
 /// Scales the scores: the lowest becomes 0, the highest 100, truncating. If all are equal, all
 /// become 0.
 pub fn normalize(scores: &mut [i64]) {
-    let min = scores.iter().copied().min().unwrap_or(0);
-    let spread = scores.iter().copied().max().unwrap_or(0) - min;
+    let min = lowest(scores).unwrap_or(0);
+    let spread = highest(scores).unwrap_or(0) - min;
     match spread > 0 {
         true => each(scores, |score| {
             (MAX_NODE_SCORE as f64 * ((score - min) as f64 / spread as f64)) as i64

@@ -274,24 +274,24 @@ impl SpreadFilterState {
         first.map_or(Status::SUCCESS, |(_, reason)| rejections.of(reason).clone())
     }
 
-    /// The status of each node: the first constraint that is not satisfied decides.
-    pub fn filter_all(&self, nodes: &[NodeId], rejections: &SpreadRejections) -> DistinctStatuses {
+    /// The statuses of all nodes: the first constraint that is not satisfied decides.
+    pub fn filter_all(&self, slots: usize, rejections: &SpreadRejections) -> DistinctStatuses {
         const PASSES: u16 = 0;
         const SKEW: u16 = 1;
         const NO_LABEL: u16 = 2;
-        let mut of_nodes = vec![PASSES; nodes.len()];
+        let mut by_slot = vec![PASSES; slots];
         for (constraint, spread) in self.constraints.list.iter().zip(&self.spreads) {
             let most = spread.most(constraint);
             let status = |pods: &i64| if *pods > most { SKEW } else { PASSES };
             let by_domain: Vec<u16> = spread.pods.values().iter().map(status).collect();
-            let statuses = spread.column.gather(nodes, &by_domain, NO_LABEL);
-            for (first, status) in of_nodes.iter_mut().zip(statuses) {
+            let statuses = spread.column.by_slot(&by_domain, NO_LABEL);
+            for (first, status) in by_slot.iter_mut().zip(statuses) {
                 *first = if *first == PASSES { status } else { *first };
             }
         }
         let SpreadRejections { skew, no_label } = rejections;
         let statuses = vec![Status::SUCCESS, skew.clone(), no_label.clone()];
-        DistinctStatuses { statuses, of_nodes }
+        DistinctStatuses { statuses, by_slot }
     }
 
     /// AddPod and RemovePod: adds `other` to the counts, or removes it. As upstream, and unlike in

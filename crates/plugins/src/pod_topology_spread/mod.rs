@@ -150,13 +150,8 @@ impl Plugin for PodTopologySpread {
         }
     }
 
-    fn filters(
-        &self,
-        _cx: &CycleContext<'_>,
-        state: &CycleState,
-        nodes: &[NodeId],
-    ) -> Option<DistinctStatuses> {
-        Some(state.read::<SpreadFilterState>()?.filter_all(nodes, &self.rejections))
+    fn filters(&self, cx: &CycleContext<'_>, state: &CycleState) -> Option<DistinctStatuses> {
+        Some(state.read::<SpreadFilterState>()?.filter_all(cx.snapshot.slots(), &self.rejections))
     }
 
     fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &[NodeId]) -> Status {

@@ -8,7 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
-use kubestep_framework::record::scores::MAX_NODE_SCORE;
+use kubestep_framework::record::scores::{MAX_NODE_SCORE, highest, lowest};
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::TopologyColumn;
 
@@ -148,8 +148,8 @@ impl ScoreState {
 
 /// Scales the scores of nodes that are not ignored.
 fn scale(scores: &mut [i64]) {
-    let min = scores.iter().copied().min().unwrap_or(0);
-    let max = scores.iter().copied().max().unwrap_or(0).max(0);
+    let min = lowest(scores).unwrap_or(0);
+    let max = highest(scores).unwrap_or(0).max(0);
     match max {
         0 => scores.fill(MAX_NODE_SCORE),
         max => each(scores, |score| MAX_NODE_SCORE * (max + min - score) / max),

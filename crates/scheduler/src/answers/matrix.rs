@@ -145,46 +145,63 @@ impl PluginAnswers {
         order: &[NodeId],
     ) -> FilterAnswers {
         let snapshot = cycle.cx.snapshot;
-        let found = self.verdicts_on(plugin, cycle, order);
-        let rejected = found.iter().filter(|verdict| verdict.is_status()).count();
-        if rejected == 0 && order.len() == snapshot.len() {
-            return FilterAnswers { column: self.records.passed(snapshot.slots()), rejected };
-        }
-        let mut verdicts = vec![VerdictId::PASS; snapshot.slots()];
+        let mut verdicts = match self.verdicts_by_slot(plugin, cycle) {
+            Some(verdicts) => verdicts,
+            None => self.verdicts_one_by_one(plugin, cycle, order),
+        };
         if order.len() < snapshot.len() {
             mark_outside_placement(snapshot, &mut verdicts);
         }
-        order.iter().zip(found).for_each(|(id, verdict)| verdicts[id.index()] = verdict);
+        let rejected = verdicts.iter().filter(|verdict| verdict.is_status()).count();
+        if rejected == 0 && order.len() == snapshot.len() {
+            return FilterAnswers { column: self.records.passed(snapshot.slots()), rejected };
+        }
         FilterAnswers { column: Column::from_values(&verdicts), rejected }
     }
 
-    /// The verdicts of a plugin about these nodes, in their order.
-    fn verdicts_on(
+    /// The verdicts of a plugin that answers about all nodes at once.
+    fn verdicts_by_slot(
+        &mut self,
+        plugin: &Arc<dyn Plugin>,
+        cycle: FilterCycle<'_>,
+    ) -> Option<Vec<VerdictId>> {
+        let FilterCycle { cx, state, .. } = cycle;
+        // A plugin that is made to fail fails node by node.
+        if state.fault(ExtensionPoint::Filter, plugin.name()).is_some() {
+            return None;
+        }
+        let found = plugin.filters(&cx, state)?;
+        let number = |status: Status| self.verdict_id(&status.by(plugin.name()));
+        let numbers: Vec<VerdictId> = found.statuses.into_iter().map(number).collect();
+        let number = |index: u16| numbers.get(usize::from(index)).copied();
+        let number = |index: &u16| number(*index).unwrap_or(VerdictId::PASS);
+        let mut verdicts: Vec<VerdictId> = found.by_slot.iter().map(number).collect();
+        if cx.snapshot.len() < verdicts.len() {
+            let slots = verdicts.iter_mut().zip(cx.snapshot.ranks().iter());
+            let free = slots.filter(|(_, rank)| **rank == u32::MAX);
+            free.for_each(|(verdict, _)| *verdict = VerdictId::PASS);
+        }
+        Some(verdicts)
+    }
+
+    /// By slot, the verdicts of a plugin that answers about one node at a time.
+    fn verdicts_one_by_one(
         &mut self,
         plugin: &Arc<dyn Plugin>,
         cycle: FilterCycle<'_>,
         order: &[NodeId],
     ) -> Vec<VerdictId> {
-        let FilterCycle { cx, state, .. } = cycle;
-        // A plugin that is made to fail fails node by node.
-        let fails = state.fault(ExtensionPoint::Filter, plugin.name()).is_some();
-        if !fails && let Some(found) = plugin.filters(&cx, state, order) {
-            let number = |status: &Status| self.verdict_id(&status.clone().by(plugin.name()));
-            let numbers: Vec<VerdictId> = found.statuses.iter().map(number).collect();
-            let pass = VerdictId::PASS;
-            let number = |index: &u16| numbers.get(usize::from(*index)).copied().unwrap_or(pass);
-            return found.of_nodes.iter().map(number).collect();
-        }
+        let mut verdicts = vec![VerdictId::PASS; cycle.cx.snapshot.slots()];
         // Consecutive rejections often share one status: look its number up once.
         let mut last = (Status::SUCCESS, VerdictId::PASS);
-        let number = |status: Status| {
+        for (id, status) in order.iter().zip(run_on_all(plugin, cycle, order)) {
             if !status.is_shared_with(&last.0) {
                 let number = self.verdict_id(&status);
                 last = (status, number);
             }
-            last.1
-        };
-        run_on_all(plugin, cycle, order).into_iter().map(number).collect()
+            verdicts[id.index()] = last.1;
+        }
+        verdicts
     }
 
     /// The verdict about a node with the pods nominated to it counted in: that of the first

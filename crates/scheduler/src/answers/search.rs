@@ -111,15 +111,17 @@ impl FeasibleSearch {
         let is_same = Arc::ptr_eq(&self.order, snapshot.order())
             && self.first.len() == snapshot.slots()
             && self.columns.len() == columns.len();
-        let mut slots = Vec::new();
-        for (before, column) in self.columns.iter().zip(columns).filter(|_| is_same) {
-            column.verdicts.differences(before, &mut slots);
-        }
+        let pairs = || self.columns.iter().zip(columns);
+        let changed = |(before, now): (&Column<VerdictId>, &FilterColumn)| {
+            now.verdicts.count_differences(before)
+        };
         // So many are cheaper to compute again.
-        if !is_same || slots.len() > 16 + snapshot.len() / 4 {
+        if !is_same || pairs().map(changed).sum::<usize>() > 16 + snapshot.len() / 4 {
             *self = FeasibleSearch::new(columns, rejected, snapshot);
             return;
         }
+        let mut slots = Vec::new();
+        pairs().for_each(|(before, now)| now.verdicts.differences(before, &mut slots));
         let pairs = self.columns.iter_mut().zip(columns);
         pairs.for_each(|(before, column)| *before = column.verdicts.clone());
         let rejecting = || columns.iter().zip(rejected).filter(|(_, count)| **count > 0);
@@ -218,14 +220,42 @@ impl FeasibleSearch {
         let passing = self.counts.get(&VerdictId::PASS).copied().unwrap_or(0);
         let mut feasible = Vec::with_capacity(wanted.min(passing));
         let nodes = self.order.len();
-        let ranks = bits(&self.passing, start, nodes).chain(bits(&self.passing, 0, start));
-        for rank in ranks {
-            if feasible.len() == wanted {
-                return (feasible, Some(rank));
+        for (from, to) in [(start, nodes), (0, start)] {
+            if let Some(end) = self.add_passing(from, to, wanted, &mut feasible) {
+                return (feasible, Some(end));
             }
-            feasible.push(self.order[rank]);
         }
         (feasible, None)
+    }
+
+    /// Adds the nodes that pass, of the positions from `from` to before `to`. Returns the position
+    /// of the one with which there are more than `wanted`.
+    fn add_passing(
+        &self,
+        from: usize,
+        to: usize,
+        wanted: usize,
+        feasible: &mut Vec<NodeId>,
+    ) -> Option<usize> {
+        for word in (from / 64..to.div_ceil(64)).filter(|_| from < to) {
+            let first = word * 64;
+            let skipped = from.saturating_sub(first);
+            let end = (to - first).min(64);
+            let mut left = self.passing[word] & (u64::MAX << skipped) & (u64::MAX >> (64 - end));
+            if left == u64::MAX && feasible.len() + 64 <= wanted {
+                feasible.extend_from_slice(&self.order[first..first + 64]);
+                continue;
+            }
+            while left != 0 {
+                let rank = first + left.trailing_zeros() as usize;
+                if feasible.len() == wanted {
+                    return Some(rank);
+                }
+                feasible.push(self.order[rank]);
+                left &= left - 1;
+            }
+        }
+        None
     }
 }
 
@@ -251,24 +281,6 @@ fn set_bit(bits: &mut [u64], at: usize, value: bool) {
         true => bits[at / 64] |= bit,
         false => bits[at / 64] &= !bit,
     }
-}
-
-/// The positions from `from` to before `to` whose bits are set, in order.
-fn bits(words: &[u64], from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
-    let word = move |index: usize| {
-        let first = from.saturating_sub(index * 64).min(63);
-        let end = (to - index * 64).min(64);
-        words[index] & (u64::MAX << first) & (u64::MAX >> (64 - end))
-    };
-    let words = (from / 64..to.div_ceil(64)).filter(move |_| from < to);
-    words.flat_map(move |index| {
-        let mut left = word(index);
-        std::iter::from_fn(move || {
-            let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
-            left &= left - 1;
-            Some(index * 64 + bit)
-        })
-    })
 }
 
 #[cfg(test)]
