@@ -2,12 +2,12 @@
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/helper/normalize_score.go`.
 
-use kubestep_framework::record::scores::{MAX_NODE_SCORE, highest};
+use kubestep_framework::record::scores::{MAX_NODE_SCORE, range};
 
 /// Scales non-negative scores to 0 to 100, the highest becoming 100. With `reverse`, the highest
 /// becomes 0 instead; if all are 0, all become 100.
 pub(crate) fn relative_to_highest(scores: &mut [i64], reverse: bool) {
-    let highest = highest(scores).unwrap_or(0).max(0);
+    let highest = range(scores).map_or(0, |(_, highest)| highest.max(0));
     match (reverse, highest) {
         (false, 0) => {}
         (true, 0) => scores.fill(MAX_NODE_SCORE),

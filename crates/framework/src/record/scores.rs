@@ -37,17 +37,18 @@ impl ScoreBasis {
     }
 }
 
-/// The highest of these scores; `None` without any.
-pub fn highest(scores: &[i64]) -> Option<i64> {
-    let (first, rest) = scores.split_first()?;
-    // Unlike `Iterator::max`, this compiles to a comparison without a jump.
-    Some(rest.iter().fold(*first, |highest, score| highest.max(*score)))
-}
-
-/// The lowest of these scores; `None` without any.
-pub fn lowest(scores: &[i64]) -> Option<i64> {
-    let (first, rest) = scores.split_first()?;
-    Some(rest.iter().fold(*first, |lowest, score| lowest.min(*score)))
+/// The lowest and the highest of these scores; `None` without any.
+pub fn range(scores: &[i64]) -> Option<(i64, i64)> {
+    let mut last = *scores.first()?;
+    let (mut lowest, mut highest) = (last, last);
+    for score in scores {
+        // Equal scores often stand side by side.
+        if *score != last {
+            last = *score;
+            (lowest, highest) = (lowest.min(last), highest.max(last));
+        }
+    }
+    Some((lowest, highest))
 }
 
 /// An immutable list of scores. Copies share it.

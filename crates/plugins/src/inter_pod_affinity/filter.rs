@@ -178,18 +178,12 @@ impl AffinityFilterState {
         rejections: &AffinityRejections,
     ) -> DistinctStatuses {
         let mut reasons = FirstReasons(vec![0; slots]);
-        let is_first = self.is_first();
         for term in &self.own.affinity {
-            let unmet = |count: i64| count <= 0 && !is_first;
-            reasons.add(AffinityReason::Affinity, self.affinity.find(term.topology_key), unmet);
+            reasons.add_unmet(self.affinity.find(term.topology_key), self.is_first());
         }
-        for (reason, counts) in [
-            (AffinityReason::AntiAffinity, &self.anti_affinity),
-            (AffinityReason::ExistingAntiAffinity, &self.existing),
-        ] {
-            let counts = counts.iter().filter(|counts| !counts.counts.is_all_zero());
-            counts.for_each(|counts| reasons.add(reason, Some(counts), |count| count > 0));
-        }
+        self.anti_affinity.iter().for_each(|key| reasons.add(AffinityReason::AntiAffinity, key));
+        let existing = AffinityReason::ExistingAntiAffinity;
+        self.existing.iter().for_each(|key| reasons.add(existing, key));
         let statuses = [Status::SUCCESS].into_iter().chain(rejections.0.iter().cloned()).collect();
         DistinctStatuses { statuses, by_slot: reasons.0 }
     }
@@ -209,27 +203,28 @@ impl AffinityFilterState {
 struct FirstReasons(Vec<u16>);
 
 impl FirstReasons {
-    /// Adds a reason where the count of the node's domain `is_rejected`. A required affinity also
-    /// rejects nodes without a domain.
-    fn add(
-        &mut self,
-        reason: AffinityReason,
-        counts: Option<&KeyCounts>,
-        is_rejected: impl Fn(i64) -> bool,
-    ) {
-        let index = |rejected: bool| if rejected { reason as u16 + 1 } else { 0 };
-        let none = index(reason == AffinityReason::Affinity);
-        let or = |first: &mut u16, index: u16| *first = if *first == 0 { index } else { *first };
-        match counts {
-            None => self.0.iter_mut().for_each(|first| or(first, none)),
-            Some(KeyCounts { column, counts, .. }) => {
-                let domains = counts.values();
-                let by_domain: Vec<u16> =
-                    domains.iter().map(|count| index(is_rejected(*count))).collect();
-                let indexes = column.by_slot(&by_domain, none);
-                self.0.iter_mut().zip(indexes).for_each(|(first, index)| or(first, index));
-            }
+    /// Adds an anti-affinity to the nodes of all domains that have a count.
+    fn add(&mut self, reason: AffinityReason, key: &KeyCounts) {
+        let counts = key.counts.values();
+        let counted = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        for node in counted.flat_map(|(domain, _)| key.column.members(domain)) {
+            let first = &mut self.0[node.index()];
+            *first = if *first == 0 { reason as u16 + 1 } else { *first };
         }
+    }
+
+    /// Adds a required affinity to the nodes without a domain and, unless the pod `is_first` of its
+    /// group, to those of domains without a count.
+    fn add_unmet(&mut self, key: Option<&KeyCounts>, is_first: bool) {
+        let unmet = AffinityReason::Affinity as u16 + 1;
+        let or = |first: &mut u16, reason: u16| *first = if *first == 0 { reason } else { *first };
+        let Some(KeyCounts { column, counts, .. }) = key else {
+            return self.0.iter_mut().for_each(|first| or(first, unmet));
+        };
+        let reason = |count: &i64| if *count <= 0 && !is_first { unmet } else { 0 };
+        let by_domain: Vec<u16> = counts.values().iter().map(reason).collect();
+        let reasons = column.by_slot(&by_domain, unmet);
+        self.0.iter_mut().zip(reasons).for_each(|(first, reason)| or(first, reason));
     }
 }
 

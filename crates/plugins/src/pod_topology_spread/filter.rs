@@ -84,7 +84,12 @@ impl Spread {
         let column = cx.snapshot.topology(constraint.key);
         let mut known = FixedBitSet::with_capacity(column.len());
         let domain = |slot: usize| column.domain(NodeId(slot as u32));
-        eligible.ones().filter_map(domain).for_each(|domain| known.insert(domain));
+        match eligible.is_superset(column.labelled()) {
+            true => known.insert_range(..),
+            false => {
+                eligible.ones().filter_map(domain).for_each(|domain| known.insert(domain));
+            }
+        }
         let metadata = &cx.pod.pod.metadata;
         let mut critical = CriticalPaths::default();
         known.ones().for_each(|domain| critical.update(column.value(domain), counts[domain]));
@@ -128,14 +133,18 @@ impl SpreadConstraint {
     fn add_counts(
         &self,
         cx: &CycleContext<'_>,
-        column: &TopologyColumn,
+        column: &Arc<TopologyColumn>,
         eligible: &FixedBitSet,
         counts: &mut [i64],
     ) {
-        for pods in cx.snapshot.pods().classes() {
-            if self.counts(&pods.class, cx.pod.pod.metadata.namespace) {
-                add_pods(counts, pods, column, eligible);
-            }
+        let namespace = cx.pod.pod.metadata.namespace;
+        let classes = cx.snapshot.pods().classes();
+        let counting = classes.filter(|pods| self.counts(&pods.class, namespace));
+        match eligible.is_superset(column.labelled()) {
+            true => counting.for_each(|pods| {
+                pods.by_domain(column, |domain, number| counts[domain] += number);
+            }),
+            false => counting.for_each(|pods| add_pods(counts, pods, column, eligible)),
         }
     }
 }

@@ -8,7 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
-use kubestep_framework::record::scores::{MAX_NODE_SCORE, highest, lowest};
+use kubestep_framework::record::scores::{MAX_NODE_SCORE, range};
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::TopologyColumn;
 
@@ -99,20 +99,16 @@ impl ScoreState {
         let [soft] = self.soft.as_slice() else {
             return nodes.iter().map(|node| self.score(*node)).collect();
         };
-        // A single constraint has few different counts: the last one is often the same.
-        let mut last = (0, soft.part(0).round() as i64);
-        let ignores = !self.ignored.is_clear();
-        let score = |node: &NodeId| match soft.pods_at(*node) {
-            None => 0,
-            Some(_) if ignores && self.ignored.contains(node.index()) => 0,
-            Some(pods) => {
-                if pods != last.0 {
-                    last = (pods, soft.part(pods).round() as i64);
-                }
-                last.1
-            }
-        };
-        nodes.iter().map(score).collect()
+        let mut scores = soft.pods_on(nodes);
+        // Nodes without a domain have a count below 0.
+        each(&mut scores, |pods| if pods < 0 { 0 } else { soft.part(pods).round() as i64 });
+        if !self.ignored.is_clear() {
+            let ignored = nodes.iter().map(|node| self.ignored.contains(node.index()));
+            scores.iter_mut().zip(ignored).for_each(|(score, ignored)| {
+                *score = if ignored { 0 } else { *score };
+            });
+        }
+        scores
     }
 
     /// The part that each constraint adds to the score of a node; `None` for an ignored node.
@@ -148,9 +144,8 @@ impl ScoreState {
 
 /// Scales the scores of nodes that are not ignored.
 fn scale(scores: &mut [i64]) {
-    let min = lowest(scores).unwrap_or(0);
-    let max = highest(scores).unwrap_or(0).max(0);
-    match max {
+    let (min, max) = range(scores).unwrap_or_default();
+    match max.max(0) {
         0 => scores.fill(MAX_NODE_SCORE),
         max => each(scores, |score| MAX_NODE_SCORE * (max + min - score) / max),
     }
@@ -218,6 +213,19 @@ impl Soft {
         Some(self.pods[if self.per_host { node.index() } else { domain }])
     }
 
+    /// The number of pods in the domain of each node; -1 without a domain.
+    fn pods_on(&self, nodes: &[NodeId]) -> Vec<i64> {
+        if !self.per_host {
+            return self.column.gather(nodes, &self.pods, -1).collect();
+        }
+        let labelled = self.column.labelled();
+        let pods = |node: &NodeId| match labelled.contains(node.index()) {
+            true => self.pods.get(node.index()).copied().unwrap_or(-1),
+            false => -1,
+        };
+        nodes.iter().map(pods).collect()
+    }
+
     /// What so many pods add to a score.
     fn part(&self, pods: i64) -> f64 {
         pods as f64 * self.weight + (self.max_skew - 1) as f64
@@ -233,6 +241,10 @@ impl Soft {
     /// matters for system defaults, which do not require the label.
     fn add_by_domain(&mut self, pods: &ClassPods, included: &FixedBitSet) {
         let empty = domain_of_nothing(&self.column);
+        if empty.is_none() && included.is_superset(self.column.labelled()) {
+            let counts = &mut self.pods;
+            return pods.by_domain(&self.column, |domain, number| counts[domain] += number);
+        }
         for (node, number) in pods.nodes.iter().filter(|(id, _)| included.contains(id.index())) {
             if let Some(domain) = self.column.domain(*node).or(empty) {
                 self.pods[domain] += i64::from(*number);

@@ -18,7 +18,7 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::plugin::{CycleContext, Plugin, ScoreBasis};
 use kubestep_framework::record::ScoreColumn;
 use kubestep_framework::record::column::Column;
-use kubestep_framework::record::scores::{MAX_NODE_SCORE, Scores, highest};
+use kubestep_framework::record::scores::{MAX_NODE_SCORE, Scores, range};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::scoring::KeptScores;
 use kubestep_framework::tie_break::TieBreak;
@@ -327,7 +327,7 @@ impl PluginScores {
             1 => self.counts.keys().next().copied(),
             // Every feasible node has a score: these are all.
             _ if scored == nodes.len() => self.counts.keys().next_back().copied(),
-            _ => highest(&self.raw.gather(nodes, UNKNOWN)),
+            _ => range(&self.raw.gather(nodes, UNKNOWN)).map(|(_, highest)| highest),
         };
         measure.unwrap_or_default()
     }

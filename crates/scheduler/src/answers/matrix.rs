@@ -3,6 +3,7 @@
 //! Upstream stops at the first plugin that fails; a debugger wants to see the rest too, so all
 //! plugins run on all nodes, each alone.
 
+use std::mem::take;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -49,6 +50,8 @@ impl PluginAnswers {
     pub(crate) fn filter_matrix(&mut self, cycle: FilterCycle<'_>) -> FilterMatrix {
         let FilterCycle { framework, cx, state } = cycle;
         let mut columns = Vec::new();
+        // Columns that are not kept from cycle to cycle.
+        let mut computed = Vec::new();
         let mut rejected = Vec::new();
         let mut class = framework.name().to_string();
         let (timer, asked) = (&cx.shared.timer, cx.snapshot.placement().len());
@@ -73,7 +76,10 @@ impl PluginAnswers {
             class.push('\n');
             match &key {
                 Some(key) => class.push_str(key),
-                None => class.extend([format!("{:p}", cx.pod.class)]),
+                None => {
+                    class.extend([format!("{:p}", cx.pod.class)]);
+                    computed.push(columns.len());
+                }
             }
             let ask = || self.answers(plugin, cycle, key);
             let answers = timer.time(point, name, ask);
@@ -86,6 +92,11 @@ impl PluginAnswers {
             let first = first_rejections(&columns, &rejected, snapshot.slots());
             let first_rejections = Column::from_values(&first);
             return FilterMatrix { columns, first_rejections, class: None };
+        }
+        for (at, last) in self.searches.columns(&class).iter().enumerate() {
+            if computed.contains(&at) {
+                columns[at].verdicts = take(&mut columns[at].verdicts).shared_with(last);
+            }
         }
         let search = self.searches.update(&class, &columns, &rejected, snapshot);
         debug_assert!(search.is_as_computed_again(&columns, &rejected, snapshot));

@@ -49,6 +49,11 @@ impl<T: Clone> Recent<T> {
     }
 
     /// The value of a class, if there is one.
+    pub fn get(&self, class: &str) -> Option<&T> {
+        self.entries.get(class).map(|entry| entry.value.as_ref())
+    }
+
+    /// The value of a class, if there is one, to change it.
     pub fn get_mut(&mut self, class: &str) -> Option<&mut T> {
         self.entries.get_mut(class).map(|entry| Arc::make_mut(&mut entry.value))
     }

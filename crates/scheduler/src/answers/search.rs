@@ -81,6 +81,11 @@ impl Searches {
         search
     }
 
+    /// The verdicts of the plugins in the last search of a class of pods.
+    pub fn columns(&self, class: &str) -> &[Column<VerdictId>] {
+        self.0.get(class).map_or(&[], |search| &search.columns)
+    }
+
     /// The search of a class of pods.
     pub fn get_mut(&mut self, class: &str) -> Option<&mut FeasibleSearch> {
         self.0.get_mut(class)
@@ -242,17 +247,16 @@ impl FeasibleSearch {
             let skipped = from.saturating_sub(first);
             let end = (to - first).min(64);
             let mut left = self.passing[word] & (u64::MAX << skipped) & (u64::MAX >> (64 - end));
-            if left == u64::MAX && feasible.len() + 64 <= wanted {
-                feasible.extend_from_slice(&self.order[first..first + 64]);
-                continue;
-            }
             while left != 0 {
                 let rank = first + left.trailing_zeros() as usize;
-                if feasible.len() == wanted {
-                    return Some(rank);
+                let run = (left >> left.trailing_zeros()).trailing_ones() as usize;
+                let taken = run.min(wanted - feasible.len());
+                feasible.extend_from_slice(&self.order[rank..rank + taken]);
+                if taken < run {
+                    return Some(rank + taken);
                 }
-                feasible.push(self.order[rank]);
-                left &= left - 1;
+                // The bits of the run are cleared by a carry to the next bit.
+                left &= left.wrapping_add(1 << (rank - first));
             }
         }
         None
