@@ -167,7 +167,7 @@ switches! {
     WaitingVictimRequeued 36 preemption Read [135719]
         "A victim that is not bound yet returns to the backoff queue; before, one that waits at Permit is rejected, and one in PreBind deleted."
     FailedVictimEndsPreemption 36 preemption Read [135502]
-        "The last victim is not deleted if another one could not be deleted."
+        "After a failed eviction, the last victim is left alone; before, it is rejected if it waits at Permit."
     RejectorsKeptWhilePopped 36 queue Read []
         "The plugins that rejected a pod are forgotten at its next failure; before, when it is popped."
     FailureOfCurrentPod 36 cycle Recorded []
