@@ -152,6 +152,10 @@ switches! {
         "Images of image volumes count, too."
     DeclaredFeaturesFixedMessage 36 NodeDeclaredFeatures Read []
         "The reason is a fixed text; before, it lists the missing features."
+    DeclaredFeaturesInOrder 36 NodeDeclaredFeatures Read []
+        "Features that a node declares out of alphabetical order do not count; before, the order does not matter."
+    HostNetworkUsersNeedFeature 36 NodeDeclaredFeatures Read []
+        "A pod with hostNetwork and hostUsers: false needs nodes that declare UserNamespacesHostNetworkSupport."
     OwnLabelsRequeue 36 InterPodAffinity Read [135394]
         "A changed label of the pending pod requeues it."
     AffinityHintCountsNominated 36 InterPodAffinity Read [135394]
