@@ -186,6 +186,10 @@ switches! {
         "PreBind plugins that allow it run at the same time; before, each waits for the one before it."
     AlternativesOfAllDevices 36 DynamicResources Read []
         "Each alternative of a request can ask for all devices; before, only the first one is allocated as it is written."
+    DeviceSearchTimeoutFails 36 DynamicResources Read []
+        "A search for devices that takes too long is an error; before, it rejects the node."
+    DeviceBindingMessages 36 DynamicResources Read []
+        "Failures and timeouts of binding conditions are worded differently; before, \"claim NAME binding failed\" and \"claim NAME binding timeout\"."
     PlacementPoints 36 configuration Recorded []
         "The extension points placementGenerate and placementScore exist."
     ShapeValidated 36 configuration Recorded [132120]
