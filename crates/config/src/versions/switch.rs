@@ -176,8 +176,8 @@ switches! {
         "The plugins that rejected a pod are forgotten at its next failure; before, when it is popped."
     FailureOfCurrentPod 36 cycle Recorded []
         "What a failure writes is compared with the current pod; before, with the pod as it was tried."
-    PodsSignedWhenQueued 36 batching Listed []
-        "The signature of a pod is computed when it is queued; before, in its cycle. It depends on the pod alone, so that no decision differs."
+    PodsSignedWhenQueued 36 batching Read []
+        "The signature of a pod is computed when it is queued, and stays after an update during an attempt that fails; before, it is computed in each cycle."
     SignaturesWithExtendedResources 36 batching Read []
         "With DRAExtendedResource, only pods that request such a resource cannot be batched; before, no pod can."
     PodGroupCycles 36 groups Recorded []
