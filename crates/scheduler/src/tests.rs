@@ -3,6 +3,7 @@
 
 mod batching;
 mod event_labels;
+mod older;
 mod proportion;
 mod recorded;
 mod replay;

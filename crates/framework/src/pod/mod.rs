@@ -390,6 +390,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{PodBuilder, pod};
+    use kubestep_config::KubeVersion;
 
     #[test]
     fn a_changed_pod_keeps_the_terms_of_the_first() {
@@ -408,6 +409,19 @@ mod tests {
         let other = first.updated(Arc::new(anew), &gates);
         assert_eq!(other.resource.resource.milli_cpu, 2000);
         assert_eq!(other.class.terms.required_affinity.len(), 1);
+    }
+
+    #[test]
+    fn images_of_volumes_count_since_1_36() {
+        let volume = json!({"name": "v", "image": {"reference": "data"}});
+        let containers = json!([{"name": "main", "image": "web:1"}]);
+        let spec = json!({"containers": containers, "volumes": [volume]});
+        let images = [35, 36].map(|minor| {
+            let gates = FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+            PodInfo::with_features(Arc::new(pod("p").spec(spec.clone())), &gates).images.to_vec()
+        });
+        let [web, data] = ["web:1", "data:latest"].map(Symbol::new);
+        assert_eq!(images, [vec![web], vec![web, data]]);
     }
 
     /// InterPodAffinity builds a new PodInfo of the pod that it places.
