@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::beside::seen::Seen;
 use crate::beside::{metrics, profiles};
-use crate::control_plane::{ControlPlane, free_port};
+use crate::control_plane::{ControlPlane, free_port, minor_version};
 use crate::objects;
 use crate::running::Running;
 
@@ -36,12 +36,14 @@ pub struct Side {
 
 impl Side {
     fn start(upstream: Option<&Path>, config: &str, gates: &str) -> Side {
-        let gates_of_server =
-            "GenericWorkload=true,GangScheduling=true,DRAExtendedResource=true".to_owned();
-        let plane = ControlPlane::start_with(&[
-            &format!("--feature-gates={gates_of_server}"),
-            "--runtime-config=scheduling.k8s.io/v1alpha2=true",
-        ]);
+        let options: &[&str] = match minor_version() {
+            ..36 => &[],
+            _ => &[
+                "--feature-gates=GenericWorkload=true,GangScheduling=true,DRAExtendedResource=true",
+                "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+            ],
+        };
+        let plane = ControlPlane::start_with(options);
         let role = "create clusterrolebinding all --clusterrole=cluster-admin";
         plane.kubectl(&format!("{role} --user=system:kube-scheduler"), "");
         let runtime = Runtime::new().unwrap();
