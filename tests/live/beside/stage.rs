@@ -130,7 +130,7 @@ impl Stage {
         for side in stage.sides() {
             let end = Instant::now() + PATIENCE;
             while side.lease()["holderIdentity"] != true {
-                assert!(Instant::now() < end, "nobody leads: {}", side.scheduler.told());
+                assert!(Instant::now() < end, "nobody leads: {}", side.scheduler.output());
                 std::thread::sleep(Duration::from_millis(200));
             }
         }
@@ -178,7 +178,7 @@ impl Stage {
             let end = Instant::now() + PATIENCE;
             while !is_so(side.look(&namespace)) {
                 if Instant::now() > end {
-                    let (told, seen) = (side.scheduler.told(), side.seen.words().join("\n"));
+                    let (told, seen) = (side.scheduler.output(), side.seen.words().join("\n"));
                     panic!("{name}: it did not come: {what}\n{seen}\n{told}");
                 }
                 std::thread::sleep(Duration::from_millis(150));

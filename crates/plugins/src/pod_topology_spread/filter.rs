@@ -22,7 +22,7 @@ pub struct SpreadRejections {
     no_label: Status,
 }
 
-/// Why a constraint refuses a node.
+/// Why a constraint rejects a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpreadReason {
     /// The node lacks the topology label.
@@ -111,8 +111,8 @@ impl Spread {
         }
     }
 
-    /// Why the constraint refuses a node, if it does. `most` is from [`Spread::most`].
-    fn refuses(&self, most: i64, node: NodeId) -> Option<SpreadReason> {
+    /// Why the constraint rejects a node, if it does. `most` is from [`Spread::most`].
+    fn rejects(&self, most: i64, node: NodeId) -> Option<SpreadReason> {
         match self.column.domain(node) {
             None => Some(SpreadReason::NoLabel),
             Some(domain) => (self.pods.get(domain) > most).then_some(SpreadReason::Skew),
@@ -269,11 +269,11 @@ impl SpreadFilterState {
         }
     }
 
-    /// Every constraint that refuses a node, by its place in the list. The first decides the status.
+    /// Every constraint that rejects a node, by its place in the list. The first decides the status.
     pub fn reasons(&self, node: NodeId) -> impl Iterator<Item = (usize, SpreadReason)> {
         let pairs = self.constraints.list.iter().zip(&self.spreads).enumerate();
         pairs.filter_map(move |(at, (constraint, spread))| {
-            Some((at, spread.refuses(spread.most(constraint), node)?))
+            Some((at, spread.rejects(spread.most(constraint), node)?))
         })
     }
 
