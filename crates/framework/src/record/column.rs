@@ -145,6 +145,15 @@ impl<T: Copy + PartialEq> Column<T> {
             let stored = |node: &NodeId| self.stored(node.index()).unwrap_or(none);
             return nodes.iter().map(stored).collect();
         }
+        if nodes.len() < self.len / 4 {
+            let chunks: Vec<&[T]> = self.runs().collect();
+            let value = |node: &NodeId| {
+                let chunk = chunks.get(node.index() / CHUNK);
+                chunk.and_then(|chunk| chunk.get(node.index() % CHUNK)).copied().unwrap_or(none)
+            };
+            return nodes.iter().map(value).collect();
+        }
+        // So many are read faster from one piece of memory.
         let mut values = Vec::with_capacity(self.len);
         self.runs().for_each(|run| values.extend_from_slice(run));
         nodes.iter().map(|node| values.get(node.index()).copied().unwrap_or(none)).collect()
