@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::config;
 use crate::cli::exit::Exit;
 use crate::cli::format;
+use crate::cli::memory;
 use crate::cli::open::session;
 use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
@@ -111,6 +112,7 @@ impl Subcommand for Explain {
         let opened = session(&self.input, &self.tries, None)?;
         let mut session = opened.session;
         opened.notices.iter().for_each(kubestep_output::line);
+        memory::check(&session, self.max_cycles)?;
         let named = self.pod.as_deref().map(|name| find(&session, name)).transpose()?;
         let (start, steps) = (session.world().clone(), Steps::watch());
         let ran = self.run_before(&mut session, &steps);

@@ -10,6 +10,7 @@ use clap::Args;
 use crate::cli::edits;
 use crate::cli::exit::Exit;
 use crate::cli::explain;
+use crate::cli::memory;
 use crate::cli::open::{exit_of, session};
 use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
@@ -68,6 +69,7 @@ impl Subcommand for ReportCommand {
         let opened = session(&self.input, &self.tries, None)?;
         let mut session = opened.session;
         let notes = edits::apply(&mut session, "--edit", &self.edits)?;
+        memory::check(&session, self.max_cycles)?;
         let page = self.page(&mut session, opened.name, [opened.notices, notes].concat());
         let mut output =
             RecordingOutput::create(&self.output, links).with_context(|| file.clone())?;

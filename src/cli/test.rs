@@ -14,7 +14,7 @@ use crate::cli::options::{InputOptions, UnknownPluginPolicy};
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::version::Scheduler;
-use crate::cli::{edits, format};
+use crate::cli::{edits, format, memory};
 use crate::report::cut::ended_after;
 use crate::report::tested::{self, TestOutcome, TestReport, Tested};
 use kubestep_api::glob::glob;
@@ -133,6 +133,7 @@ impl TestCommand {
         let mut session = opened.session;
         session.only_forward();
         edits::apply(&mut session, "edits", &test.edits)?;
+        memory::check(&session, self.max_cycles)?;
         if self.run_to_end(&mut session, test.timers) {
             bail!("{}: nothing was checked", ended_after(self.max_cycles));
         }

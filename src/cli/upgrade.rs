@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
 use crate::cli::format;
+use crate::cli::memory;
 use crate::cli::open;
 use crate::cli::options::InputOptions;
 use crate::cli::recorded;
@@ -161,9 +162,9 @@ impl UpgradeCommand {
         let cut = Cell::new(Pair::default());
         let run = |gates| {
             let number = runs.fetch_add(1, Ordering::Relaxed);
-            let session =
-                prepared.open(gates).map_err(|error| RunError::Rejected(format!("{error:#}")));
-            let mut session = session?;
+            let rejected = |error| RunError::Rejected(format!("{error:#}"));
+            let mut session = prepared.open(gates).map_err(rejected)?;
+            memory::check(&session, self.max_cycles).map_err(rejected)?;
             started.set(true);
             let ran = session.run_to_end(self.max_cycles, |_| false);
             let is_cut = session.is_cut(ran, self.max_cycles);

@@ -70,7 +70,7 @@ impl Truth {
         if kinds != self.problems {
             wrong.push(format!("problems {kinds:?} instead of {:?}", self.problems));
         }
-        let text = said(explained);
+        let text = sentences(explained);
         let missing = self.named.iter().filter(|word| !text.contains(word.as_str()));
         wrong.extend(missing.map(|word| format!("{word:?} is not named")));
         wrong
@@ -122,7 +122,7 @@ pub fn all(list: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// The text of all causes and problems.
-fn said(explained: &Value) -> String {
+fn sentences(explained: &Value) -> String {
     let nodes = all(&explained["nodes"]).flat_map(|node| all(&node["blockers"]));
     let causes = nodes.chain(all(&explained["ahead"])).map(|by| by["causes"].to_string());
     let mut text: String = causes.collect();

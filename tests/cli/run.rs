@@ -308,10 +308,16 @@ fn what_cannot_fit_into_memory_is_said_before_it_starts() {
     assert!(said.stderr.contains("scheduling cycles take at least 0 MiB"), "{}", said.stderr);
     assert!(said.stderr.contains("and 0 MiB of memory are available"), "{}", said.stderr);
     assert_eq!(call.run_with("run --demo tour", &memory("512")).code, Some(1));
-    assert_eq!(
-        call.run_with("diff --demo tour --edit \"cordon node a-0\"", &memory("0")).code,
-        Some(2)
-    );
+    for line in [
+        "diff --demo tour --edit \"cordon node a-0\"",
+        "explain train --demo tour",
+        "report --demo tour -o page.html",
+        "upgrade --demo upgrade --from 1.33",
+    ] {
+        let said = call.run_with(line, &memory("0"));
+        assert_eq!((said.stdout.as_str(), said.code), ("", Some(2)), "{line}");
+        assert!(said.stderr.contains("0 MiB of memory are available"), "{line}: {}", said.stderr);
+    }
     // This takes long enough to be ended while it is read; if not, then before the first cycle.
     let node = |number| {
         format!(r#"{{"kind":"Node","apiVersion":"v1","metadata":{{"name":"n-{number}"}}}}"#)

@@ -65,7 +65,7 @@ fn inputs(case: &Arc<Case>, session: &Session, (number, step): (usize, &Step)) -
 }
 
 /// The whole recording, with dropped parts computed again.
-fn told(session: &mut Session) -> Vec<Value> {
+fn records_of(session: &mut Session) -> Vec<Value> {
     let entries = session.history().entries().iter().cloned().collect::<Vec<_>>();
     let mut one = |entry: &Arc<Entry>| match entry.as_ref() {
         Entry::Cycle(record) => {
@@ -86,7 +86,7 @@ pub fn comes_back(seed: u64) -> Result<(), String> {
 fn case_comes_back(case: Arc<Case>, seed: u64) -> Result<(), String> {
     let mut first = Session::new(case.world()?);
     let states = play(&case, &mut first)?;
-    let expected = told(&mut first);
+    let expected = records_of(&mut first);
     let mut session = Session::new(case.world()?);
     // As few matrices and copies as possible.
     session.set_history_memory(0);
@@ -98,7 +98,7 @@ fn case_comes_back(case: Arc<Case>, seed: u64) -> Result<(), String> {
         let same = run::compare(&states[step..=step], &[again]);
         same.map_err(|text| format!("state after step {step}: {text}"))?;
     }
-    run::compare(&expected, &told(&mut session)).map_err(|text| format!("records: {text}"))?;
+    run::compare(&expected, &records_of(&mut session)).map_err(|text| format!("records: {text}"))?;
     goes_on(&mut session, random.below(states.len()), &expected)
 }
 
@@ -113,6 +113,6 @@ fn goes_on(session: &mut Session, step: usize, expected: &[Value]) -> Result<(),
             return Err(format!("from step {step}: there is nothing to do any more"));
         }
     }
-    let again = told(&mut fork);
+    let again = records_of(&mut fork);
     run::compare(expected, &again).map_err(|text| format!("from step {step}: {text}"))
 }

@@ -203,7 +203,7 @@ fn with_and_without_the_debugger_the_same_series_are_exposed() {
         assert!(waited, "on one side only: {:#?}", different());
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
-    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.told());
+    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.output());
     terminal.send("q");
     assert_eq!(terminal.exit_code(), 0);
 }

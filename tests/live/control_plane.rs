@@ -28,6 +28,14 @@ pub fn assets() -> PathBuf {
     folder.expect("KUBEBUILDER_ASSETS names no folder with etcd, kube-apiserver and kubectl")
 }
 
+/// The minor version of the API server in that folder: 36 of 1.36.2.
+pub fn minor_version() -> u32 {
+    let output = Command::new(assets().join("kube-apiserver")).arg("--version").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned(); // Kubernetes v1.36.2
+    let minor = text.split('.').nth(1).and_then(|minor| minor.parse().ok());
+    minor.unwrap_or_else(|| panic!("no version in {text:?}"))
+}
+
 impl ControlPlane {
     /// Starts a control plane. Fails the test if `KUBEBUILDER_ASSETS` is not set.
     pub fn start() -> ControlPlane {
@@ -135,13 +143,14 @@ impl ControlPlane {
 
     fn wait_until_ready(&self) {
         let until = Instant::now() + Duration::from_secs(90);
-        let ready = || {
+        let ready = |path: &str| {
             let mut kubectl = Command::new(self.assets.join("kubectl"));
             kubectl.arg("--kubeconfig").arg(self.kubeconfig("admin"));
-            let output = kubectl.args(["get", "--raw", "/readyz"]).output().unwrap();
+            let output = kubectl.args(["get", "--raw", path]).output().unwrap();
             output.status.success()
         };
-        while !ready() {
+        // kubectl validates what it creates by the schemas, which may come after all else.
+        while !["/readyz", "/openapi/v2", "/openapi/v3"].into_iter().all(ready) {
             assert!(Instant::now() < until, "the API server does not get ready");
             std::thread::sleep(Duration::from_millis(200));
         }

@@ -15,7 +15,7 @@ fn ask(plane: &ControlPlane, port: u16, path: &str, options: &[&str]) -> Output 
     kubectl.arg(format!("--server=https://127.0.0.1:{port}")).output().unwrap()
 }
 
-fn told(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     text(&output.stdout) + &text(&output.stderr)
 }
@@ -35,11 +35,11 @@ fn real_https_shows_metrics_to_whom_the_cluster_allows_it() {
     let ready = || ask(&plane, port, "/readyz", &[any, &token("viewer")]).status.success();
     until("it is ready", ready);
     let metrics = |who: &str| ask(&plane, port, "/metrics", &[any, &token(who)]);
-    assert!(told(&metrics("admin")).contains("scheduler_pending_pods"), "a master may all");
+    assert!(printed(&metrics("admin")).contains("scheduler_pending_pods"), "a master may all");
     let forbidden = r#"User "viewer" cannot get path "/metrics""#;
-    assert!(told(&metrics("viewer")).contains(forbidden), "{}", told(&metrics("viewer")));
+    assert!(printed(&metrics("viewer")).contains(forbidden), "{}", printed(&metrics("viewer")));
     let wrong = ask(&plane, port, "/healthz", &[any, "--token=wrong"]);
-    assert!(!wrong.status.success() && told(&wrong).contains("nauthorized"), "{}", told(&wrong));
+    assert!(!wrong.status.success() && printed(&wrong).contains("nauthorized"), "{}", printed(&wrong));
     plane.kubectl(
         "create clusterrole metrics --verb=get --non-resource-url=/metrics --non-resource-url=/configz",
         "",
@@ -47,7 +47,7 @@ fn real_https_shows_metrics_to_whom_the_cluster_allows_it() {
     plane.kubectl("create clusterrolebinding metrics --clusterrole=metrics --user=viewer", "");
     until("the viewer may", || metrics("viewer").status.success());
     let config = ask(&plane, port, "/configz", &[any, &token("admin")]);
-    assert!(told(&config).contains(r#""kind":"KubeSchedulerConfiguration""#), "{}", told(&config));
+    assert!(printed(&config).contains(r#""kind":"KubeSchedulerConfiguration""#), "{}", printed(&config));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn real_https_has_the_certificate_that_is_given() {
     let token = "--token=any";
     until("it is ready", || ask(&plane, port, "/readyz", &[&trusted, token]).status.success());
     let doubted = ask(&plane, port, "/readyz", &[token]);
-    assert!(told(&doubted).contains("x509"), "{}", told(&doubted));
+    assert!(printed(&doubted).contains("x509"), "{}", printed(&doubted));
 }
 
 fn make_certificate(certificate: &Path, key: &Path) {

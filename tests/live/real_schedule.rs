@@ -49,7 +49,7 @@ fn real_two_thousand_pods_are_bound_though_the_server_is_killed_in_between() {
     plane.restart();
     until("all pods are bound", || pending(&plane) == 0);
     assert_all_bound_once(&plane, 2_000);
-    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.told());
+    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.output());
     let lease =
         get(&plane, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler");
     assert_eq!(lease["spec"]["holderIdentity"], "", "it is given back");
@@ -87,7 +87,7 @@ fn real_who_loses_the_lease_stops_writing() {
     let patch = r#"{"spec":{"holderIdentity":"somebody","leaseDurationSeconds":3600}}"#;
     plane
         .kubectl(&format!("-n kube-system patch lease kube-scheduler --type merge -p {patch}"), "");
-    assert_eq!(scheduler.end(), Some(5), "{}", scheduler.told());
+    assert_eq!(scheduler.end(), Some(5), "{}", scheduler.output());
     create(&plane, vec![pod("late", "1")]);
     assert_eq!(pending(&plane), 1);
 }
@@ -99,7 +99,7 @@ fn real_a_dry_run_changes_nothing_and_without_a_word_nothing_is_tried() {
     cluster(&plane, 3, 5);
     let mut refused = Running::start(&plane, "");
     assert_eq!(refused.end(), Some(2));
-    assert!(refused.told().contains("--yes-write"), "{}", refused.told());
+    assert!(refused.output().contains("--yes-write"), "{}", refused.output());
     let mut scheduler = Running::start(&plane, "--dry-run --v 2");
     for at in 0..5 {
         scheduler.wait_for(&format!("bound default/pod-{at} to node-"));
@@ -134,7 +134,7 @@ fn real_the_printed_role_is_enough_to_schedule() {
         events["items"].as_array().unwrap().iter().any(|it| it["reason"] == "FailedScheduling")
     };
     until("the other is told why", told);
-    assert!(!scheduler.told().contains("forbidden"), "{}", scheduler.told());
+    assert!(!scheduler.output().contains("forbidden"), "{}", scheduler.output());
     let refused = plane.audited().into_iter().filter(|it| it.code == 403);
     let refused: Vec<_> = refused.filter(|it| it.agent.starts_with("kubestep/")).collect();
     assert!(refused.is_empty(), "{refused:?}");

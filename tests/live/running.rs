@@ -46,13 +46,13 @@ impl Running {
     }
 
     /// Its output so far.
-    pub fn told(&self) -> String {
+    pub fn output(&self) -> String {
         self.told.lock().unwrap().clone()
     }
 
     /// Waits until its output contains the text.
     pub fn wait_for(&self, text: &str) {
-        until(&format!("{text:?} in:\n{}", self.told()), || self.told().contains(text));
+        until(&format!("{text:?} in:\n{}", self.output()), || self.output().contains(text));
     }
 
     /// Sends SIGTERM and returns its exit code.
@@ -93,7 +93,7 @@ impl Drop for Running {
         let _killed = self.child.kill();
         let _waited = self.child.wait();
         if std::thread::panicking() {
-            eprintln!("{}", self.told());
+            eprintln!("{}", self.output());
         }
     }
 }

@@ -106,7 +106,7 @@ fn whatever_becomes_of_writes_and_watches_every_pod_is_bound_once() {
         for at in 0..40 {
             assert_eq!(times_bound(&server, &format!("pod-{at}")), 1, "seed {seed}: pod-{at}");
         }
-        assert_eq!(scheduler.stop(), Some(0), "seed {seed}: {}", scheduler.told());
+        assert_eq!(scheduler.stop(), Some(0), "seed {seed}: {}", scheduler.output());
     }
 }
 
@@ -129,7 +129,7 @@ fn a_guest_decides_where_pods_are_bound() {
     let mut scheduler = Running::start_on(&server.kubeconfig(), &line);
     until("all pods are bound", || nodes_of(&server).len() == 3);
     assert_eq!(nodes_of(&server), ["own"; 3]);
-    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.told());
+    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.output());
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn the_lease_is_taken_renewed_and_given_back() {
     assert_ne!(first["spec"]["holderIdentity"], "");
     until("it is renewed", || lease(&server)["spec"]["renewTime"] != first["spec"]["renewTime"]);
     assert_eq!(lease(&server)["spec"]["acquireTime"], first["spec"]["acquireTime"]);
-    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.told());
+    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.output());
     assert_eq!(lease(&server)["spec"]["holderIdentity"], "");
 }
 
@@ -253,7 +253,7 @@ fn a_lost_lease_ends_it() {
     scheduler.wait_for("leading");
     let other = json!({"holderIdentity": "another", "leaseDurationSeconds": 3600});
     server.put_at(LEASE, "kube-system/kube-scheduler", json!({"spec": other}));
-    assert_eq!(scheduler.end(), Some(5), "{}", scheduler.told());
+    assert_eq!(scheduler.end(), Some(5), "{}", scheduler.output());
     server.put(Kind::Pod, "late", pod(0));
     assert!(nodes_of(&server).is_empty());
 }
@@ -285,7 +285,7 @@ fn a_lease_that_others_change_is_kept_with_three_requests_each_time() {
     assert!(get(port, "/metrics").contains(slow));
     server.put(Kind::Pod, "pod-0", pod(0));
     until("it still schedules", || nodes_of(&server).len() == 1);
-    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.told());
+    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.output());
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn credentials_that_are_not_accepted_are_an_error_at_once() {
     server.misbehave(|faults| faults.token = Some("another".into()));
     let mut scheduler = Running::start_on(&server.kubeconfig(), "--yes-write --secure-port 0");
     assert_eq!(scheduler.end(), Some(4));
-    let told = scheduler.told();
+    let told = scheduler.output();
     assert!(told.contains("the credentials are not accepted"), "{told}");
     assert!(!told.contains("waiting"), "{told}");
 }
@@ -401,5 +401,5 @@ fn a_signal_between_the_lists_and_the_first_cycle_ends_it() {
     until("pods are watched", || asked(&server) > pages);
     scheduler.terminate();
     until("it ends", || scheduler.has_ended());
-    assert_eq!(scheduler.end(), Some(0), "{}", scheduler.told());
+    assert_eq!(scheduler.end(), Some(0), "{}", scheduler.output());
 }

@@ -120,7 +120,7 @@ fn real_a_lease_that_nobody_renews_is_the_first_line_of_explain() {
     create(&plane, vec![pod("first", "1")]);
     let until = Instant::now() + Duration::from_secs(60);
     while crate::objects::pending(&plane) > 0 {
-        assert!(Instant::now() < until, "{}", scheduler.told());
+        assert!(Instant::now() < until, "{}", scheduler.output());
         std::thread::sleep(Duration::from_millis(200));
     }
     let explain = || {

@@ -30,7 +30,7 @@ fn cluster() -> Arc<StandIn> {
     server
 }
 
-fn said(server: &StandIn, words: &str) -> (String, String) {
+fn printed_by(server: &StandIn, words: &str) -> (String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_kubestep"))
         .args(words.split(' '))
         .env("KUBECONFIG", server.kubeconfig())
@@ -41,7 +41,7 @@ fn said(server: &StandIn, words: &str) -> (String, String) {
 }
 
 fn version(server: &StandIn, words: &str) -> Value {
-    let (told, errors) = said(server, words);
+    let (told, errors) = printed_by(server, words);
     let report: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}{errors}"));
     report["kubeVersion"].clone()
 }
@@ -49,12 +49,12 @@ fn version(server: &StandIn, words: &str) -> Value {
 #[test]
 fn the_version_of_the_server_decides() {
     let server = cluster();
-    let (told, notices) = said(&server, "run");
+    let (told, notices) = printed_by(&server, "run");
     assert!(told.contains(OLD) && told.contains("kube-scheduler 1.33"), "{told}");
     assert!(notices.contains("the version of the cluster (v1.33.5-gke.1080000)"), "{notices}");
     assert_eq!(version(&server, "run -o json"), "1.33");
     assert_eq!(version(&server, "run -o json --kube-version 1.35"), "1.35");
-    assert!(!said(&server, "run --kube-version 1.35").0.contains(OLD));
+    assert!(!printed_by(&server, "run --kube-version 1.35").0.contains(OLD));
 }
 
 /// Some servers hide their version.
@@ -71,12 +71,12 @@ fn captures_and_recordings_keep_it() {
     for (words, name) in [("capture", "c.json"), ("record --for 1s", "r.jsonl")] {
         let file = folder.path().join(name);
         let file = file.display();
-        let (_, notices) = said(&server, &format!("{words} -o {file}"));
+        let (_, notices) = printed_by(&server, &format!("{words} -o {file}"));
         assert!(Path::new(&file.to_string()).exists(), "{notices}");
         assert_eq!(version(&server, &format!("run -o json -f {file}")), "1.33");
         let other = format!("run -o json -f {file} --kube-version 1.36");
         assert_eq!(version(&server, &other), "1.36");
-        said(&server, &format!("{words} -o {file} --kube-version 1.32"));
+        printed_by(&server, &format!("{words} -o {file} --kube-version 1.32"));
         assert_eq!(version(&server, &format!("run -o json -f {file}")), "1.32");
     }
     let file = folder.path().join("r.jsonl");
@@ -91,10 +91,10 @@ fn a_capture_checks_gates_for_the_servers_version() {
     server.misbehave(|faults| faults.version = Some("v1.32.4"));
     let file = folder.path().join("c.json");
     let line = |gate: &str| format!("capture -o {} --feature-gates {gate}", file.display());
-    let (_, errors) = said(&server, &line("OpportunisticBatching=false"));
+    let (_, errors) = printed_by(&server, &line("OpportunisticBatching=false"));
     assert!(errors.contains("Kubernetes 1.32 has no feature gate"), "{errors}");
     assert!(!file.exists());
-    said(&server, &line("VolumeCapacityPriority=true"));
+    printed_by(&server, &line("VolumeCapacityPriority=true"));
     assert!(file.exists());
 }
 
@@ -211,7 +211,7 @@ fn a_shape_that_is_not_known_leaves_only_its_object_out() {
     let unknown = json!({"spec": {"disruptionMode": ["later"]}});
     server.put_in(Kind::PodGroup, "v1alpha3", "g", unknown);
     let line = "run --kube-version 1.36 --feature-gates GenericWorkload=true";
-    let (told, notices) = said(&server, line);
+    let (told, notices) = printed_by(&server, line);
     assert!(told.contains("untolerated taint(s)"), "{told}{notices}");
     assert!(notices.contains("disruptionMode"), "{notices}");
 }

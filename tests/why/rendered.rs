@@ -93,7 +93,7 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
         "DynamicResources" => {
             let args = probe.args().read::<dynamic_resources::DynamicResourcesArgs>();
             let found = dynamic_resources::reasons(&cx, state, node, &args);
-            found.first().map(|reason| reason.rejection(node.name))
+            found.first().map(|reason| reason.rejection(node.name, cx.features))
         }
         _ => None,
     }

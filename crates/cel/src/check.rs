@@ -163,7 +163,7 @@ impl<'a> Checker<'a> {
                 .unwrap_or_else(|| self.error(whole, format!("undefined field '{field}'"))),
             of => {
                 if !of.is_dyn() && *of != ERROR {
-                    let text = format!("type '{}' does not support field selection", of.told());
+                    let text = format!("type '{}' does not support field selection", of.shown());
                     self.error(whole, text);
                 }
                 DYN
@@ -261,7 +261,7 @@ impl<'a> Checker<'a> {
         }
         gives.unwrap_or_else(|| {
             let takes: Vec<String> =
-                takes.iter().map(|of| self.known.resolve(of, true).told()).collect();
+                takes.iter().map(|of| self.known.resolve(of, true).shown()).collect();
             let signature = match takes.split_first() {
                 Some((target, rest)) if is_member => format!("{target}.({})", rest.join(", ")),
                 _ => format!("({})", takes.join(", ")),
@@ -376,7 +376,7 @@ impl<'a> Checker<'a> {
                 let text = format!(
                     "expression of type '{}' cannot be range of a comprehension (must be list, \
                      map, or dynamic)",
-                    of.told()
+                    of.shown()
                 );
                 self.error(range, text);
                 (ERROR, ERROR)
@@ -442,7 +442,7 @@ impl<'a> Checker<'a> {
     }
 
     fn mismatch(&mut self, expression: &IdedExpr, wanted: &Type, found: &Type) -> Type {
-        let text = format!("expected type '{}' but found '{}'", wanted.told(), found.told());
+        let text = format!("expected type '{}' but found '{}'", wanted.shown(), found.shown());
         self.error(expression, text)
     }
 

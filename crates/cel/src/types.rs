@@ -82,8 +82,8 @@ impl Type {
     }
 
     /// The name in a type mismatch error.
-    pub fn told(&self) -> String {
-        self.text(Type::told, |name| name)
+    pub fn shown(&self) -> String {
+        self.text(Type::shown, |name| name)
     }
 
     /// The name in an error about a result type.

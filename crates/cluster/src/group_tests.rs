@@ -70,12 +70,12 @@ fn step(world: &mut World) -> Vec<CycleRecord> {
 }
 
 /// The pods with their nodes, or with their messages.
-fn told(records: &[CycleRecord]) -> Vec<String> {
-    let told = |record: &CycleRecord| match (record.outcome, record.node) {
+fn summaries(records: &[CycleRecord]) -> Vec<String> {
+    let summary = |record: &CycleRecord| match (record.outcome, record.node) {
         (Outcome::Scheduled, Some(node)) => format!("{} on {node}", record.pod.name),
         _ => format!("{}: {}", record.pod.name, record.message),
     };
-    records.iter().map(told).collect()
+    records.iter().map(summary).collect()
 }
 
 /// Reason and message of the group's condition.
@@ -103,7 +103,7 @@ fn a_group_is_placed_within_one_domain() {
     ["a", "b", "c"].into_iter().for_each(|name| world.create(member(name).into()));
     let records = step(&mut world);
     // The first rack has capacity for two only, and the node without a rack does not count.
-    assert_eq!(told(&records), ["a on n4", "b on n4", "c on n2"]);
+    assert_eq!(summaries(&records), ["a on n4", "b on n4", "c on n2"]);
     assert_eq!(placements(&records[0]), ["r1 2/2", "r2 2/3"]);
     assert_eq!(records[0].placement, Some(1));
     assert_eq!(condition(&world), "Scheduled: ");
@@ -122,7 +122,7 @@ fn where_no_domain_will_do_nobody_starts() {
     let full = "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, \
                 preemption: not eligible due to placement-based pod group scheduling limitation";
     assert_eq!(
-        told(&records),
+        summaries(&records),
         [format!("a: {waits}"), format!("b: {waits}"), format!("c: {full}"), format!("d: {full}")]
     );
     assert_eq!(
@@ -141,7 +141,7 @@ fn the_fuller_domain_and_the_one_with_more_pods_wins() {
     world.create(in_a_rack(1));
     ["a", "b"].into_iter().for_each(|name| world.create(member(name).into()));
     let records = step(&mut world);
-    assert_eq!(told(&records), ["a on n2", "b on n2"]);
+    assert_eq!(summaries(&records), ["a on n2", "b on n2"]);
     // NodeResourcesFit: CPU 2/8, 2/2, 1/1 and memory 400/8192, 400/8192, 200/8192 MiB, halved.
     // PodGroupPodsCount: 2 of 2, 2 of 2, 1 of 2.
     assert_eq!(placements(&records[0]), ["r1 1/2 114", "r2 1/2 152", "r3 1/1 101"]);
@@ -152,10 +152,10 @@ fn later_pods_follow_those_that_are_placed() {
     let mut world = world(PLACED, &[("n1", "r1", "2"), ("n2", "r2", "9"), ("n3", "r1", "4")]);
     world.create(in_a_rack(1));
     world.create(member("a").into());
-    assert_eq!(told(&step(&mut world)), ["a on n3"]);
+    assert_eq!(summaries(&step(&mut world)), ["a on n3"]);
     world.create(member("b").into());
     let records = step(&mut world);
-    assert_eq!(told(&records), ["b on n3"]);
+    assert_eq!(summaries(&records), ["b on n3"]);
     assert_eq!(placements(&records[0]), ["r1 2/1"]);
 }
 
@@ -164,7 +164,7 @@ fn without_a_domain_there_is_no_placement() {
     let mut world = world(PLACED, &[("n1", "", "4")]);
     world.create(in_a_rack(1));
     world.create(member("a").into());
-    assert_eq!(told(&step(&mut world)), ["a: no feasible placements found"]);
+    assert_eq!(summaries(&step(&mut world)), ["a: no feasible placements found"]);
     assert_eq!(condition(&world), "Unschedulable: no feasible placements found");
 }
 
@@ -226,7 +226,7 @@ fn a_group_evicts_as_many_pods_as_it_needs() {
     ["a", "b"].into_iter().for_each(|name| world.create(member(name).into()));
     events(&mut world);
     let records = step(&mut world);
-    assert_eq!(told(&records), [format!("a: {NO_ROOM}"), format!("b: {NO_ROOM}")]);
+    assert_eq!(summaries(&records), [format!("a: {NO_ROOM}"), format!("b: {NO_ROOM}")]);
     let taken = records[0].preemption.as_ref().unwrap();
     assert_eq!(
         (taken.node, taken.victims.as_slice()),
@@ -250,12 +250,12 @@ fn pods_that_have_a_place_are_nominated_while_the_others_wait_for_victims() {
     ["a", "b"].into_iter().for_each(|name| world.create(member(name).into()));
     let records = step(&mut world);
     let no_room = NO_ROOM.replace("0/3", "0/4").replace("3 Ins", "4 Ins");
-    assert_eq!(told(&records), ["a: pod group is unschedulable".into(), format!("b: {no_room}")]);
+    assert_eq!(summaries(&records), ["a: pod group is unschedulable".into(), format!("b: {no_room}")]);
     assert_eq!(records[0].nominated_node, Some("n4".into()));
     assert_eq!(records[1].nominated_node, None);
     assert_eq!(world.api_mut().take_deleted_pods(), [key("x")]);
     world.advance(5_000_000);
-    let mut bound = told(&step(&mut world));
+    let mut bound = summaries(&step(&mut world));
     bound.sort();
     assert_eq!(bound, ["a on n4", "b on n1"]);
 }
@@ -321,7 +321,7 @@ fn a_group_without_an_object_is_an_error() {
     assert!(world.delete(kubestep_api::Kind::PodGroup, key("g")));
     let records = step(&mut world);
     assert_eq!(
-        told(&records),
+        summaries(&records),
         ["a: failed to get pod group object: podgroup.scheduling.k8s.io \"g\" not found"]
     );
     assert_eq!(records[0].outcome, Outcome::SchedulerError);

@@ -33,7 +33,7 @@ use crate::record::Candidate;
 pub use crate::record::scores::ScoreBasis;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
-use crate::status::Status;
+use crate::status::{DistinctStatuses, Status};
 use crate::status::node_statuses::NodeStatuses;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Duration, NodeAllocatableResourceClaimStatus, Pod, Time};
@@ -420,14 +420,9 @@ pub trait Plugin: Send + Sync {
         Status::SUCCESS
     }
 
-    /// The answers of [`Plugin::filter`] about each of `nodes`, for plugins that can compute them
-    /// from the slots alone and never return an error. `None`: Filter runs on every node.
-    fn filters(
-        &self,
-        _cx: &CycleContext<'_>,
-        _state: &CycleState,
-        _nodes: &[NodeId],
-    ) -> Option<Vec<Status>> {
+    /// The answers of [`Plugin::filter`] about all nodes, for plugins that can compute them from
+    /// the slots alone and never return an error. `None`: Filter runs on every node.
+    fn filters(&self, _cx: &CycleContext<'_>, _state: &CycleState) -> Option<DistinctStatuses> {
         None
     }
 

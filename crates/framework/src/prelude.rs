@@ -11,7 +11,7 @@ pub use crate::plugin::{
 pub use crate::pod::{PodInfo, QueuedPod};
 pub use crate::registry::{Built, Entry, Registry};
 pub use crate::shared::{PluginState, Shared};
-pub use crate::status::{Code, Status};
+pub use crate::status::{Code, DistinctStatuses, Status};
 pub use kubestep_api::intern::Symbol;
 pub use kubestep_api::{Duration, Node, Pod, Time};
 pub use kubestep_config::validation::Findings;

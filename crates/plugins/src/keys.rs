@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use kubestep_api::Condition;
+use kubestep_api::{Condition, Pod};
 use kubestep_framework::pod::PodInfo;
 
 /// The parts as text; `None` if they cannot be serialized, and answers are then not shared.
@@ -25,22 +25,23 @@ pub fn tolerations(pod: &PodInfo) -> Option<String> {
 
 /// Everything that the pod's requests are computed from, whatever the options.
 pub fn requests(pod: &PodInfo) -> Option<String> {
-    let (spec, status) = (&pod.pod.spec, &pod.pod.status);
-    let containers: Vec<_> = spec
-        .containers
-        .iter()
-        .chain(&spec.init_containers)
-        .map(|container| (container.name, &container.resources, container.restart_policy))
-        .collect();
-    let is_resize = |condition: &&Condition| condition.type_ == "PodResizePending";
-    let resize: Vec<_> = status.conditions.iter().filter(is_resize).collect();
-    let resized = (
-        &status.resources,
-        &status.allocated_resources,
-        &status.container_statuses,
-        &status.init_container_statuses,
-        &status.node_allocatable_resource_claim_statuses,
-        resize,
-    );
-    key_of(&(spec.containers.len(), containers, &spec.overhead, &spec.resources, resized))
+    pod.requests_key(|Pod { spec, status, .. }| {
+        let containers: Vec<_> = spec
+            .containers
+            .iter()
+            .chain(&spec.init_containers)
+            .map(|container| (container.name, &container.resources, container.restart_policy))
+            .collect();
+        let is_resize = |condition: &&Condition| condition.type_ == "PodResizePending";
+        let resize: Vec<_> = status.conditions.iter().filter(is_resize).collect();
+        let resized = (
+            &status.resources,
+            &status.allocated_resources,
+            &status.container_statuses,
+            &status.init_container_statuses,
+            &status.node_allocatable_resource_claim_statuses,
+            resize,
+        );
+        key_of(&(spec.containers.len(), containers, &spec.overhead, &spec.resources, resized))
+    })
 }

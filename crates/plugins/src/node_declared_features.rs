@@ -25,26 +25,27 @@ use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
 /// Whether a pod needs a feature.
-type Needs = fn(&PodSpec) -> bool;
+type Needs = fn(&PodSpec, &FeatureGates) -> bool;
 
 /// The features that upstream registers, sorted by name, and when a pod needs them.
 const REGISTRY: [(&str, Needs); 5] = [
-    ("ExtendWebSocketsToKubelet", |_| false),
-    ("InPlacePodLevelResourcesVerticalScaling", |_| false),
-    ("InPlacePodVerticalScalingInitContainers", |_| false),
+    ("ExtendWebSocketsToKubelet", |_, _| false),
+    ("InPlacePodLevelResourcesVerticalScaling", |_, _| false),
+    ("InPlacePodVerticalScalingInitContainers", |_, _| false),
     ("RestartAllContainersOnContainerExits", restarts_all_containers),
     ("UserNamespacesHostNetworkSupport", uses_host_network_in_user_namespace),
 ];
 
-fn restarts_all_containers(spec: &PodSpec) -> bool {
+fn restarts_all_containers(spec: &PodSpec, _: &FeatureGates) -> bool {
     let containers = spec.containers.iter().chain(&spec.init_containers);
     containers
         .flat_map(|container| &container.restart_policy_rules)
         .any(|rule| rule.action == ContainerRestartRuleAction::RestartAllContainers)
 }
 
-fn uses_host_network_in_user_namespace(spec: &PodSpec) -> bool {
-    spec.host_network && spec.host_users == Some(false)
+fn uses_host_network_in_user_namespace(spec: &PodSpec, gates: &FeatureGates) -> bool {
+    let counts = gates.has(Switch::HostNetworkUsersNeedFeature);
+    counts && spec.host_network && spec.host_users == Some(false)
 }
 
 /// A set of features: bit i stands for the i-th of the registry.
@@ -53,14 +54,20 @@ struct FeatureSet(u8);
 
 impl FeatureSet {
     /// The features that a pod needs.
-    fn needed_by(spec: &PodSpec) -> FeatureSet {
-        let needed = REGISTRY.iter().enumerate().filter(|(_, (_, needs))| needs(spec));
+    fn needed_by(spec: &PodSpec, gates: &FeatureGates) -> FeatureSet {
+        let needed = REGISTRY.iter().enumerate().filter(|(_, (_, needs))| needs(spec, gates));
         FeatureSet(needed.fold(0, |set, (at, _)| set | 1 << at))
     }
 
     /// The features that a node declares. Upstream merges both lists and assumes that the node's is
-    /// sorted, so it misses features that are out of order.
-    fn declared(features: &[Symbol]) -> FeatureSet {
+    /// sorted, so it misses features that are out of order; up to 1.35 it does not.
+    fn declared(features: &[Symbol], in_order: bool) -> FeatureSet {
+        if !in_order {
+            let is_declared =
+                |at: &usize| features.iter().any(|name| name.as_str() == REGISTRY[*at].0);
+            let declared = (0..REGISTRY.len()).filter(is_declared);
+            return FeatureSet(declared.fold(0, |set, at| set | 1 << at));
+        }
         let (mut set, mut known) = (0, 0);
         for feature in features {
             while known < REGISTRY.len() && REGISTRY[known].0 < feature.as_str() {
@@ -90,9 +97,10 @@ impl FeatureSet {
 }
 
 /// The features that a pod needs and a node does not declare, as the plugin reads its list.
-pub fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
+pub fn undeclared(pod: &PodSpec, node: &NodeInfo, gates: &FeatureGates) -> Vec<&'static str> {
     let declared = node.node.as_ref().map_or(&[][..], |node| &node.status.declared_features);
-    FeatureSet::needed_by(pod).lacking_in(FeatureSet::declared(declared))
+    let declared = FeatureSet::declared(declared, gates.has(Switch::DeclaredFeaturesInOrder));
+    FeatureSet::needed_by(pod, gates).lacking_in(declared)
 }
 
 /// The status of a node that lacks features, as up to 1.35.
@@ -124,6 +132,7 @@ pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     Ok(Arc::new(NodeDeclaredFeatures {
         name,
         enabled: features.enabled(Feature::NodeDeclaredFeatures),
+        in_order: features.has(Switch::DeclaredFeaturesInOrder),
         lacking: features
             .has(Switch::DeclaredFeaturesFixedMessage)
             .then(|| Status::unresolvable("node(s) didn't match Pod's required features").by(name)),
@@ -133,6 +142,8 @@ pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
 struct NodeDeclaredFeatures {
     name: Symbol,
     enabled: bool,
+    /// Whether features that a node declares out of order do not count.
+    in_order: bool,
     /// The status of every rejected node; `None` where the reason lists the features.
     lacking: Option<Status>,
 }
@@ -158,7 +169,7 @@ impl Plugin for NodeDeclaredFeatures {
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
-        let needed = FeatureSet::needed_by(&cx.pod.pod.spec);
+        let needed = FeatureSet::needed_by(&cx.pod.pod.spec, cx.features);
         if !self.enabled || needed.is_empty() {
             return Status::skip().into();
         }
@@ -176,7 +187,7 @@ impl Plugin for NodeDeclaredFeatures {
             return Status::error(text);
         };
         let declared = node.node.as_ref().map_or(&[][..], |node| &node.status.declared_features);
-        let declared = FeatureSet::declared(declared);
+        let declared = FeatureSet::declared(declared, self.in_order);
         match &self.lacking {
             _ if needed.is_subset_of(declared) => Status::SUCCESS,
             Some(fixed) => fixed.clone(),
@@ -184,8 +195,8 @@ impl Plugin for NodeDeclaredFeatures {
         }
     }
 
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
-        let needed = FeatureSet::needed_by(&pod.pod.spec);
+    fn sign(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+        let needed = FeatureSet::needed_by(&pod.pod.spec, cx.features);
         let bit = |at: usize| if needed.0 & (1 << at) == 0 { '0' } else { '1' };
         let bits: String = (0..REGISTRY.len()).map(bit).collect();
         signers::fragment("v1.Pod.Spec.RequiredFeatures()", &bits)
@@ -200,9 +211,9 @@ fn after_node_change(_: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) 
 }
 
 /// An update of the pod itself helps if it requires other features than before.
-fn after_own_change(_: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
+fn after_own_change(cx: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
     let (old, _) = objects.pods()?;
-    let needed = |pod: &kubestep_api::Pod| FeatureSet::needed_by(&pod.spec);
+    let needed = |pod: &kubestep_api::Pod| FeatureSet::needed_by(&pod.spec, cx.features);
     let updated = objects.updated_pod(pod.uid())?;
     Ok(Hint::queue_if(updated.is_some_and(|new| old.map(needed) != Some(needed(new)))))
 }
@@ -213,6 +224,7 @@ mod tests {
 
     use super::*;
     use kubestep_api::{Node, Object, Pod};
+    use kubestep_config::KubeVersion;
     use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
 
     const RESTART: &str = "RestartAllContainersOnContainerExits";
@@ -262,6 +274,22 @@ mod tests {
         let mut both = needs_users("1");
         both["spec"]["containers"] = json!([{"restartPolicyRules": rules}]);
         assert_eq!(rejections(both), ["", lacks, lacks, lacks]);
+    }
+
+    #[test]
+    fn up_to_1_35_order_and_user_namespaces_on_the_host_network_do_not_matter() {
+        let of_1_35 = FeatureGates::of(KubeVersion::of_minor(35).unwrap());
+        let gates = of_1_35.with(Feature::NodeDeclaredFeatures, true);
+        let features = build(&ProfileArgs::default(), &gates).unwrap();
+        let nodes = vec![node("unsorted", &[USERS, RESTART]), node("none", &[])];
+        let cluster = Cluster { features: gates, ..Cluster::of(nodes, vec![]) };
+        let rules = json!([{"action": "RestartAllContainers"}]);
+        let restarting = info_of(json!({"spec": {"containers": [{"restartPolicyRules": rules}]}}));
+        let lacks =
+            format!("node declared features check failed - unsatisfied requirements: {RESTART}");
+        assert_eq!(cluster.rejections(&features, &restarting), [String::new(), lacks]);
+        let in_namespace = cluster.filter(&features, &info_of(needs_users("1")));
+        assert!(in_namespace.unwrap_err().is_skip());
     }
 
     #[test]

@@ -2,12 +2,12 @@
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/helper/normalize_score.go`.
 
-use kubestep_framework::record::scores::MAX_NODE_SCORE;
+use kubestep_framework::record::scores::{MAX_NODE_SCORE, range};
 
 /// Scales non-negative scores to 0 to 100, the highest becoming 100. With `reverse`, the highest
 /// becomes 0 instead; if all are 0, all become 100.
 pub(crate) fn relative_to_highest(scores: &mut [i64], reverse: bool) {
-    let highest = scores.iter().copied().max().unwrap_or(0).max(0);
+    let highest = range(scores).map_or(0, |(_, highest)| highest.max(0));
     match (reverse, highest) {
         (false, 0) => {}
         (true, 0) => scores.fill(MAX_NODE_SCORE),
@@ -16,21 +16,33 @@ pub(crate) fn relative_to_highest(scores: &mut [i64], reverse: bool) {
     }
 }
 
-/// Applies `change` to every score, once for a run of equal scores.
+/// Applies `change` to every score, mostly once for each distinct score: scores are often those of
+/// a few domains, in turn.
 pub fn each(scores: &mut [i64], change: impl Fn(i64) -> i64) {
     let Some(first) = scores.first() else { return };
-    let mut last = (*first, change(*first));
+    let mut known = [(*first, change(*first)); 8];
     for score in scores {
-        if *score != last.0 {
-            last = (*score, change(*score));
+        let entry = &mut known[(*score ^ (*score >> 3)) as usize % 8];
+        if entry.0 != *score {
+            *entry = (*score, change(*score));
         }
-        *score = last.1;
+        *score = entry.1;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_score_is_changed_as_if_alone() {
+        let scores: Vec<i64> = (-70..70).chain([i64::MIN, -3, 5, 5, i64::MAX, 5, 69]).collect();
+        let change = |score: i64| score.wrapping_mul(3) ^ 0x55;
+        let mut changed = scores.clone();
+        each(&mut changed, change);
+        assert_eq!(changed, scores.into_iter().map(change).collect::<Vec<_>>());
+        each(&mut [], change);
+    }
 
     #[test]
     fn the_highest_is_the_measure() {

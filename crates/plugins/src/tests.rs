@@ -1,5 +1,7 @@
 //! The table of plugins as a whole.
 
+mod switches;
+
 use kubestep_config::{FeatureGates, find_plugin};
 
 use super::*;

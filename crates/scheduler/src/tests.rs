@@ -3,6 +3,7 @@
 
 mod batching;
 mod event_labels;
+mod older;
 mod proportion;
 mod recorded;
 mod replay;
@@ -166,11 +167,11 @@ fn a_nominated_node_outside_the_ones_left_keeps_its_verdict() {
     let pod = pod("p").nominated("n1").requests("cpu", "9").spec(json!({"affinity": affinity}));
     bench.add(pod);
     let record = bench.step();
-    let refused_by = |at: usize| {
+    let rejected_by = |at: usize| {
         let verdict = record.filter.verdicts.iter().nth(at).unwrap();
         record.verdicts.get(verdict).unwrap().plugin()
     };
-    assert_eq!([0, 1].map(refused_by), ["NodeAffinity", "NodeResourcesFit"].map(Symbol::new));
+    assert_eq!([0, 1].map(rejected_by), ["NodeAffinity", "NodeResourcesFit"].map(Symbol::new));
 }
 
 /// Fails the cycle of the pod `p` after `change`. Returns the events, the number of patches, and

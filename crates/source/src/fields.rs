@@ -344,7 +344,7 @@ impl Visitor<'_> for UserKey<'_> {
 mod tests {
     use super::*;
 
-    fn told(fields: &[OddField]) -> Vec<String> {
+    fn warnings_of(fields: &[OddField]) -> Vec<String> {
         let line = |field: &OddField| match field.position {
             Some((line, _)) => format!("{line}: {field}"),
             None => field.to_string(),
@@ -370,10 +370,10 @@ mod tests {
             lines.iter().zip(expected).map(|(line, text)| format!("{line}: {text}")).collect()
         };
         let yaml = odd_fields(Text::Yaml(YAML), Kind::Pod);
-        assert_eq!(told(&yaml), numbered([3, 5, 9, 11]));
+        assert_eq!(warnings_of(&yaml), numbered([3, 5, 9, 11]));
         let value: serde_json::Value = kubestep_api::yaml::from_str(YAML).unwrap();
         // A parsed mapping is in alphabetical order.
-        let (mut parsed, mut sorted) = (told(&odd_fields_of(&value, "Pod")), expected);
+        let (mut parsed, mut sorted) = (warnings_of(&odd_fields_of(&value, "Pod")), expected);
         parsed.sort();
         sorted.sort();
         assert_eq!(parsed, sorted);
@@ -381,7 +381,7 @@ mod tests {
                     \"nodeSelectors\": {}, \"containers\": [{\"livenessProbe\":\n{\"httpGett\": 1}}],\n\
                     \"quux\": [1, {}]}}";
         let json = odd_fields(Text::Json(json), Kind::Pod);
-        assert_eq!(told(&json), numbered([3, 4, 5, 6]));
+        assert_eq!(warnings_of(&json), numbered([3, 4, 5, 6]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::beside::seen::Seen;
 use crate::beside::{metrics, profiles};
-use crate::control_plane::{ControlPlane, free_port};
+use crate::control_plane::{ControlPlane, free_port, minor_version};
 use crate::objects;
 use crate::running::Running;
 
@@ -36,12 +36,14 @@ pub struct Side {
 
 impl Side {
     fn start(upstream: Option<&Path>, config: &str, gates: &str) -> Side {
-        let gates_of_server =
-            "GenericWorkload=true,GangScheduling=true,DRAExtendedResource=true".to_owned();
-        let plane = ControlPlane::start_with(&[
-            &format!("--feature-gates={gates_of_server}"),
-            "--runtime-config=scheduling.k8s.io/v1alpha2=true",
-        ]);
+        let options: &[&str] = match minor_version() {
+            ..36 => &[],
+            _ => &[
+                "--feature-gates=GenericWorkload=true,GangScheduling=true,DRAExtendedResource=true",
+                "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+            ],
+        };
+        let plane = ControlPlane::start_with(options);
         let role = "create clusterrolebinding all --clusterrole=cluster-admin";
         plane.kubectl(&format!("{role} --user=system:kube-scheduler"), "");
         let runtime = Runtime::new().unwrap();
@@ -128,7 +130,7 @@ impl Stage {
         for side in stage.sides() {
             let end = Instant::now() + PATIENCE;
             while side.lease()["holderIdentity"] != true {
-                assert!(Instant::now() < end, "nobody leads: {}", side.scheduler.told());
+                assert!(Instant::now() < end, "nobody leads: {}", side.scheduler.output());
                 std::thread::sleep(Duration::from_millis(200));
             }
         }
@@ -176,7 +178,7 @@ impl Stage {
             let end = Instant::now() + PATIENCE;
             while !is_so(side.look(&namespace)) {
                 if Instant::now() > end {
-                    let (told, seen) = (side.scheduler.told(), side.seen.words().join("\n"));
+                    let (told, seen) = (side.scheduler.output(), side.seen.words().join("\n"));
                     panic!("{name}: it did not come: {what}\n{seen}\n{told}");
                 }
                 std::thread::sleep(Duration::from_millis(150));

@@ -148,3 +148,11 @@ fn what_cannot_be_set_is_refused_with_the_reason() {
 fn a_locked_gate_may_be_given_its_value() {
     assert_eq!(FeatureGates::parse("SidecarContainers=true").unwrap(), FeatureGates::default());
 }
+
+#[test]
+fn up_to_1_34_a_gate_can_be_on_without_those_that_it_needs() {
+    let text = "DRADeviceBindingConditions=true,DRAResourceClaimDeviceStatus=false";
+    let is_valid =
+        |minor| FeatureGates::of(KubeVersion::of_minor(minor).unwrap()).parsed(text).is_ok();
+    assert_eq!([34, 35].map(is_valid), [true, false]);
+}

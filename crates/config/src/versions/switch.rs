@@ -152,6 +152,10 @@ switches! {
         "Images of image volumes count, too."
     DeclaredFeaturesFixedMessage 36 NodeDeclaredFeatures Read []
         "The reason is a fixed text; before, it lists the missing features."
+    DeclaredFeaturesInOrder 36 NodeDeclaredFeatures Read []
+        "Features that a node declares out of alphabetical order do not count; before, the order does not matter."
+    HostNetworkUsersNeedFeature 36 NodeDeclaredFeatures Read []
+        "A pod with hostNetwork and hostUsers: false needs nodes that declare UserNamespacesHostNetworkSupport."
     OwnLabelsRequeue 36 InterPodAffinity Read [135394]
         "A changed label of the pending pod requeues it."
     AffinityHintCountsNominated 36 InterPodAffinity Read [135394]
@@ -167,13 +171,13 @@ switches! {
     WaitingVictimRequeued 36 preemption Read [135719]
         "A victim that is not bound yet returns to the backoff queue; before, one that waits at Permit is rejected, and one in PreBind deleted."
     FailedVictimEndsPreemption 36 preemption Read [135502]
-        "The last victim is not deleted if another one could not be deleted."
+        "After a failed eviction, the last victim is left alone; before, it is rejected if it waits at Permit."
     RejectorsKeptWhilePopped 36 queue Read []
         "The plugins that rejected a pod are forgotten at its next failure; before, when it is popped."
     FailureOfCurrentPod 36 cycle Recorded []
         "What a failure writes is compared with the current pod; before, with the pod as it was tried."
-    PodsSignedWhenQueued 36 batching Listed []
-        "The signature of a pod is computed when it is queued; before, in its cycle. It depends on the pod alone, so that no decision differs."
+    PodsSignedWhenQueued 36 batching Read []
+        "The signature of a pod is computed when it is queued, and stays after an update during an attempt that fails; before, it is computed in each cycle."
     SignaturesWithExtendedResources 36 batching Read []
         "With DRAExtendedResource, only pods that request such a resource cannot be batched; before, no pod can."
     PodGroupCycles 36 groups Recorded []
@@ -182,6 +186,10 @@ switches! {
         "PreBind plugins that allow it run at the same time; before, each waits for the one before it."
     AlternativesOfAllDevices 36 DynamicResources Read []
         "Each alternative of a request can ask for all devices; before, only the first one is allocated as it is written."
+    DeviceSearchTimeoutFails 36 DynamicResources Read []
+        "A search for devices that takes too long is an error; before, it rejects the node."
+    DeviceBindingMessages 36 DynamicResources Read []
+        "Failures and timeouts of binding conditions are worded differently; before, \"claim NAME binding failed\" and \"claim NAME binding timeout\"."
     PlacementPoints 36 configuration Recorded []
         "The extension points placementGenerate and placementScore exist."
     ShapeValidated 36 configuration Recorded [132120]

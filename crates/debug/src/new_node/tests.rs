@@ -43,7 +43,7 @@ fn ask(world: &World, name: &str) -> NewNodes {
 }
 
 /// The nodes that are tried, each with what rejects it.
-fn told(answer: &NewNodes) -> Vec<String> {
+fn summaries(answer: &NewNodes) -> Vec<String> {
     let one = |new: &NewNode| {
         let plugins: Vec<&str> = new.verdict.blockers.iter().map(|b| b.plugin.as_str()).collect();
         let closed = new.closed.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
@@ -58,11 +58,11 @@ fn a_copy_of_a_node_is_schedulable_and_has_its_daemon_sets() {
     world.run(10);
     let answer = ask(&world, "big");
     // The other node of that group is cordoned, and has no DaemonSet pod.
-    assert_eq!(told(&answer), ["node/a-2: NodeResourcesFit", "node/b-1: TaintToleration"]);
+    assert_eq!(summaries(&answer), ["node/a-2: NodeResourcesFit", "node/b-1: TaintToleration"]);
     assert_eq!(answer.nodes[0].daemons, [key("logs-a-2-copy-1")]);
     edit("delete node a-2").apply(&mut world).unwrap();
     let answer = ask(&world, "big");
-    assert_eq!(told(&answer), ["node/a-1: ", "node/b-1: TaintToleration"]);
+    assert_eq!(summaries(&answer), ["node/a-1: ", "node/b-1: TaintToleration"]);
     assert_eq!((answer.nodes[0].takes, answer.pending), (Some(1), 1));
     assert_eq!(world.api().nodes().count(), 2, "the cluster itself is as it was");
 }
@@ -110,7 +110,7 @@ fn groups_of_cluster_autoscaler_say_which_one_would_grow() {
     world.run(10);
     let answer = ask(&world, "big");
     assert_eq!(
-        told(&answer),
+        summaries(&answer),
         [
             "group/open: ",
             "group/full:  (at its maximum size: 3 of 3 nodes)",

@@ -31,7 +31,7 @@ pub(super) fn seen(world: &World) -> String {
 }
 
 /// Everything that is recorded.
-fn told(session: &Session) -> Vec<String> {
+fn summaries(session: &Session) -> Vec<String> {
     let line = |entry: &Arc<Entry>| match entry.as_ref() {
         Entry::Cycle(record) => format!("{} {}", record.cycle, json::cycle(record)),
         other => format!("{other:?}"),
@@ -78,16 +78,16 @@ fn going_on_from_an_earlier_position_tells_the_same_again() {
         let mut session = story(story_of.name);
         play(&mut session, 6);
         let (all, steps) =
-            (told(&session), session.timeline().steps().iter().cloned().collect::<Vec<_>>());
+            (summaries(&session), session.timeline().steps().iter().cloned().collect::<Vec<_>>());
         for stop in 0..session.timeline().stops().end() {
             session.go_to_stop(stop);
             let mut fork = session.fork();
-            assert!(told(&fork).len() <= all.len() && fork.is_at_newest());
+            assert!(summaries(&fork).len() <= all.len() && fork.is_at_newest());
             let from = fork.timeline().steps().end();
             for step in &steps[from..] {
                 assert_eq!(fork.apply(step.input.clone().unwrap()), Ok(true));
             }
-            assert_eq!(told(&fork), all, "{} from stop {stop}", story_of.name);
+            assert_eq!(summaries(&fork), all, "{} from stop {stop}", story_of.name);
         }
     }
 }
@@ -97,10 +97,10 @@ fn matrices_that_were_left_out_come_back_byte_by_byte() {
     for story_of in fixtures::STORIES {
         let mut session = story(story_of.name);
         play(&mut session, 12);
-        let (all, states) = (told(&session), play(&mut story(story_of.name), 12));
+        let (all, states) = (summaries(&session), play(&mut story(story_of.name), 12));
         session.set_history_memory(0);
         let cycles = session.history().cycle_count() as u64;
-        assert!(cycles <= 8 || told(&session) != all, "{}", story_of.name);
+        assert!(cycles <= 8 || summaries(&session) != all, "{}", story_of.name);
         for number in (1..=cycles).rev() {
             let record = session.whole_record(number).unwrap();
             let entry = session.history().entry_of_cycle(number).unwrap();
@@ -122,7 +122,7 @@ fn a_run_that_only_goes_forward_decides_the_same() {
             session.advance_to_next_timer();
             session.run_until_idle(99, |_| false);
         }
-        assert_eq!(told(&whole), told(&forward), "{name}");
+        assert_eq!(summaries(&whole), summaries(&forward), "{name}");
         assert!(whole.restoring(1, true).is_some(), "{name}");
         assert!(forward.restoring(1, true).is_none(), "{name}");
     }
@@ -132,14 +132,14 @@ fn a_run_that_only_goes_forward_decides_the_same() {
 fn what_a_later_step_completed_is_incomplete_again_after_a_cut() {
     let mut session = story("held-at-permit");
     session.run_until_idle(9, |_| false);
-    let before = told(&session);
+    let before = summaries(&session);
     let end = session.timeline().stops().end() - 1;
     let uid = session.world().scheduler().waiting()[0].pod().uid();
     assert!(session.allow(uid, None));
-    assert_ne!(told(&session)[..before.len()], before, "the record of the cycle is complete");
+    assert_ne!(summaries(&session)[..before.len()], before, "the record of the cycle is complete");
     session.go_to_stop(end);
     session.cut();
-    assert_eq!(told(&session), before);
+    assert_eq!(summaries(&session), before);
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub mod ports;
 pub mod qos;
 pub mod requests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::pod::class::{AffinityTerms, PodClass};
 use crate::pod::ports::{HostPort, container_host_ports};
@@ -131,6 +131,18 @@ pub struct PodInfo {
     /// The pod's terms as of its current object, if they differ from those of its class: some
     /// cannot be parsed, or they were changed by an update.
     pub(crate) parsed: Option<Arc<ParsedTerms>>,
+    requests_key: RequestsKey,
+}
+
+/// A text computed from the pod when it is first asked for.
+#[derive(Clone, Default, Debug)]
+struct RequestsKey(OnceLock<Option<String>>);
+
+/// Whether it was asked for makes no difference between pods.
+impl PartialEq for RequestsKey {
+    fn eq(&self, _: &RequestsKey) -> bool {
+        true
+    }
 }
 
 /// A pod's affinity terms, and their parse errors.
@@ -165,7 +177,7 @@ impl PodInfo {
     /// The same pod with another version of its object that differs in no parsed field: neither
     /// requests nor labels nor affinity.
     pub fn with_object(&self, pod: Arc<Pod>) -> PodInfo {
-        PodInfo { pod, ..self.clone() }
+        PodInfo { pod, requests_key: RequestsKey::default(), ..self.clone() }
     }
 
     /// As [`PodInfo::new`], with the resources counted under these feature gates.
@@ -177,6 +189,7 @@ impl PodInfo {
             host_ports: container_host_ports(&pod, features),
             images: images(&pod, features),
             parsed: (!parsed.errors.is_empty()).then(|| Arc::new(parsed)),
+            requests_key: RequestsKey::default(),
             pod,
         }
     }
@@ -196,7 +209,8 @@ impl PodInfo {
             true => self.parsed.clone(),
             false => Some(Arc::new(ParsedTerms::of(&pod))),
         };
-        PodInfo { class, resource, host_ports, images: images(&pod, features), parsed, pod }
+        let (images, requests_key) = (images(&pod, features), RequestsKey::default());
+        PodInfo { class, resource, host_ports, images, parsed, requests_key, pod }
     }
 
     /// The affinity terms that apply to the placement of the pod itself.
@@ -216,6 +230,12 @@ impl PodInfo {
         let errors: Vec<String> =
             errors.map(|(list, error)| format!("{}: {error}", list.label())).collect();
         (!errors.is_empty()).then_some(SelectorErrors(errors))
+    }
+
+    /// The text by which plugins recognise pods with the same requests: several of them ask for it in
+    /// a cycle, so it is kept. `compute` must depend on the pod alone.
+    pub fn requests_key(&self, compute: impl FnOnce(&Pod) -> Option<String>) -> Option<String> {
+        self.requests_key.0.get_or_init(|| compute(&self.pod)).clone()
     }
 
     /// Namespace and name, by which listers find it.
@@ -390,6 +410,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{PodBuilder, pod};
+    use kubestep_config::KubeVersion;
 
     #[test]
     fn a_changed_pod_keeps_the_terms_of_the_first() {
@@ -408,6 +429,19 @@ mod tests {
         let other = first.updated(Arc::new(anew), &gates);
         assert_eq!(other.resource.resource.milli_cpu, 2000);
         assert_eq!(other.class.terms.required_affinity.len(), 1);
+    }
+
+    #[test]
+    fn images_of_volumes_count_since_1_36() {
+        let volume = json!({"name": "v", "image": {"reference": "data"}});
+        let containers = json!([{"name": "main", "image": "web:1"}]);
+        let spec = json!({"containers": containers, "volumes": [volume]});
+        let images = [35, 36].map(|minor| {
+            let gates = FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+            PodInfo::with_features(Arc::new(pod("p").spec(spec.clone())), &gates).images.to_vec()
+        });
+        let [web, data] = ["web:1", "data:latest"].map(Symbol::new);
+        assert_eq!(images, [vec![web], vec![web, data]]);
     }
 
     /// InterPodAffinity builds a new PodInfo of the pod that it places.

@@ -88,7 +88,11 @@ pub fn container_host_ports(pod: &Pod, features: &FeatureGates) -> Vec<HostPort>
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::testing::decoded;
+    use kubestep_config::KubeVersion;
 
     fn port(ip: &str, protocol: &str, port: i32) -> HostPort {
         HostPort::new(ip.into(), protocol.into(), port)
@@ -107,6 +111,23 @@ mod tests {
         assert!(!conflicts(&used, &port("10.0.0.1", "TCP", 80)));
         assert!(!conflicts(&used, &port("", "UDP", 80)));
         assert!(!conflicts(&used, &port("", "", 81)));
+    }
+
+    #[test]
+    fn ports_of_sidecars_count_since_1_33_4() {
+        let ports = |name: &str| json!([{"containerPort": 1, "hostPort": name.len()}]);
+        let pod: Pod = decoded(json!({"spec": {
+            "initContainers": [
+                {"name": "ab", "ports": ports("ab"), "restartPolicy": "Always"},
+                {"name": "abc", "ports": ports("abc")},
+            ],
+            "containers": [{"name": "a", "ports": ports("a")}],
+        }}));
+        let count = ["1.33.3", "1.33.4"].map(|release| {
+            let gates = KubeVersion::nearest(release).unwrap().gates();
+            container_host_ports(&pod, &gates).iter().map(|port| port.port).collect::<Vec<_>>()
+        });
+        assert_eq!(count, [vec![1], vec![2, 1]]);
     }
 
     #[test]

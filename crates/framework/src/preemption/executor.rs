@@ -235,15 +235,27 @@ impl Eviction {
         for at in 0..count {
             match self.evict(cx, at) {
                 Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(_)) if !self.behaviour.has(Switch::FailedVictimEndsPreemption) => {
-                    self.nominations_cleared = Some(false); // the eviction ends as failed
-                    self.evicted[at] = true;
+                Poll::Ready(Err(_)) => {
+                    if stage == EvictionStage::LastPending {
+                        self.reject_last_after_failure(cx);
+                    }
+                    return Poll::Ready(EvictionStage::Failed);
                 }
-                Poll::Ready(Err(_)) => return Poll::Ready(EvictionStage::Failed),
                 Poll::Pending => answered = Poll::Pending,
             }
         }
         answered
+    }
+
+    /// Up to 1.35 the last victim is evicted even after a failure. The failure has cancelled the
+    /// requests to the API server, so that this concerns only a victim that is not bound yet.
+    fn reject_last_after_failure(&mut self, cx: &mut EvictionContext<'_>) {
+        if self.behaviour.has(Switch::FailedVictimEndsPreemption) {
+            return;
+        }
+        if let Some(last) = self.victims.last() {
+            evict_unbound(cx, &self.preemptor, &self.preemption, last, self.behaviour);
+        }
     }
 
     fn evict_last(&mut self, cx: &mut EvictionContext<'_>) -> Poll<EvictionStage> {
@@ -327,16 +339,43 @@ fn evict(
     victim: &PodInfo,
     behaviour: Behaviour,
 ) -> Poll<Result<(), HostError>> {
-    let Preemptor { kind, uid, .. } = preemptor;
-    let mut note = format!("Preempted by {kind} {uid} on node {}", preemption.node);
-    let requeues = behaviour.has(Switch::WaitingVictimRequeued);
-    if requeues && evict_in_memory(cx, preemption.plugin, victim) {
-        note.push_str(" (in kube-scheduler memory).");
-    } else if !requeues && cx.hooks.reject_waiting(victim.uid(), preemption.plugin, PREEMPTED) {
-        // Up to 1.35 only the rejection tells the victim.
-    } else if !ready!(evict_through_api(cx, preemptor, victim))? {
-        return Poll::Ready(Ok(())); // already deleted: no event
+    let is_evicted = evict_unbound(cx, preemptor, preemption, victim, behaviour);
+    // A victim that is already deleted gets no event.
+    if !is_evicted && ready!(evict_through_api(cx, preemptor, victim))? {
+        report(cx, preemptor, preemption, victim, "");
     }
+    Poll::Ready(Ok(()))
+}
+
+/// Evicts a victim that is not bound yet; `false` if it is none.
+fn evict_unbound(
+    cx: &mut EvictionContext<'_>,
+    preemptor: &Preemptor,
+    preemption: &Preemption,
+    victim: &PodInfo,
+    behaviour: Behaviour,
+) -> bool {
+    let plugin = preemption.plugin;
+    let (is_evicted, addition) = match behaviour.has(Switch::WaitingVictimRequeued) {
+        true => (evict_in_memory(cx, plugin, victim), " (in kube-scheduler memory)."),
+        // Up to 1.35 the event does not say that the victim was only rejected.
+        false => (cx.hooks.reject_waiting(victim.uid(), plugin, PREEMPTED), ""),
+    };
+    if is_evicted {
+        report(cx, preemptor, preemption, victim, addition);
+    }
+    is_evicted
+}
+
+/// Writes the event of a victim.
+fn report(
+    cx: &mut EvictionContext<'_>,
+    preemptor: &Preemptor,
+    preemption: &Preemption,
+    victim: &PodInfo,
+    addition: &str,
+) {
+    let Preemptor { kind, uid, .. } = preemptor;
     cx.host.event(ApiEvent {
         regarding: victim.key(),
         uid: victim.uid(),
@@ -345,9 +384,8 @@ fn evict(
         kind: "Normal",
         reason: "Preempted",
         action: "Preempting",
-        note,
+        note: format!("Preempted by {kind} {uid} on node {}{addition}", preemption.node),
     });
-    Poll::Ready(Ok(()))
 }
 
 fn evict_in_memory(cx: &mut EvictionContext<'_>, plugin: Symbol, victim: &PodInfo) -> bool {

@@ -13,6 +13,9 @@ const CHUNK: usize = 256;
 /// Node slots per group, the unit that copies share.
 const GROUP: usize = 16 * CHUNK;
 
+/// Values that are compared at a time.
+const PART: usize = 32;
+
 type Group<T> = Arc<Vec<Arc<[T]>>>;
 
 /// One value per node slot. Copies share the list of groups until one of them is changed.
@@ -93,6 +96,19 @@ impl<T: Copy + PartialEq> Column<T> {
         Column { groups, len: values.len(), range: None }
     }
 
+    /// The same values, in the chunks of `other` where these are equal.
+    pub fn shared_with(self, other: &Column<T>) -> Column<T> {
+        let mut others = other.groups.iter();
+        let group = |group: &Group<T>| match others.next() {
+            Some(other) if !Arc::ptr_eq(group, other) => share_chunks(group, other),
+            _ => group.clone(),
+        };
+        let groups: Vec<Group<T>> = self.groups.iter().map(group).collect();
+        let groups =
+            if are_same(&groups, &other.groups) { other.groups.clone() } else { Arc::new(groups) };
+        Column { groups, ..self }
+    }
+
     /// How many slots there are, used or not.
     pub fn len(&self) -> usize {
         self.len
@@ -129,12 +145,18 @@ impl<T: Copy + PartialEq> Column<T> {
             let stored = |node: &NodeId| self.stored(node.index()).unwrap_or(none);
             return nodes.iter().map(stored).collect();
         }
-        let chunks: Vec<&[T]> = self.runs().collect();
-        let value = |node: &NodeId| {
-            let chunk = chunks.get(node.index() / CHUNK);
-            chunk.and_then(|chunk| chunk.get(node.index() % CHUNK)).copied().unwrap_or(none)
-        };
-        nodes.iter().map(value).collect()
+        if nodes.len() < self.len / 4 {
+            let chunks: Vec<&[T]> = self.runs().collect();
+            let value = |node: &NodeId| {
+                let chunk = chunks.get(node.index() / CHUNK);
+                chunk.and_then(|chunk| chunk.get(node.index() % CHUNK)).copied().unwrap_or(none)
+            };
+            return nodes.iter().map(value).collect();
+        }
+        // So many are read faster from one piece of memory.
+        let mut values = Vec::with_capacity(self.len);
+        self.runs().for_each(|run| values.extend_from_slice(run));
+        nodes.iter().map(|node| values.get(node.index()).copied().unwrap_or(none)).collect()
     }
 
     /// Sets the value of a slot. If another column shares the chunk, it is copied first, unless the
@@ -149,19 +171,44 @@ impl<T: Copy + PartialEq> Column<T> {
 
     /// Adds the slots whose values differ from those of `other`, which has as many.
     pub fn differences(&self, other: &Column<T>, slots: &mut Vec<NodeId>) {
-        if Arc::ptr_eq(&self.groups, &other.groups) {
-            return;
-        }
-        let pairs = self.groups.iter().zip(other.groups.iter()).enumerate();
-        for (index, (own, theirs)) in pairs.filter(|(_, (a, b))| !Arc::ptr_eq(a, b)) {
-            let chunks = own.iter().zip(theirs.iter()).enumerate();
-            for (chunk, (own, theirs)) in chunks.filter(|(_, (a, b))| !Arc::ptr_eq(a, b)) {
-                let first = index * GROUP + chunk * CHUNK;
-                let values = own.iter().zip(theirs.iter()).take(self.len - first).enumerate();
-                let differing = values.filter(|(_, (a, b))| a != b);
-                slots.extend(differing.map(|(at, _)| NodeId((first + at) as u32)));
+        for (first, own, theirs) in self.different_chunks(other) {
+            // Most parts of a chunk are equal, which takes few steps to find out.
+            let parts = own.chunks(PART).zip(theirs.chunks(PART)).enumerate();
+            for (part, (own, theirs)) in parts.filter(|(_, (own, theirs))| own != theirs) {
+                let first = first + part * PART;
+                let values = own.iter().zip(theirs).enumerate().filter(|(_, (a, b))| a != b);
+                slots.extend(values.map(|(at, _)| NodeId((first + at) as u32)));
             }
         }
+    }
+
+    /// How many values differ from those of `other`, which has as many.
+    pub fn count_differences(&self, other: &Column<T>) -> usize {
+        let count = |(_, own, theirs): (usize, &[T], &[T])| {
+            own.iter().zip(theirs).map(|(a, b)| usize::from(a != b)).sum::<usize>()
+        };
+        self.different_chunks(other).map(count).sum()
+    }
+
+    /// The chunks that are not shared with `other`, of both, with the slot of the first value.
+    fn different_chunks<'a>(
+        &'a self,
+        other: &'a Column<T>,
+    ) -> impl Iterator<Item = (usize, &'a [T], &'a [T])> {
+        let is_other = |(_, (own, theirs)): &(usize, (&Group<T>, &Group<T>))| {
+            !Arc::ptr_eq(own, theirs)
+        };
+        let groups = self.groups.iter().zip(other.groups.iter()).enumerate();
+        let groups = groups.filter(move |_| !self.is_shared_with(other)).filter(is_other);
+        groups.flat_map(move |(group, (own, theirs))| {
+            let chunks = own.iter().zip(theirs.iter()).enumerate();
+            let chunks = chunks.filter(|(_, (own, theirs))| !Arc::ptr_eq(own, theirs));
+            chunks.map(move |(chunk, (own, theirs))| {
+                let first = group * GROUP + chunk * CHUNK;
+                let len = own.len().min(theirs.len()).min(self.len - first);
+                (first, &own[..len], &theirs[..len])
+            })
+        })
     }
 
     /// Extends the column to at least `len` slots; new ones hold `value`.
@@ -257,6 +304,17 @@ fn group_like<T: Copy + PartialEq>(other: Option<&Group<T>>, values: &[T]) -> Gr
     }
 }
 
+/// A group with the chunks of `other` where these are equal.
+fn share_chunks<T: Copy + PartialEq>(group: &Group<T>, other: &Group<T>) -> Group<T> {
+    let mut others = other.iter();
+    let chunk = |chunk: &Arc<[T]>| match others.next() {
+        Some(other) if chunk == other => other.clone(),
+        _ => chunk.clone(),
+    };
+    let chunks: Vec<Arc<[T]>> = group.iter().map(chunk).collect();
+    if are_same(&chunks, other) { other.clone() } else { Arc::new(chunks) }
+}
+
 /// Whether both lists hold the same values in memory.
 fn are_same<T: ?Sized>(one: &[Arc<T>], other: &[Arc<T>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| Arc::ptr_eq(a, b))
@@ -297,6 +355,11 @@ mod tests {
         let second = Column::like(&first, &values);
         assert_eq!(second, Column::from_values(&values));
         assert_eq!(shared_chunks(&first, &second), [true, false, false]);
+        let fresh = Column::from_values(&values).shared_with(&first);
+        assert_eq!(shared_chunks(&first, &fresh), [true, false, false]);
+        assert_eq!(fresh, second);
+        let same = Column::from_values(&(0..600).collect::<Vec<u16>>()).shared_with(&first);
+        assert!(same.is_shared_with(&first));
         assert!(Column::like(&first, &(0..600).collect::<Vec<_>>()).is_shared_with(&first));
         assert_eq!(Column::like(&second, &[]), Column::from_values(&[]));
     }

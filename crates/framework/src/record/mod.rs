@@ -19,7 +19,7 @@ use crate::pod::{NamespacedName, PodInfo};
 use crate::record::certainty::Certainty;
 use crate::record::column::Column;
 use crate::record::intervention::Intervention;
-use crate::record::scores::{EXTENDER_SCORE_SCALE, Scores};
+use crate::record::scores::{EXTENDER_SCORE_SCALE, Scores, range};
 use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
 use crate::tie_break::TieBreak;
@@ -255,9 +255,9 @@ impl ScoreRecord {
     /// Positions of the nodes with the highest total.
     pub fn tied_best(&self) -> Vec<usize> {
         let totals = self.totals.values();
-        let Some(best) = totals.iter().max() else { return Vec::new() };
+        let Some((_, best)) = range(&totals) else { return Vec::new() };
         let places = totals.iter().enumerate();
-        places.filter(|(_, total)| *total == best).map(|(at, _)| at).collect()
+        places.filter(|(_, total)| **total == best).map(|(at, _)| at).collect()
     }
 }
 

@@ -37,6 +37,20 @@ impl ScoreBasis {
     }
 }
 
+/// The lowest and the highest of these scores; `None` without any.
+pub fn range(scores: &[i64]) -> Option<(i64, i64)> {
+    let mut last = *scores.first()?;
+    let (mut lowest, mut highest) = (last, last);
+    for score in scores {
+        // Equal scores often stand side by side.
+        if *score != last {
+            last = *score;
+            (lowest, highest) = (lowest.min(last), highest.max(last));
+        }
+    }
+    Some((lowest, highest))
+}
+
 /// An immutable list of scores. Copies share it.
 #[derive(Clone, Debug)]
 pub enum Scores {

@@ -200,7 +200,7 @@ impl Framework {
         state: &mut CycleState,
     ) -> PreFilterOutcome {
         let mut outcome = PreFilterOutcome::default();
-        let mut refused = Status::SUCCESS;
+        let mut rejected = Status::SUCCESS;
         for plugin in self.at(ExtensionPoint::PreFilter) {
             let name = plugin.name();
             let answer = match state.fault(ExtensionPoint::PreFilter, name) {
@@ -226,14 +226,14 @@ impl Framework {
                 Code::UnschedulableAndUnresolvable => {
                     return outcome.failed(status); // other plugins do not run
                 }
-                Code::Unschedulable => refused = status, // other plugins still run
+                Code::Unschedulable => rejected = status, // other plugins still run
                 _ => {
                     let status = wrap(&format!("running PreFilter plugin {name:?}"), &status, name);
                     return outcome.failed(status);
                 }
             }
         }
-        outcome.status = refused;
+        outcome.status = rejected;
         outcome
     }
 

@@ -130,7 +130,11 @@ impl Framework {
         if !status.is_success() {
             return Err(failed("running Normalize on Score plugins", plugin, &status));
         }
-        if let Some(score) = scores.iter().find(|score| !(0..=MAX_NODE_SCORE).contains(*score)) {
+        let is_valid = |score: &i64| (0..=MAX_NODE_SCORE).contains(score);
+        // One look without a jump at each score; a second one names the score.
+        if !scores.iter().fold(true, |all, score| all & is_valid(score))
+            && let Some(score) = scores.iter().find(|score| !is_valid(score))
+        {
             return Err(out_of_range(plugin, *score));
         }
         let weight = self.score_weight(name);

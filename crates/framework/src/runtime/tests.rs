@@ -13,6 +13,7 @@ use crate::testing::scripted::{Scripted, register};
 use crate::testing::{Cluster, FakeHost, PodBuilder, framework_of, info, node, pod};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint::{self, *};
+use kubestep_config::{FeatureGates, KubeVersion};
 
 fn framework(plugins: &[&Scripted]) -> Framework {
     let mut registry = Registry::default();
@@ -155,7 +156,16 @@ fn binding<T>(
     plugins: &[&Scripted],
     run: impl FnOnce(&Framework, &mut BindContext<'_>, &mut CycleState) -> T,
 ) -> T {
-    let (mut cluster, pod) = (Cluster::new([node("n1")], []), info(pod("p")));
+    binding_in(FeatureGates::default(), plugins, run)
+}
+
+fn binding_in<T>(
+    features: FeatureGates,
+    plugins: &[&Scripted],
+    run: impl FnOnce(&Framework, &mut BindContext<'_>, &mut CycleState) -> T,
+) -> T {
+    let mut cluster = Cluster { features, ..Cluster::new([node("n1")], []) };
+    let pod = info(pod("p"));
     let mut cx = BindContext {
         pod: &pod,
         node: "n1".into(),
@@ -206,6 +216,21 @@ fn pre_bind_goes_on_with_the_neighbours_of_a_plugin_that_waits() {
     assert_eq!(ran(&[&waits(true), &last, &beside], true), "Waits, Waits");
     assert_eq!(ran(&[&waits(false), &beside, &last], true), "Waits, Waits");
     assert_eq!(ran(&[&beside, &waits(true), &last], true), "Beside Waits, Waits");
+}
+
+#[test]
+fn up_to_1_35_pre_bind_waits_for_the_plugin_before() {
+    let plugin =
+        |name| Scripted { pre_flight: Some(Status::SUCCESS), parallel: true, ..at(name, PreBind) };
+    let (waits, beside) = (plugin("Waits").says(PreBind, Status::wait()), plugin("Beside"));
+    let ran = [35, 36].map(|minor| {
+        let features = FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+        binding_in(features, &[&waits, &beside], |framework, cx, state| {
+            framework.run_pre_bind_pre_flight(cx, state);
+            framework.run_pre_bind(cx, state).0.len()
+        })
+    });
+    assert_eq!(ran, [1, 2]);
 }
 
 #[test]

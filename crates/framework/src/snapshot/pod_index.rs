@@ -12,6 +12,7 @@ use indexmap::IndexMap;
 use crate::node::{NodeId, NodeInfo};
 use crate::pod::PodInfo;
 use crate::pod::class::PodClass;
+use crate::snapshot::topology::{DomainSums, TopologyColumn};
 
 /// The pods of one class by node.
 #[derive(Clone, Debug)]
@@ -20,6 +21,23 @@ pub struct ClassPods {
     pub class: Arc<PodClass>,
     /// Nodes with the number of the class's pods on each, by slot; never 0.
     pub nodes: Arc<Vec<(NodeId, u32)>>,
+    sums: DomainSums,
+}
+
+impl ClassPods {
+    /// Visits the domains of a topology key that have such pods, with their number. A domain may
+    /// come several times.
+    pub fn by_domain(&self, column: &Arc<TopologyColumn>, mut visit: impl FnMut(usize, i64)) {
+        if column.len() < self.nodes.len() / 2 {
+            return self.sums.visit(column, &self.nodes, visit);
+        }
+        // With so many domains there is nothing to sum up.
+        for (node, number) in self.nodes.iter() {
+            if let Some(domain) = column.domain(*node) {
+                visit(domain, i64::from(*number));
+            }
+        }
+    }
 }
 
 /// Classes by the address of their shared part, in no particular order.
@@ -119,7 +137,12 @@ fn count_in(classes: &mut Classes, node: NodeId, class: &Arc<PodClass>, change: 
     let classes = Arc::make_mut(classes);
     let pods = classes
         .entry(address)
-        .or_insert_with(|| ClassPods { class: class.clone(), nodes: Arc::default() });
+        .or_insert_with(|| ClassPods {
+            class: class.clone(),
+            nodes: Arc::default(),
+            sums: DomainSums::default(),
+        });
+    pods.sums.add(node, change.into());
     let nodes = Arc::make_mut(&mut pods.nodes);
     match nodes.binary_search_by_key(&node, |(id, _)| *id) {
         Ok(at) => {
@@ -141,7 +164,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{PodBuilder, info, pod};
+    use crate::snapshot::Snapshot;
+    use crate::testing::{self, Cluster, NodeBuilder, PodBuilder, info, pod};
 
     fn node(slot: u32, pods: &[Arc<PodInfo>]) -> NodeInfo {
         let mut node = NodeInfo::new(NodeId(slot), "n".into());
@@ -170,6 +194,28 @@ mod tests {
         assert_eq!(index.classes().count(), 1);
         index.replace(Some(&changed), None, Listed::BOTH);
         assert_eq!(found(&index, "web"), [(1, 1)]);
+    }
+
+    #[test]
+    fn pods_by_domain_follow_the_pods() {
+        let zone = |slot: u32| if slot < 4 { "a" } else { "b" };
+        let nodes = (0..6).map(|slot| testing::node(&format!("n{slot}")).label("zone", zone(slot)));
+        let pods = (0..6).map(|slot| pod(&format!("p{slot}")).on(&format!("n{slot}")));
+        let mut cluster = Cluster::new(nodes, pods);
+        let by_zone = |snapshot: &Snapshot| {
+            let (column, mut sums) = (snapshot.topology("zone".into()), [0; 2]);
+            let pods = snapshot.pods().classes().next().unwrap();
+            pods.by_domain(&column, |domain, number| sums[domain] += number);
+            sums
+        };
+        assert_eq!(by_zone(&cluster.snapshot), [4, 2]);
+        let copy = cluster.snapshot.clone();
+        cluster.snapshot.change_node("n5".into(), |node| node.add_pod(info(pod("q").on("n5"))));
+        assert_eq!((by_zone(&cluster.snapshot), by_zone(&copy)), ([4, 3], [4, 2]));
+        let mut moved = (**cluster.snapshot.get(NodeId(0)).unwrap()).clone();
+        moved.set_node(Arc::new(testing::node("n0").label("zone", "b")));
+        cluster.snapshot.set_node(NodeId(0), Some(Arc::new(moved)));
+        assert_eq!(by_zone(&cluster.snapshot), [4, 3], "zone b is the first domain now");
     }
 
     #[test]

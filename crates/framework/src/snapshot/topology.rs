@@ -3,7 +3,8 @@
 //! Upstream keeps counts in maps by label and value. Here the values of a label are numbered once
 //! for as long as no node's labels change, so that looking up a node's count is two array reads.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fixedbitset::FixedBitSet;
 use hashbrown::HashMap;
@@ -24,6 +25,8 @@ pub struct TopologyColumn {
     values: Vec<Symbol>,
     /// The slots that are in some domain.
     labelled: FixedBitSet,
+    /// The nodes of each domain, once they were asked for.
+    members: OnceLock<Vec<Vec<NodeId>>>,
 }
 
 impl TopologyColumn {
@@ -32,6 +35,7 @@ impl TopologyColumn {
             domain_of: vec![NONE; snapshot.slots()],
             values: Vec::new(),
             labelled: FixedBitSet::with_capacity(snapshot.slots()),
+            members: OnceLock::new(),
         };
         let mut known: HashMap<Symbol, u32> = HashMap::new();
         for node in snapshot.iter() {
@@ -49,6 +53,41 @@ impl TopologyColumn {
     pub fn domain(&self, node: NodeId) -> Option<usize> {
         let domain = self.domain_of.get(node.index()).copied().filter(|domain| *domain != NONE)?;
         Some(domain as usize)
+    }
+
+    /// The nodes in a domain, by slot.
+    pub fn members(&self, domain: usize) -> &[NodeId] {
+        let members = self.members.get_or_init(|| {
+            let mut members = vec![Vec::new(); self.values.len()];
+            for slot in self.labelled.ones() {
+                members[self.domain_of[slot] as usize].push(NodeId(slot as u32));
+            }
+            members
+        });
+        members.get(domain).map_or(&[], Vec::as_slice)
+    }
+
+    /// For each of `nodes`, the value of its domain among `values`, one for each domain; `none`
+    /// without the label.
+    pub fn gather<'a, T: Copy>(
+        &'a self,
+        nodes: &'a [NodeId],
+        values: &'a [T],
+        none: T,
+    ) -> impl Iterator<Item = T> + 'a {
+        // The number of no domain is beyond the end of the values.
+        let domain = |node: &NodeId| self.domain_of.get(node.index()).map_or(NONE, |at| *at);
+        nodes.iter().map(move |node| values.get(domain(node) as usize).copied().unwrap_or(none))
+    }
+
+    /// As [`TopologyColumn::gather`], for all slots.
+    pub fn by_slot<'a, T: Copy>(
+        &'a self,
+        values: &'a [T],
+        none: T,
+    ) -> impl Iterator<Item = T> + 'a {
+        let value = move |domain: &u32| values.get(*domain as usize).copied().unwrap_or(none);
+        self.domain_of.iter().map(value)
     }
 
     /// The slots of all nodes that have the label.
@@ -93,6 +132,63 @@ impl TopologyColumns {
     }
 }
 
+/// The topology keys for which the pods of a class are kept by domain.
+const SUMS: usize = 4;
+
+/// How many pods of one class each domain has, for the topology keys that were asked about last;
+/// they follow the pods.
+#[derive(Default, Debug)]
+pub(super) struct DomainSums(Mutex<Vec<(Arc<TopologyColumn>, Vec<i64>)>>);
+
+impl Clone for DomainSums {
+    fn clone(&self) -> DomainSums {
+        DomainSums(Mutex::new(self.lock().clone()))
+    }
+}
+
+impl DomainSums {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Arc<TopologyColumn>, Vec<i64>)>> {
+        // Sums are complete before they are added, so a poisoned lock is still valid.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a change of the number of pods on a node.
+    pub(super) fn add(&mut self, node: NodeId, change: i64) {
+        let sums = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (column, sums) in sums {
+            if let Some(domain) = column.domain(node) {
+                sums[domain] += change;
+            }
+        }
+    }
+
+    /// Visits the domains that have pods, with their number; `nodes` are those of the class.
+    pub(super) fn visit(
+        &self,
+        column: &Arc<TopologyColumn>,
+        nodes: &[(NodeId, u32)],
+        mut visit: impl FnMut(usize, i64),
+    ) {
+        let mut known = self.lock();
+        let at = known.iter().position(|(other, _)| Arc::ptr_eq(other, column));
+        let at = at.unwrap_or_else(|| {
+            if known.len() == SUMS {
+                known.remove(0);
+            }
+            let mut sums = vec![0; column.len()];
+            for (node, number) in nodes {
+                if let Some(domain) = column.domain(*node) {
+                    sums[domain] += i64::from(*number);
+                }
+            }
+            known.push((column.clone(), sums));
+            known.len() - 1
+        });
+        let sums = known[at].1.iter().enumerate().filter(|(_, number)| **number != 0);
+        sums.for_each(|(domain, number)| visit(domain, *number));
+    }
+}
+
 /// Counts by domain. Preemption and nominated pods try changes on copies, node by node: a copy
 /// shares the counts and holds only its own few changes.
 #[derive(Clone, Default, Debug)]
@@ -110,10 +206,23 @@ impl From<Vec<i64>> for DomainCounts {
 }
 
 impl DomainCounts {
+    /// No pods in any of so many domains.
+    fn zero(domains: usize) -> DomainCounts {
+        DomainCounts { base: Arc::new(vec![0; domains]), ..DomainCounts::default() }
+    }
+
     /// The count of a domain.
     pub fn get(&self, domain: usize) -> i64 {
         let changed = self.changes.iter().find(|(other, _)| *other == domain);
         changed.map_or_else(|| self.base.get(domain).copied().unwrap_or(0), |(_, count)| *count)
+    }
+
+    /// The counts of all domains.
+    pub fn values(&self) -> Cow<'_, [i64]> {
+        if self.changes.is_empty() {
+            return Cow::Borrowed(&self.base);
+        }
+        (0..self.base.len()).map(|domain| self.get(domain)).collect::<Vec<_>>().into()
     }
 
     /// Changes the count of a domain by `delta` and returns the new count.
@@ -154,7 +263,7 @@ impl KeyedCounts {
     pub fn of_key(&mut self, key: Symbol, snapshot: &Snapshot) -> &mut KeyCounts {
         let at = self.0.iter().position(|counts| counts.key == key).unwrap_or_else(|| {
             let column = snapshot.topology(key);
-            let counts = vec![0; column.len()].into();
+            let counts = DomainCounts::zero(column.len());
             self.0.push(KeyCounts { key, column, counts });
             self.0.len() - 1
         });
@@ -194,12 +303,10 @@ impl KeyCounts {
     pub fn add_class(&mut self, pods: &ClassPods) {
         let mut counts = std::mem::take(&mut self.counts);
         let base = Arc::make_mut(&mut counts.base);
-        for (node, number) in pods.nodes.iter() {
-            if let Some(domain) = self.column.domain(*node) {
-                counts.non_zero += usize::from(base[domain] == 0);
-                base[domain] += i64::from(*number);
-            }
-        }
+        pods.by_domain(&self.column, |domain, number| {
+            counts.non_zero += usize::from(base[domain] == 0);
+            base[domain] += number;
+        });
         self.counts = counts;
     }
 }
@@ -229,6 +336,12 @@ mod tests {
         assert_eq!(column.labelled().ones().collect::<Vec<_>>(), [0, 1, 3]);
         assert_eq!((column.value(0), column.value(1), column.len()), ("a".into(), "b".into(), 2));
         assert!(Arc::ptr_eq(&column, &cluster.snapshot.topology("zone".into())));
+        let members = [0, 1, 2].map(|domain| column.members(domain).to_vec());
+        assert_eq!(members, [vec![NodeId(0), NodeId(3)], vec![NodeId(1)], vec![]]);
+        let by_slot: Vec<i64> = column.by_slot(&[7, 8], -1).collect();
+        assert_eq!(by_slot, [7, 8, -1, 7]);
+        let nodes = [NodeId(3), NodeId(2), NodeId(9)];
+        assert_eq!(column.gather(&nodes, &[7, 8], -1).collect::<Vec<_>>(), [7, -1, -1]);
         assert!(cluster.snapshot.topology("rack".into()).is_empty());
     }
 

@@ -197,6 +197,15 @@ impl fmt::Debug for Status {
     }
 }
 
+/// The statuses of all nodes, which share a few.
+#[derive(Clone, Debug)]
+pub struct DistinctStatuses {
+    /// The statuses; not every one needs to occur.
+    pub statuses: Vec<Status>,
+    /// By slot: the index of the node's status; any index where the slot holds no node.
+    pub by_slot: Vec<u16>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -98,7 +98,7 @@ fn scenario(line: &Value) -> Option<Cluster> {
 }
 
 /// The result of a cycle, with every name replaced by `rename`.
-fn told(record: &CycleRecord, rename: &dyn Fn(&str) -> String) -> String {
+fn trace_of(record: &CycleRecord, rename: &dyn Fn(&str) -> String) -> String {
     let node = |slot: &kubestep_framework::node::NodeId| rename(&record.nodes.name(*slot));
     let named = |name: Option<kubestep_api::intern::Symbol>| name.map(|name| rename(&name));
     let verdicts = record.nodes.order.iter().map(|slot| {
@@ -138,7 +138,7 @@ fn decides_the_same(cluster: &Cluster) -> Result<usize, String> {
         (before.history().cycles().collect(), after.history().cycles().collect());
     let mut compared = 0;
     for (ours, theirs) in cycles.iter().zip(&others) {
-        let (ours_told, theirs_told) = (told(ours, &rename), told(theirs, &same));
+        let (ours_told, theirs_told) = (trace_of(ours, &rename), trace_of(theirs, &same));
         if ours_told != theirs_told {
             return Err(format!("{name}:\n{ours_told}\n≠\n{theirs_told}"));
         }

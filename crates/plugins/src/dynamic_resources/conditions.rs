@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use crate::dynamic_resources::structured::binding_conditions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    AllocatedDeviceStatus, ConditionStatus, DeviceRequestAllocationResult, Duration, ResourceClaim,
-    Time, find_condition,
+    AllocatedDeviceStatus, Condition, ConditionStatus, DeviceRequestAllocationResult, Duration,
+    ResourceClaim, Time, find_condition,
 };
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 use kubestep_framework::host::ApiEvent;
 use kubestep_framework::plugin::BindContext;
 use kubestep_framework::status::Status;
@@ -28,7 +30,7 @@ pub enum Readiness {
 }
 
 /// Whether all devices of an allocated claim are ready to be bound.
-pub fn readiness(claim: &ResourceClaim) -> Readiness {
+pub fn readiness(claim: &ResourceClaim, gates: &FeatureGates) -> Readiness {
     let Some(allocation) = &claim.status.allocation else { return Readiness::Waiting };
     let results = allocation.devices.results.iter();
     for result in results.filter(|result| !result.binding_conditions.is_empty()) {
@@ -38,16 +40,34 @@ pub fn readiness(claim: &ResourceClaim) -> Readiness {
                 .filter(|condition| condition.status == ConditionStatus::True)
         };
         if let Some(failed) = result.binding_failure_conditions.iter().find_map(|c| is_true(*c)) {
-            return Readiness::Failed(format!(
-                "device binding failed: claim={}, reason={}, message={:?}",
-                claim.metadata.name, failed.reason, failed.message
-            ));
+            return Readiness::Failed(failure(claim.metadata.name, failed, gates));
         }
         if !result.binding_conditions.iter().all(|condition| is_true(*condition).is_some()) {
             return Readiness::Waiting;
         }
     }
     Readiness::Ready
+}
+
+fn failure(claim: Symbol, failed: &Condition, gates: &FeatureGates) -> String {
+    let (reason, message) = (&failed.reason, &failed.message);
+    match gates.has(Switch::DeviceBindingMessages) {
+        true => {
+            format!("device binding failed: claim={claim}, reason={reason}, message={message:?}")
+        }
+        false => format!("claim {claim} binding failed: reason={reason}, message={message:?}"),
+    }
+}
+
+/// The message if devices are not ready in time: of a claim that was allocated long ago, or of the
+/// wait as a whole.
+fn timeout_message(claim: Option<Symbol>, gates: &FeatureGates) -> String {
+    match (claim, gates.has(Switch::DeviceBindingMessages)) {
+        (Some(claim), true) => format!("device binding timeout: claim={claim}"),
+        (Some(claim), false) => format!("claim {claim} binding timeout"),
+        (None, true) => "device binding timeout: context deadline exceeded".to_owned(),
+        (None, false) => "device binding timeout".to_owned(),
+    }
 }
 
 /// The status that the driver reports for the device.
@@ -96,9 +116,7 @@ pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: Duration)
     let (status, result) = match pod_readiness(cx, state, timeout) {
         Ok(Readiness::Waiting) if cx.now < since + timeout => return Status::wait(),
         Ok(Readiness::Ready) => (Status::SUCCESS, "success"),
-        Ok(Readiness::Waiting) => {
-            (Status::error("device binding timeout: context deadline exceeded"), "timeout")
-        }
+        Ok(Readiness::Waiting) => (Status::error(timeout_message(None, cx.features)), "timeout"),
         Ok(Readiness::Failed(text)) | Err(NotReady::Failed(text)) => {
             (Status::error(&text), "failure")
         }
@@ -144,9 +162,9 @@ fn pod_readiness(
         let claim = listed.or_else(|| of_pod.unlisted.then(|| of_pod.claim.clone()));
         let missing = || NotReady::Failed(format!("could not find ResourceClaim \"{name}\""));
         let claim = claim.ok_or_else(missing)?;
-        let found = readiness(&claim);
+        let found = readiness(&claim, cx.features);
         if found == Readiness::Waiting && is_timed_out(&claim, timeout, cx.now) {
-            let text = format!("device binding timeout: claim={}", claim.metadata.name);
+            let text = timeout_message(Some(claim.metadata.name), cx.features);
             return Err(NotReady::TimedOut(text));
         }
         of_pod.claim = claim;
@@ -155,4 +173,45 @@ fn pod_readiness(
         }
     }
     Ok(Readiness::Ready)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use kubestep_config::KubeVersion;
+    use kubestep_framework::testing::decoded;
+
+    #[test]
+    fn up_to_1_35_failures_and_timeouts_are_worded_differently() {
+        let condition =
+            json!({"type": "Broken", "status": "True", "reason": "Hot", "message": "so"});
+        let device = json!({"driver": "d", "pool": "p", "device": "a"});
+        let mut result = device.clone();
+        result["bindingConditions"] = json!(["Ready"]);
+        result["bindingFailureConditions"] = json!(["Broken"]);
+        let mut status = device;
+        status["conditions"] = json!([condition]);
+        let claim: ResourceClaim = decoded(json!({
+            "metadata": {"name": "c"},
+            "status": {"allocation": {"devices": {"results": [result]}}, "devices": [status]},
+        }));
+        let texts = [35, 36].map(|minor| {
+            let gates = FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+            let Readiness::Failed(text) = readiness(&claim, &gates) else { panic!("no failure") };
+            [text, timeout_message(Some("c".into()), &gates), timeout_message(None, &gates)]
+        });
+        let older = [
+            "claim c binding failed: reason=Hot, message=\"so\"",
+            "claim c binding timeout",
+            "device binding timeout",
+        ];
+        let newer = [
+            "device binding failed: claim=c, reason=Hot, message=\"so\"",
+            "device binding timeout: claim=c",
+            "device binding timeout: context deadline exceeded",
+        ];
+        assert_eq!(texts, [older, newer]);
+    }
 }

@@ -38,7 +38,7 @@ pub fn filter(
                 let claims = claims.iter().map(|claim| claim.index).collect();
                 state.found().unavailable.insert(node.name, claims);
             }
-            reason.rejection(node.name)
+            reason.rejection(node.name, cx.features)
         }
     };
     state.found().statuses.insert(node.name, status.clone());
@@ -100,7 +100,7 @@ fn unavailable_claims(
         if claim.is_unallocated() || !checks_conditions {
             return None;
         }
-        match readiness(&claim.claim) {
+        match readiness(&claim.claim, cx.features) {
             Readiness::Ready => None,
             Readiness::Failed(text) => Some(WhyUnavailable::Failed(text)),
             Readiness::Waiting => is_timed_out(&claim.claim, binding_timeout, cx.now)

@@ -25,7 +25,7 @@ use kubestep_framework::plugin::{
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
-use kubestep_framework::status::{Code, Status};
+use kubestep_framework::status::{Code, DistinctStatuses, Status};
 
 mod args;
 mod claims;
@@ -226,14 +226,10 @@ impl Plugin for DynamicResources {
         state.read::<ClaimState>().is_some_and(ClaimState::is_empty)
     }
 
-    fn filters(
-        &self,
-        _cx: &CycleContext<'_>,
-        state: &CycleState,
-        nodes: &[NodeId],
-    ) -> Option<Vec<Status>> {
+    fn filters(&self, cx: &CycleContext<'_>, state: &CycleState) -> Option<DistinctStatuses> {
         let nothing = state.read::<ClaimState>()?.is_empty();
-        nothing.then(|| vec![Status::SUCCESS; nodes.len()])
+        let (statuses, by_slot) = (vec![Status::SUCCESS], vec![0; cx.snapshot.slots()]);
+        nothing.then_some(DistinctStatuses { statuses, by_slot })
     }
 
     /// If an earlier PreFilter plugin ended the cycle, this plugin's state is missing: the error

@@ -7,6 +7,8 @@ use super::extended::Mappings;
 use crate::dynamic_resources::structured::AllocationError;
 use kubestep_api::ResourceClaim;
 use kubestep_api::intern::Symbol;
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::Switch;
 use kubestep_framework::status::Status;
 
 /// Why a pod's claims are unavailable on a node.
@@ -55,18 +57,25 @@ pub enum WhyUnavailable {
 
 impl DeviceReason {
     /// The status of the node with this reason.
-    pub fn rejection(&self, node: Symbol) -> Status {
+    pub fn rejection(&self, node: Symbol, gates: &FeatureGates) -> Status {
         match self {
             DeviceReason::Said(status) => status.clone(),
             DeviceReason::NotAllocated(_) => Status::unresolvable("cannot allocate all claims"),
             DeviceReason::Failed(AllocationError::OnNode(text)) => Status::unresolvable(text),
-            DeviceReason::Failed(AllocationError::TimedOut) => {
-                Status::error(format!("node {node}: timed out trying to allocate devices"))
-            }
+            DeviceReason::Failed(AllocationError::TimedOut) => timed_out(node, gates),
             DeviceReason::Failed(AllocationError::Failed(text)) => Status::error(text),
             DeviceReason::Unavailable(_) => {
                 Status::unresolvable("resourceclaim not available on the node")
             }
         }
+    }
+}
+
+/// The status of a node on which the search took too long.
+fn timed_out(node: Symbol, gates: &FeatureGates) -> Status {
+    let text = "timed out trying to allocate devices";
+    match gates.has(Switch::DeviceSearchTimeoutFails) {
+        true => Status::error(format!("node {node}: {text}")),
+        false => Status::unresolvable(text),
     }
 }

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use super::build;
+use super::structured::AllocationError;
+use super::{DeviceReason, build};
 use kubestep_api::Object;
-use kubestep_config::ProfileArgs;
+use kubestep_config::{FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::events::Hint;
 use kubestep_framework::status::{Code, Status};
 use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
@@ -227,4 +228,16 @@ fn only_what_concerns_the_pods_claims_or_frees_devices_helps() {
     let other = kubestep_framework::testing::pod("p");
     assert_eq!(hint(None, other.into()), Hint::Skip);
     assert_eq!(hint(None, pod.pod.clone().into()), Hint::Queue);
+}
+
+#[test]
+fn up_to_1_35_a_search_that_takes_too_long_rejects_the_node() {
+    let status = [35, 36].map(|minor| {
+        let gates = FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+        let status = DeviceReason::Failed(AllocationError::TimedOut).rejection("n".into(), &gates);
+        (status.code(), status.message())
+    });
+    let text = "timed out trying to allocate devices".to_owned();
+    let failed = (Code::Error, format!("node n: {text}"));
+    assert_eq!(status, [(Code::UnschedulableAndUnresolvable, text), failed]);
 }

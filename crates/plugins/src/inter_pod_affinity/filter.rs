@@ -8,8 +8,8 @@ use kubestep_api::intern::Symbol;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::{AffinityTerm, PodInfo};
-use kubestep_framework::snapshot::topology::KeyedCounts;
-use kubestep_framework::status::Status;
+use kubestep_framework::snapshot::topology::{KeyCounts, KeyedCounts};
+use kubestep_framework::status::{DistinctStatuses, Status};
 
 use super::terms::{all_match, all_match_class, expand, selects};
 
@@ -171,11 +171,60 @@ impl AffinityFilterState {
         first.map_or(Status::SUCCESS, |reason| rejections.0[reason as usize].clone())
     }
 
+    /// The statuses of all nodes.
+    pub(super) fn filter_all(
+        &self,
+        slots: usize,
+        rejections: &AffinityRejections,
+    ) -> DistinctStatuses {
+        let mut reasons = FirstReasons(vec![0; slots]);
+        for term in &self.own.affinity {
+            reasons.add_unmet(self.affinity.find(term.topology_key), self.is_first());
+        }
+        self.anti_affinity.iter().for_each(|key| reasons.add(AffinityReason::AntiAffinity, key));
+        let existing = AffinityReason::ExistingAntiAffinity;
+        self.existing.iter().for_each(|key| reasons.add(existing, key));
+        let statuses = [Status::SUCCESS].into_iter().chain(rejections.0.iter().cloned()).collect();
+        DistinctStatuses { statuses, by_slot: reasons.0 }
+    }
+
     /// Whether the node has the key of every affinity term and a matching pod in each domain.
     fn satisfies_affinity(&self, node: NodeId) -> bool {
-        // The first pod of a group that wants to be together goes anywhere.
-        let is_first = || self.own.matches_itself && self.affinity.is_all_zero();
-        self.unmet_terms(node).all(|(_, in_domain)| in_domain && is_first())
+        self.unmet_terms(node).all(|(_, in_domain)| in_domain && self.is_first())
+    }
+
+    /// Whether it is the first pod of a group that wants to be together: it goes anywhere.
+    fn is_first(&self) -> bool {
+        self.own.matches_itself && self.affinity.is_all_zero()
+    }
+}
+
+/// By slot: 0, or 1 + the first reason to reject the node.
+struct FirstReasons(Vec<u16>);
+
+impl FirstReasons {
+    /// Adds an anti-affinity to the nodes of all domains that have a count.
+    fn add(&mut self, reason: AffinityReason, key: &KeyCounts) {
+        let counts = key.counts.values();
+        let counted = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        for node in counted.flat_map(|(domain, _)| key.column.members(domain)) {
+            let first = &mut self.0[node.index()];
+            *first = if *first == 0 { reason as u16 + 1 } else { *first };
+        }
+    }
+
+    /// Adds a required affinity to the nodes without a domain and, unless the pod `is_first` of its
+    /// group, to those of domains without a count.
+    fn add_unmet(&mut self, key: Option<&KeyCounts>, is_first: bool) {
+        let unmet = AffinityReason::Affinity as u16 + 1;
+        let or = |first: &mut u16, reason: u16| *first = if *first == 0 { reason } else { *first };
+        let Some(KeyCounts { column, counts, .. }) = key else {
+            return self.0.iter_mut().for_each(|first| or(first, unmet));
+        };
+        let reason = |count: &i64| if *count <= 0 && !is_first { unmet } else { 0 };
+        let by_domain: Vec<u16> = counts.values().iter().map(reason).collect();
+        let reasons = column.by_slot(&by_domain, unmet);
+        self.0.iter_mut().zip(reasons).for_each(|(first, reason)| or(first, reason));
     }
 }
 

@@ -17,7 +17,7 @@ use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
-use kubestep_framework::status::Status;
+use kubestep_framework::status::{DistinctStatuses, Status};
 
 mod filter;
 mod hints;
@@ -151,14 +151,8 @@ impl Plugin for InterPodAffinity {
         }
     }
 
-    fn filters(
-        &self,
-        _cx: &CycleContext<'_>,
-        state: &CycleState,
-        nodes: &[NodeId],
-    ) -> Option<Vec<Status>> {
-        let state = state.read::<AffinityFilterState>()?;
-        Some(nodes.iter().map(|node| state.filter(*node, &self.rejections)).collect())
+    fn filters(&self, cx: &CycleContext<'_>, state: &CycleState) -> Option<DistinctStatuses> {
+        Some(state.read::<AffinityFilterState>()?.filter_all(cx.snapshot.slots(), &self.rejections))
     }
 
     fn pre_score(
@@ -193,8 +187,7 @@ impl Plugin for InterPodAffinity {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        let weights = state.read::<score::Weights>()?;
-        Some(nodes.iter().map(|node| weights.score(*node)).collect())
+        Some(state.read::<score::Weights>()?.scores(nodes))
     }
 
     fn score_basis(&self) -> ScoreBasis {

@@ -10,7 +10,7 @@ use kubestep_api::{Affinity, Labels};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::{AffinityTerm, WeightedTerm};
-use kubestep_framework::record::scores::MAX_NODE_SCORE;
+use kubestep_framework::record::scores::{MAX_NODE_SCORE, range};
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::TopologyColumn;
@@ -41,6 +41,17 @@ impl Weights {
         self.keys.iter().map(of_key).sum()
     }
 
+    /// The scores of several nodes.
+    pub(super) fn scores(&self, nodes: &[NodeId]) -> Vec<i64> {
+        let mut keys = self.keys.iter().map(|key| key.column.gather(nodes, &key.weights, 0));
+        let Some(first) = keys.next() else { return vec![0; nodes.len()] };
+        let mut scores: Vec<i64> = first.collect();
+        for weights in keys {
+            scores.iter_mut().zip(weights).for_each(|(score, weight)| *score += weight);
+        }
+        scores
+    }
+
     /// The part of the score that each topology key adds, with the node's domain.
     pub fn parts(&self, node: &NodeInfo) -> Vec<(Symbol, Symbol, i64)> {
         let part = |key: &KeyWeights| {
@@ -65,12 +76,10 @@ impl Weights {
             self.keys.len() - 1
         });
         let KeyWeights { column, weights, used, .. } = &mut self.keys[at];
-        for (node, number) in pods.nodes.iter() {
-            if let Some(domain) = column.domain(*node) {
-                weights[domain] += weight * i64::from(*number);
-                *used = true;
-            }
-        }
+        pods.by_domain(column, |domain, number| {
+            weights[domain] += weight * number;
+            *used = true;
+        });
     }
 }
 
@@ -165,8 +174,8 @@ fn has_preferences(affinity: &Affinity) -> bool {
 /// Scales the scores: the lowest becomes 0, the highest 100, truncating. If all are equal, all
 /// become 0.
 pub fn normalize(scores: &mut [i64]) {
-    let min = scores.iter().copied().min().unwrap_or(0);
-    let spread = scores.iter().copied().max().unwrap_or(0) - min;
+    let (min, max) = range(scores).unwrap_or_default();
+    let spread = max - min;
     match spread > 0 {
         true => each(scores, |score| {
             (MAX_NODE_SCORE as f64 * ((score - min) as f64 / spread as f64)) as i64

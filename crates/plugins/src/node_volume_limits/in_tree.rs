@@ -277,7 +277,7 @@ mod tests {
     }
 
     /// The message of EBSLimits about the only node; empty if the pod fits.
-    fn said(cluster: &Cluster, volumes: Value) -> String {
+    fn message_for(cluster: &Cluster, volumes: Value) -> String {
         let plugin = plugin(build_ebs, &ProfileArgs::default());
         let pod = info_of(pod("new", volumes));
         let cx = cluster.cx(&pod);
@@ -295,18 +295,18 @@ mod tests {
     #[test]
     fn distinct_volumes_are_counted_up_to_what_the_node_offers() {
         let cluster = cluster();
-        assert_eq!(said(&cluster, ebs(&["b"])), "");
-        assert_eq!(said(&cluster, ebs(&["a", "b"])), "", "a is attached already");
-        assert_eq!(said(&cluster, ebs(&["b", "c"])), EXCEEDED);
-        assert_eq!(said(&cluster, json!([{"emptyDir": {}}])), "skipped");
+        assert_eq!(message_for(&cluster, ebs(&["b"])), "");
+        assert_eq!(message_for(&cluster, ebs(&["a", "b"])), "", "a is attached already");
+        assert_eq!(message_for(&cluster, ebs(&["b", "c"])), EXCEEDED);
+        assert_eq!(message_for(&cluster, json!([{"emptyDir": {}}])), "skipped");
         let cinder = json!([{"cinder": {"volumeID": "x"}}, {"cinder": {"volumeID": "y"}}]);
-        assert_eq!(said(&cluster, cinder), "skipped");
+        assert_eq!(message_for(&cluster, cinder), "skipped");
     }
 
     #[test]
     fn a_node_with_a_csi_node_is_left_to_node_volume_limits() {
         let cluster = put(cluster(), "CSINode", "n", "", json!({"spec": {"drivers": []}}));
-        assert_eq!(said(&cluster, ebs(&["b", "c"])), "");
+        assert_eq!(message_for(&cluster, ebs(&["b", "c"])), "");
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
         let with = |claim: &str, ids: &[&str]| {
             let mut volumes = claimed(claim);
             volumes.as_array_mut().unwrap().extend(ebs(ids).as_array().unwrap().clone());
-            said(&cluster, volumes)
+            message_for(&cluster, volumes)
         };
         assert_eq!(with("bound", &["b"]), "", "they are one volume");
         for claim in ["bound", "lost", "new"] {

@@ -9,6 +9,7 @@ use kubestep_api::{
     CsiDriver, CsiNode, Object, PersistentVolume, PersistentVolumeClaim, StorageClass,
     VolumeAttachment,
 };
+use kubestep_config::versions::{Change, Switch};
 use kubestep_config::{Feature, FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::Plugin;
@@ -189,6 +190,20 @@ fn a_driver_may_insist_on_being_there() {
     assert_eq!(cluster.rejections(&plugin, &new), [missing]);
     cluster.objects.insert(Object::from(csi_node(json!([{"name": DRIVER}]))));
     assert_eq!(cluster.rejections(&plugin, &new), [""]);
+}
+
+#[test]
+fn up_to_1_35_every_known_driver_insists_with_the_gate() {
+    let (new, since) = (info_of(pod_json("p", "", &["new"])), Switch::VolumeLimitScalingOptIn);
+    let on = FeatureGates::default().with(Feature::VolumeLimitScaling, true);
+    let older = FeatureGates::of(since.since().before().unwrap());
+    let texts = [on, Change::Switch(since).applied(on, older)].map(|gates| {
+        let driver = decoded::<CsiDriver>(json!({"metadata": {"name": DRIVER}}));
+        let cluster = Cluster { features: gates, ..cluster(None) }.with(driver);
+        cluster.rejections(&build(&ProfileArgs::default(), &gates).unwrap(), &new)
+    });
+    let missing = "csi.example.com CSI driver is not installed on the node";
+    assert_eq!(texts, [[""], [missing]]);
 }
 
 #[test]

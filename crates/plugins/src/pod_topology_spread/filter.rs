@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
-use smallvec::SmallVec;
 
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
@@ -12,7 +11,7 @@ use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::{DomainCounts, TopologyColumn};
-use kubestep_framework::status::Status;
+use kubestep_framework::status::{DistinctStatuses, Status};
 
 use super::constraint::{Constraints, SpreadConstraint};
 use super::critical_paths::CriticalPaths;
@@ -23,7 +22,7 @@ pub struct SpreadRejections {
     no_label: Status,
 }
 
-/// Why a constraint refuses a node.
+/// Why a constraint rejects a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpreadReason {
     /// The node lacks the topology label.
@@ -85,7 +84,12 @@ impl Spread {
         let column = cx.snapshot.topology(constraint.key);
         let mut known = FixedBitSet::with_capacity(column.len());
         let domain = |slot: usize| column.domain(NodeId(slot as u32));
-        eligible.ones().filter_map(domain).for_each(|domain| known.insert(domain));
+        match eligible.is_superset(column.labelled()) {
+            true => known.insert_range(..),
+            false => {
+                eligible.ones().filter_map(domain).for_each(|domain| known.insert(domain));
+            }
+        }
         let metadata = &cx.pod.pod.metadata;
         let mut critical = CriticalPaths::default();
         known.ones().for_each(|domain| critical.update(column.value(domain), counts[domain]));
@@ -107,8 +111,8 @@ impl Spread {
         }
     }
 
-    /// Why the constraint refuses a node, if it does. `most` is from [`Spread::most`].
-    fn refuses(&self, most: i64, node: NodeId) -> Option<SpreadReason> {
+    /// Why the constraint rejects a node, if it does. `most` is from [`Spread::most`].
+    fn rejects(&self, most: i64, node: NodeId) -> Option<SpreadReason> {
         match self.column.domain(node) {
             None => Some(SpreadReason::NoLabel),
             Some(domain) => (self.pods.get(domain) > most).then_some(SpreadReason::Skew),
@@ -129,14 +133,18 @@ impl SpreadConstraint {
     fn add_counts(
         &self,
         cx: &CycleContext<'_>,
-        column: &TopologyColumn,
+        column: &Arc<TopologyColumn>,
         eligible: &FixedBitSet,
         counts: &mut [i64],
     ) {
-        for pods in cx.snapshot.pods().classes() {
-            if self.counts(&pods.class, cx.pod.pod.metadata.namespace) {
-                add_pods(counts, pods, column, eligible);
-            }
+        let namespace = cx.pod.pod.metadata.namespace;
+        let classes = cx.snapshot.pods().classes();
+        let counting = classes.filter(|pods| self.counts(&pods.class, namespace));
+        match eligible.is_superset(column.labelled()) {
+            true => counting.for_each(|pods| {
+                pods.by_domain(column, |domain, number| counts[domain] += number);
+            }),
+            false => counting.for_each(|pods| add_pods(counts, pods, column, eligible)),
         }
     }
 }
@@ -261,30 +269,38 @@ impl SpreadFilterState {
         }
     }
 
-    /// Every constraint that refuses a node, by its place in the list. The first decides the status.
+    /// Every constraint that rejects a node, by its place in the list. The first decides the status.
     pub fn reasons(&self, node: NodeId) -> impl Iterator<Item = (usize, SpreadReason)> {
         let pairs = self.constraints.list.iter().zip(&self.spreads).enumerate();
         pairs.filter_map(move |(at, (constraint, spread))| {
-            Some((at, spread.refuses(spread.most(constraint), node)?))
+            Some((at, spread.rejects(spread.most(constraint), node)?))
         })
     }
 
     /// The status of one node.
     pub fn filter(&self, node: NodeId, rejections: &SpreadRejections) -> Status {
-        self.filter_all(&[node], rejections).pop().unwrap_or_default()
+        let first = self.reasons(node).next();
+        first.map_or(Status::SUCCESS, |(_, reason)| rejections.of(reason).clone())
     }
 
-    /// The status of each node: the first constraint that is not satisfied decides.
-    pub fn filter_all(&self, nodes: &[NodeId], rejections: &SpreadRejections) -> Vec<Status> {
-        let pairs = self.constraints.list.iter().zip(&self.spreads);
-        let limits: SmallVec<[(&Spread, i64); 4]> =
-            pairs.map(|(constraint, spread)| (spread, spread.most(constraint))).collect();
-        let one = |node: &NodeId| {
-            let mut reasons =
-                limits.iter().filter_map(|(spread, most)| spread.refuses(*most, *node));
-            reasons.next().map_or(const { &Status::SUCCESS }, |reason| rejections.of(reason))
-        };
-        nodes.iter().map(|node| one(node).clone()).collect()
+    /// The statuses of all nodes: the first constraint that is not satisfied decides.
+    pub fn filter_all(&self, slots: usize, rejections: &SpreadRejections) -> DistinctStatuses {
+        const PASSES: u16 = 0;
+        const SKEW: u16 = 1;
+        const NO_LABEL: u16 = 2;
+        let mut by_slot = vec![PASSES; slots];
+        for (constraint, spread) in self.constraints.list.iter().zip(&self.spreads) {
+            let most = spread.most(constraint);
+            let status = |pods: &i64| if *pods > most { SKEW } else { PASSES };
+            let by_domain: Vec<u16> = spread.pods.values().iter().map(status).collect();
+            let statuses = spread.column.by_slot(&by_domain, NO_LABEL);
+            for (first, status) in by_slot.iter_mut().zip(statuses) {
+                *first = if *first == PASSES { status } else { *first };
+            }
+        }
+        let SpreadRejections { skew, no_label } = rejections;
+        let statuses = vec![Status::SUCCESS, skew.clone(), no_label.clone()];
+        DistinctStatuses { statuses, by_slot }
     }
 
     /// AddPod and RemovePod: adds `other` to the counts, or removes it. As upstream, and unlike in

@@ -16,7 +16,7 @@ use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
-use kubestep_framework::status::Status;
+use kubestep_framework::status::{DistinctStatuses, Status};
 
 mod args;
 mod constraint;
@@ -150,13 +150,8 @@ impl Plugin for PodTopologySpread {
         }
     }
 
-    fn filters(
-        &self,
-        _cx: &CycleContext<'_>,
-        state: &CycleState,
-        nodes: &[NodeId],
-    ) -> Option<Vec<Status>> {
-        Some(state.read::<SpreadFilterState>()?.filter_all(nodes, &self.rejections))
+    fn filters(&self, cx: &CycleContext<'_>, state: &CycleState) -> Option<DistinctStatuses> {
+        Some(state.read::<SpreadFilterState>()?.filter_all(cx.snapshot.slots(), &self.rejections))
     }
 
     fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &[NodeId]) -> Status {
@@ -186,8 +181,7 @@ impl Plugin for PodTopologySpread {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        let state = state.read::<ScoreState>()?;
-        Some(nodes.iter().map(|node| state.score(*node)).collect())
+        Some(state.read::<ScoreState>()?.scores(nodes))
     }
 
     fn normalize(

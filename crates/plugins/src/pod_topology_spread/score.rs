@@ -8,12 +8,13 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
-use kubestep_framework::record::scores::MAX_NODE_SCORE;
+use kubestep_framework::record::scores::{MAX_NODE_SCORE, range};
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::TopologyColumn;
 
 use super::constraint::{Constraints, SpreadConstraint};
 use super::filter::with_all_keys;
+use crate::normalize::each;
 
 /// A constraint with the counts of its domains.
 #[derive(Clone, Debug)]
@@ -60,12 +61,13 @@ impl ScoreState {
     /// Counts over the whole snapshot.
     pub fn new(cx: &CycleContext<'_>, constraints: &Constraints, nodes: &[NodeId]) -> ScoreState {
         let with_keys = with_all_keys(cx, constraints);
-        let (mut scored, mut ignored) = (FixedBitSet::new(), FixedBitSet::new());
-        scored.grow(cx.snapshot.slots());
-        ignored.grow(cx.snapshot.slots());
-        for node in nodes.iter().map(|id| id.index()) {
-            let is_ignored = constraints.require_all_keys && !with_keys.contains(node);
-            if is_ignored { ignored.insert(node) } else { scored.insert(node) }
+        let mut scored = FixedBitSet::with_capacity(cx.snapshot.slots());
+        nodes.iter().for_each(|id| scored.insert(id.index()));
+        let mut ignored = FixedBitSet::with_capacity(cx.snapshot.slots());
+        if constraints.require_all_keys {
+            ignored.union_with(&scored);
+            ignored.difference_with(&with_keys);
+            scored.intersect_with(&with_keys);
         }
         let mut counted = with_keys;
         if !constraints.require_all_keys {
@@ -87,11 +89,26 @@ impl ScoreState {
         }
         let mut score = 0.0;
         for soft in &self.soft {
-            let Some(domain) = soft.column.domain(node) else { continue };
-            let at = if soft.per_host { node.index() } else { domain };
-            score += soft.pods[at] as f64 * soft.weight + (soft.max_skew - 1) as f64;
+            score += soft.pods_at(node).map_or(0.0, |pods| soft.part(pods));
         }
         score.round() as i64
+    }
+
+    /// The scores of several nodes.
+    pub(super) fn scores(&self, nodes: &[NodeId]) -> Vec<i64> {
+        let [soft] = self.soft.as_slice() else {
+            return nodes.iter().map(|node| self.score(*node)).collect();
+        };
+        let mut scores = soft.pods_on(nodes);
+        // Nodes without a domain have a count below 0.
+        each(&mut scores, |pods| if pods < 0 { 0 } else { soft.part(pods).round() as i64 });
+        if !self.ignored.is_clear() {
+            let ignored = nodes.iter().map(|node| self.ignored.contains(node.index()));
+            scores.iter_mut().zip(ignored).for_each(|(score, ignored)| {
+                *score = if ignored { 0 } else { *score };
+            });
+        }
+        scores
     }
 
     /// The part that each constraint adds to the score of a node; `None` for an ignored node.
@@ -110,17 +127,27 @@ impl ScoreState {
 
     /// Scales the scores so that fewer pods score higher; ignored nodes score 0.
     pub fn normalize(&self, nodes: &[NodeId], scores: &mut [i64]) {
-        let ignored = |node: &NodeId| self.ignored.contains(node.index());
-        let counted = || nodes.iter().zip(scores.iter()).filter(|(node, _)| !ignored(node));
-        let min = counted().map(|(_, score)| *score).min().unwrap_or(0);
-        let max = counted().map(|(_, score)| *score).max().unwrap_or(0).max(0);
-        for (node, score) in nodes.iter().zip(scores) {
-            *score = match (ignored(node), max) {
-                (true, _) => 0,
-                (false, 0) => MAX_NODE_SCORE,
-                (false, max) => MAX_NODE_SCORE * (max + min - *score) / max,
-            };
+        if self.ignored.is_clear() {
+            return scale(scores);
         }
+        let is_counted = |node: &NodeId| !self.ignored.contains(node.index());
+        let pairs = nodes.iter().zip(scores.iter());
+        let mut counted: Vec<i64> =
+            pairs.filter(|(node, _)| is_counted(node)).map(|(_, score)| *score).collect();
+        scale(&mut counted);
+        let mut counted = counted.into_iter();
+        for (node, score) in nodes.iter().zip(scores) {
+            *score = if is_counted(node) { counted.next().unwrap_or_default() } else { 0 };
+        }
+    }
+}
+
+/// Scales the scores of nodes that are not ignored.
+fn scale(scores: &mut [i64]) {
+    let (min, max) = range(scores).unwrap_or_default();
+    match max.max(0) {
+        0 => scores.fill(MAX_NODE_SCORE),
+        max => each(scores, |score| MAX_NODE_SCORE * (max + min - score) / max),
     }
 }
 
@@ -180,6 +207,30 @@ impl Soft {
         soft
     }
 
+    /// The number of pods in the node's domain; `None` without a domain.
+    fn pods_at(&self, node: NodeId) -> Option<i64> {
+        let domain = self.column.domain(node)?;
+        Some(self.pods[if self.per_host { node.index() } else { domain }])
+    }
+
+    /// The number of pods in the domain of each node; -1 without a domain.
+    fn pods_on(&self, nodes: &[NodeId]) -> Vec<i64> {
+        if !self.per_host {
+            return self.column.gather(nodes, &self.pods, -1).collect();
+        }
+        let labelled = self.column.labelled();
+        let pods = |node: &NodeId| match labelled.contains(node.index()) {
+            true => self.pods.get(node.index()).copied().unwrap_or(-1),
+            false => -1,
+        };
+        nodes.iter().map(pods).collect()
+    }
+
+    /// What so many pods add to a score.
+    fn part(&self, pods: i64) -> f64 {
+        pods as f64 * self.weight + (self.max_skew - 1) as f64
+    }
+
     fn add_by_host(&mut self, pods: &ClassPods) {
         for (node, number) in pods.nodes.iter() {
             self.pods[node.index()] += i64::from(*number);
@@ -190,6 +241,10 @@ impl Soft {
     /// matters for system defaults, which do not require the label.
     fn add_by_domain(&mut self, pods: &ClassPods, included: &FixedBitSet) {
         let empty = domain_of_nothing(&self.column);
+        if empty.is_none() && included.is_superset(self.column.labelled()) {
+            let counts = &mut self.pods;
+            return pods.by_domain(&self.column, |domain, number| counts[domain] += number);
+        }
         for (node, number) in pods.nodes.iter().filter(|(id, _)| included.contains(id.index())) {
             if let Some(domain) = self.column.domain(*node).or(empty) {
                 self.pods[domain] += i64::from(*number);

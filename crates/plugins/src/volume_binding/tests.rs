@@ -10,7 +10,7 @@ use kubestep_api::{
     CsiDriver, CsiNode, CsiStorageCapacity, Node, Object, PersistentVolume, PersistentVolumeClaim,
     StorageClass,
 };
-use kubestep_config::{Feature, FeatureGates, KubeVersion, ProfileArgs};
+use kubestep_config::{Arguments, Feature, FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::{BindContext, Plugin};
@@ -314,6 +314,21 @@ fn free_storage_scores_behind_its_gate() {
     let scores: Vec<_> =
         cluster.snapshot.iter().map(|node| plugin.score(&cx, &state, node)).collect();
     assert_eq!(scores, [Ok(50), Ok(10)]);
+}
+
+#[test]
+fn up_to_1_32_fuller_nodes_score_higher_by_default() {
+    let score_of_empty = |minor, gate| {
+        let gates = FeatureGates::of(KubeVersion::of_minor(minor).unwrap()).with(gate, true);
+        let mut args = VolumeBindingArgs::default();
+        args.complete(&gates);
+        args.shape.unwrap()[0].score
+    };
+    let scores = [
+        score_of_empty(32, Feature::VolumeCapacityPriority),
+        score_of_empty(33, Feature::StorageCapacityScoring),
+    ];
+    assert_eq!(scores, [0, 10]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
+use kubestep_framework::record::scores::range;
 use kubestep_framework::tie_break::{TieBreak, first_in_tree, place};
 
 /// The position of nodes that are not in the list.
@@ -50,17 +51,19 @@ pub(crate) struct Winner {
     pub tied: usize,
 }
 
-/// The winner among the positions with the best total, `tied`, in ascending order. `None` if it is
-/// empty.
-pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<Winner> {
+/// The winner among nodes with these totals. `None` if there are none.
+pub(crate) fn winner(totals: &[i64], tie_break: TieBreak, cycle: u64) -> Option<Winner> {
+    let (_, best) = range(totals)?;
+    let tied = totals.iter().filter(|total| **total == best).count();
+    let mut positions = (0..totals.len()).filter(|at| totals[*at] == best);
     let position = match tie_break {
         // The root of the heap wins over all others.
-        TieBreak::Upstream if tied.first() == Some(&0) => Some(0),
-        TieBreak::Upstream => tied.iter().copied().reduce(first_in_tree),
-        TieBreak::First => tied.first().copied(),
-        TieBreak::Seed(_) => tied.get(place(tie_break.chance(cycle), tied.len())).copied(),
+        TieBreak::Upstream if totals[0] == best => Some(0),
+        TieBreak::Upstream => positions.reduce(first_in_tree),
+        TieBreak::First => positions.next(),
+        TieBreak::Seed(_) => positions.nth(place(tie_break.chance(cycle), tied)),
     };
-    Some(Winner { position: position?, tied: tied.len() })
+    Some(Winner { position: position?, tied })
 }
 
 /// The best of a list of nodes by their totals.
@@ -174,13 +177,6 @@ mod tests {
 
     use super::*;
 
-    /// The winner by looking at all totals.
-    fn scanned(totals: &[i64], tie_break: TieBreak) -> Option<Winner> {
-        let best = totals.iter().max()?;
-        let tied: Vec<usize> = (0..totals.len()).filter(|at| totals[*at] == *best).collect();
-        winner(&tied, tie_break, 5)
-    }
-
     proptest! {
         #[test]
         fn the_winner_is_the_one_among_all_totals(
@@ -202,7 +198,7 @@ mod tests {
                 totals[at] = total;
                 best.follow(&nodes, &[nodes[at], NodeId(99)], &by_slot(&totals));
                 for tie_break in [TieBreak::Upstream, TieBreak::First, TieBreak::Seed(seed)] {
-                    prop_assert_eq!(best.winner(tie_break, 5), scanned(&totals, tie_break));
+                    prop_assert_eq!(best.winner(tie_break, 5), winner(&totals, tie_break, 5));
                 }
             }
         }

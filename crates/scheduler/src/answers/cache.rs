@@ -4,6 +4,7 @@
 //! A plugin names what it looks at in a pod (its key); all pods with the same key share its
 //! answers. So the cost of a cycle follows the change, not the size of the cluster.
 
+use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
 
 use kubestep_api::intern::Symbol;
@@ -73,7 +74,7 @@ struct CachedAnswer {
 /// The columns, and the log of changed nodes that brings them up to date.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AnswerCache {
-    entries: IndexMap<AnswerKey, CachedAnswer>,
+    entries: IndexMap<AnswerKey, CachedAnswer, DefaultHashBuilder>,
     /// Nodes in the order they changed; `first` is the number of the first entry.
     changed: Vec<NodeId>,
     first: u64,

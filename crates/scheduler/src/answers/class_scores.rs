@@ -18,7 +18,7 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::plugin::{CycleContext, Plugin, ScoreBasis};
 use kubestep_framework::record::ScoreColumn;
 use kubestep_framework::record::column::Column;
-use kubestep_framework::record::scores::{MAX_NODE_SCORE, Scores};
+use kubestep_framework::record::scores::{MAX_NODE_SCORE, Scores, range};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::scoring::KeptScores;
 use kubestep_framework::tie_break::TieBreak;
@@ -224,9 +224,9 @@ impl ClassScores {
         missing: Vec<NodeId>,
     ) -> Option<Vec<NodeId>> {
         let all = self.plugins.iter().zip(plugins);
-        let highest = all.map(|(scores, kept)| scores.highest_of(kept.plugin, cycle.feasible));
-        let highest: Vec<i64> = highest.collect();
-        let is_same = self.plugins.iter().map(|scores| scores.highest).eq(highest.iter().copied());
+        let measures = all.map(|(scores, kept)| scores.highest_of(kept.plugin, cycle.feasible));
+        let measures: Vec<i64> = measures.collect();
+        let is_same = self.plugins.iter().map(|scores| scores.highest).eq(measures.iter().copied());
         let known = || (0..self.known.len()).filter(|slot| self.known[*slot]);
         let mut changed = missing;
         if !is_same {
@@ -238,7 +238,7 @@ impl ClassScores {
         }
         let mut sums = vec![0; changed.len()];
         for (at, (scores, kept)) in self.plugins.iter_mut().zip(plugins).enumerate() {
-            scores.highest = highest[at];
+            scores.highest = measures[at];
             let normalized = scores.normalize(kept.plugin, cycle, &changed)?;
             sums.iter_mut().zip(&normalized).for_each(|(sum, score)| *sum += score * kept.weight);
         }
@@ -322,14 +322,14 @@ impl PluginScores {
     /// The highest raw score of these nodes; 0 if the plugin does not look at it.
     fn highest_of(&self, plugin: &dyn Plugin, nodes: &[NodeId]) -> i64 {
         let scored: usize = self.counts.values().sum();
-        let highest = match self.counts.len() {
+        let measure = match self.counts.len() {
             _ if plugin.score_basis() != ScoreBasis::HighestScore => None,
             1 => self.counts.keys().next().copied(),
             // Every feasible node has a score: these are all.
             _ if scored == nodes.len() => self.counts.keys().next_back().copied(),
-            _ => self.raw.gather(nodes, UNKNOWN).into_iter().max(),
+            _ => range(&self.raw.gather(nodes, UNKNOWN)).map(|(_, highest)| highest),
         };
-        highest.unwrap_or_default()
+        measure.unwrap_or_default()
     }
 
     /// Normalizes the raw scores of these nodes and returns them. `None` if the plugin fails, or a

@@ -3,6 +3,7 @@
 //! Upstream stops at the first plugin that fails; a debugger wants to see the rest too, so all
 //! plugins run on all nodes, each alone.
 
+use std::mem::take;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -49,6 +50,8 @@ impl PluginAnswers {
     pub(crate) fn filter_matrix(&mut self, cycle: FilterCycle<'_>) -> FilterMatrix {
         let FilterCycle { framework, cx, state } = cycle;
         let mut columns = Vec::new();
+        // Columns that are not kept from cycle to cycle.
+        let mut computed = Vec::new();
         let mut rejected = Vec::new();
         let mut class = framework.name().to_string();
         let (timer, asked) = (&cx.shared.timer, cx.snapshot.placement().len());
@@ -73,7 +76,10 @@ impl PluginAnswers {
             class.push('\n');
             match &key {
                 Some(key) => class.push_str(key),
-                None => class.extend([format!("{:p}", cx.pod.class)]),
+                None => {
+                    class.extend([format!("{:p}", cx.pod.class)]);
+                    computed.push(columns.len());
+                }
             }
             let ask = || self.answers(plugin, cycle, key);
             let answers = timer.time(point, name, ask);
@@ -86,6 +92,11 @@ impl PluginAnswers {
             let first = first_rejections(&columns, &rejected, snapshot.slots());
             let first_rejections = Column::from_values(&first);
             return FilterMatrix { columns, first_rejections, class: None };
+        }
+        for (at, last) in self.searches.columns(&class).iter().enumerate() {
+            if computed.contains(&at) {
+                columns[at].verdicts = take(&mut columns[at].verdicts).shared_with(last);
+            }
         }
         let search = self.searches.update(&class, &columns, &rejected, snapshot);
         debug_assert!(search.is_as_computed_again(&columns, &rejected, snapshot));
@@ -145,27 +156,63 @@ impl PluginAnswers {
         order: &[NodeId],
     ) -> FilterAnswers {
         let snapshot = cycle.cx.snapshot;
-        let statuses = run_on_all(plugin, cycle, order);
-        let everywhere = order.len() == snapshot.len();
-        if everywhere && statuses.iter().all(Status::is_success) {
-            let column = self.records.passed(snapshot.slots());
-            return FilterAnswers { column, rejected: 0 };
-        }
-        let mut verdicts = vec![VerdictId::PASS; snapshot.slots()];
+        let mut verdicts = match self.verdicts_by_slot(plugin, cycle) {
+            Some(verdicts) => verdicts,
+            None => self.verdicts_one_by_one(plugin, cycle, order),
+        };
         if order.len() < snapshot.len() {
             mark_outside_placement(snapshot, &mut verdicts);
         }
-        let mut rejected = 0;
-        // Consecutive rejections often share one status: look its number up once.
-        let mut last = (&Status::SUCCESS, VerdictId::PASS);
-        for (id, status) in order.iter().zip(&statuses).filter(|(_, status)| !status.is_success()) {
-            if !status.is_shared_with(last.0) {
-                last = (status, self.verdict_id(status));
-            }
-            verdicts[id.index()] = last.1;
-            rejected += 1;
+        let rejected = verdicts.iter().filter(|verdict| verdict.is_status()).count();
+        if rejected == 0 && order.len() == snapshot.len() {
+            return FilterAnswers { column: self.records.passed(snapshot.slots()), rejected };
         }
         FilterAnswers { column: Column::from_values(&verdicts), rejected }
+    }
+
+    /// The verdicts of a plugin that answers about all nodes at once.
+    fn verdicts_by_slot(
+        &mut self,
+        plugin: &Arc<dyn Plugin>,
+        cycle: FilterCycle<'_>,
+    ) -> Option<Vec<VerdictId>> {
+        let FilterCycle { cx, state, .. } = cycle;
+        // A plugin that is made to fail fails node by node.
+        if state.fault(ExtensionPoint::Filter, plugin.name()).is_some() {
+            return None;
+        }
+        let found = plugin.filters(&cx, state)?;
+        let number = |status: Status| self.verdict_id(&status.by(plugin.name()));
+        let numbers: Vec<VerdictId> = found.statuses.into_iter().map(number).collect();
+        let number = |index: u16| numbers.get(usize::from(index)).copied();
+        let number = |index: &u16| number(*index).unwrap_or(VerdictId::PASS);
+        let mut verdicts: Vec<VerdictId> = found.by_slot.iter().map(number).collect();
+        if cx.snapshot.len() < verdicts.len() {
+            let slots = verdicts.iter_mut().zip(cx.snapshot.ranks().iter());
+            let free = slots.filter(|(_, rank)| **rank == u32::MAX);
+            free.for_each(|(verdict, _)| *verdict = VerdictId::PASS);
+        }
+        Some(verdicts)
+    }
+
+    /// By slot, the verdicts of a plugin that answers about one node at a time.
+    fn verdicts_one_by_one(
+        &mut self,
+        plugin: &Arc<dyn Plugin>,
+        cycle: FilterCycle<'_>,
+        order: &[NodeId],
+    ) -> Vec<VerdictId> {
+        let mut verdicts = vec![VerdictId::PASS; cycle.cx.snapshot.slots()];
+        // Consecutive rejections often share one status: look its number up once.
+        let mut last = (Status::SUCCESS, VerdictId::PASS);
+        for (id, status) in order.iter().zip(run_on_all(plugin, cycle, order)) {
+            if !status.is_shared_with(&last.0) {
+                let number = self.verdict_id(&status);
+                last = (status, number);
+            }
+            verdicts[id.index()] = last.1;
+        }
+        verdicts
     }
 
     /// The verdict about a node with the pods nominated to it counted in: that of the first
@@ -223,18 +270,13 @@ pub(super) fn first_rejections(
     first
 }
 
-/// One plugin on all nodes, in node order; in chunks on several threads when there are many.
+/// One plugin on one node after the other; in chunks on several threads when there are many.
 fn run_on_all(plugin: &Arc<dyn Plugin>, cycle: FilterCycle<'_>, order: &[NodeId]) -> Vec<Status> {
     let FilterCycle { cx, state, .. } = cycle;
     let run = |id: &NodeId| match cx.snapshot.get(*id) {
         Some(node) => run_one_filter(plugin, &cx, state, node),
         None => Status::SUCCESS,
     };
-    // A plugin that is made to fail fails node by node.
-    let fails = state.fault(ExtensionPoint::Filter, plugin.name()).is_some();
-    if !fails && let Some(statuses) = plugin.filters(&cx, state, order) {
-        return statuses.into_iter().map(|status| status.by(plugin.name())).collect();
-    }
     match order.len() < PARALLEL || plugin.filters_in_order() {
         true => order.iter().map(run).collect(),
         false => order.par_iter().with_min_len(CHUNK).map(run).collect(),

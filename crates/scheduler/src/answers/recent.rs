@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
 
 /// The most classes, and about how much memory they may take, in bytes.
@@ -13,7 +14,7 @@ const FEWEST: usize = 8;
 /// Values by class. Copies share the values.
 #[derive(Clone, Debug)]
 pub(super) struct Recent<T> {
-    entries: IndexMap<Arc<str>, RecentEntry<T>>,
+    entries: IndexMap<Arc<str>, RecentEntry<T>, DefaultHashBuilder>,
     uses: u64,
 }
 
@@ -26,7 +27,7 @@ struct RecentEntry<T> {
 
 impl<T> Default for Recent<T> {
     fn default() -> Recent<T> {
-        Recent { entries: IndexMap::new(), uses: 0 }
+        Recent { entries: IndexMap::default(), uses: 0 }
     }
 }
 
@@ -49,6 +50,11 @@ impl<T: Clone> Recent<T> {
     }
 
     /// The value of a class, if there is one.
+    pub fn get(&self, class: &str) -> Option<&T> {
+        self.entries.get(class).map(|entry| entry.value.as_ref())
+    }
+
+    /// The value of a class, if there is one, to change it.
     pub fn get_mut(&mut self, class: &str) -> Option<&mut T> {
         self.entries.get_mut(class).map(|entry| Arc::make_mut(&mut entry.value))
     }

@@ -81,6 +81,11 @@ impl Searches {
         search
     }
 
+    /// The verdicts of the plugins in the last search of a class of pods.
+    pub fn columns(&self, class: &str) -> &[Column<VerdictId>] {
+        self.0.get(class).map_or(&[], |search| &search.columns)
+    }
+
     /// The search of a class of pods.
     pub fn get_mut(&mut self, class: &str) -> Option<&mut FeasibleSearch> {
         self.0.get_mut(class)
@@ -90,17 +95,17 @@ impl Searches {
 impl FeasibleSearch {
     fn new(columns: &[FilterColumn], rejected: &[usize], snapshot: &Snapshot) -> FeasibleSearch {
         let verdicts = first_rejections(columns, rejected, snapshot.slots());
-        let mut passing = vec![0; snapshot.len().div_ceil(64)];
-        let mut counts = HashMap::new();
-        for (rank, id) in snapshot.order().iter().enumerate() {
-            let verdict = verdicts[id.index()];
-            *counts.entry(verdict).or_default() += 1;
-            set_bit(&mut passing, rank, verdict == VerdictId::PASS);
-        }
+        let in_order: Vec<VerdictId> =
+            snapshot.order().iter().map(|id| verdicts[id.index()]).collect();
+        let word = |verdicts: &[VerdictId]| {
+            let bit = |at: usize| u64::from(verdicts[at] == VerdictId::PASS) << at;
+            (0..verdicts.len()).fold(0, |word, at| word | bit(at))
+        };
+        let passing = in_order.chunks(64).map(word).collect();
         FeasibleSearch {
             columns: columns.iter().map(|column| column.verdicts.clone()).collect(),
             first: Column::from_values(&verdicts),
-            counts,
+            counts: counts(&in_order),
             order: snapshot.order().clone(),
             passing,
             last: None,
@@ -111,15 +116,17 @@ impl FeasibleSearch {
         let is_same = Arc::ptr_eq(&self.order, snapshot.order())
             && self.first.len() == snapshot.slots()
             && self.columns.len() == columns.len();
-        let mut slots = Vec::new();
-        for (before, column) in self.columns.iter().zip(columns).filter(|_| is_same) {
-            column.verdicts.differences(before, &mut slots);
-        }
+        let pairs = || self.columns.iter().zip(columns);
+        let changed = |(before, now): (&Column<VerdictId>, &FilterColumn)| {
+            now.verdicts.count_differences(before)
+        };
         // So many are cheaper to compute again.
-        if !is_same || slots.len() > 16 + snapshot.len() / 4 {
+        if !is_same || pairs().map(changed).sum::<usize>() > 16 + snapshot.len() / 4 {
             *self = FeasibleSearch::new(columns, rejected, snapshot);
             return;
         }
+        let mut slots = Vec::new();
+        pairs().for_each(|(before, now)| now.verdicts.differences(before, &mut slots));
         let pairs = self.columns.iter_mut().zip(columns);
         pairs.for_each(|(before, column)| *before = column.verdicts.clone());
         let rejecting = || columns.iter().zip(rejected).filter(|(_, count)| **count > 0);
@@ -218,15 +225,58 @@ impl FeasibleSearch {
         let passing = self.counts.get(&VerdictId::PASS).copied().unwrap_or(0);
         let mut feasible = Vec::with_capacity(wanted.min(passing));
         let nodes = self.order.len();
-        let ranks = bits(&self.passing, start, nodes).chain(bits(&self.passing, 0, start));
-        for rank in ranks {
-            if feasible.len() == wanted {
-                return (feasible, Some(rank));
+        for (from, to) in [(start, nodes), (0, start)] {
+            if let Some(end) = self.add_passing(from, to, wanted, &mut feasible) {
+                return (feasible, Some(end));
             }
-            feasible.push(self.order[rank]);
         }
         (feasible, None)
     }
+
+    /// Adds the nodes that pass, of the positions from `from` to before `to`. Returns the position
+    /// of the one with which there are more than `wanted`.
+    fn add_passing(
+        &self,
+        from: usize,
+        to: usize,
+        wanted: usize,
+        feasible: &mut Vec<NodeId>,
+    ) -> Option<usize> {
+        for word in (from / 64..to.div_ceil(64)).filter(|_| from < to) {
+            let first = word * 64;
+            let skipped = from.saturating_sub(first);
+            let end = (to - first).min(64);
+            let mut left = self.passing[word] & (u64::MAX << skipped) & (u64::MAX >> (64 - end));
+            while left != 0 {
+                let rank = first + left.trailing_zeros() as usize;
+                let run = (left >> left.trailing_zeros()).trailing_ones() as usize;
+                let taken = run.min(wanted - feasible.len());
+                feasible.extend_from_slice(&self.order[rank..rank + taken]);
+                if taken < run {
+                    return Some(rank + taken);
+                }
+                // The bits of the run are cleared by a carry to the next bit.
+                left &= left.wrapping_add(1 << (rank - first));
+            }
+        }
+        None
+    }
+}
+
+/// How often each verdict occurs.
+fn counts(verdicts: &[VerdictId]) -> HashMap<VerdictId, usize> {
+    // Most verdicts have small numbers: those are counted without a look into the map.
+    let mut small = [0; 256];
+    let mut counts = HashMap::new();
+    for verdict in verdicts {
+        match small.get_mut(verdict.0 as usize) {
+            Some(count) => *count += 1,
+            None => *counts.entry(*verdict).or_default() += 1,
+        }
+    }
+    let small = (0..).map(VerdictId).zip(small);
+    counts.extend(small.filter(|(_, count)| *count > 0));
+    counts
 }
 
 fn set_bit(bits: &mut [u64], at: usize, value: bool) {
@@ -235,24 +285,6 @@ fn set_bit(bits: &mut [u64], at: usize, value: bool) {
         true => bits[at / 64] |= bit,
         false => bits[at / 64] &= !bit,
     }
-}
-
-/// The positions from `from` to before `to` whose bits are set, in order.
-fn bits(words: &[u64], from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
-    let word = move |index: usize| {
-        let first = from.saturating_sub(index * 64).min(63);
-        let end = (to - index * 64).min(64);
-        words[index] & (u64::MAX << first) & (u64::MAX >> (64 - end))
-    };
-    let words = (from / 64..to.div_ceil(64)).filter(move |_| from < to);
-    words.flat_map(move |index| {
-        let mut left = word(index);
-        std::iter::from_fn(move || {
-            let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
-            left &= left - 1;
-            Some(index * 64 + bit)
-        })
-    })
 }
 
 #[cfg(test)]

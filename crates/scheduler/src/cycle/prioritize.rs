@@ -120,7 +120,7 @@ fn column(extender: &Extender, given: &[(Symbol, i64)], nodes: &[Arc<NodeInfo>])
 
 /// Selects one of the nodes with the best total; an intervention may choose among them.
 fn select_host(record: &mut CycleRecord, known: Option<Winner>) -> Symbol {
-    let winner = || best::winner(&record.score.tied_best(), record.tie_break, record.cycle);
+    let winner = || best::winner(&record.score.totals.values(), record.tie_break, record.cycle);
     debug_assert!(known.is_none() || known == winner());
     let Some(Winner { position, tied }) = known.or_else(winner) else { return Symbol::EMPTY };
     record.tied = if tied > 1 { tied } else { 0 };

@@ -95,10 +95,8 @@ impl Scheduler {
         record.interventions = self.interventions.take(&queued.info);
         // As upstream, pods of a profile with a plugin that does not sign are not batched.
         let is_signed = record.opaque.as_ref().is_none_or(|opaque| opaque.lets_sign());
-        let signature = queued
-            .signature
-            .clone()
-            .filter(|_| is_signed && !interventions::decide(&record.interventions));
+        let signs = is_signed && !interventions::decide(&record.interventions);
+        let signature = self.signature(&queued, now).filter(|_| signs);
         Ok(Cycle {
             framework,
             queued,
@@ -113,6 +111,15 @@ impl Scheduler {
             signature,
             now,
         })
+    }
+
+    /// The pod's signature, as the queue computed it. It stays that of the pod before an update
+    /// during an attempt. 1.35 computes it in each cycle.
+    fn signature(&self, queued: &QueuedPod, now: Time) -> Option<Arc<String>> {
+        if self.cluster.features.has(Switch::PodsSignedWhenQueued) {
+            return queued.signature.clone();
+        }
+        self.queue.signature(&self.cluster.queue_context(now), &queued.info)
     }
 
     /// The record of a cycle that ends before it begins.

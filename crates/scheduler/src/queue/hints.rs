@@ -291,7 +291,7 @@ mod tests {
 
     /// What a plugin implements decides, not where it is enabled.
     #[test]
-    fn only_plugins_that_can_refuse_take_part() {
+    fn only_plugins_that_can_reject_take_part() {
         let mut registry = kubestep_plugins::registry();
         registry.register(entry("filters", ExtensionPoint::Filter)).unwrap();
         registry.register(entry("scores", ExtensionPoint::Score)).unwrap();

@@ -308,10 +308,16 @@ impl SchedulingQueue {
         }
     }
 
-    /// Computes the signature of a new or updated pod.
+    /// Computes the signature of a new or updated pod; up to 1.35, its cycle does.
     fn sign(&self, cx: &QueueContext<'_>, pod: &mut QueuedPod) {
-        let signers = self.plugins.signers.get(&pod.info.pod.spec.scheduler_name);
-        pod.signature = signers.and_then(|signers| signing::sign(signers, cx, &pod.info));
+        let signs = self.settings.behaviour.has(Switch::PodsSignedWhenQueued);
+        pod.signature = signs.then(|| self.signature(cx, &pod.info)).flatten();
+    }
+
+    /// The signature of a pod as it is; `None` if it cannot be signed, or batching is off.
+    pub(crate) fn signature(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Option<Arc<String>> {
+        let signers = self.plugins.signers.get(&pod.pod.spec.scheduler_name)?;
+        signing::sign(signers, cx, pod)
     }
 
     fn record(&mut self, pod: NamespacedName, from: QueueName, to: QueueName, cause: MoveCause) {

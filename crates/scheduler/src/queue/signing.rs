@@ -1,5 +1,5 @@
 //! Signatures: everything that a pod's placement depends on, as one text. It is computed when the
-//! pod enters the queue or is updated there.
+//! pod enters the queue or is updated there; 1.35 computes it in the cycle.
 //!
 //! Upstream: `signPod` in `pkg/scheduler/backend/queue/scheduling_queue.go`, and `SignPod` in
 //! `pkg/scheduler/framework/runtime/framework.go`.

@@ -18,10 +18,13 @@ struct Measured {
     stopwatch: Arc<Stopwatch>,
 }
 
+/// Without the plugin whose default constraints keep pods from being signed.
+const SIGNING: &str =
+    "profiles:\n- plugins: {multiPoint: {disabled: [{name: PodTopologySpread}]}}\n";
+
 impl Measured {
     fn new(nodes: &[(&str, &str)]) -> Measured {
-        let unsigned = "plugins: {multiPoint: {disabled: [{name: PodTopologySpread}]}}";
-        let mut bench = Bench::new(&format!("profiles:\n- {unsigned}\n"), &[]);
+        let mut bench = Bench::new(SIGNING, &[]);
         let stopwatch = Arc::new(Stopwatch::new(Arc::new(Still)));
         bench.scheduler.measure(Some(stopwatch.clone()));
         nodes.iter().for_each(|(name, cpus)| bench.add(node(name).offers("cpu", cpus)));
@@ -68,4 +71,31 @@ fn a_measured_cycle_reports_both_times() {
     let is = |work: Work| done.iter().filter(|done| done.work == work).count();
     assert_eq!(is(Work::NodeHint { profile, hinted: false }), 1);
     assert_eq!(is(Work::StoredResults { profile }), 1);
+}
+
+/// Whether the second attempt of a pod whose label changed during the first one has the signature
+/// of a new pod with that label.
+fn is_signed_again(minor: u8) -> bool {
+    let features = FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+    let mut bench = Bench::of(features, SIGNING, &[]);
+    bench.add(node("n1"));
+    bench.add(pod("p").label("app", "old"));
+    let mut cycle = bench.begin();
+    let mut updated = pod("p").label("app", "new");
+    updated.metadata.resource_version = "2".into();
+    bench.update(pod("p").label("app", "old"), updated);
+    let Bench { scheduler, host } = &mut bench;
+    scheduler.fail(&mut cycle, Failure::plain(Status::error("broken")), host);
+    let cx = scheduler.cluster.queue_context(Time(0));
+    scheduler.queue.activate(&cx, &[key("p")]);
+    let second = bench.begin().signature;
+    bench.add(pod("q").label("app", "new"));
+    let of_new = bench.begin().signature;
+    assert!(of_new.is_some());
+    second == of_new
+}
+
+#[test]
+fn the_signature_is_that_of_the_queue_and_up_to_1_35_that_of_the_cycle() {
+    assert_eq!([35, 36].map(is_signed_again), [true, false]);
 }

@@ -39,7 +39,7 @@ fn both_ways(text: &str, chunk: usize, step: usize) -> [Result<ReadInput, Box<So
 }
 
 /// The error without its snippet, which may be cut in a chunk.
-fn told(error: SourceError) -> SourceError {
+fn printed(error: SourceError) -> SourceError {
     SourceError { snippet: None, ..error }
 }
 
@@ -122,7 +122,7 @@ fn a_file_that_was_cut_off_is_an_error_at_its_end() {
     for length in (0..pretty_list.len()).rev().step_by(13).filter(|at| *at > 1) {
         if let Some(text) = pretty_list.get(..length) {
             let [whole, cut] = both_ways(text, 300, 1_000).map(Result::unwrap_err);
-            assert_eq!(told(*whole), told(*cut), "{text}");
+            assert_eq!(printed(*whole), printed(*cut), "{text}");
         }
     }
     let cut = &pretty_list[..pretty_list.len() / 2];
@@ -141,7 +141,7 @@ fn errors_name_line_object_and_field_wherever_the_chunk_begins() {
         let [whole, cut] = both_ways(&text, 400, 1_000).map(Result::unwrap_err);
         assert_eq!((&*cut.object, &*cut.path), ("Pod bad", "spec.containers[1].name"));
         assert_eq!(whole.to_string().lines().last(), cut.to_string().lines().last());
-        assert_eq!(told(*whole), told(*cut));
+        assert_eq!(printed(*whole), printed(*cut));
     }
 }
 

@@ -17,7 +17,7 @@ fn symbols(names: &[&str]) -> Vec<Symbol> {
     names.iter().map(|name| Symbol::new(name)).collect()
 }
 
-/// Three nodes; `b` refuses for two reasons, the evaluation of `c` breaks.
+/// Three nodes; `b` is rejected for two reasons, the evaluation of `c` breaks.
 fn filtered() -> CycleRecord {
     let mut verdicts = VerdictTable::default();
     let reasons = symbols(&["Too many pods", "Insufficient cpu"]);

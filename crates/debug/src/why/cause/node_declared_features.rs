@@ -22,7 +22,8 @@ impl CauseText for UndeclaredFeatures {
 }
 
 pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
-    let features = undeclared(&case.probe.pod().pod.spec, case.node);
+    let gates = case.probe.cx().features;
+    let features = undeclared(&case.probe.pod().pod.spec, case.node, gates);
     if features.is_empty() {
         return Vec::new();
     }

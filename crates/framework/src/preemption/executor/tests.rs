@@ -103,6 +103,11 @@ fn begun(victims: Vec<Pod>, scene: &mut Scene) -> Eviction {
     eviction
 }
 
+/// The default version without one of its changes.
+fn without(switch: Switch) -> Behaviour {
+    Behaviour::default().with(switch, false)
+}
+
 fn last_pending(scene: &Scene) -> Option<NamespacedName> {
     scene.shared.preempting[&preemptor().uid].last_victim
 }
@@ -193,6 +198,53 @@ fn a_failure_spares_the_last_victim_and_activates_the_preemptor() {
     assert_eq!(outcome, Err(HostError::Failed("refused".to_owned())));
 }
 
+/// The failure has cancelled the requests: only a victim at Permit can still be stopped.
+#[test]
+fn up_to_1_35_a_failure_does_not_spare_a_last_victim_at_permit() {
+    let old = without(Switch::FailedVictimEndsPreemption);
+    let old = old.with(Switch::WaitingVictimRequeued, false);
+    let told = |waiting: Vec<(&'static str, bool)>| {
+        let mut scene = Scene::default();
+        scene.host.refuse = vec!["a".into()];
+        scene.hooks.waiting = waiting;
+        let all = preemption(victims(&["a", "b", "c"]));
+        let mut eviction = Eviction::new(preemptor(), all, old).unwrap();
+        assert_eq!(scene.step(&mut eviction), EvictionStage::Failed);
+        assert!(scene.asked().iter().all(|asked| !asked.starts_with("delete")));
+        scene.hooks.told
+    };
+    assert_eq!(told(vec![("default-c", true)]), ["rejected by DefaultPreemption: preempted"]);
+    assert!(told(vec![]).is_empty());
+}
+
+#[test]
+fn up_to_1_34_the_preemptor_is_let_in_before_the_last_victim_is_evicted() {
+    let is_gated = |behaviour| {
+        let mut scene = Scene::default();
+        let all = preemption(victims(&["a", "b"]));
+        let mut eviction = Eviction::new(preemptor(), all, behaviour).unwrap();
+        assert_eq!(scene.step(&mut eviction), EvictionStage::LastPending);
+        !scene.shared.preempting.is_empty()
+    };
+    let both = [Behaviour::default(), without(Switch::LastVictimChecked)];
+    assert_eq!(both.map(is_gated), [true, false]);
+}
+
+#[test]
+fn up_to_1_34_a_terminating_victim_is_deleted_again() {
+    let mut leaving = pod("a").on("n1");
+    leaving.metadata.deletion_timestamp = Some(Time(1));
+    let all = || preemption(vec![leaving.clone()]);
+    let old = without(Switch::TerminatingVictimSkipped);
+    assert!(Eviction::new(preemptor(), all(), old).is_some());
+    let deletes = |behaviour| {
+        let mut scene = Scene::default();
+        evict_at_once(&mut scene.cx(), &preemptor(), &all(), behaviour).unwrap();
+        scene.asked().contains(&"delete default/a".into())
+    };
+    assert_eq!([Behaviour::default(), old].map(deletes), [false, true]);
+}
+
 #[test]
 fn a_victim_that_is_gone_gets_no_event() {
     let mut scene = Scene::default();
@@ -226,7 +278,7 @@ fn up_to_1_35_only_victims_at_permit_are_stopped_by_a_rejection() {
     let mut scene = Scene::default();
     scene.hooks.waiting = vec![("default-a", true)];
     scene.hooks.binding = vec![("default-b", true)];
-    let old = Behaviour::default().with(Switch::WaitingVictimRequeued, false);
+    let old = without(Switch::WaitingVictimRequeued);
     evict_at_once(&mut scene.cx(), &preemptor(), &preemption(victims(&["a", "b"])), old).unwrap();
     let note = "Preempted by pod default-p on node n1";
     let deleted = ["mark default/b".into(), "delete default/b".into()];

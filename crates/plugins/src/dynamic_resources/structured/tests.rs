@@ -290,6 +290,42 @@ fn a_request_for_all_devices_by_version() {
     assert_eq!(none_left, ["stop allocation", "none", "none", "none"]);
 }
 
+/// The devices by request in a release, with lists of alternatives.
+fn alternatives_in(release: &str, requests: &Value) -> Vec<String> {
+    let situation = json!({
+        "release": release, "features": ["PrioritizedList"],
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": requests}}}],
+        "classes": [{"metadata": {"name": "gpu"}}],
+        "slices": slice(json!([{"name": "a"}, {"name": "b"}])),
+    });
+    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let found = allocator(&situation).allocate(&node, &claims(&situation)).unwrap();
+    let results = found.into_iter().flatten().flat_map(|result| result.devices.results);
+    results.map(|device| format!("{}={}", device.request, device.device)).collect()
+}
+
+fn alternative(name: &str, mode: &str, count: i64) -> Value {
+    json!({"name": name, "deviceClassName": "gpu", "allocationMode": mode, "count": count})
+}
+
+/// Up to 1.35 the search goes on with the first alternative, here for two more devices.
+#[test]
+fn each_alternative_can_ask_for_all_devices_since_1_36() {
+    let list = [alternative("three", "ExactCount", 3), alternative("all", "All", 0)];
+    let requests = json!([{"name": "x", "firstAvailable": list}]);
+    let found = ["1.35", "1.36"].map(|release| alternatives_in(release, &requests));
+    assert_eq!(found, [vec![], vec!["x/all=a", "x/all=b"]]);
+}
+
+/// Here the search goes back behind the first alternative, as nothing is left for the request `y`.
+#[test]
+fn all_devices_stay_taken_when_the_search_goes_back_up_to_1_33() {
+    let list = [alternative("all", "All", 0), alternative("one", "ExactCount", 1)];
+    let requests = json!([{"name": "x", "firstAvailable": list}, exactly("y", 1)]);
+    let found = ["1.33", "1.34"].map(|release| alternatives_in(release, &requests));
+    assert_eq!(found, [vec![], vec!["x/one=a", "y=b"]]);
+}
+
 #[test]
 fn requests_with_admin_access_of_one_claim_share_devices_up_to_1_33() {
     let mut admin = [exactly("x", 1), exactly("y", 1)];

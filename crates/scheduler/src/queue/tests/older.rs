@@ -50,3 +50,43 @@ fn up_to_1_31_an_activation_during_the_attempt_is_lost() {
     };
     assert_eq!([31, 32].map(place), [QueueName::Unschedulable, QueueName::Backoff]);
 }
+
+#[test]
+fn up_to_1_35_the_rejectors_are_forgotten_when_the_pod_is_popped() {
+    let forgets = |minor| {
+        let mut bench = Bench::new(of(minor), &[], &[]);
+        let a = pod("a", 0);
+        bench.add_failed(&a, &["foo"], &[]);
+        bench.activate(&a);
+        bench.pop().unschedulable_plugins.is_empty()
+    };
+    assert_eq!([35, 36].map(forgets), [true, false]);
+}
+
+#[test]
+fn up_to_1_34_a_pod_that_is_activated_in_backoff_passes_pre_enqueue_again() {
+    let place = |minor| {
+        let settings = QueueSettings { pop_from_backoff: true, ..of(minor) };
+        let mut bench = Bench::new(settings, &[gate("foo", &["ok"], &[])], &[]);
+        let a = labelled(pod("a", 0), "ok");
+        bench.add_failed(&a, &[], &[]);
+        bench.update(&a, &pod("a", 0));
+        assert_eq!(bench.place(&a), QueueName::Backoff);
+        bench.activate(&a);
+        bench.place(&a)
+    };
+    assert_eq!([34, 35].map(place), [QueueName::Gated, QueueName::Active]);
+}
+
+#[test]
+fn up_to_1_33_a_maximum_of_zero_does_not_switch_the_backoff_off() {
+    let mut bench = Bench::with_hints(&[]);
+    let a = pod("a", 0);
+    bench.add_failed(&a, &[], &[]);
+    let failed = bench.queued(&a).clone();
+    let expires = [33, 34].map(|minor| {
+        let settings = QueueSettings { max_backoff: Duration::ZERO, ..of(minor) };
+        settings.backoff_expiration(&failed).is_some()
+    });
+    assert_eq!(expires, [true, false]);
+}

@@ -69,8 +69,8 @@ impl Probe {
     /// The statuses of all nodes as in a cycle; `None` if a node fits.
     fn statuses(&self) -> Option<NodeStatuses> {
         let mut statuses = NodeStatuses::default();
-        if let Some(refused) = self.answers.iter().find(|answer| answer.status.is_rejected()) {
-            statuses.set_absent(refused.status.clone());
+        if let Some(rejected) = self.answers.iter().find(|answer| answer.status.is_rejected()) {
+            statuses.set_absent(rejected.status.clone());
             return Some(statuses);
         }
         let left = |name: Symbol| {
