@@ -25,6 +25,17 @@ pub struct PodStatusPatch {
     pub nominated_node: Option<Symbol>,
 }
 
+/// The object that caused an event.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RelatedObject {
+    /// Whether it is a pod group; otherwise it is a pod.
+    pub is_group: bool,
+    /// Its namespace and name.
+    pub key: NamespacedName,
+    /// Its UID.
+    pub uid: Symbol,
+}
+
 /// An API event (events.k8s.io) about a decision.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ApiEvent {
@@ -32,9 +43,8 @@ pub struct ApiEvent {
     pub regarding: NamespacedName,
     /// The UID of that pod.
     pub uid: Symbol,
-    /// The pod group that caused the event. Upstream also sets preempting pods, but through a
-    /// wrapper type without a kind, so that the reference is dropped.
-    pub related: Option<(NamespacedName, Symbol)>,
+    /// The object that caused the event.
+    pub related: Option<RelatedObject>,
     /// The reporting scheduler: the name of the profile.
     pub reporter: Symbol,
     /// `type` of the event: `Normal` or `Warning`.

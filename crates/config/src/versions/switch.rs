@@ -172,6 +172,8 @@ switches! {
         "A victim that is not bound yet returns to the backoff queue; before, one that waits at Permit is rejected, and one in PreBind deleted."
     FailedVictimEndsPreemption 36 preemption Read [135502]
         "After a failed eviction, the last victim is left alone; before, it is rejected if it waits at Permit."
+    PreemptorNotRelated 36 preemption Read []
+        "The event of a victim names no related object; before, it is the pod that preempts."
     RejectorsKeptWhilePopped 36 queue Read []
         "The plugins that rejected a pod are forgotten at its next failure; before, when it is popped."
     FailureOfCurrentPod 36 cycle Recorded []

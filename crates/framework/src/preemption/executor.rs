@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
-use crate::host::{ApiEvent, Host, HostError, PodStatusPatch};
+use crate::host::{ApiEvent, Host, HostError, PodStatusPatch, RelatedObject};
 use crate::objects::Objects;
 use crate::plugin::Preemption;
 use crate::pod::conditions;
@@ -342,7 +342,7 @@ fn evict(
     let is_evicted = evict_unbound(cx, preemptor, preemption, victim, behaviour);
     // A victim that is already deleted gets no event.
     if !is_evicted && ready!(evict_through_api(cx, preemptor, victim))? {
-        report(cx, preemptor, preemption, victim, "");
+        report(cx, preemptor, preemption, victim, "", behaviour);
     }
     Poll::Ready(Ok(()))
 }
@@ -362,7 +362,7 @@ fn evict_unbound(
         false => (cx.hooks.reject_waiting(victim.uid(), plugin, PREEMPTED), ""),
     };
     if is_evicted {
-        report(cx, preemptor, preemption, victim, addition);
+        report(cx, preemptor, preemption, victim, addition, behaviour);
     }
     is_evicted
 }
@@ -374,12 +374,20 @@ fn report(
     preemption: &Preemption,
     victim: &PodInfo,
     addition: &str,
+    behaviour: Behaviour,
 ) {
-    let Preemptor { kind, uid, .. } = preemptor;
+    let Preemptor { kind, uid, group, .. } = preemptor;
+    // A pod is set through a wrapper type without a kind, so that the reference is dropped.
+    let pod = preemptor.pods.first().filter(|_| !behaviour.has(Switch::PreemptorNotRelated));
+    let related = group.as_ref().or(pod);
     cx.host.event(ApiEvent {
         regarding: victim.key(),
         uid: victim.uid(),
-        related: preemptor.group.map(|group| (group, *uid)),
+        related: related.map(|key| RelatedObject {
+            is_group: group.is_some(),
+            key: *key,
+            uid: *uid,
+        }),
         reporter: preemptor.scheduler,
         kind: "Normal",
         reason: "Preempted",

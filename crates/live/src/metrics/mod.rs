@@ -186,7 +186,7 @@ impl Metrics {
                 "Errors of volume binding, by operation",
                 &["operation"],
             )?,
-            present: StateGauges::new(&make)?,
+            present: StateGauges::new(&make, gates.version().minor())?,
             plugins: PluginMetrics::new(&make)?,
             work: WorkMetrics::new(&make, gates)?,
             async_calls: async_calls.transpose()?,

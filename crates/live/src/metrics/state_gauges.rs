@@ -15,7 +15,8 @@ const POPPED: &str = "PodPopped";
 /// Gauges of the present state: pending pods, cache size, unschedulable pods by plugin.
 pub struct StateGauges {
     pending: IntGaugeVec,
-    cache: IntGaugeVec,
+    /// The size of the cache, under each of its names.
+    cache: Vec<IntGaugeVec>,
     pub(super) unschedulable: IntGaugeVec,
     goroutines: IntGaugeVec,
     in_flight: IntGaugeVec,
@@ -26,15 +27,25 @@ pub struct StateGauges {
     kept_events: BTreeMap<String, i64>,
 }
 
+/// The names of the metric with the size of the cache; 1.33 has the old one, too.
+fn cache_names(minor: u8) -> &'static [&'static str] {
+    match minor {
+        ..=32 => &["scheduler_cache_size"],
+        33 => &["cache_size", "scheduler_cache_size"],
+        _ => &["cache_size"],
+    }
+}
+
 impl StateGauges {
-    /// All gauges at zero.
+    /// All gauges at zero, as kube-scheduler of this minor version names them.
     ///
     /// # Errors
     /// Prometheus rejects a metric's name or labels.
-    pub fn new(make: &MetricsBuilder<'_>) -> prometheus::Result<StateGauges> {
+    pub fn new(make: &MetricsBuilder<'_>, minor: u8) -> prometheus::Result<StateGauges> {
+        let cache = |name| make.gauges(name, "Nodes and pods in the cache", &["type"]);
         Ok(StateGauges {
             pending: make.gauges("pending_pods", "Pods in each queue", &["queue"])?,
-            cache: make.gauges("cache_size", "Nodes and pods in the cache", &["type"])?,
+            cache: cache_names(minor).iter().map(|name| cache(name)).collect::<Result<_, _>>()?,
             unschedulable: make.gauges(
                 "unschedulable_pods",
                 "Pods that a plugin rejected",
@@ -63,7 +74,9 @@ impl StateGauges {
             self.pending.with_label_values(&[name]).set(length as i64);
         }
         let cache = scheduler.cache();
-        let size = |name: &str, size: usize| self.cache.with_label_values(&[name]).set(size as i64);
+        let size = |name: &str, size: usize| {
+            self.cache.iter().for_each(|gauges| gauges.with_label_values(&[name]).set(size as i64));
+        };
         size("nodes", cache.node_count());
         size("pods", cache.pod_count());
         size("assumed_pods", scheduler.waiting().len());

@@ -19,7 +19,7 @@ use crate::write::call::{BodyFormat, Calls, WriteCall};
 use crate::write::series::{ReportedEvent, SeriesTracker};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ResourceVersion, Time};
-use kubestep_framework::host::ApiEvent;
+use kubestep_framework::host::{ApiEvent, RelatedObject};
 use kubestep_framework::pod::NamespacedName;
 
 /// Events written at once.
@@ -145,10 +145,12 @@ fn event_json(reported: &ReportedEvent, host: &str) -> Value {
         "regarding": pod_json(event.regarding, event.uid),
     });
     json["regarding"]["resourceVersion"] = reported.version.to_string().into();
-    if let Some((group, uid)) = event.related {
-        json["related"] = pod_json(group, uid);
-        json["related"]["kind"] = "PodGroup".into();
-        json["related"]["apiVersion"] = GROUPS.into();
+    if let Some(RelatedObject { is_group, key, uid }) = event.related {
+        json["related"] = pod_json(key, uid);
+        if is_group {
+            json["related"]["kind"] = "PodGroup".into();
+            json["related"]["apiVersion"] = GROUPS.into();
+        }
     }
     if reported.series.is_some() {
         json["series"] = series_json(reported);
@@ -199,7 +201,7 @@ mod tests {
         let event = ApiEvent {
             regarding: pod,
             uid: "1".into(),
-            related: Some((pod, "2".into())),
+            related: Some(RelatedObject { is_group: true, key: pod, uid: "2".into() }),
             reporter: "s".into(),
             kind: "Normal",
             reason: "Preempted",
@@ -215,6 +217,9 @@ mod tests {
         assert_eq!(json["reportingInstance"], "s-host");
         assert_eq!(json["regarding"]["resourceVersion"], "7");
         assert_eq!([&json["related"]["uid"], &json["related"]["kind"]], ["2", "PodGroup"]);
+        let mut of_pod = reported.clone();
+        of_pod.event.related = Some(RelatedObject { is_group: false, key: pod, uid: "3".into() });
+        assert_eq!(event_json(&of_pod, "host")["related"], pod_json(pod, "3".into()));
         let last = "2026-01-01T00:00:00.000005Z";
         assert_eq!(json["series"], json!({"count": 2, "lastObservedTime": last}));
         assert_eq!(patch(&reported).path, format!("{}/{}", path(&reported), reported.name));

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ResourceVersion, Time};
-use kubestep_framework::host::ApiEvent;
+use kubestep_framework::host::{ApiEvent, RelatedObject};
 use kubestep_framework::pod::NamespacedName;
 
 /// A series without events for this long has ended, in microseconds.
@@ -20,7 +20,7 @@ struct SeriesKey {
     reason: &'static str,
     reporter: Symbol,
     regarding: (NamespacedName, Symbol, ResourceVersion),
-    related: Option<(NamespacedName, Symbol)>,
+    related: Option<RelatedObject>,
 }
 
 /// An event as it is written.

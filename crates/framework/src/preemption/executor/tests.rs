@@ -218,6 +218,24 @@ fn up_to_1_35_a_failure_does_not_spare_a_last_victim_at_permit() {
 }
 
 #[test]
+fn up_to_1_35_the_event_of_a_victim_names_the_preemptor() {
+    let related = |behaviour| {
+        let mut scene = Scene::default();
+        let all = preemption(victims(&["a"]));
+        evict_at_once(&mut scene.cx(), &preemptor(), &all, behaviour).unwrap();
+        let events = scene.host.asked.iter().filter_map(|asked| match asked {
+            Asked::Event(event) => Some(event.related),
+            _ => None,
+        });
+        events.collect::<Vec<_>>()
+    };
+    let preemptor = preemptor();
+    let pod = RelatedObject { is_group: false, key: preemptor.pods[0], uid: preemptor.uid };
+    assert_eq!(related(without(Switch::PreemptorNotRelated)), [Some(pod)]);
+    assert_eq!(related(Behaviour::default()), [None]);
+}
+
+#[test]
 fn up_to_1_34_the_preemptor_is_let_in_before_the_last_victim_is_evicted() {
     let is_gated = |behaviour| {
         let mut scene = Scene::default();
