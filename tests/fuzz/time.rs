@@ -98,7 +98,8 @@ fn case_comes_back(case: Arc<Case>, seed: u64) -> Result<(), String> {
         let same = run::compare(&states[step..=step], &[again]);
         same.map_err(|text| format!("state after step {step}: {text}"))?;
     }
-    run::compare(&expected, &records_of(&mut session)).map_err(|text| format!("records: {text}"))?;
+    run::compare(&expected, &records_of(&mut session))
+        .map_err(|text| format!("records: {text}"))?;
     goes_on(&mut session, random.below(states.len()), &expected)
 }
 

@@ -39,7 +39,11 @@ fn real_https_shows_metrics_to_whom_the_cluster_allows_it() {
     let forbidden = r#"User "viewer" cannot get path "/metrics""#;
     assert!(printed(&metrics("viewer")).contains(forbidden), "{}", printed(&metrics("viewer")));
     let wrong = ask(&plane, port, "/healthz", &[any, "--token=wrong"]);
-    assert!(!wrong.status.success() && printed(&wrong).contains("nauthorized"), "{}", printed(&wrong));
+    assert!(
+        !wrong.status.success() && printed(&wrong).contains("nauthorized"),
+        "{}",
+        printed(&wrong)
+    );
     plane.kubectl(
         "create clusterrole metrics --verb=get --non-resource-url=/metrics --non-resource-url=/configz",
         "",
@@ -47,7 +51,11 @@ fn real_https_shows_metrics_to_whom_the_cluster_allows_it() {
     plane.kubectl("create clusterrolebinding metrics --clusterrole=metrics --user=viewer", "");
     until("the viewer may", || metrics("viewer").status.success());
     let config = ask(&plane, port, "/configz", &[any, &token("admin")]);
-    assert!(printed(&config).contains(r#""kind":"KubeSchedulerConfiguration""#), "{}", printed(&config));
+    assert!(
+        printed(&config).contains(r#""kind":"KubeSchedulerConfiguration""#),
+        "{}",
+        printed(&config)
+    );
 }
 
 #[test]

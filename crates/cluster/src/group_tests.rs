@@ -250,7 +250,10 @@ fn pods_that_have_a_place_are_nominated_while_the_others_wait_for_victims() {
     ["a", "b"].into_iter().for_each(|name| world.create(member(name).into()));
     let records = step(&mut world);
     let no_room = NO_ROOM.replace("0/3", "0/4").replace("3 Ins", "4 Ins");
-    assert_eq!(summaries(&records), ["a: pod group is unschedulable".into(), format!("b: {no_room}")]);
+    assert_eq!(
+        summaries(&records),
+        ["a: pod group is unschedulable".into(), format!("b: {no_room}")]
+    );
     assert_eq!(records[0].nominated_node, Some("n4".into()));
     assert_eq!(records[1].nominated_node, None);
     assert_eq!(world.api_mut().take_deleted_pods(), [key("x")]);

@@ -53,8 +53,7 @@ fn play(config: &str, gates: &str, stories: &[Story]) {
 #[test]
 #[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_beside_kube_scheduler_with_the_defaults() {
-    let mut stories: Vec<Story> =
-        [plain::STORIES, preemption::STORIES, volumes::STORIES].concat();
+    let mut stories: Vec<Story> = [plain::STORIES, preemption::STORIES, volumes::STORIES].concat();
     if minor_version() >= 34 {
         // Claims are served as v1.
         stories.extend(devices::STORIES);

@@ -195,9 +195,8 @@ impl<T: Copy + PartialEq> Column<T> {
         &'a self,
         other: &'a Column<T>,
     ) -> impl Iterator<Item = (usize, &'a [T], &'a [T])> {
-        let is_other = |(_, (own, theirs)): &(usize, (&Group<T>, &Group<T>))| {
-            !Arc::ptr_eq(own, theirs)
-        };
+        let is_other =
+            |(_, (own, theirs)): &(usize, (&Group<T>, &Group<T>))| !Arc::ptr_eq(own, theirs);
         let groups = self.groups.iter().zip(other.groups.iter()).enumerate();
         let groups = groups.filter(move |_| !self.is_shared_with(other)).filter(is_other);
         groups.flat_map(move |(group, (own, theirs))| {

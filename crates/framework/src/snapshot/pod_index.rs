@@ -135,13 +135,11 @@ fn is_same(there: Option<&Arc<PodInfo>>, pod: &Arc<PodInfo>) -> bool {
 fn count_in(classes: &mut Classes, node: NodeId, class: &Arc<PodClass>, change: i32) {
     let address = Arc::as_ptr(class).addr();
     let classes = Arc::make_mut(classes);
-    let pods = classes
-        .entry(address)
-        .or_insert_with(|| ClassPods {
-            class: class.clone(),
-            nodes: Arc::default(),
-            sums: DomainSums::default(),
-        });
+    let pods = classes.entry(address).or_insert_with(|| ClassPods {
+        class: class.clone(),
+        nodes: Arc::default(),
+        sums: DomainSums::default(),
+    });
     pods.sums.add(node, change.into());
     let nodes = Arc::make_mut(&mut pods.nodes);
     match nodes.binary_search_by_key(&node, |(id, _)| *id) {
