@@ -30,6 +30,7 @@ use crate::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::pod_groups::placement::{Placement, Proposal};
 use crate::preemption::PreemptionRules;
 use crate::record::Candidate;
+use crate::record::nodes::NodeList;
 pub use crate::record::scores::ScoreBasis;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
@@ -457,7 +458,7 @@ pub trait Plugin: Send + Sync {
         &self,
         _cx: &CycleContext<'_>,
         _state: &mut CycleState,
-        _nodes: &[NodeId],
+        _nodes: &NodeList,
     ) -> Status {
         Status::SUCCESS
     }

@@ -9,6 +9,7 @@ pub use crate::plugin::{
     PreFilterAnswer, QueueContext, ScoreBasis,
 };
 pub use crate::pod::{PodInfo, QueuedPod};
+pub use crate::record::nodes::NodeList;
 pub use crate::registry::{Built, Entry, Registry};
 pub use crate::shared::{PluginState, Shared};
 pub use crate::status::{Code, DistinctStatuses, Status};

@@ -29,6 +29,7 @@ use kubestep_framework::events::{
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
@@ -323,7 +324,7 @@ impl Plugin for NodeAffinity {
         &self,
         cx: &CycleContext<'_>,
         state: &mut CycleState,
-        _nodes: &[NodeId],
+        _nodes: &NodeList,
     ) -> Status {
         let preferred = match Preferred::of(&cx.pod.pod) {
             Ok(preferred) => preferred,

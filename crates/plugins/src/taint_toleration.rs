@@ -22,6 +22,7 @@ use kubestep_framework::events::{
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
@@ -173,7 +174,7 @@ impl Plugin for TaintToleration {
         &self,
         cx: &CycleContext<'_>,
         state: &mut CycleState,
-        _nodes: &[NodeId],
+        _nodes: &NodeList,
     ) -> Status {
         let counts = |toleration: &&Toleration| {
             toleration.effect.is_unset() || toleration.effect == TaintEffect::PreferNoSchedule

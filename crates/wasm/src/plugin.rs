@@ -269,7 +269,7 @@ impl Plugin for GuestPlugin {
         }
     }
 
-    fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &[NodeId]) -> Status {
+    fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &NodeList) -> Status {
         let names = nodes.iter().filter_map(|id| cx.snapshot.get(*id)).map(|node| node.name);
         let call = Call { filtered: names.collect(), ..cycle(cx) };
         self.ask(self.own(state), "prescore", call)

@@ -9,6 +9,7 @@ use crate::certainty;
 use crate::trace::state::{PodState, PodStates};
 use kubestep_framework::node::NodeId;
 use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::{
     Candidate, CycleRecord, Outcome, PlacementRecord, PluginStatus, QueueName, VerdictId,
 };
@@ -169,7 +170,7 @@ fn answers(answers: &[PluginStatus]) -> Value {
     answers.iter().map(one).collect()
 }
 
-fn names(record: &CycleRecord, nodes: &[NodeId]) -> Value {
+fn names(record: &CycleRecord, nodes: &NodeList) -> Value {
     nodes.iter().map(|node| json!(record.nodes.name(*node))).collect()
 }
 

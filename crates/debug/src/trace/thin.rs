@@ -101,10 +101,8 @@ impl MatrixMemory {
 /// Visits the lists that records share: those of nodes, and the columns of filters and scores with
 /// what they consist of.
 fn visit_shared(record: &CycleRecord, visit: &mut impl FnMut(usize, usize) -> bool) {
-    for list in [&record.filter.evaluated, &record.feasible].into_iter().filter(|it| !it.is_empty())
-    {
-        visit(list.as_ptr().addr(), size_of_val(&list[..]));
-    }
+    record.filter.evaluated.visit_parts(visit);
+    record.feasible.visit_parts(visit);
     let filters = record.filter.plugins.iter().map(|column| &column.verdicts);
     filters.chain([&record.filter.verdicts]).for_each(|column| column.visit_parts(visit));
     let scores = record.score.plugins.iter().flat_map(|column| [&column.raw, &column.normalized]);

@@ -7,6 +7,7 @@
 pub mod certainty;
 pub mod column;
 pub mod intervention;
+pub mod nodes;
 pub mod scores;
 
 use std::borrow::Cow;
@@ -19,6 +20,7 @@ use crate::pod::{NamespacedName, PodInfo};
 use crate::record::certainty::Certainty;
 use crate::record::column::Column;
 use crate::record::intervention::Intervention;
+use crate::record::nodes::NodeList;
 use crate::record::scores::{EXTENDER_SCORE_SCALE, Scores, range};
 use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
@@ -157,7 +159,7 @@ pub struct FilterRecord {
     /// why the node was not evaluated.
     pub verdicts: Column<VerdictId>,
     /// The nodes evaluated, in order.
-    pub evaluated: Arc<[NodeId]>,
+    pub evaluated: NodeList,
     /// The extenders that filtered, by name, in the order called.
     pub extenders: Vec<Symbol>,
     /// The nodes that passed the plugins and that extenders rejected, each status by the name of
@@ -368,7 +370,7 @@ pub struct CycleRecord {
     /// What Filter answered about each node.
     pub filter: FilterRecord,
     /// The nodes that passed filters and extenders, in order.
-    pub feasible: Arc<[NodeId]>,
+    pub feasible: NodeList,
     /// PreScore and Score; empty when one node or none was feasible.
     pub score: ScoreRecord,
     /// The answers of PostFilter, in the order run.

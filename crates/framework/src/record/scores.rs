@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::node::NodeId;
 use crate::record::column::Column;
+use crate::record::nodes::NodeList;
 
 /// The maximum score of a node after normalizing.
 pub const MAX_NODE_SCORE: i64 = 100;
@@ -70,7 +70,7 @@ pub enum Scores {
         /// The scores by slot.
         column: Column<i64>,
         /// The nodes, in the order of the list.
-        nodes: Arc<[NodeId]>,
+        nodes: NodeList,
     },
     /// The scores of an opaque plugin.
     Unknown {
@@ -133,7 +133,7 @@ impl Scores {
             (
                 Scores::OfNodes { column, nodes },
                 Scores::OfNodes { column: other, nodes: other_nodes },
-            ) => column.is_shared_with(other) && Arc::ptr_eq(nodes, other_nodes),
+            ) => column.is_shared_with(other) && nodes.is_shared_with(other_nodes),
             _ => false,
         }
     }
@@ -163,20 +163,27 @@ impl Scores {
     pub fn values(&self) -> Cow<'_, [i64]> {
         match self {
             Scores::Any(scores) => Cow::Borrowed(scores),
-            Scores::OfNodes { column, nodes } => column.gather(nodes, 0).into(),
+            Scores::OfNodes { column, nodes } => column.gather(&nodes.slice(), 0).into(),
             _ => self.iter().collect::<Vec<_>>().into(),
         }
     }
 
     /// All known scores in order.
     pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
-        (0..self.len()).filter_map(|at| self.get(at))
+        // A window finds the node at an index more slowly than the next one.
+        let of_nodes = match self {
+            Scores::OfNodes { .. } => self.values().into_owned(),
+            _ => Vec::new(),
+        };
+        let others = if of_nodes.is_empty() { self.len() } else { 0 };
+        (0..others).filter_map(|at| self.get(at)).chain(of_nodes)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::NodeId;
 
     #[test]
     fn what_goes_in_comes_out() {
@@ -190,7 +197,7 @@ mod tests {
     #[test]
     fn scores_of_nodes_are_read_from_the_column() {
         let column = Column::from_values(&[5, 6, 7, 8]);
-        let nodes: Arc<[NodeId]> = [NodeId(3), NodeId(0)].into();
+        let nodes: NodeList = [NodeId(3), NodeId(0)].into();
         let scores = Scores::OfNodes { column: column.clone(), nodes: nodes.clone() };
         assert_eq!((scores.len(), scores.get(0), scores.get(2)), (2, Some(8), None));
         assert_eq!(scores, Scores::from(vec![8, 5]));

@@ -4,9 +4,9 @@
 //! `pkg/scheduler/framework/runtime/framework.go`.
 
 use crate::cycle_state::CycleState;
-use crate::node::NodeId;
 use crate::opaque::OpaquePlugin;
 use crate::plugin::{CycleContext, Plugin};
+use crate::record::nodes::NodeList;
 use crate::record::scores::{MAX_NODE_SCORE, Scores};
 use crate::record::{PluginStatus, ScoreColumn, ScoreRecord};
 use crate::runtime::{Framework, wrap};
@@ -35,7 +35,7 @@ impl Framework {
         &self,
         cx: &CycleContext<'_>,
         state: &mut CycleState,
-        nodes: &[NodeId],
+        nodes: &NodeList,
     ) -> (Vec<PluginStatus>, Status) {
         let mut answers = Vec::new();
         for plugin in self.at(ExtensionPoint::PreScore) {
@@ -67,7 +67,7 @@ impl Framework {
         &self,
         cx: &CycleContext<'_>,
         state: &CycleState,
-        ids: &[NodeId],
+        ids: &NodeList,
         mut kept: KeptScores,
         mut raw: impl FnMut(&dyn Plugin) -> Result<Vec<i64>, Status>,
         record: &mut ScoreRecord,
@@ -121,12 +121,12 @@ impl Framework {
         &self,
         plugin: &dyn Plugin,
         (cx, state): (&CycleContext<'_>, &CycleState),
-        ids: &[NodeId],
+        ids: &NodeList,
         raw: Vec<i64>,
     ) -> Result<(ScoreColumn, Vec<i64>), Status> {
         let name = plugin.name();
         let mut scores = raw.clone();
-        let status = plugin.normalize(cx, state, ids, &mut scores);
+        let status = plugin.normalize(cx, state, &ids.slice(), &mut scores);
         if !status.is_success() {
             return Err(failed("running Normalize on Score plugins", plugin, &status));
         }

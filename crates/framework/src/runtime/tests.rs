@@ -134,7 +134,8 @@ fn score(plugin: &Scripted) -> Status {
         nodes.map(|node| plugin.score(&cx, &state, node)).collect()
     };
     let mut record = ScoreRecord::default();
-    let status = framework.run_score(&cx, &state, &ids, KeptScores::none(2), raw, &mut record);
+    let status =
+        framework.run_score(&cx, &state, &ids.into(), KeptScores::none(2), raw, &mut record);
     assert_eq!(record.totals.len(), if status.is_success() { 2 } else { 0 });
     status
 }

@@ -4,6 +4,7 @@
 //! shared, so a copy costs a few pointers. Upstream: `pkg/scheduler/backend/cache/snapshot.go`.
 
 pub mod pod_index;
+pub mod positions;
 pub mod topology;
 
 use std::collections::BTreeMap;

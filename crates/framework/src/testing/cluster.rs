@@ -123,7 +123,7 @@ impl Cluster {
         pod: &Arc<PodInfo>,
     ) -> Result<Vec<i64>, Status> {
         let (cx, mut state) = (self.cx(pod), CycleState::default());
-        let status = plugin.pre_score(&cx, &mut state, self.snapshot.order());
+        let status = plugin.pre_score(&cx, &mut state, &self.snapshot.order().as_slice().into());
         if !status.is_success() {
             return Err(status);
         }
@@ -133,7 +133,7 @@ impl Cluster {
     /// PreScore's status if it fails, otherwise the normalized scores of all nodes.
     pub fn scores(&self, plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>) -> Result<Vec<i64>, Status> {
         let (cx, mut state) = (self.cx(pod), CycleState::default());
-        let status = plugin.pre_score(&cx, &mut state, self.snapshot.order());
+        let status = plugin.pre_score(&cx, &mut state, &self.snapshot.order().as_slice().into());
         if !status.is_success() {
             return Err(status);
         }

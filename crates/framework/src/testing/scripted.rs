@@ -10,6 +10,7 @@ use crate::plugin::{
     PreFilterAnswer,
 };
 use crate::pod::{NamespacedName, PodInfo};
+use crate::record::nodes::NodeList;
 use crate::registry::{Entry, Registry};
 use crate::status::Status;
 use kubestep_api::Duration;
@@ -115,7 +116,7 @@ impl Plugin for Scripted {
         &self,
         cx: &CycleContext<'_>,
         _state: &mut CycleState,
-        _nodes: &[NodeId],
+        _nodes: &NodeList,
     ) -> Status {
         self.answer(ExtensionPoint::PreScore, cx.pod)
     }

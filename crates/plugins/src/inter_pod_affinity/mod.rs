@@ -16,6 +16,7 @@ use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::{DistinctStatuses, Status};
 
@@ -159,7 +160,7 @@ impl Plugin for InterPodAffinity {
         &self,
         cx: &CycleContext<'_>,
         state: &mut CycleState,
-        _nodes: &[NodeId],
+        _nodes: &NodeList,
     ) -> Status {
         match score::prepare(cx, &self.args) {
             Ok(Some(weights)) => {

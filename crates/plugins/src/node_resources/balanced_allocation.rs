@@ -18,9 +18,10 @@ use kubestep_config::{
     ProfileArgs, arguments,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -161,7 +162,7 @@ impl Plugin for BalancedAllocation {
         &self,
         cx: &CycleContext<'_>,
         state: &mut CycleState,
-        _nodes: &[NodeId],
+        _nodes: &NodeList,
     ) -> Status {
         let input = self.scorer.input(cx);
         if self.skips && input.is_zero() {

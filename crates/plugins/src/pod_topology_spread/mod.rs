@@ -15,6 +15,7 @@ use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::{DistinctStatuses, Status};
 
@@ -154,7 +155,7 @@ impl Plugin for PodTopologySpread {
         Some(state.read::<SpreadFilterState>()?.filter_all(cx.snapshot.slots(), &self.rejections))
     }
 
-    fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &[NodeId]) -> Status {
+    fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &NodeList) -> Status {
         match Constraints::soft(&cx.pod.pod, cx.objects, &self.defaults) {
             Err(text) => Status::error(format!("calculating preScoreState: {text}")),
             Ok(constraints) if constraints.is_empty() || cx.snapshot.is_empty() => Status::skip(),

@@ -8,6 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::scores::{MAX_NODE_SCORE, range};
 use kubestep_framework::snapshot::pod_index::ClassPods;
 use kubestep_framework::snapshot::topology::TopologyColumn;
@@ -59,7 +60,7 @@ struct Nodes {
 
 impl ScoreState {
     /// Counts over the whole snapshot.
-    pub fn new(cx: &CycleContext<'_>, constraints: &Constraints, nodes: &[NodeId]) -> ScoreState {
+    pub fn new(cx: &CycleContext<'_>, constraints: &Constraints, nodes: &NodeList) -> ScoreState {
         let with_keys = with_all_keys(cx, constraints);
         let mut scored = FixedBitSet::with_capacity(cx.snapshot.slots());
         nodes.iter().for_each(|id| scored.insert(id.index()));

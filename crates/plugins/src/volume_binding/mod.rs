@@ -20,12 +20,13 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, Registration};
-use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{
     BindContext, CycleContext, Plugin, PreFilterAnswer, QueueContext,
 };
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
@@ -208,7 +209,7 @@ impl Plugin for VolumeBinding {
         &self,
         _cx: &CycleContext<'_>,
         state: &mut CycleState,
-        _nodes: &[NodeId],
+        _nodes: &NodeList,
     ) -> Status {
         match (&self.scorer, state.read::<BindingState>()) {
             (None, _) => Status::skip(),

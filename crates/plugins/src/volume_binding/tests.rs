@@ -310,7 +310,9 @@ fn free_storage_scores_behind_its_gate() {
     let plugin = build(&args, &gates).unwrap();
     let (cx, mut state) = (cluster.cx(&pod), CycleState::default());
     assert!(plugin.pre_filter(&cx, &mut state).status.is_success());
-    assert!(plugin.pre_score(&cx, &mut state, cluster.snapshot.order()).is_success());
+    assert!(
+        plugin.pre_score(&cx, &mut state, &cluster.snapshot.order().as_slice().into()).is_success()
+    );
     let scores: Vec<_> =
         cluster.snapshot.iter().map(|node| plugin.score(&cx, &state, node)).collect();
     assert_eq!(scores, [Ok(50), Ok(10)]);

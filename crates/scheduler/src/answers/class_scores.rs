@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::best::{BestTotals, Winner};
+use super::best_window::BestOfWindows;
 use super::cache::{AnswerCache, AnswerKey, CachedColumn};
 use super::recent::Recent;
 use super::scores::UNKNOWN;
@@ -18,9 +19,12 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::plugin::{CycleContext, Plugin, ScoreBasis};
 use kubestep_framework::record::ScoreColumn;
 use kubestep_framework::record::column::Column;
+use kubestep_framework::record::nodes::{NodeList, NodeWindow};
 use kubestep_framework::record::scores::{MAX_NODE_SCORE, Scores, range};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::scoring::KeptScores;
+use kubestep_framework::snapshot::Snapshot;
+use kubestep_framework::snapshot::positions::PositionSet;
 use kubestep_framework::tie_break::TieBreak;
 
 /// About how many bytes the scores of a class take per node, most of them in the tree of the best.
@@ -36,13 +40,15 @@ struct ClassScores {
     plugins: Vec<PluginScores>,
     /// By slot: the sum of the weighted scores.
     totals: Column<i64>,
-    /// By slot: whether all of this is up to date for the node.
-    known: Vec<bool>,
+    /// The node order, and the positions in it of the nodes for which all of this is up to date.
+    order: Arc<Vec<NodeId>>,
+    known: PositionSet,
     /// The state of the cache that it reflects: see [`AnswerCache::changes`] and
     /// [`AnswerCache::dropped`].
     changes: u64,
     dropped: u64,
     best: BestTotals,
+    windows: BestOfWindows,
 }
 
 /// The scores of all nodes by one plugin.
@@ -54,6 +60,11 @@ struct PluginScores {
     counts: BTreeMap<i64, usize>,
     /// The raw score to which the others are relative, if the plugin normalizes.
     highest: i64,
+}
+
+/// The position of a node in the node order; beyond its end if the slot holds no node.
+fn position(snapshot: &Snapshot, id: NodeId) -> usize {
+    snapshot.ranks().get(id.index()).map_or(usize::MAX, |rank| *rank as usize)
 }
 
 /// A plugin whose scores are kept, with what it looks at in the pod.
@@ -69,7 +80,10 @@ pub(crate) struct ScoreCycle<'a> {
     pub framework: &'a Framework,
     pub cx: &'a CycleContext<'a>,
     pub state: &'a CycleState,
-    pub feasible: &'a Arc<[NodeId]>,
+    pub feasible: &'a NodeList,
+    /// The feasible nodes as a window on the node order, and the positions in it of all nodes that
+    /// pass, if a kept search found them.
+    pub searched: Option<(&'a NodeWindow, &'a PositionSet)>,
     pub tie_break: TieBreak,
     /// The number of the cycle.
     pub number: u64,
@@ -105,7 +119,7 @@ impl AllClassScores {
             *scores = ClassScores::default();
             return None;
         };
-        let winner = scores.best.winner(cycle.tie_break, cycle.number);
+        let winner = scores.winner(cycle);
         let len = cycle.feasible.len();
         kept.columns.extend(idle_plugins(cycle).map(|plugin| ScoreColumn {
             plugin,
@@ -145,15 +159,22 @@ fn kept_plugins(cycle: ScoreCycle<'_>) -> Vec<KeptPlugin<'_>> {
     plugins.collect()
 }
 
+/// Whether no other plugin adds to the totals.
+fn are_all(cycle: ScoreCycle<'_>, plugins: &[KeptPlugin<'_>]) -> bool {
+    let running = cycle.framework.at(ExtensionPoint::Score).iter();
+    let running = running.filter(|plugin| !cycle.state.skips_score(plugin.name())).count();
+    running == plugins.len() + idle_plugins(cycle).count()
+}
+
 impl ClassScores {
-    fn new(plugins: usize, slots: usize) -> ClassScores {
+    fn new(plugins: usize, snapshot: &Snapshot) -> ClassScores {
+        let slots = snapshot.slots();
         ClassScores {
             plugins: (0..plugins).map(|_| PluginScores::new(slots)).collect(),
             totals: Column::filled(0, slots),
-            known: vec![false; slots],
-            changes: 0,
-            dropped: 0,
-            best: BestTotals::default(),
+            order: snapshot.order().clone(),
+            known: PositionSet::of(snapshot.len(), |_| false),
+            ..ClassScores::default()
         }
     }
 
@@ -163,9 +184,8 @@ impl ClassScores {
         plugins: &[KeptPlugin<'_>],
         cache: &mut AnswerCache,
     ) -> Option<KeptScores> {
-        let slots = cycle.cx.snapshot.slots();
-        let stale = self.take_over(cache, plugins, slots);
-        let missing = self.missing(cycle.feasible, stale);
+        let stale = self.take_over(cache, plugins, cycle.cx.snapshot);
+        let missing = self.missing(cycle, stale);
         for (scores, kept) in self.plugins.iter_mut().zip(plugins) {
             let complete = || scores.complete(kept.plugin, cycle, &missing);
             let timer = &cycle.cx.shared.timer;
@@ -173,8 +193,32 @@ impl ClassScores {
             cache.put(kept.key.clone(), CachedColumn::Scores(scores.raw.clone()));
         }
         let changed = self.normalize(cycle, plugins, missing)?;
-        self.best.follow(cycle.feasible, &changed, &self.totals);
+        self.follow(cycle, plugins, &changed);
         Some(self.kept(plugins, cycle))
+    }
+
+    /// Follows to the best of the feasible nodes, of which `changed` have other totals than before.
+    fn follow(&mut self, cycle: ScoreCycle<'_>, plugins: &[KeptPlugin<'_>], changed: &[NodeId]) {
+        match (cycle.feasible, cycle.searched) {
+            (NodeList::Window(_), Some((window, passing))) if are_all(cycle, plugins) => {
+                let positions = changed.iter().map(|id| position(cycle.cx.snapshot, *id));
+                self.windows.follow(window, passing, positions, &self.totals);
+                self.best = BestTotals::default();
+            }
+            (NodeList::Written(nodes), _) => {
+                self.best.follow(nodes, changed, &self.totals);
+                self.windows = BestOfWindows::default();
+            }
+            _ => self.windows = BestOfWindows::default(),
+        }
+    }
+
+    /// The best of the feasible nodes, if it is known.
+    fn winner(&self, cycle: ScoreCycle<'_>) -> Option<Winner> {
+        match cycle.feasible {
+            NodeList::Window(window) => self.windows.winner(window, cycle.tie_break, cycle.number),
+            NodeList::Written(_) => self.best.winner(cycle.tie_break, cycle.number),
+        }
     }
 
     /// Takes over the raw scores of the cache. Returns the nodes that changed since the last time;
@@ -183,36 +227,43 @@ impl ClassScores {
         &mut self,
         cache: &mut AnswerCache,
         plugins: &[KeptPlugin<'_>],
-        slots: usize,
+        snapshot: &Snapshot,
     ) -> Vec<NodeId> {
-        let stale = cache.changed_since(self.changes).filter(|_| self.known.len() == slots);
+        let slots = snapshot.slots();
+        let is_same = Arc::ptr_eq(&self.order, snapshot.order()) && self.totals.len() == slots;
+        let stale = cache.changed_since(self.changes).filter(|_| is_same);
         let columns: Vec<_> = plugins.iter().map(|kept| cache.take(&kept.key)).collect();
         let is_kept = self.dropped == cache.dropped() && columns.iter().all(Option::is_some);
         let stale = stale.filter(|_| is_kept);
         if stale.is_none() {
-            *self = ClassScores::new(plugins.len(), slots);
+            *self = ClassScores::new(plugins.len(), snapshot);
         }
         (self.changes, self.dropped) = (cache.changes(), cache.dropped());
         let mut stale = stale.unwrap_or_default();
         // A pod may be bound to a node that is not in the snapshot.
-        stale.retain(|id| self.known.get(id.index()) == Some(&true));
+        stale.retain(|id| self.known.contains(position(snapshot, *id)));
         for (scores, cached) in self.plugins.iter_mut().zip(columns) {
             stale.iter().for_each(|id| scores.uncount(*id));
             scores.refresh(cached, slots);
         }
-        stale.iter().for_each(|id| self.known[id.index()] = false);
+        stale.iter().for_each(|id| self.known.set(position(snapshot, *id), false));
         stale
     }
 
     /// The feasible nodes whose scores are not known; `stale` are those that were until now.
-    fn missing(&self, feasible: &Arc<[NodeId]>, mut stale: Vec<NodeId>) -> Vec<NodeId> {
-        if self.best.is_of(feasible) {
+    fn missing(&self, cycle: ScoreCycle<'_>, mut stale: Vec<NodeId>) -> Vec<NodeId> {
+        if let NodeList::Written(nodes) = cycle.feasible
+            && self.best.is_of(nodes)
+        {
             // All others in the list are known since the last cycle.
             stale.retain(|id| self.best.contains(*id));
             return stale;
         }
-        let unknown = |id: &&NodeId| !self.known[id.index()];
-        feasible.iter().filter(unknown).copied().collect()
+        if let Some((window, _)) = cycle.searched {
+            return window.outside(&self.known).map(|at| self.order[at]).collect();
+        }
+        let unknown = |id: &&NodeId| !self.known.contains(position(cycle.cx.snapshot, **id));
+        cycle.feasible.iter().filter(unknown).copied().collect()
     }
 
     /// Normalizes the scores of the nodes that were missing, or of all nodes if a highest score
@@ -227,14 +278,13 @@ impl ClassScores {
         let measures = all.map(|(scores, kept)| scores.highest_of(kept.plugin, cycle.feasible));
         let measures: Vec<i64> = measures.collect();
         let is_same = self.plugins.iter().map(|scores| scores.highest).eq(measures.iter().copied());
-        let known = || (0..self.known.len()).filter(|slot| self.known[*slot]);
         let mut changed = missing;
         if !is_same {
-            let others = known().count();
-            if others > 2 * cycle.feasible.len() {
+            if self.known.len() > 2 * cycle.feasible.len() {
                 return None;
             }
-            changed.extend(known().map(|slot| NodeId(slot as u32)));
+            let known = self.known.members(0, self.order.len());
+            changed.extend(known.map(|at| self.order[at]));
         }
         let mut sums = vec![0; changed.len()];
         for (at, (scores, kept)) in self.plugins.iter_mut().zip(plugins).enumerate() {
@@ -244,7 +294,7 @@ impl ClassScores {
         }
         for (id, sum) in changed.iter().zip(&sums) {
             self.totals.set(*id, *sum);
-            self.known[id.index()] = true;
+            self.known.set(position(cycle.cx.snapshot, *id), true);
         }
         Some(changed)
     }
@@ -320,14 +370,14 @@ impl PluginScores {
     }
 
     /// The highest raw score of these nodes; 0 if the plugin does not look at it.
-    fn highest_of(&self, plugin: &dyn Plugin, nodes: &[NodeId]) -> i64 {
+    fn highest_of(&self, plugin: &dyn Plugin, nodes: &NodeList) -> i64 {
         let scored: usize = self.counts.values().sum();
         let measure = match self.counts.len() {
             _ if plugin.score_basis() != ScoreBasis::HighestScore => None,
             1 => self.counts.keys().next().copied(),
             // Every feasible node has a score: these are all.
             _ if scored == nodes.len() => self.counts.keys().next_back().copied(),
-            _ => range(&self.raw.gather(nodes, UNKNOWN)).map(|(_, highest)| highest),
+            _ => range(&self.raw.gather(&nodes.slice(), UNKNOWN)).map(|(_, highest)| highest),
         };
         measure.unwrap_or_default()
     }
@@ -375,7 +425,7 @@ pub(crate) fn are_as_computed_again(kept: &KeptScores, cycle: ScoreCycle<'_>) ->
         let raw = nodes().filter_map(|node| plugin.score(cx, state, node).ok());
         let raw: Vec<i64> = raw.collect();
         let mut scores = raw.clone();
-        let normalized = plugin.normalize(cx, state, feasible, &mut scores);
+        let normalized = plugin.normalize(cx, state, &feasible.slice(), &mut scores);
         let weighted = scores.iter().map(|score| score * column.weight);
         totals.iter_mut().zip(weighted).for_each(|(total, score)| *total += score);
         normalized.is_success()

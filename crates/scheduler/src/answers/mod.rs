@@ -2,10 +2,12 @@
 //!
 //! [`matrix`] asks every filter plugin about every node, [`scores`] asks the score plugins about
 //! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles. [`search`] keeps
-//! which nodes pass, [`class_scores`] their scores, and [`best`] who has the best total. [`records`]
+//! which nodes pass, [`class_scores`] their scores, and [`best`] and
+//! [`best_window`] who has the best total. [`records`]
 //! lets consecutive records share the columns that are equal.
 
 pub(crate) mod best;
+mod best_window;
 pub(crate) mod cache;
 pub(crate) mod class_scores;
 pub(crate) mod matrix;

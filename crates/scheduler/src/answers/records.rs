@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::{NodeNames, VerdictId};
 use kubestep_framework::snapshot::Snapshot;
 
@@ -19,8 +20,8 @@ pub(crate) struct RecordPool {
     passed: Column<VerdictId>,
     /// Of a cycle that ended before Filter.
     ended: Column<VerdictId>,
-    evaluated: Arc<[NodeId]>,
-    feasible: Arc<[NodeId]>,
+    evaluated: NodeList,
+    feasible: NodeList,
     names: Arc<NodeNames>,
     /// The node order that `names` reflects.
     order: Arc<Vec<NodeId>>,
@@ -49,12 +50,12 @@ impl RecordPool {
     }
 
     /// The nodes evaluated, in order.
-    pub fn evaluated(&mut self, nodes: &[NodeId]) -> Arc<[NodeId]> {
+    pub fn evaluated(&mut self, nodes: &[NodeId]) -> NodeList {
         shared(&mut self.evaluated, nodes)
     }
 
     /// The feasible nodes, in order.
-    pub fn feasible(&mut self, nodes: &[NodeId]) -> Arc<[NodeId]> {
+    pub fn feasible(&mut self, nodes: &[NodeId]) -> NodeList {
         shared(&mut self.feasible, nodes)
     }
 
@@ -85,9 +86,9 @@ fn filled(last: &mut Column<VerdictId>, verdict: VerdictId, slots: usize) -> Col
     last.clone()
 }
 
-fn shared(last: &mut Arc<[NodeId]>, nodes: &[NodeId]) -> Arc<[NodeId]> {
-    if **last != *nodes {
-        *last = Arc::from(nodes);
+fn shared(last: &mut NodeList, nodes: &[NodeId]) -> NodeList {
+    if *last.slice() != *nodes {
+        *last = nodes.into();
     }
     last.clone()
 }
@@ -101,9 +102,9 @@ mod tests {
         let mut pool = RecordPool::default();
         let (two, three) = ([NodeId(1), NodeId(0)], [NodeId(1), NodeId(0), NodeId(2)]);
         let first = pool.evaluated(&two);
-        assert!(Arc::ptr_eq(&first, &pool.evaluated(&two)));
-        assert_eq!(*pool.evaluated(&three), three);
-        assert_eq!((&*first, &*pool.evaluated(&[])), (&two[..], &[][..]));
+        assert!(first.is_shared_with(&pool.evaluated(&two)));
+        assert_eq!(pool.evaluated(&three), three.into());
+        assert_eq!((first, pool.evaluated(&[])), (two.into(), [].into()));
         assert_eq!(pool.skipped(2).iter().collect::<Vec<_>>(), [VerdictId::SKIPPED; 2]);
         assert_eq!(pool.passed(3).iter().collect::<Vec<_>>(), [VerdictId::PASS; 3]);
         assert_eq!(pool.passed(1).len(), 1);

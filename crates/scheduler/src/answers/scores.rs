@@ -6,9 +6,10 @@ use super::cache::{AnswerCache, AnswerKey, CachedColumn};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin};
 use kubestep_framework::record::column::Column;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::status::Status;
 
 /// A raw score that was not computed yet.
@@ -19,7 +20,7 @@ pub(crate) struct AnswerScorer<'a> {
     pub profile: Symbol,
     pub cx: CycleContext<'a>,
     pub state: &'a CycleState,
-    pub ids: &'a [NodeId],
+    pub ids: &'a NodeList,
     /// The same nodes as the extenders returned them, if there are extenders.
     pub returned: Option<&'a [Arc<NodeInfo>]>,
     pub cache: &'a mut AnswerCache,
@@ -28,7 +29,7 @@ pub(crate) struct AnswerScorer<'a> {
 impl AnswerScorer<'_> {
     /// The raw scores of one plugin, in the order of the nodes. The error ends the cycle.
     pub fn raw(&mut self, plugin: &dyn Plugin) -> Result<Vec<i64>, Status> {
-        if let Some(scores) = plugin.scores(&self.cx, self.state, self.ids) {
+        if let Some(scores) = plugin.scores(&self.cx, self.state, &self.ids.slice()) {
             return Ok(scores);
         }
         let score = |node: &Arc<NodeInfo>| plugin.score(&self.cx, self.state, node);
@@ -54,7 +55,7 @@ impl AnswerScorer<'_> {
             }
             _ => Column::filled(UNKNOWN, self.cx.snapshot.slots()),
         };
-        let mut raw = column.gather(self.ids, UNKNOWN);
+        let mut raw = column.gather(&self.ids.slice(), UNKNOWN);
         for (id, raw) in self.ids.iter().zip(&mut raw).filter(|(_, raw)| **raw == UNKNOWN) {
             let Some(node) = self.cx.snapshot.get(*id) else { continue };
             *raw = plugin.score(&self.cx, self.state, node)?;

@@ -2,7 +2,8 @@
 //!
 //! Which nodes pass all filters changes little between two such cycles: only the nodes whose
 //! verdicts differ are looked at. Where the search starts and how many nodes it wants may be
-//! different each time, so the nodes that pass are kept as bits in node order.
+//! different each time, so the nodes that pass are kept as a set of positions in the node order. A
+//! search that stops early finds a window on that order.
 
 use std::sync::Arc;
 
@@ -10,8 +11,10 @@ use hashbrown::HashMap;
 
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::{Column, Range};
+use kubestep_framework::record::nodes::{NodeList, NodeWindow};
 use kubestep_framework::record::{FilterColumn, VerdictId, VerdictTable};
 use kubestep_framework::snapshot::Snapshot;
+use kubestep_framework::snapshot::positions::PositionSet;
 use kubestep_framework::status::Code;
 use kubestep_framework::status::node_statuses::Diagnosis;
 
@@ -24,8 +27,10 @@ const NODE_BYTES: usize = 12;
 /// What a search found: which nodes it evaluated, and those that passed.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchResult {
-    pub evaluated: Arc<[NodeId]>,
-    pub feasible: Arc<[NodeId]>,
+    pub evaluated: NodeList,
+    pub feasible: NodeList,
+    /// The positions in the node order of all nodes that pass.
+    pub passing: PositionSet,
     /// By slot: the verdict on the node.
     pub verdicts: Column<VerdictId>,
     /// Number of nodes that passed or were rejected.
@@ -52,8 +57,8 @@ pub(crate) struct FeasibleSearch {
     /// How many nodes have each verdict.
     counts: HashMap<VerdictId, usize>,
     order: Arc<Vec<NodeId>>,
-    /// By position in the node order: whether the node passes.
-    passing: Vec<u64>,
+    /// The positions in the node order of the nodes that pass.
+    passing: PositionSet,
     last: Option<PreviousSearch>,
 }
 
@@ -97,11 +102,7 @@ impl FeasibleSearch {
         let verdicts = first_rejections(columns, rejected, snapshot.slots());
         let in_order: Vec<VerdictId> =
             snapshot.order().iter().map(|id| verdicts[id.index()]).collect();
-        let word = |verdicts: &[VerdictId]| {
-            let bit = |at: usize| u64::from(verdicts[at] == VerdictId::PASS) << at;
-            (0..verdicts.len()).fold(0, |word, at| word | bit(at))
-        };
-        let passing = in_order.chunks(64).map(word).collect();
+        let passing = PositionSet::of(in_order.len(), |at| in_order[at] == VerdictId::PASS);
         FeasibleSearch {
             columns: columns.iter().map(|column| column.verdicts.clone()).collect(),
             first: Column::from_values(&verdicts),
@@ -150,7 +151,7 @@ impl FeasibleSearch {
             *count -= 1;
         }
         *self.counts.entry(verdict).or_default() += 1;
-        set_bit(&mut self.passing, rank, verdict == VerdictId::PASS);
+        self.passing.set(rank, verdict == VerdictId::PASS);
     }
 
     /// Whether it is the same as one that is made now.
@@ -184,16 +185,16 @@ impl FeasibleSearch {
         {
             return last.found.clone();
         }
-        let (feasible, end) = self.passing_from(start, wanted);
         let nodes = self.order.len();
+        let end = self.position_after(start, wanted);
         let distance = |end: usize| if end < start { end + nodes - start } else { end - start };
         let processed = end.map_or(nodes, distance);
         // The node with which the search ends is evaluated, but neither passes nor is rejected.
         let evaluated = processed + usize::from(end.is_some());
-        let (before, after) = self.order.split_at(start);
-        let evaluated: Arc<[NodeId]> = match evaluated <= after.len() {
-            true => after[..evaluated].into(),
-            false => [after, &before[..evaluated - after.len()]].concat().into(),
+        let evaluated = NodeWindow::new(self.order.clone(), start, evaluated).into();
+        let feasible = match end {
+            None => self.all_passing(start).into(),
+            Some(_) => NodeList::among(&self.order, &self.passing, start, wanted),
         };
         let verdicts = match processed == nodes && nodes == snapshot.slots() {
             true => self.first.clone(),
@@ -206,8 +207,9 @@ impl FeasibleSearch {
                 free: VerdictId::CYCLE_ENDED,
             }),
         };
-        let feasible = feasible.into();
-        let found = SearchResult { evaluated, feasible, verdicts, processed, diagnosis: None };
+        let passing = self.passing.clone();
+        let found =
+            SearchResult { evaluated, feasible, passing, verdicts, processed, diagnosis: None };
         self.last = Some(PreviousSearch { start, wanted, found: found.clone() });
         found
     }
@@ -219,47 +221,22 @@ impl FeasibleSearch {
         }
     }
 
-    /// The first nodes that pass, from a position in the node order, and the position of the one
-    /// that passes after them, if there is one.
-    fn passing_from(&self, start: usize, wanted: usize) -> (Vec<NodeId>, Option<usize>) {
-        let passing = self.counts.get(&VerdictId::PASS).copied().unwrap_or(0);
-        let mut feasible = Vec::with_capacity(wanted.min(passing));
-        let nodes = self.order.len();
-        for (from, to) in [(start, nodes), (0, start)] {
-            if let Some(end) = self.add_passing(from, to, wanted, &mut feasible) {
-                return (feasible, Some(end));
-            }
-        }
-        (feasible, None)
+    /// The position of the node that passes after the first `wanted` that do, from a position in
+    /// the node order on. `None` if no more pass.
+    fn position_after(&self, start: usize, wanted: usize) -> Option<usize> {
+        let passing = self.passing.len();
+        let rank = self.passing.rank(start) + Some(wanted).filter(|wanted| *wanted < passing)?;
+        self.passing.select(if rank < passing { rank } else { rank - passing })
     }
 
-    /// Adds the nodes that pass, of the positions from `from` to before `to`. Returns the position
-    /// of the one with which there are more than `wanted`.
-    fn add_passing(
-        &self,
-        from: usize,
-        to: usize,
-        wanted: usize,
-        feasible: &mut Vec<NodeId>,
-    ) -> Option<usize> {
-        for word in (from / 64..to.div_ceil(64)).filter(|_| from < to) {
-            let first = word * 64;
-            let skipped = from.saturating_sub(first);
-            let end = (to - first).min(64);
-            let mut left = self.passing[word] & (u64::MAX << skipped) & (u64::MAX >> (64 - end));
-            while left != 0 {
-                let rank = first + left.trailing_zeros() as usize;
-                let run = (left >> left.trailing_zeros()).trailing_ones() as usize;
-                let taken = run.min(wanted - feasible.len());
-                feasible.extend_from_slice(&self.order[rank..rank + taken]);
-                if taken < run {
-                    return Some(rank + taken);
-                }
-                // The bits of the run are cleared by a carry to the next bit.
-                left &= left.wrapping_add(1 << (rank - first));
-            }
+    /// All nodes that pass, from a position in the node order on.
+    fn all_passing(&self, start: usize) -> Vec<NodeId> {
+        let mut nodes = Vec::with_capacity(self.passing.len());
+        for (from, to) in [(start, self.order.len()), (0, start)] {
+            let runs = self.passing.runs(from, to);
+            runs.for_each(|(from, to)| nodes.extend_from_slice(&self.order[from..to]));
         }
-        None
+        nodes
     }
 }
 
@@ -277,14 +254,6 @@ fn counts(verdicts: &[VerdictId]) -> HashMap<VerdictId, usize> {
     let small = (0..).map(VerdictId).zip(small);
     counts.extend(small.filter(|(_, count)| *count > 0));
     counts
-}
-
-fn set_bit(bits: &mut [u64], at: usize, value: bool) {
-    let bit = 1 << (at % 64);
-    match value {
-        true => bits[at / 64] |= bit,
-        false => bits[at / 64] &= !bit,
-    }
 }
 
 #[cfg(test)]
@@ -339,7 +308,7 @@ mod tests {
                 let search = searches.update("class", &columns, &rejected, &snapshot);
                 let found = search.find(start, wanted, &snapshot);
                 let (evaluated, feasible, processed) = visited(verdicts, start, wanted);
-                let numbers = |ids: &[NodeId]| ids.iter().map(|id| id.0).collect::<Vec<_>>();
+                let numbers = |ids: &NodeList| ids.iter().map(|id| id.0).collect::<Vec<_>>();
                 prop_assert_eq!(numbers(&found.evaluated), evaluated.clone());
                 prop_assert_eq!(numbers(&found.feasible), feasible);
                 prop_assert_eq!(found.processed, processed);

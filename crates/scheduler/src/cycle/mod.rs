@@ -33,6 +33,7 @@ use kubestep_framework::record::column::Column;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::snapshot::Snapshot;
+use kubestep_framework::snapshot::positions::PositionSet;
 use kubestep_framework::status::node_statuses::Diagnosis;
 use kubestep_framework::status::{Code, Status};
 
@@ -95,6 +96,8 @@ pub(crate) struct Cycle {
     pub first_rejections: Column<VerdictId>,
     /// Under what the search for nodes is kept; see [`FilterMatrix`](crate::answers::matrix::FilterMatrix).
     pub class: Option<String>,
+    /// The positions in the node order of the nodes that pass, if a kept search found them.
+    pub passing: Option<PositionSet>,
     /// By slot: the verdict, as far as it is known; empty while none is.
     pub verdicts: Vec<VerdictId>,
     /// The nodes evaluated so far, in order.
@@ -113,6 +116,7 @@ pub(crate) struct CycleParts<'a> {
     pub returned: &'a [Arc<NodeInfo>],
     pub first_rejections: &'a mut Column<VerdictId>,
     pub class: &'a mut Option<String>,
+    pub passing: &'a Option<PositionSet>,
     pub verdicts: &'a mut Vec<VerdictId>,
     pub evaluated: &'a mut Vec<NodeId>,
     pub record: &'a mut CycleRecord,
@@ -152,6 +156,7 @@ impl Cycle {
             returned: &self.returned,
             first_rejections: &mut self.first_rejections,
             class: &mut self.class,
+            passing: &self.passing,
             verdicts: &mut self.verdicts,
             evaluated: &mut self.evaluated,
             record: &mut self.record,

@@ -18,6 +18,7 @@ use kubestep_config::versions::Switch;
 use kubestep_framework::extender;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::Plugin;
+use kubestep_framework::record::nodes::{NodeList, NodeWindow};
 use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{CycleRecord, ExtenderColumn};
 use kubestep_framework::runtime::scoring::KeptScores;
@@ -45,19 +46,27 @@ impl SchedulePod<'_> {
     /// Runs PreScore, Score and Normalize. Returns the winner if it is known without comparing the
     /// totals.
     fn run_scores(&mut self) -> Result<Option<Winner>, Status> {
-        let CycleParts { framework, cx, state, returned, record, .. } =
+        let CycleParts { framework, cx, state, returned, passing, record, .. } =
             self.cycle.parts(self.cluster);
         // Up to 1.32, nodes are scored as the snapshot has them, whatever the extenders returned.
         let as_returned =
             !self.profiles.extenders.is_empty() && cx.features.has(Switch::ScoredAsFiltered);
-        let CycleRecord { feasible, score: scores, tie_break, cycle: number, .. } = record;
+        let CycleRecord { feasible, score: scores, tie_break, cycle: number, start_index, .. } =
+            record;
         let (answers, mut status) = framework.run_pre_score(&cx, state, feasible);
         scores.pre_score = answers;
         let mut winner = None;
         if status.is_success() {
             let answers = &mut self.algorithm.answers;
             let (tie_break, number) = (*tie_break, *number);
-            let cycle = ScoreCycle { framework, cx: &cx, state, feasible, tie_break, number };
+            let start = start_index.checked_rem(cx.snapshot.len()).unwrap_or(0);
+            let window = passing.as_ref().map(|passing| {
+                NodeWindow::among(cx.snapshot.order().clone(), passing, start, feasible.len())
+            });
+            debug_assert!(window.iter().all(|it| NodeList::from(it.clone()) == *feasible));
+            let searched = window.as_ref().zip(passing.as_ref());
+            let cycle =
+                ScoreCycle { framework, cx: &cx, state, feasible, searched, tie_break, number };
             let found = match self.profiles.extenders.is_empty() {
                 true => answers.class_scores.update(cycle, &mut answers.cache),
                 false => None,

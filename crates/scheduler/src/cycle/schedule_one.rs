@@ -105,6 +105,7 @@ impl Scheduler {
             returned: Vec::new(),
             first_rejections: Default::default(),
             class: None,
+            passing: None,
             verdicts: Vec::new(),
             evaluated: Vec::new(),
             record,

@@ -21,6 +21,7 @@ use kubestep_config::versions::Switch;
 use kubestep_framework::extender;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::column::Column;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::{FilterColumn, VerdictId, VerdictTable};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::status::node_statuses::{Diagnosis, add_once};
@@ -67,7 +68,7 @@ impl From<Status> for SchedulePodError {
 
 /// The feasible nodes, in order, and why the others were rejected.
 struct FeasibleNodes {
-    nodes: Arc<[NodeId]>,
+    nodes: NodeList,
     /// Complete only if no node is feasible.
     diagnosis: Diagnosis,
     /// Number of nodes that passed or were rejected.
@@ -111,11 +112,13 @@ impl SchedulePod<'_> {
         }
         let FeasibleNodes { nodes, diagnosis, processed, .. } = found?;
         cycle.record.evaluated_nodes = processed;
-        cycle.record.feasible = if by_search { nodes } else { answers.records.feasible(&nodes) };
-        match *cycle.record.feasible {
-            [] => Err(SchedulePodError::Fit(Box::new(diagnosis))),
-            [only] => {
-                let only = cycle.record.nodes.name(only);
+        cycle.record.feasible =
+            if by_search { nodes } else { answers.records.feasible(&nodes.slice()) };
+        let feasible = &cycle.record.feasible;
+        match (feasible.len(), feasible.first()) {
+            (_, None) => Err(SchedulePodError::Fit(Box::new(diagnosis))),
+            (1, Some(only)) => {
+                let only = cycle.record.nodes.name(*only);
                 self.remember(only, || None);
                 Ok(only)
             }
@@ -200,6 +203,7 @@ impl SchedulePod<'_> {
             }
         }
         self.advance_start(found.processed);
+        self.cycle.passing = Some(found.passing);
         let filter = &mut self.cycle.record.filter;
         (filter.verdicts, filter.evaluated) = (found.verdicts, found.evaluated);
         let (nodes, processed) = (found.feasible, found.processed);

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_framework::node::NodeId;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{CycleRecord, NodeNames};
 use kubestep_framework::tie_break::TieBreak;
@@ -26,7 +26,7 @@ enum RankingStage {
 /// The feasible nodes by position.
 #[derive(Clone)]
 struct Nodes {
-    ids: Arc<[NodeId]>,
+    ids: NodeList,
     names: Arc<NodeNames>,
 }
 
@@ -148,6 +148,7 @@ mod tests {
 
     use super::*;
     use crate::answers::best::winner;
+    use kubestep_framework::node::NodeId;
 
     /// The winner and the others, by position.
     fn all(totals: &[i64], tie_break: TieBreak, cycle: u64) -> Vec<usize> {

@@ -19,12 +19,13 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, Registration};
-use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{
     CycleContext, GroupContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod_groups::placement::Proposal;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
@@ -182,7 +183,7 @@ impl Plugin for Fit {
         &self,
         cx: &CycleContext<'_>,
         state: &mut CycleState,
-        _nodes: &[NodeId],
+        _nodes: &NodeList,
     ) -> Status {
         state.write(FitScoreState(self.scorer.input(cx)));
         Status::SUCCESS

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use kubestep_framework::node::NodeId;
 use kubestep_framework::status::Code;
 use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
 

@@ -20,6 +20,7 @@ use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{CycleContext, Plugin};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::nominated::NominatedPods;
+use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::{PluginStatus, ScoreRecord};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::filter::run_one_filter;
@@ -229,7 +230,8 @@ impl Probe {
     /// The status of the plugin that failed.
     pub fn score(&self, nodes: &[NodeId]) -> Result<Scored, Status> {
         let (cx, mut state) = (self.cx(), self.state.clone());
-        let (pre_score, status) = self.framework.run_pre_score(&cx, &mut state, nodes);
+        let nodes = NodeList::from(nodes);
+        let (pre_score, status) = self.framework.run_pre_score(&cx, &mut state, &nodes);
         let mut record = ScoreRecord { pre_score, ..ScoreRecord::default() };
         if !status.is_success() {
             return Err(status);
@@ -241,7 +243,7 @@ impl Probe {
         let status = self.framework.run_score(
             &cx,
             &state,
-            nodes,
+            &nodes,
             KeptScores::none(nodes.len()),
             raw,
             &mut record,
