@@ -358,7 +358,7 @@ mod tests {
             parts
         };
         assert_eq!(parts(&one)[1..], parts(&other)[1..]);
-        assert_eq!((one[0], other[599]), (NodeId(12), NodeId(795)));
+        assert_eq!((one[0], other[599]), (NodeId(12), NodeId(798)));
         assert!(one.is_shared_with(&one.clone()) && !one.is_shared_with(&other));
         assert!(NodeList::default().is_empty() && parts(&NodeList::default()).is_empty());
     }

@@ -228,7 +228,7 @@ mod tests {
             let by_slot = |totals: &[i64]| {
                 Column::from_values(&totals.iter().rev().copied().collect::<Vec<_>>())
             };
-            let mut best = BestOfWindows::default();
+            let mut best = BestOfWindows { order: order.clone(), ..BestOfWindows::default() };
             for ((at, total, passing), (start, wanted)) in changes {
                 let (at, start) = (at % all, start % all);
                 (totals[at], passes[at]) = (total, passing);
