@@ -1,5 +1,7 @@
 //! PersistentVolumeClaims: with an existing volume, with a provisioner, already bound, and unbound.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::beside::Story;
@@ -107,5 +109,9 @@ fn immediate(stage: &mut Stage) {
     stage.create(vec![user(stage, "user", "data")]);
     stage.until("it is refused at first", |seen| seen.is_refused("user"));
     complete(stage, "data", "soon");
+    // kube-scheduler 1.33 tries the pod at once, with a cache of claims that may not have the update
+    // yet; then it waits for another one.
+    std::thread::sleep(Duration::from_millis(500));
+    stage.kubectl_here("label pvc data complete=yes", "");
     stage.until("the pod is bound", |seen| seen.is_bound("user"));
 }
