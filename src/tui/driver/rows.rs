@@ -6,6 +6,7 @@ use crate::tui::model::{PodPlace, PodRow, QueuedPod, WaitingPod};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, Time};
 use kubestep_cluster::World;
+use kubestep_framework::pod::nominated::NominatedToNode;
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod as Queued};
 use kubestep_framework::record::QueueName;
 use kubestep_scheduler::{Scheduler, WaitingStage};
@@ -25,7 +26,7 @@ pub fn waiting(world: &World) -> Vec<WaitingPod> {
 /// The nominated pods, each with its node.
 pub fn nominated(world: &World) -> Vec<(Symbol, Arc<PodInfo>)> {
     let all = world.scheduler().queue().nominated_pods();
-    let on_node = |(node, pods): (Symbol, &[Arc<PodInfo>])| {
+    let on_node = |(node, pods): (Symbol, &NominatedToNode)| {
         pods.iter().map(|pod| (node, pod.clone())).collect::<Vec<_>>()
     };
     // The nominator may hold pods under an empty node name: their nomination was cleared.

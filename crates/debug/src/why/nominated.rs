@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use kubestep_api::intern::Symbol;
-use kubestep_framework::pod::nominated::NominatedPods;
+use kubestep_framework::pod::nominated::{NominatedPods, NominatedToNode};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::resource::Resource;
 
@@ -31,7 +31,7 @@ pub struct Nomination {
 
 /// All nominations, as they affect `pod`.
 pub(super) fn of(pod: &PodInfo, nominated: &NominatedPods) -> Vec<Nomination> {
-    let on_node = |(node, pods): (Symbol, &[std::sync::Arc<PodInfo>])| {
+    let on_node = |(node, pods): (Symbol, &NominatedToNode)| {
         pods.iter().map(|kept| nomination(pod, node, kept)).collect::<Vec<_>>()
     };
     // The nominator may hold pods under an empty node name: their nomination was cleared.

@@ -5,36 +5,143 @@
 
 use std::sync::Arc;
 
+use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexMap;
 
 use crate::pod::PodInfo;
 use kubestep_api::intern::Symbol;
 
+/// The pods nominated to one node, in the order nominated.
+pub type NominatedToNode = Arc<Vec<Arc<PodInfo>>>;
+
+type ByNode = IndexMap<Symbol, NominatedToNode, DefaultHashBuilder>;
+
 /// Nominated pods by node, in the order nominated. As upstream, pods in flight are stubs: name,
-/// namespace and UID only, with priority 0.
+/// namespace and UID only, with priority 0. A pod that failed is nominated to the empty name.
+///
+/// A clone costs nothing, and shares what does not change.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct NominatedPods {
-    by_node: IndexMap<Symbol, Vec<Arc<PodInfo>>>,
+    by_node: Arc<ByNode>,
 }
 
 impl NominatedPods {
     /// Adds a pod at the end of its node's list.
     pub fn push(&mut self, node: Symbol, pod: Arc<PodInfo>) {
-        self.by_node.entry(node).or_default().push(pod);
+        let pods = Arc::make_mut(&mut self.by_node).entry(node).or_default();
+        Arc::make_mut(pods).push(pod);
+    }
+
+    /// Removes the pod at a place in its node's list.
+    pub fn remove(&mut self, node: Symbol, at: usize) {
+        let by_node = Arc::make_mut(&mut self.by_node);
+        let Some(pods) = by_node.get_mut(&node).filter(|pods| at < pods.len()) else { return };
+        Arc::make_mut(pods).remove(at);
+        if pods.is_empty() {
+            by_node.shift_remove(&node);
+        }
+    }
+
+    /// Replaces the pod at a place in its node's list.
+    pub fn replace(&mut self, node: Symbol, at: usize, pod: Arc<PodInfo>) {
+        if let Some(pods) = Arc::make_mut(&mut self.by_node).get_mut(&node)
+            && let Some(old) = Arc::make_mut(pods).get_mut(at)
+        {
+            *old = pod;
+        }
     }
 
     /// The pods nominated to `node`.
     pub fn for_node(&self, node: Symbol) -> &[Arc<PodInfo>] {
-        self.by_node.get(&node).map_or(&[], Vec::as_slice)
+        self.by_node.get(&node).map_or(&[], |pods| pods.as_slice())
     }
 
-    /// Whether no pod is nominated anywhere.
+    /// Whether no pod is nominated to a node.
     pub fn is_empty(&self) -> bool {
-        self.by_node.is_empty()
+        self.by_node.len() <= usize::from(self.by_node.contains_key(&Symbol::EMPTY))
     }
 
-    /// All nodes with their nominated pods.
-    pub fn iter(&self) -> impl Iterator<Item = (Symbol, &[Arc<PodInfo>])> {
-        self.by_node.iter().map(|(node, pods)| (*node, pods.as_slice()))
+    /// The nodes whose nominated pods are others than `before`. Costs what changed in between, and
+    /// a glance at each list.
+    pub fn changed_since(&self, before: &NominatedPods) -> Vec<Symbol> {
+        if Arc::ptr_eq(&self.by_node, &before.by_node) {
+            return Vec::new();
+        }
+        let is_same = |(a, b): &((Symbol, &NominatedToNode), (Symbol, &NominatedToNode))| {
+            a.0 == b.0 && Arc::ptr_eq(a.1, b.1)
+        };
+        let first = self.iter().zip(before.iter()).take_while(is_same).count();
+        let shorter = self.by_node.len().min(before.by_node.len());
+        let last = self.iter().rev().zip(before.iter().rev()).take_while(is_same).count();
+        let last = last.min(shorter - first);
+        let between = |pods: &NominatedPods| first..pods.by_node.len() - last;
+        let (now, then) = (&self.by_node[between(self)], &before.by_node[between(before)]);
+        let known: HashMap<&Symbol, &NominatedToNode> = then.iter().collect();
+        let is_new = |(node, pods): &(&Symbol, &NominatedToNode)| {
+            known.get(node).is_none_or(|before| !Arc::ptr_eq(before, pods))
+        };
+        let new = now.iter().filter(is_new).map(|(node, _)| *node);
+        let gone = then.keys().filter(|node| !self.by_node.contains_key(*node)).copied();
+        new.chain(gone).collect()
+    }
+
+    /// All nodes with their nominated pods; the empty name is among them.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Symbol, &NominatedToNode)> {
+        self.by_node.iter().map(|(node, pods)| (*node, pods))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{info, pod};
+
+    const NODES: [&str; 4] = ["", "a", "b", "c"];
+
+    #[test]
+    fn only_the_empty_name_is_no_node() {
+        let mut nominated = NominatedPods::default();
+        assert!(nominated.is_empty());
+        nominated.push("".into(), info(pod("failed")));
+        assert!(nominated.is_empty());
+        nominated.push("n".into(), info(pod("p")));
+        assert!(!nominated.is_empty());
+        nominated.remove("n".into(), 0);
+        assert!(nominated.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn the_changed_nodes_are_those_with_other_pods(
+            before in prop::collection::vec((0..NODES.len(), 0..3_usize), 0..12),
+            after in prop::collection::vec((0..NODES.len(), 0..3_usize), 0..6),
+        ) {
+            let mut nominated = NominatedPods::default();
+            let change = |nominated: &mut NominatedPods, (node, what): (usize, usize)| {
+                let node = Symbol::new(NODES[node]);
+                match what {
+                    0 => nominated.push(node, info(pod("p"))),
+                    1 => nominated.remove(node, 0),
+                    _ => nominated.replace(node, 0, info(pod("q"))),
+                }
+            };
+            before.into_iter().for_each(|it| change(&mut nominated, it));
+            let old = nominated.clone();
+            after.into_iter().for_each(|it| change(&mut nominated, it));
+            let mut changed = nominated.changed_since(&old);
+            changed.sort_unstable();
+            let differs = |node: &Symbol| {
+                let same = |(a, b): (&Arc<PodInfo>, &Arc<PodInfo>)| Arc::ptr_eq(a, b);
+                let (old, new) = (old.for_node(*node), nominated.for_node(*node));
+                old.len() != new.len() || !old.iter().zip(new).all(same)
+            };
+            let names = NODES.iter().map(|name| Symbol::new(name));
+            let differing: Vec<Symbol> = names.filter(differs).collect();
+            // A list that changed and changed back may count as another one.
+            prop_assert!(differing.iter().all(|node| changed.contains(node)), "{differing:?} {changed:?}");
+            prop_assert!(old.changed_since(&old.clone()).is_empty());
+        }
     }
 }

@@ -7,6 +7,7 @@
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
 
+use super::nominated::{NominatedVerdicts, WITH_NOMINATED};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
@@ -50,6 +51,8 @@ impl FilterAnswers {
 pub(crate) enum CachedColumn {
     /// Of a filter plugin.
     Verdicts(FilterAnswers),
+    /// Of all filter plugins, with nominated pods counted in.
+    WithNominated(Box<NominatedVerdicts>),
     /// Of a score plugin: raw scores; `i64::MIN` where none was computed yet.
     Scores(Column<i64>),
 }
@@ -59,6 +62,7 @@ impl CachedColumn {
     fn bytes(&self) -> usize {
         match self {
             CachedColumn::Verdicts(answers) => answers.column.len() * size_of::<VerdictId>(),
+            CachedColumn::WithNominated(kept) => kept.answers.column.len() * size_of::<VerdictId>(),
             CachedColumn::Scores(scores) => scores.len() * size_of::<i64>(),
         }
     }
@@ -92,7 +96,10 @@ impl AnswerCache {
 
     /// Forgets the answers of these plugins.
     pub fn forget(&mut self, plugins: &[Symbol]) {
-        self.entries.retain(|key, _| !plugins.contains(&key.plugin));
+        let depends = |key: &AnswerKey| {
+            plugins.contains(&key.plugin) || key.plugin.as_str() == WITH_NOMINATED
+        };
+        self.entries.retain(|key, _| !depends(key));
         self.dropped += 1;
     }
 

@@ -32,9 +32,20 @@ pub(crate) struct FilterMatrix {
     pub columns: Vec<FilterColumn>,
     /// By slot: the verdict of the first plugin that rejects the node.
     pub first_rejections: Column<VerdictId>,
-    /// What the verdicts depend on in the pod, as far as plugins name it: under this the search is
-    /// kept. `None` if only some nodes were asked.
+    pub keys: SearchKeys,
+}
+
+/// Under what the search for the nodes of a pod is kept: what the verdicts depend on in the pod, as
+/// far as plugins name it.
+#[derive(Clone, Default)]
+pub(crate) struct SearchKeys {
+    /// `None` if only some nodes were asked.
     pub class: Option<String>,
+    /// The same with nominated pods counted in. `None` if no pod is nominated, or if the verdicts
+    /// depend on more than the class, the node and the pods nominated to it.
+    pub nominated: Option<String>,
+    /// How many nodes each plugin rejects.
+    pub rejected: Vec<usize>,
 }
 
 /// The cycle in which filter plugins are asked.
@@ -54,6 +65,8 @@ impl PluginAnswers {
         let mut computed = Vec::new();
         let mut rejected = Vec::new();
         let mut class = framework.name().to_string();
+        // Which plugins run, for verdicts with nominated pods; `None` once one has no class.
+        let mut running = (!cx.nominated.is_empty()).then(|| cx.pod.priority().to_string());
         let (timer, asked) = (&cx.shared.timer, cx.snapshot.placement().len());
         let point = ExtensionPoint::Filter;
         for plugin in framework.at(ExtensionPoint::Filter) {
@@ -77,9 +90,14 @@ impl PluginAnswers {
             match &key {
                 Some(key) => class.push_str(key),
                 None => {
+                    running = None;
                     class.extend([format!("{:p}", cx.pod.class)]);
                     computed.push(columns.len());
                 }
+            }
+            match state.fault(point, name) {
+                None => running.iter_mut().for_each(|all| all.extend([" ", name.as_str()])),
+                Some(_) => running = None,
             }
             let ask = || self.answers(plugin, cycle, key);
             let answers = timer.time(point, name, ask);
@@ -91,7 +109,7 @@ impl PluginAnswers {
         if snapshot.assumed_placement().is_some() {
             let first = first_rejections(&columns, &rejected, snapshot.slots());
             let first_rejections = Column::from_values(&first);
-            return FilterMatrix { columns, first_rejections, class: None };
+            return FilterMatrix { columns, first_rejections, keys: SearchKeys::default() };
         }
         for (at, last) in self.searches.columns(&class).iter().enumerate() {
             if computed.contains(&at) {
@@ -101,7 +119,9 @@ impl PluginAnswers {
         let search = self.searches.update(&class, &columns, &rejected, snapshot);
         debug_assert!(search.is_as_computed_again(&columns, &rejected, snapshot));
         let first_rejections = search.first.clone();
-        FilterMatrix { columns, first_rejections, class: Some(class) }
+        let nominated = running.map(|running| format!("{running}\n{class}"));
+        let keys = SearchKeys { class: Some(class), nominated, rejected };
+        FilterMatrix { columns, first_rejections, keys }
     }
 
     /// The verdicts of a plugin about all nodes.

@@ -1,8 +1,8 @@
 //! The answers of plugins about nodes.
 //!
 //! [`matrix`] asks every filter plugin about every node, [`scores`] asks the score plugins about
-//! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles. [`search`] keeps
-//! which nodes pass, [`class_scores`] their scores, and [`best`] and
+//! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles. [`nominated`] keeps
+//! the verdicts with nominated pods counted in, [`search`] which nodes pass, [`class_scores`] their scores, and [`best`] and
 //! [`best_window`] who has the best total. [`records`]
 //! lets consecutive records share the columns that are equal.
 
@@ -11,6 +11,7 @@ mod best_window;
 pub(crate) mod cache;
 pub(crate) mod class_scores;
 pub(crate) mod matrix;
+mod nominated;
 mod recent;
 pub(crate) mod records;
 pub(crate) mod scores;

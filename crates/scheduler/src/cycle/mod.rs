@@ -19,7 +19,7 @@ pub(crate) mod waiting;
 
 use std::sync::Arc;
 
-use crate::answers::matrix::mark_outside_placement;
+use crate::answers::matrix::{SearchKeys, mark_outside_placement};
 use crate::cluster_state::ClusterState;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
@@ -94,8 +94,9 @@ pub(crate) struct Cycle {
     pub returned: Vec<Arc<NodeInfo>>,
     /// By slot: the verdict of the first filter plugin that rejects the node, each run alone.
     pub first_rejections: Column<VerdictId>,
-    /// Under what the search for nodes is kept; see [`FilterMatrix`](crate::answers::matrix::FilterMatrix).
-    pub class: Option<String>,
+    pub keys: SearchKeys,
+    /// Whether the pod itself is nominated.
+    pub is_nominated: bool,
     /// The positions in the node order of the nodes that pass, if a kept search found them.
     pub passing: Option<PositionSet>,
     /// By slot: the verdict, as far as it is known; empty while none is.
@@ -115,7 +116,7 @@ pub(crate) struct CycleParts<'a> {
     pub state: &'a mut CycleState,
     pub returned: &'a [Arc<NodeInfo>],
     pub first_rejections: &'a mut Column<VerdictId>,
-    pub class: &'a mut Option<String>,
+    pub keys: &'a mut SearchKeys,
     pub passing: &'a Option<PositionSet>,
     pub verdicts: &'a mut Vec<VerdictId>,
     pub evaluated: &'a mut Vec<NodeId>,
@@ -155,7 +156,7 @@ impl Cycle {
             state: &mut self.state,
             returned: &self.returned,
             first_rejections: &mut self.first_rejections,
-            class: &mut self.class,
+            keys: &mut self.keys,
             passing: &self.passing,
             verdicts: &mut self.verdicts,
             evaluated: &mut self.evaluated,

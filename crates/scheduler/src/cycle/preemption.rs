@@ -37,7 +37,7 @@ impl Scheduler {
             }
             return Ok(());
         }
-        let (nominated, mut victims) = (self.queue.nominated_pods(), self.unbound_victims());
+        let (nominated, mut victims) = (self.queue.update_nominated_pods(), self.unbound_victims());
         let hooks = &mut victims;
         let mut cx = EvictionContext { host: &mut *host, hooks, nominated: &nominated, now };
         let outcome = evict_at_once(&mut cx, &preemptor, &preemption, behaviour);
@@ -63,7 +63,7 @@ impl Scheduler {
             self.end_eviction(&eviction, now);
             return true;
         }
-        let (nominated, mut victims) = (self.queue.nominated_pods(), self.unbound_victims());
+        let (nominated, mut victims) = (self.queue.update_nominated_pods(), self.unbound_victims());
         let hooks = &mut victims;
         let mut cx = EvictionContext { host: &mut *host, hooks, nominated: &nominated, now };
         if eviction.step(&mut cx).is_pending() {

@@ -176,15 +176,14 @@ impl SchedulePod<'_> {
     /// more than the verdicts of the filter plugins decides.
     fn search(&mut self, diagnosis: &mut Diagnosis) -> Option<FeasibleNodes> {
         let snapshot = &self.cluster.snapshot;
-        let by_filters = self.cycle.nominated.is_empty()
-            && self.cycle.record.interventions.is_empty()
+        let by_filters = self.cycle.record.interventions.is_empty()
             && self.cycle.evaluated.is_empty()
             && self.profiles.extenders.is_empty()
             && !self.cycle.framework.at(ExtensionPoint::Filter).is_empty();
         let wanted = self.wanted_nodes(snapshot.len());
+        let key = if by_filters { self.search_key()? } else { return None };
         let answers = &mut self.algorithm.answers;
-        let class = self.cycle.class.as_deref().filter(|_| by_filters)?;
-        let search = answers.searches.get_mut(class)?;
+        let search = answers.searches.get_mut(&key)?;
         if search.has_errors(&answers.verdicts) {
             return None;
         }
@@ -196,9 +195,9 @@ impl SchedulePod<'_> {
             None => {
                 self.cycle.begin_verdicts(snapshot);
                 let rejected = found.evaluated.iter().copied();
-                self.visit(rejected, wanted, &mut Vec::new(), diagnosis).ok()?;
-                let class = self.cycle.class.as_deref()?;
-                let search = self.algorithm.answers.searches.get_mut(class)?;
+                let verdicts = Some(&found.verdicts);
+                self.visit(rejected, wanted, verdicts, &mut Vec::new(), diagnosis).ok()?;
+                let search = self.algorithm.answers.searches.get_mut(&key)?;
                 search.keep_diagnosis(diagnosis);
             }
         }
@@ -208,6 +207,25 @@ impl SchedulePod<'_> {
         (filter.verdicts, filter.evaluated) = (found.verdicts, found.evaluated);
         let (nodes, processed) = (found.feasible, found.processed);
         Some(FeasibleNodes { nodes, diagnosis: take(diagnosis), processed, by_search: true })
+    }
+
+    /// The key of the search for this pod, after bringing it up to date. Nominated pods make it
+    /// another one, in which the verdicts with them come before those of the plugins.
+    fn search_key(&mut self) -> Option<String> {
+        if self.cycle.nominated.is_empty() {
+            return self.cycle.keys.class.take();
+        }
+        let key = self.cycle.keys.nominated.take().filter(|_| !self.cycle.is_nominated)?;
+        let CycleParts { framework, cx, state, keys, record, .. } = self.cycle.parts(self.cluster);
+        let answers = &mut self.algorithm.answers;
+        let verdicts = answers.nominated_verdicts(FilterCycle { framework, cx, state }, &key);
+        let first = FilterColumn { plugin: Symbol::EMPTY, verdicts: verdicts.column };
+        let mut columns = vec![first];
+        columns.extend_from_slice(&record.filter.plugins);
+        let mut rejected = vec![verdicts.rejected];
+        rejected.append(&mut keys.rejected);
+        answers.searches.update(&key, &columns, &rejected, cx.snapshot);
+        Some(key)
     }
 
     /// Lets the next search start after the nodes that this one processed.
@@ -259,7 +277,7 @@ impl SchedulePod<'_> {
 
     /// Runs every filter plugin on every node.
     fn fill_matrix(&mut self) {
-        let CycleParts { framework, cx, state, first_rejections, class, record, .. } =
+        let CycleParts { framework, cx, state, first_rejections, keys, record, .. } =
             self.cycle.parts(self.cluster);
         let cycle = FilterCycle { framework, cx, state };
         let matrix = self.algorithm.answers.filter_matrix(cycle);
@@ -267,7 +285,7 @@ impl SchedulePod<'_> {
         if framework.opaque().is_some() {
             add_opaque_columns(framework, cx.snapshot.slots(), &mut record.filter.plugins);
         }
-        (*first_rejections, *class) = (matrix.first_rejections, matrix.class);
+        (*first_rejections, *keys) = (matrix.first_rejections, matrix.keys);
     }
 
     /// Tries the nominated node alone; `Some` when it is feasible.
@@ -340,14 +358,16 @@ impl SchedulePod<'_> {
         }
         feasible.reserve_exact(wanted.min(nodes.len()));
         self.cycle.evaluated.reserve_exact(wanted.min(nodes.len()));
-        self.visit(order, wanted, feasible, diagnosis)
+        self.visit(order, wanted, None, feasible, diagnosis)
     }
 
-    /// Takes the verdicts of the nodes in order, until `wanted` have passed.
+    /// Takes the verdicts of the nodes in order, until `wanted` have passed. `known` are those that
+    /// a kept search found.
     fn visit(
         &mut self,
         mut order: impl Iterator<Item = NodeId>,
         wanted: usize,
+        known: Option<&Column<VerdictId>>,
         feasible: &mut Vec<NodeId>,
         diagnosis: &mut Diagnosis,
     ) -> Result<(), Status> {
@@ -359,11 +379,12 @@ impl SchedulePod<'_> {
         let answers = &mut self.algorithm.answers;
         let mut indexes = StatusIndexes::default();
         // Only the nominated node, evaluated before, can come twice.
-        let known = evaluated.first().copied();
+        let before = evaluated.first().copied();
         // Only nominated pods and vetoes change the verdict of the first filter that rejects.
-        let plain = cx.nominated.is_empty() && record.interventions.is_empty();
+        let plain = known.is_some() || cx.nominated.is_empty() && record.interventions.is_empty();
+        let known = known.unwrap_or(first_rejections);
         while let Some(id) = order.next() {
-            let first = first_rejections.get(id).unwrap_or(VerdictId::PASS);
+            let first = known.get(id).unwrap_or(VerdictId::PASS);
             let verdict = match plain {
                 true => first,
                 false => {
@@ -372,7 +393,7 @@ impl SchedulePod<'_> {
                     interventions::vetoed(answers, interventions, name, verdict)
                 }
             };
-            if known != Some(id) {
+            if before != Some(id) {
                 evaluated.push(id);
             }
             if verdict == VerdictId::PASS && feasible.len() == wanted {

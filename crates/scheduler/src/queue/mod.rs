@@ -321,6 +321,9 @@ impl SchedulingQueue {
     }
 
     fn record(&mut self, pod: NamespacedName, from: QueueName, to: QueueName, cause: MoveCause) {
+        if self.nominator.concerns(pod) {
+            Arc::make_mut(&mut self.nominator).touch(pod);
+        }
         if from == to {
             return;
         }

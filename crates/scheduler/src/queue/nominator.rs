@@ -2,27 +2,37 @@
 //!
 //! Upstream: `pkg/scheduler/backend/queue/nominator.go`.
 
+use std::mem::take;
+use std::sync::Arc;
+
 use hashbrown::HashMap;
-use indexmap::IndexMap;
 
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::objects::Objects;
-use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::pod::nominated::NominatedPods;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
 
 /// A reference to a nominated pod.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct NominatedPodRef {
+struct NominatedPodRef {
     /// Namespace and name of the pod.
-    pub(super) key: NamespacedName,
-    pub(super) uid: Symbol,
+    key: NamespacedName,
+    uid: Symbol,
 }
 
 /// Nominated pods by node, in the order nominated, and the node by the pod's UID.
 #[derive(Clone, Default)]
 pub(super) struct Nominator {
-    by_node: IndexMap<Symbol, Vec<NominatedPodRef>>,
+    /// Who stands at which place in the lists of `pods`.
+    by_node: HashMap<Symbol, Vec<NominatedPodRef>>,
     node_of: HashMap<Symbol, Symbol>,
+    /// The nodes by pod: two pods may bear a name one after the other.
+    nodes_of: HashMap<NamespacedName, Vec<Symbol>>,
+    /// As they were queued when they were last [updated](Nominator::update_pods).
+    pods: NominatedPods,
+    /// Pods that were nominated, queued, popped or replaced since.
+    touched: Vec<NamespacedName>,
 }
 
 impl Nominator {
@@ -37,8 +47,12 @@ impl Nominator {
         if objects.pod(key).is_none_or(|listed| !listed.spec.node_name.is_empty()) {
             return;
         }
+        let pod = NominatedPodRef { key, uid };
         self.node_of.insert(uid, node);
-        self.by_node.entry(node).or_default().push(NominatedPodRef { key, uid });
+        self.nodes_of.entry(key).or_default().push(node);
+        self.by_node.entry(node).or_default().push(pod);
+        self.pods.push(node, stub(pod));
+        self.touched.push(key);
     }
 
     /// Replaces `old` by `new`. If neither object carries a nomination, one that only the scheduler
@@ -55,9 +69,23 @@ impl Nominator {
     pub(super) fn remove(&mut self, uid: Symbol) {
         let Some(node) = self.node_of.remove(&uid) else { return };
         let Some(pods) = self.by_node.get_mut(&node) else { return };
-        pods.retain(|pod| pod.uid != uid);
-        if pods.is_empty() {
-            self.by_node.shift_remove(&node);
+        if let Some(at) = pods.iter().position(|pod| pod.uid == uid) {
+            let pod = pods.remove(at);
+            self.pods.remove(node, at);
+            self.leave(pod.key, node);
+        }
+        if self.by_node.get(&node).is_some_and(Vec::is_empty) {
+            self.by_node.remove(&node);
+        }
+    }
+
+    fn leave(&mut self, key: NamespacedName, node: Symbol) {
+        let Some(nodes) = self.nodes_of.get_mut(&key) else { return };
+        if let Some(at) = nodes.iter().position(|other| *other == node) {
+            nodes.swap_remove(at);
+        }
+        if nodes.is_empty() {
+            self.nodes_of.remove(&key);
         }
     }
 
@@ -66,8 +94,60 @@ impl Nominator {
         self.node_of.contains_key(&uid)
     }
 
-    /// All nodes with their nominated pods.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Symbol, &[NominatedPodRef])> {
-        self.by_node.iter().map(|(node, pods)| (*node, pods.as_slice()))
+    /// Notes that a pod was queued, popped or replaced.
+    pub(super) fn touch(&mut self, key: NamespacedName) {
+        self.touched.push(key);
     }
+
+    /// Whether a pod with that name is nominated.
+    pub(super) fn concerns(&self, key: NamespacedName) -> bool {
+        !self.nodes_of.is_empty() && self.nodes_of.contains_key(&key)
+    }
+
+    /// Whether no pod was touched since the last update.
+    pub(super) fn is_up_to_date(&self) -> bool {
+        self.touched.is_empty()
+    }
+
+    /// Updates the pods that were touched to what is queued now; a pod that is not is a stub.
+    pub(super) fn update_pods(&mut self, queued: impl Fn(NamespacedName) -> Option<Arc<PodInfo>>) {
+        for key in take(&mut self.touched) {
+            for node in self.nodes_of.get(&key).into_iter().flatten() {
+                let pods = self.by_node.get(node).into_iter().flatten().enumerate();
+                for (at, pod) in pods.filter(|(_, pod)| pod.key == key) {
+                    self.pods.replace(*node, at, queued(key).unwrap_or_else(|| stub(*pod)));
+                }
+            }
+        }
+    }
+
+    /// Whether each pod is as it is queued now.
+    pub(super) fn is_as_queued(
+        &self,
+        queued: impl Fn(NamespacedName) -> Option<Arc<PodInfo>>,
+    ) -> bool {
+        self.by_node.iter().all(|(node, pods)| {
+            let listed = self.pods.for_node(*node);
+            let is_current = |(pod, info): (&NominatedPodRef, &Arc<PodInfo>)| match queued(pod.key)
+            {
+                Some(now) => Arc::ptr_eq(&now, info),
+                None => *info == stub(*pod),
+            };
+            listed.len() == pods.len() && pods.iter().zip(listed).all(is_current)
+        })
+    }
+
+    /// The nominated pods as of the last update.
+    pub(super) fn pods(&self) -> &NominatedPods {
+        &self.pods
+    }
+}
+
+/// What is known of a pod that is in no queue.
+fn stub(pod: NominatedPodRef) -> Arc<PodInfo> {
+    let mut stub = Pod::default();
+    stub.metadata.namespace = pod.key.namespace;
+    stub.metadata.name = pod.key.name;
+    stub.metadata.uid = pod.uid;
+    Arc::new(PodInfo::new(Arc::new(stub)))
 }

@@ -3,11 +3,10 @@
 //! Upstream: `PendingPods`, `NominatedPodsForNode` in
 //! `pkg/scheduler/backend/queue/scheduling_queue.go`.
 
+use std::mem::take;
 use std::sync::Arc;
 
 use super::*;
-use crate::queue::nominator::NominatedPodRef;
-use kubestep_api::Pod;
 use kubestep_framework::events::ClusterEvent;
 use kubestep_framework::pod::nominated::NominatedPods;
 
@@ -106,38 +105,36 @@ impl SchedulingQueue {
         release.into_iter().chain(flush).min().map(|due| due.max(now))
     }
 
-    /// All nominations, for one cycle. A pod in a queue is complete; any other, such as one in
-    /// flight, is a stub of name, namespace and UID, as upstream.
+    /// All nominations. A pod in a queue is complete; any other, such as one in flight, is a stub
+    /// of name, namespace and UID, as upstream.
     pub fn nominated_pods(&self) -> NominatedPods {
-        self.nominated(|_| true)
-    }
-
-    /// Those that are nominated to a node. A pod that failed is nominated to the empty name.
-    pub(crate) fn nominated_to_nodes(&self) -> NominatedPods {
-        self.nominated(|node| !node.is_empty())
-    }
-
-    fn nominated(&self, wanted: impl Fn(Symbol) -> bool) -> NominatedPods {
-        let mut nominated = NominatedPods::default();
-        for (node, pods) in self.nominator.iter().filter(|(node, _)| wanted(*node)) {
-            for pod in pods {
-                nominated.push(node, self.resolve(pod));
-            }
+        if self.nominator.is_up_to_date() {
+            return self.nominator.pods().clone();
         }
-        nominated
+        let mut nominator = Nominator::clone(&self.nominator);
+        nominator.update_pods(|key| self.queued(key));
+        nominator.pods().clone()
     }
 
-    fn resolve(&self, nominated: &NominatedPodRef) -> Arc<PodInfo> {
-        let key = nominated.key;
+    /// The nominations for one cycle; the update is kept for the next one.
+    pub(crate) fn update_nominated_pods(&mut self) -> NominatedPods {
+        if !self.nominator.is_up_to_date() {
+            let mut nominator = take(&mut self.nominator);
+            Arc::make_mut(&mut nominator).update_pods(|key| self.queued(key));
+            self.nominator = nominator;
+        }
+        debug_assert!(self.nominator.is_as_queued(|key| self.queued(key)));
+        self.nominator.pods().clone()
+    }
+
+    /// Whether the pod with that UID is nominated.
+    pub(crate) fn is_nominated(&self, uid: Symbol) -> bool {
+        self.nominator.contains(uid)
+    }
+
+    fn queued(&self, key: NamespacedName) -> Option<Arc<PodInfo>> {
         let queued = self.active.get(key).or_else(|| self.unschedulable.get(key));
-        if let Some(pod) = queued.or_else(|| self.backoff.get(key)) {
-            return pod.info.clone();
-        }
-        let mut stub = Pod::default();
-        stub.metadata.namespace = key.namespace;
-        stub.metadata.name = key.name;
-        stub.metadata.uid = nominated.uid;
-        Arc::new(PodInfo::new(Arc::new(stub)))
+        queued.or_else(|| self.backoff.get(key)).map(|pod| pod.info.clone())
     }
 
     /// How many moves and how many answers of hints were recorded since they were drained.

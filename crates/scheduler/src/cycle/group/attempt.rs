@@ -111,7 +111,9 @@ impl PodGroupCycle<'_> {
     }
 
     fn try_pod(&mut self, cycle: &mut Cycle) -> PodAttempt {
-        cycle.nominated = self.scheduler.queue.nominated_to_nodes();
+        let queue = &mut self.scheduler.queue;
+        cycle.nominated = queue.update_nominated_pods();
+        cycle.is_nominated = queue.is_nominated(cycle.queued.uid());
         cycle.record.start_index = self.scheduler.algorithm.next_start_node_index;
         let (node, preempting) = match self.scheduler.select_node(cycle, self.host) {
             Ok(node) => (node, None),

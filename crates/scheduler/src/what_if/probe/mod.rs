@@ -96,7 +96,7 @@ impl Probe {
             snapshot,
             objects: cluster.objects.clone(),
             features: cluster.features,
-            nominated: scheduler.queue.nominated_to_nodes(),
+            nominated: scheduler.queue.nominated_pods(),
             shared: cluster.shared.clone(),
             now,
             state: CycleState::default(),
