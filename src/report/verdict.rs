@@ -1,5 +1,6 @@
 //! What a verdict says, in words.
 
+use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, FilterColumn, VerdictId};
 use kubestep_framework::status::Status;
@@ -8,11 +9,19 @@ use kubestep_framework::status::Status;
 /// rejected the node only with them, the verdict on the node has that.
 pub fn of_plugin(cycle: &CycleRecord, column: &FilterColumn, node: NodeId) -> Option<VerdictId> {
     let own = column.verdicts.get(node)?;
-    let final_verdict = cycle.filter.verdicts.get(node).filter(|_| own == VerdictId::PASS);
-    let by_it = |id: &VerdictId| {
-        cycle.verdicts.get(*id).is_some_and(|status| status.plugin() == column.plugin)
-    };
-    Some(final_verdict.filter(by_it).unwrap_or(own))
+    let on_node = cycle.filter.verdicts.get(node).unwrap_or(VerdictId::PASS);
+    Some(with_nominated(cycle, column.plugin, own, on_node))
+}
+
+/// The verdict of a plugin, from the one in its column and the one on the node.
+pub fn with_nominated(
+    cycle: &CycleRecord,
+    plugin: Symbol,
+    own: VerdictId,
+    on_node: VerdictId,
+) -> VerdictId {
+    let is_by_it = || cycle.verdicts.get(on_node).is_some_and(|it| it.plugin() == plugin);
+    if own == VerdictId::PASS && is_by_it() { on_node } else { own }
 }
 
 /// What a filter verdict says, in words.

@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has to stop")]
 
+use kubestep_api::Kind;
 use kubestep_cluster::World;
 use kubestep_config::{FeatureGates, resolve};
+use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::testing::object;
 use serde_json::{Value, json};
 
@@ -114,4 +116,31 @@ fn scores_do_not_outlive_the_cache_of_answers() {
         pod("a2", "4", json!({"priority": 95})),
     ];
     assert_eq!(node_of(world(nodes.into_iter().chain(objects)), "a2"), "w2");
+}
+
+/// The pods of a class see what is reserved for a nominated pod, others with a higher priority do
+/// not, and all of them see that the nomination is gone.
+#[test]
+fn verdicts_with_nominated_pods_follow_the_nominations() {
+    let prior = |priority: i32| json!({"priority": priority});
+    let small = |name: &str, priority| pod(name, "1", prior(priority));
+    let mut world = world([
+        node("full", "t", 4),
+        pod("victim", "4", json!({"nodeName": "full", "priority": 0})),
+        pod("urgent", "4", prior(100)),
+    ]);
+    let cycle = |world: &mut World| {
+        let cycle = world.step().unwrap();
+        (cycle.pod.name.to_string(), cycle.node.is_some())
+    };
+    assert_eq!(cycle(&mut world), ("urgent".into(), false));
+    for (name, priority) in [("first", 50), ("second", 50), ("above", 200), ("third", 50)] {
+        world.create(object(small(name, priority)));
+        assert_eq!(cycle(&mut world), (name.into(), priority > 100));
+    }
+    world.delete(Kind::Pod, NamespacedName::new("default".into(), "urgent".into()));
+    world.run(50);
+    let pods = world.api().objects().pods.values();
+    let bound = pods.filter(|pod| pod.spec.node_name == "full").count();
+    assert_eq!(bound, 4, "the room of the nominated pod is free again");
 }

@@ -23,6 +23,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::certainty::is_uncertain;
+use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, FilterColumn, PluginStatus, ScoreColumn, VerdictId};
 
 /// A line: a point, or a plugin at the point above it.
@@ -217,8 +218,9 @@ fn push_filter(rows: &mut Vec<CycleRow>, cycle: &CycleRecord) {
     };
     let share = (!cycle.filter.plugins.is_empty()).then(|| (cycle.feasible.len(), evaluated));
     rows.push(CycleRow { share, ..CycleRow::new((point, None), verdict, words) });
+    let on_nodes: Vec<VerdictId> = cycle.filter.verdicts.iter().collect();
     for column in &cycle.filter.plugins {
-        let (verdict, share, words) = filter_row(cycle, column);
+        let (verdict, share, words) = filter_row(cycle, column, &on_nodes);
         rows.push(CycleRow {
             share,
             ..CycleRow::new((point, Some(column.plugin)), verdict, words)
@@ -229,33 +231,35 @@ fn push_filter(rows: &mut Vec<CycleRow>, cycle: &CycleRecord) {
 /// What one filter plugin said over the evaluated nodes: how many pass, and its reasons. What it
 /// would have said of the others is in the matrix.
 pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> String {
-    match filter_row(cycle, column) {
+    let on_nodes: Vec<VerdictId> = cycle.filter.verdicts.iter().collect();
+    match filter_row(cycle, column, &on_nodes) {
         (_, Some((pass, of)), reasons) => format!("{pass}/{of} pass: {reasons}"),
         (_, None, words) => words,
     }
 }
 
-/// The same as a row has it: verdict, share of nodes that pass if not all do, words.
+/// The same as a row has it: verdict, share of nodes that pass if not all do, words. `on_nodes` has
+/// the verdict on each node by slot.
 fn filter_row(
     cycle: &CycleRecord,
     column: &FilterColumn,
+    on_nodes: &[VerdictId],
 ) -> (VerdictSign, Option<(usize, usize)>, String) {
     let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
     if column.verdicts.iter().any(|id| id == VerdictId::UNKNOWN) {
         return (VerdictSign::Unknown, None, "opaque: its verdicts are unknown".into());
     }
     let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
-    for node in &cycle.nodes.order {
-        let final_verdict = cycle.filter.verdicts.get(*node);
-        let Some(id) = report::verdict::of_plugin(cycle, column, *node) else { continue };
-        if final_verdict.is_some_and(VerdictId::is_not_evaluated) {
+    for ((own, on_node), nodes) in verdict_pairs(cycle, column, on_nodes) {
+        if on_node.is_not_evaluated() {
             continue;
         }
-        asked += usize::from(!id.is_not_evaluated());
-        skipped += usize::from(id == VerdictId::SKIPPED);
+        let id = report::verdict::with_nominated(cycle, column.plugin, own, on_node);
+        asked += if id.is_not_evaluated() { 0 } else { nodes };
+        skipped += if id == VerdictId::SKIPPED { nodes } else { 0 };
         if id.is_status() {
-            rejected += 1;
-            *reasons.entry(id).or_default() += 1;
+            rejected += nodes;
+            *reasons.entry(id).or_default() += nodes;
         }
     }
     match (asked, rejected) {
@@ -269,6 +273,26 @@ fn filter_row(
             (gravest, Some((n - r, n)), reasons_counted(cycle, &reasons))
         }
     }
+}
+
+/// How many nodes have which verdicts: of the plugin's column, and on the node. There are few
+/// different ones, and neighbours mostly have the same.
+fn verdict_pairs(
+    cycle: &CycleRecord,
+    column: &FilterColumn,
+    on_nodes: &[VerdictId],
+) -> IndexMap<(VerdictId, VerdictId), usize> {
+    let own: Vec<VerdictId> = column.verdicts.iter().collect();
+    let pair = |node: &NodeId| {
+        let on_node = on_nodes.get(node.index()).copied().unwrap_or(VerdictId::PASS);
+        Some((*own.get(node.index())?, on_node))
+    };
+    let pairs: Vec<(VerdictId, VerdictId)> = cycle.nodes.order.iter().filter_map(pair).collect();
+    let mut counts = IndexMap::new();
+    for run in pairs.chunk_by(|a, b| a == b) {
+        *counts.entry(run[0]).or_default() += run.len();
+    }
+    counts
 }
 
 /// Each reason once, with the number of nodes, the most frequent first. The same reason can be one
