@@ -266,16 +266,19 @@ fn by_extenders(record: &CycleRecord, formulas: &[Formula]) -> Vec<Formula> {
 /// The nodes by their totals; of those with the best one, the chosen one comes first.
 fn ranking(nodes: &[Symbol], record: &ScoreRecord, chosen: Option<Symbol>) -> Vec<Ranked> {
     let columns: Vec<Cow<'_, ScoreColumn>> = record.columns().collect();
+    // All values are read faster at once than one after the other.
+    let values = columns.iter().map(|it| (it.raw.values(), it.normalized.values(), it.weight));
+    let (values, totals): (Vec<_>, _) = (values.collect(), record.totals.values());
+    let at_or_0 = |values: &[i64], at: usize| values.get(at).copied().unwrap_or(0);
     let row = |(at, node): (usize, &Symbol)| Ranked {
         node: *node,
         rank: 0,
-        total: record.totals.get(at).unwrap_or(0),
-        scores: columns
+        total: at_or_0(&totals, at),
+        scores: values
             .iter()
-            .map(|column| Points {
-                raw: column.raw.get(at).unwrap_or(0),
-                normalized: column.normalized.get(at).unwrap_or(0),
-                weighted: column.weighted(at).unwrap_or(0),
+            .map(|(raw, normalized, weight)| {
+                let normalized = at_or_0(normalized, at);
+                Points { raw: at_or_0(raw, at), normalized, weighted: normalized * weight }
             })
             .collect(),
         extenders: record.by_extenders(at),
