@@ -497,7 +497,10 @@ fn column(record: &CycleRecord, plugin: Symbol) -> Option<&Column<VerdictId>> {
 }
 
 /// The same as [`score_at`], for many nodes.
-fn scores_of(record: &CycleRecord, column: &ScoreColumn) -> impl Fn(usize) -> ScoreFacts {
+fn scores_of<'a>(
+    record: &'a CycleRecord,
+    column: &'a ScoreColumn,
+) -> impl Fn(usize) -> ScoreFacts + use<'a> {
     let [raw, normalized, totals] =
         [&column.raw, &column.normalized, &record.score.totals].map(Scores::values);
     let weight = column.weight;
