@@ -218,7 +218,7 @@ fn push_filter(rows: &mut Vec<CycleRow>, cycle: &CycleRecord) {
     };
     let share = (!cycle.filter.plugins.is_empty()).then(|| (cycle.feasible.len(), evaluated));
     rows.push(CycleRow { share, ..CycleRow::new((point, None), verdict, words) });
-    let on_nodes: Vec<VerdictId> = cycle.filter.verdicts.iter().collect();
+    let on_nodes = verdicts_on_nodes(cycle);
     for column in &cycle.filter.plugins {
         let (verdict, share, words) = filter_row(cycle, column, &on_nodes);
         rows.push(CycleRow {
@@ -231,26 +231,34 @@ fn push_filter(rows: &mut Vec<CycleRow>, cycle: &CycleRecord) {
 /// What one filter plugin said over the evaluated nodes: how many pass, and its reasons. What it
 /// would have said of the others is in the matrix.
 pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> String {
-    let on_nodes: Vec<VerdictId> = cycle.filter.verdicts.iter().collect();
-    match filter_row(cycle, column, &on_nodes) {
+    match filter_row(cycle, column, &verdicts_on_nodes(cycle)) {
         (_, Some((pass, of)), reasons) => format!("{pass}/{of} pass: {reasons}"),
         (_, None, words) => words,
     }
 }
 
+/// The verdicts on the nodes, in node order.
+fn verdicts_on_nodes(cycle: &CycleRecord) -> Vec<VerdictId> {
+    let by_slot: Vec<VerdictId> = cycle.filter.verdicts.iter().collect();
+    let on_node = |node: &NodeId| by_slot.get(node.index()).copied().unwrap_or(VerdictId::PASS);
+    cycle.nodes.order.iter().map(on_node).collect()
+}
+
 /// The same as a row has it: verdict, share of nodes that pass if not all do, words. `on_nodes` has
-/// the verdict on each node by slot.
+/// the verdicts on the nodes, in node order.
 fn filter_row(
     cycle: &CycleRecord,
     column: &FilterColumn,
     on_nodes: &[VerdictId],
 ) -> (VerdictSign, Option<(usize, usize)>, String) {
-    let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
-    if column.verdicts.iter().any(|id| id == VerdictId::UNKNOWN) {
+    // A plugin's column holds all nodes, also those that were not evaluated.
+    let own = column.verdicts.gather(&cycle.nodes.order, VerdictId::CYCLE_ENDED);
+    if own.contains(&VerdictId::UNKNOWN) {
         return (VerdictSign::Unknown, None, "opaque: its verdicts are unknown".into());
     }
+    let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
     let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
-    for ((own, on_node), nodes) in verdict_pairs(cycle, column, on_nodes) {
+    for ((own, on_node), nodes) in pairs_counted(&own, on_nodes) {
         if on_node.is_not_evaluated() {
             continue;
         }
@@ -275,19 +283,13 @@ fn filter_row(
     }
 }
 
-/// How many nodes have which verdicts: of the plugin's column, and on the node. There are few
-/// different ones, and neighbours mostly have the same.
-fn verdict_pairs(
-    cycle: &CycleRecord,
-    column: &FilterColumn,
+/// How many nodes have which two verdicts. There are few different ones, and neighbours mostly have
+/// the same.
+fn pairs_counted(
+    own: &[VerdictId],
     on_nodes: &[VerdictId],
 ) -> IndexMap<(VerdictId, VerdictId), usize> {
-    let own: Vec<VerdictId> = column.verdicts.iter().collect();
-    let pair = |node: &NodeId| {
-        let on_node = on_nodes.get(node.index()).copied().unwrap_or(VerdictId::PASS);
-        Some((*own.get(node.index())?, on_node))
-    };
-    let pairs: Vec<(VerdictId, VerdictId)> = cycle.nodes.order.iter().filter_map(pair).collect();
+    let pairs: Vec<_> = own.iter().copied().zip(on_nodes.iter().copied()).collect();
     let mut counts = IndexMap::new();
     for run in pairs.chunk_by(|a, b| a == b) {
         *counts.entry(run[0]).or_default() += run.len();
