@@ -5,14 +5,19 @@
 
 use kubestep_api::Kind;
 use kubestep_cluster::World;
-use kubestep_config::{FeatureGates, resolve};
+use kubestep_config::{FeatureGates, UnknownPlugins, resolve_as};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::testing::object;
 use serde_json::{Value, json};
 
 fn world(objects: impl IntoIterator<Item = Value>) -> World {
+    configured(None, objects)
+}
+
+fn configured(configuration: Option<&str>, objects: impl IntoIterator<Item = Value>) -> World {
     let (registry, gates) = (kubestep_plugins::registry(), FeatureGates::default());
-    let config = resolve(None, &gates, &registry.descriptors()).unwrap();
+    let (descriptors, unknown) = (registry.descriptors(), UnknownPlugins::Opaque);
+    let config = resolve_as(configuration, Vec::new(), &gates, &descriptors, unknown).unwrap();
     let mut world = World::new(&config, gates, &registry).unwrap();
     kubestep_cluster::load(&mut world, objects.into_iter().map(object).collect::<Vec<_>>());
     world
@@ -118,24 +123,40 @@ fn scores_do_not_outlive_the_cache_of_answers() {
     assert_eq!(node_of(world(nodes.into_iter().chain(objects)), "a2"), "w2");
 }
 
+const WITH_OPAQUE: &str = "\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins: {filter: {disabled: [{name: '*'}], enabled: [{name: Foreign}, {name: NodeResourcesFit}]}}
+";
+
 /// The pods of a class see what is reserved for a nominated pod, others with a higher priority do
-/// not, and all of them see that the nomination is gone.
+/// not, and all of them see that the nomination is gone. What plugins reject without it stays so,
+/// also beside the column of an opaque plugin.
 #[test]
 fn verdicts_with_nominated_pods_follow_the_nominations() {
+    for configuration in [None, Some(WITH_OPAQUE)] {
+        follow_nominations(configuration);
+    }
+}
+
+fn follow_nominations(configuration: Option<&str>) {
     let prior = |priority: i32| json!({"priority": priority});
-    let small = |name: &str, priority| pod(name, "1", prior(priority));
-    let mut world = world([
+    let objects = [
         node("full", "t", 4),
+        node("empty", "t", 0),
         pod("victim", "4", json!({"nodeName": "full", "priority": 0})),
         pod("urgent", "4", prior(100)),
-    ]);
+    ];
+    let mut world = configured(configuration, objects);
     let cycle = |world: &mut World| {
         let cycle = world.step().unwrap();
         (cycle.pod.name.to_string(), cycle.node.is_some())
     };
     assert_eq!(cycle(&mut world), ("urgent".into(), false));
     for (name, priority) in [("first", 50), ("second", 50), ("above", 200), ("third", 50)] {
-        world.create(object(small(name, priority)));
+        world.create(object(pod(name, "1", prior(priority))));
         assert_eq!(cycle(&mut world), (name.into(), priority > 100));
     }
     world.delete(Kind::Pod, NamespacedName::new("default".into(), "urgent".into()));

@@ -2,9 +2,9 @@
 //!
 //! [`matrix`] asks every filter plugin about every node, [`scores`] asks the score plugins about
 //! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles. [`nominated`] keeps
-//! the verdicts with nominated pods counted in, [`search`] which nodes pass, [`class_scores`] their scores, and [`best`] and
-//! [`best_window`] who has the best total. [`records`]
-//! lets consecutive records share the columns that are equal.
+//! the verdicts with nominated pods counted in, [`search`] which nodes pass, [`class_scores`] their
+//! scores, and [`best`] and [`best_window`] who has the best total. [`records`] lets consecutive
+//! records share the columns that are equal.
 
 pub(crate) mod best;
 mod best_window;

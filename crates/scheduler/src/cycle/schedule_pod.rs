@@ -219,11 +219,12 @@ impl SchedulePod<'_> {
         let CycleParts { framework, cx, state, keys, record, .. } = self.cycle.parts(self.cluster);
         let answers = &mut self.algorithm.answers;
         let verdicts = answers.nominated_verdicts(FilterCycle { framework, cx, state }, &key);
-        let first = FilterColumn { plugin: Symbol::EMPTY, verdicts: verdicts.column };
-        let mut columns = vec![first];
-        columns.extend_from_slice(&record.filter.plugins);
+        let mut columns = vec![FilterColumn { plugin: Symbol::EMPTY, verdicts: verdicts.column }];
+        let is_run = |column: &&FilterColumn| !framework.profile().is_opaque(column.plugin);
+        columns.extend(record.filter.plugins.iter().filter(is_run).cloned());
         let mut rejected = vec![verdicts.rejected];
         rejected.append(&mut keys.rejected);
+        debug_assert_eq!(columns.len(), rejected.len());
         answers.searches.update(&key, &columns, &rejected, cx.snapshot);
         Some(key)
     }

@@ -5,7 +5,7 @@
 use std::mem::take;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
@@ -32,7 +32,7 @@ pub(super) struct Nominator {
     /// As they were queued when they were last [updated](Nominator::update_pods).
     pods: NominatedPods,
     /// Pods that were nominated, queued, popped or replaced since.
-    touched: Vec<NamespacedName>,
+    touched: HashSet<NamespacedName>,
 }
 
 impl Nominator {
@@ -52,7 +52,7 @@ impl Nominator {
         self.nodes_of.entry(key).or_default().push(node);
         self.by_node.entry(node).or_default().push(pod);
         self.pods.push(node, stub(pod));
-        self.touched.push(key);
+        self.touched.insert(key);
     }
 
     /// Replaces `old` by `new`. If neither object carries a nomination, one that only the scheduler
@@ -96,7 +96,7 @@ impl Nominator {
 
     /// Notes that a pod was queued, popped or replaced.
     pub(super) fn touch(&mut self, key: NamespacedName) {
-        self.touched.push(key);
+        self.touched.insert(key);
     }
 
     /// Whether a pod with that name is nominated.
