@@ -433,7 +433,7 @@ impl<'a> InCycle<'a> {
         for column in &record.score.plugins {
             if meant.is_none_or(|plugin| plugin == column.plugin) {
                 let of = frame(ExtensionPoint::Score, Some(column.plugin));
-                // All of them are read faster than one after the other.
+                // A window finds all its scores at once faster than one by its index.
                 match self.probe.location.node.is_some() {
                     true => self.visit_scored(of, &|at| score_at(record, column, at), found),
                     false => self.visit_scored(of, &scores_of(record, column), found),
@@ -496,26 +496,26 @@ fn column(record: &CycleRecord, plugin: Symbol) -> Option<&Column<VerdictId>> {
     columns.find(|column| column.plugin == plugin).map(|column| &column.verdicts)
 }
 
-/// The same as [`score_at`], for many nodes.
+/// The scores of a plugin with the totals, for many nodes.
 fn scores_of<'a>(
     record: &'a CycleRecord,
     column: &'a ScoreColumn,
 ) -> impl Fn(usize) -> ScoreFacts + use<'a> {
-    let [raw, normalized, totals] =
-        [&column.raw, &column.normalized, &record.score.totals].map(Scores::values);
-    let weight = column.weight;
-    move |at| {
-        let [raw, score, total] =
-            [&raw, &normalized, &totals].map(|values| values.get(at).copied().unwrap_or_default());
-        ScoreFacts { raw, score, weighted: score * weight, total }
-    }
+    let values = scores(record, column).map(Scores::values);
+    move |at| facts(column, values.each_ref().map(|values| values.get(at).copied()))
 }
 
+/// The same, for one node.
 fn score_at(record: &CycleRecord, column: &ScoreColumn, at: usize) -> ScoreFacts {
-    ScoreFacts {
-        raw: column.raw.get(at).unwrap_or_default(),
-        score: column.normalized.get(at).unwrap_or_default(),
-        weighted: column.weighted(at).unwrap_or_default(),
-        total: record.score.totals.get(at).unwrap_or_default(),
-    }
+    facts(column, scores(record, column).map(|scores| scores.get(at)))
+}
+
+/// Raw and normalized scores of a plugin, and the totals.
+fn scores<'a>(record: &'a CycleRecord, column: &'a ScoreColumn) -> [&'a Scores; 3] {
+    [&column.raw, &column.normalized, &record.score.totals]
+}
+
+fn facts(column: &ScoreColumn, scores: [Option<i64>; 3]) -> ScoreFacts {
+    let [raw, score, total] = scores.map(Option::unwrap_or_default);
+    ScoreFacts { raw, score, weighted: score * column.weight, total }
 }

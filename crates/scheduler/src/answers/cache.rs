@@ -7,7 +7,7 @@
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
 
-use super::nominated::{NominatedVerdicts, WITH_NOMINATED};
+use super::nominated::NominatedVerdicts;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
@@ -21,7 +21,8 @@ const BYTES: usize = 256 << 20;
 /// Columns that are kept whatever their size.
 const FEWEST: usize = 64;
 
-/// The key of a column: profile, plugin, extension point, and what the plugin looks at in a pod.
+/// The key of a column: profile, plugin (empty if the column depends on all of them), extension
+/// point, and what the plugin looks at in a pod.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct AnswerKey {
     pub profile: Symbol,
@@ -62,7 +63,7 @@ impl CachedColumn {
     fn bytes(&self) -> usize {
         match self {
             CachedColumn::Verdicts(answers) => answers.column.len() * size_of::<VerdictId>(),
-            CachedColumn::WithNominated(kept) => kept.answers.column.len() * size_of::<VerdictId>(),
+            CachedColumn::WithNominated(kept) => kept.bytes(),
             CachedColumn::Scores(scores) => scores.len() * size_of::<i64>(),
         }
     }
@@ -96,10 +97,8 @@ impl AnswerCache {
 
     /// Forgets the answers of these plugins.
     pub fn forget(&mut self, plugins: &[Symbol]) {
-        let depends = |key: &AnswerKey| {
-            plugins.contains(&key.plugin) || key.plugin.as_str() == WITH_NOMINATED
-        };
-        self.entries.retain(|key, _| !depends(key));
+        let depends = |on: Symbol| on.is_empty() || plugins.contains(&on);
+        self.entries.retain(|key, _| !depends(key.plugin));
         self.dropped += 1;
     }
 

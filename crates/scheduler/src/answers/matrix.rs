@@ -44,8 +44,6 @@ pub(crate) struct SearchKeys {
     /// The same with nominated pods counted in. `None` if no pod is nominated, or if the verdicts
     /// depend on more than the class, the node and the pods nominated to it.
     pub nominated: Option<String>,
-    /// How many nodes each plugin rejects.
-    pub rejected: Vec<usize>,
 }
 
 /// The cycle in which filter plugins are asked.
@@ -65,7 +63,7 @@ impl PluginAnswers {
         let mut computed = Vec::new();
         let mut rejected = Vec::new();
         let mut class = framework.name().to_string();
-        // Which plugins run, for verdicts with nominated pods; `None` once one has no class.
+        // Which plugins run, for verdicts with nominated pods; `None` once one has no key.
         let mut running = (!cx.nominated.is_empty()).then(|| cx.pod.priority().to_string());
         let (timer, asked) = (&cx.shared.timer, cx.snapshot.placement().len());
         let point = ExtensionPoint::Filter;
@@ -90,15 +88,12 @@ impl PluginAnswers {
             match &key {
                 Some(key) => class.push_str(key),
                 None => {
-                    running = None;
                     class.extend([format!("{:p}", cx.pod.class)]);
                     computed.push(columns.len());
                 }
             }
-            match state.fault(point, name) {
-                None => running.iter_mut().for_each(|all| all.extend([" ", name.as_str()])),
-                Some(_) => running = None,
-            }
+            running = running.filter(|_| key.is_some() && state.fault(point, name).is_none());
+            running.iter_mut().for_each(|names| names.extend([" ", name.as_str()]));
             let ask = || self.answers(plugin, cycle, key);
             let answers = timer.time(point, name, ask);
             timer.nodes(point, name, asked, answers.rejected);
@@ -117,10 +112,9 @@ impl PluginAnswers {
             }
         }
         let search = self.searches.update(&class, &columns, &rejected, snapshot);
-        debug_assert!(search.is_as_computed_again(&columns, &rejected, snapshot));
         let first_rejections = search.first.clone();
         let nominated = running.map(|running| format!("{running}\n{class}"));
-        let keys = SearchKeys { class: Some(class), nominated, rejected };
+        let keys = SearchKeys { class: Some(class), nominated };
         FilterMatrix { columns, first_rejections, keys }
     }
 

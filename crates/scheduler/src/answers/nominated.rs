@@ -10,11 +10,8 @@ use super::cache::{AnswerKey, CachedColumn, FilterAnswers};
 use super::matrix::FilterCycle;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
-use kubestep_framework::pod::nominated::NominatedPods;
+use kubestep_framework::pod::nominated::{NominatedPods, NominatedToNode};
 use kubestep_framework::record::VerdictId;
-
-/// What stands for the plugin in the key of these verdicts: they depend on all of them.
-pub(super) const WITH_NOMINATED: &str = "(nominated pods)";
 
 /// The verdicts for one class of pods.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +22,14 @@ pub(crate) struct NominatedVerdicts {
     pub answers: FilterAnswers,
 }
 
+impl NominatedVerdicts {
+    /// About how many bytes it takes; other classes may share the nominations.
+    pub fn bytes(&self) -> usize {
+        let list = size_of::<(u64, Symbol, NominatedToNode)>();
+        self.answers.column.len() * size_of::<VerdictId>() + self.nominated.node_count() * list
+    }
+}
+
 impl PluginAnswers {
     /// The verdicts with nominated pods on the nodes that have some, for pods of a class.
     pub(crate) fn nominated_verdicts(
@@ -33,8 +38,8 @@ impl PluginAnswers {
         class: &str,
     ) -> FilterAnswers {
         let FilterCycle { framework, cx, .. } = cycle;
-        let (plugin, point) = (Symbol::new(WITH_NOMINATED), ExtensionPoint::Filter);
-        let key = AnswerKey { profile: framework.name(), plugin, point, pod: class.into() };
+        let (profile, point) = (framework.name(), ExtensionPoint::Filter);
+        let key = AnswerKey { profile, plugin: Symbol::EMPTY, point, pod: class.into() };
         let (mut kept, mut stale) = match self.cache.take(&key) {
             Some((CachedColumn::WithNominated(kept), stale)) => (*kept, stale),
             _ => Default::default(),

@@ -83,6 +83,7 @@ impl Searches {
         let new = || FeasibleSearch::new(columns, rejected, snapshot);
         let search = self.0.entry(class, snapshot.slots() * NODE_BYTES, new);
         search.update(columns, rejected, snapshot);
+        debug_assert!(search.is_as_computed_again(columns, rejected, snapshot));
         search
     }
 
@@ -155,7 +156,7 @@ impl FeasibleSearch {
     }
 
     /// Whether it is the same as one that is made now.
-    pub(crate) fn is_as_computed_again(
+    fn is_as_computed_again(
         &self,
         columns: &[FilterColumn],
         rejected: &[usize],
@@ -170,6 +171,11 @@ impl FeasibleSearch {
         self.passing == again.passing
             && verdicts.all(|verdict| count(self, verdict) == count(&again, verdict))
             && snapshot.order().iter().all(is_same)
+    }
+
+    /// How many nodes do not pass.
+    pub(crate) fn rejected(&self) -> usize {
+        self.order.len() - self.passing.len()
     }
 
     /// Whether an error is among the verdicts. It ends the cycle at its node.

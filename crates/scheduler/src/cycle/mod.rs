@@ -94,6 +94,7 @@ pub(crate) struct Cycle {
     pub returned: Vec<Arc<NodeInfo>>,
     /// By slot: the verdict of the first filter plugin that rejects the node, each run alone.
     pub first_rejections: Column<VerdictId>,
+    /// Under what the search for nodes is kept.
     pub keys: SearchKeys,
     /// Whether the pod itself is nominated.
     pub is_nominated: bool,

@@ -180,8 +180,11 @@ impl SchedulePod<'_> {
             && self.cycle.evaluated.is_empty()
             && self.profiles.extenders.is_empty()
             && !self.cycle.framework.at(ExtensionPoint::Filter).is_empty();
+        if !by_filters {
+            return None;
+        }
         let wanted = self.wanted_nodes(snapshot.len());
-        let key = if by_filters { self.search_key()? } else { return None };
+        let key = self.search_key()?;
         let answers = &mut self.algorithm.answers;
         let search = answers.searches.get_mut(&key)?;
         if search.has_errors(&answers.verdicts) {
@@ -209,22 +212,22 @@ impl SchedulePod<'_> {
         Some(FeasibleNodes { nodes, diagnosis: take(diagnosis), processed, by_search: true })
     }
 
-    /// The key of the search for this pod, after bringing it up to date. Nominated pods make it
-    /// another one, in which the verdicts with them come before those of the plugins.
+    /// The key of the search for this pod, which is up to date. Nominated pods make it another
+    /// search, in which the verdicts with them come before those without.
     fn search_key(&mut self) -> Option<String> {
-        if self.cycle.nominated.is_empty() {
-            return self.cycle.keys.class.take();
+        let Cycle { keys, nominated, is_nominated, .. } = &mut *self.cycle;
+        let class = keys.class.take()?;
+        if nominated.is_empty() {
+            return Some(class);
         }
-        let key = self.cycle.keys.nominated.take().filter(|_| !self.cycle.is_nominated)?;
-        let CycleParts { framework, cx, state, keys, record, .. } = self.cycle.parts(self.cluster);
+        let key = keys.nominated.take().filter(|_| !*is_nominated)?;
+        let CycleParts { framework, cx, state, .. } = self.cycle.parts(self.cluster);
         let answers = &mut self.algorithm.answers;
-        let verdicts = answers.nominated_verdicts(FilterCycle { framework, cx, state }, &key);
-        let mut columns = vec![FilterColumn { plugin: Symbol::EMPTY, verdicts: verdicts.column }];
-        let is_run = |column: &&FilterColumn| !framework.profile().is_opaque(column.plugin);
-        columns.extend(record.filter.plugins.iter().filter(is_run).cloned());
-        let mut rejected = vec![verdicts.rejected];
-        rejected.append(&mut keys.rejected);
-        debug_assert_eq!(columns.len(), rejected.len());
+        let with = answers.nominated_verdicts(FilterCycle { framework, cx, state }, &key);
+        let without = answers.searches.get_mut(&class)?;
+        let rejected = [with.rejected, without.rejected()];
+        let columns = [with.column, without.first.clone()]
+            .map(|verdicts| FilterColumn { plugin: Symbol::EMPTY, verdicts });
         answers.searches.update(&key, &columns, &rejected, cx.snapshot);
         Some(key)
     }

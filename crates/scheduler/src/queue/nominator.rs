@@ -69,14 +69,13 @@ impl Nominator {
     pub(super) fn remove(&mut self, uid: Symbol) {
         let Some(node) = self.node_of.remove(&uid) else { return };
         let Some(pods) = self.by_node.get_mut(&node) else { return };
-        if let Some(at) = pods.iter().position(|pod| pod.uid == uid) {
-            let pod = pods.remove(at);
-            self.pods.remove(node, at);
-            self.leave(pod.key, node);
-        }
-        if self.by_node.get(&node).is_some_and(Vec::is_empty) {
+        let Some(at) = pods.iter().position(|pod| pod.uid == uid) else { return };
+        let pod = pods.remove(at);
+        if pods.is_empty() {
             self.by_node.remove(&node);
         }
+        self.pods.remove(node, at);
+        self.leave(pod.key, node);
     }
 
     fn leave(&mut self, key: NamespacedName, node: Symbol) {
@@ -101,7 +100,7 @@ impl Nominator {
 
     /// Whether a pod with that name is nominated.
     pub(super) fn concerns(&self, key: NamespacedName) -> bool {
-        !self.nodes_of.is_empty() && self.nodes_of.contains_key(&key)
+        self.nodes_of.contains_key(&key)
     }
 
     /// Whether no pod was touched since the last update.
@@ -109,13 +108,39 @@ impl Nominator {
         self.touched.is_empty()
     }
 
-    /// Updates the pods that were touched to what is queued now; a pod that is not is a stub.
-    pub(super) fn update_pods(&mut self, queued: impl Fn(NamespacedName) -> Option<Arc<PodInfo>>) {
-        for key in take(&mut self.touched) {
-            for node in self.nodes_of.get(&key).into_iter().flatten() {
-                let pods = self.by_node.get(node).into_iter().flatten().enumerate();
-                for (at, pod) in pods.filter(|(_, pod)| pod.key == key) {
-                    self.pods.replace(*node, at, queued(key).unwrap_or_else(|| stub(*pod)));
+    /// The nominated pods, each as it is queued now; one that is not queued is a stub.
+    pub(super) fn current(
+        &self,
+        queued: impl Fn(NamespacedName) -> Option<Arc<PodInfo>>,
+    ) -> NominatedPods {
+        let mut pods = self.pods.clone();
+        self.replace_touched(&mut pods, queued);
+        pods
+    }
+
+    /// The same, kept for the next call.
+    pub(super) fn update_pods(
+        &mut self,
+        queued: impl Fn(NamespacedName) -> Option<Arc<PodInfo>>,
+    ) -> NominatedPods {
+        // Taken out, so that the list is not copied.
+        let mut pods = take(&mut self.pods);
+        self.replace_touched(&mut pods, queued);
+        self.touched.clear();
+        self.pods = pods.clone();
+        pods
+    }
+
+    fn replace_touched(
+        &self,
+        pods: &mut NominatedPods,
+        queued: impl Fn(NamespacedName) -> Option<Arc<PodInfo>>,
+    ) {
+        for key in &self.touched {
+            for node in self.nodes_of.get(key).into_iter().flatten() {
+                let on_node = self.by_node.get(node).into_iter().flatten().enumerate();
+                for (at, pod) in on_node.filter(|(_, pod)| pod.key == *key) {
+                    pods.replace(*node, at, queued(*key).unwrap_or_else(|| stub(*pod)));
                 }
             }
         }
@@ -135,11 +160,6 @@ impl Nominator {
             };
             listed.len() == pods.len() && pods.iter().zip(listed).all(is_current)
         })
-    }
-
-    /// The nominated pods as of the last update.
-    pub(super) fn pods(&self) -> &NominatedPods {
-        &self.pods
     }
 }
 

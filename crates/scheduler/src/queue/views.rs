@@ -108,23 +108,19 @@ impl SchedulingQueue {
     /// All nominations. A pod in a queue is complete; any other, such as one in flight, is a stub
     /// of name, namespace and UID, as upstream.
     pub fn nominated_pods(&self) -> NominatedPods {
-        if self.nominator.is_up_to_date() {
-            return self.nominator.pods().clone();
-        }
-        let mut nominator = Nominator::clone(&self.nominator);
-        nominator.update_pods(|key| self.queued(key));
-        nominator.pods().clone()
+        self.nominator.current(|key| self.queued(key))
     }
 
     /// The nominations for one cycle; the update is kept for the next one.
     pub(crate) fn update_nominated_pods(&mut self) -> NominatedPods {
-        if !self.nominator.is_up_to_date() {
-            let mut nominator = take(&mut self.nominator);
-            Arc::make_mut(&mut nominator).update_pods(|key| self.queued(key));
-            self.nominator = nominator;
+        if self.nominator.is_up_to_date() {
+            return self.nominated_pods();
         }
-        debug_assert!(self.nominator.is_as_queued(|key| self.queued(key)));
-        self.nominator.pods().clone()
+        let mut nominator = take(&mut self.nominator);
+        let pods = Arc::make_mut(&mut nominator).update_pods(|key| self.queued(key));
+        debug_assert!(nominator.is_as_queued(|key| self.queued(key)));
+        self.nominator = nominator;
+        pods
     }
 
     /// Whether the pod with that UID is nominated.
