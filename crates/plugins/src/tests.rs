@@ -2,7 +2,7 @@
 
 mod switches;
 
-use kubestep_config::{FeatureGates, find_plugin};
+use kubestep_config::{ExtensionPoint, FeatureGates, find_plugin};
 
 use super::*;
 
@@ -58,4 +58,27 @@ fn plugins_have_the_names_of_their_descriptors() {
         let built = build(&ProfileArgs::default(), &FeatureGates::default()).unwrap();
         assert_eq!(built.name(), plugin.name);
     }
+}
+
+/// What is kept of a score between two cycles depends on this. With a broader basis than necessary
+/// scores stay right, and are computed anew for every node.
+#[test]
+fn scores_are_kept_as_far_as_their_basis_allows() {
+    let bases = PLUGINS.iter().filter(|(plugin, _)| plugin.points.contains(ExtensionPoint::Score));
+    let bases = bases.map(|(plugin, build)| {
+        let built = build(&ProfileArgs::default(), &FeatureGates::default()).unwrap();
+        format!("{} {:?}", plugin.name, built.score_basis())
+    });
+    let expected = [
+        "TaintToleration HighestScore",
+        "NodeAffinity HighestScore",
+        "NodeResourcesFit NodeAlone",
+        "VolumeBinding FeasibleNodes",
+        "PodTopologySpread FeasibleNodes",
+        "InterPodAffinity AllScores",
+        "DynamicResources AllScores",
+        "NodeResourcesBalancedAllocation NodeAlone",
+        "ImageLocality NodeAlone",
+    ];
+    assert_eq!(bases.collect::<Vec<_>>(), expected);
 }

@@ -97,6 +97,9 @@ impl Cluster {
     }
 
     /// PreFilter's status if it fails, otherwise Filter's status on every node.
+    ///
+    /// # Panics
+    /// The plugin answers otherwise about all nodes at once.
     pub fn filter(
         &self,
         plugin: &Arc<dyn Plugin>,
@@ -107,7 +110,15 @@ impl Cluster {
         if !answer.status.is_success() {
             return Err(answer.status);
         }
-        Ok(self.snapshot.iter().map(|node| plugin.filter(&cx, &state, node)).collect())
+        let one_by_one = self.snapshot.iter().map(|node| plugin.filter(&cx, &state, node));
+        let statuses: Vec<Status> = one_by_one.collect();
+        if let Some(all) = plugin.filters(&cx, &state) {
+            let index = |node: &NodeId| usize::from(all.by_slot[node.index()]);
+            let nodes = self.snapshot.order().iter();
+            let at_once: Vec<_> = nodes.map(|node| all.statuses[index(node)].clone()).collect();
+            assert_eq!(at_once, statuses, "{} about all nodes at once", plugin.name());
+        }
+        Ok(statuses)
     }
 
     /// Filter's messages, one for each node; empty where the node passed.
@@ -117,31 +128,43 @@ impl Cluster {
     }
 
     /// PreScore's status if it fails, otherwise the raw scores of all nodes.
+    ///
+    /// # Panics
+    /// The plugin scores otherwise when it is asked about all nodes at once.
     pub fn raw_scores(
         &self,
         plugin: &Arc<dyn Plugin>,
         pod: &Arc<PodInfo>,
     ) -> Result<Vec<i64>, Status> {
-        let (cx, mut state) = (self.cx(pod), CycleState::default());
-        let status = plugin.pre_score(&cx, &mut state, &self.snapshot.order().as_slice().into());
+        self.scored(plugin, &self.cx(pod), &mut CycleState::default())
+    }
+
+    fn scored(
+        &self,
+        plugin: &Arc<dyn Plugin>,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+    ) -> Result<Vec<i64>, Status> {
+        let nodes = self.snapshot.order();
+        let status = plugin.pre_score(cx, state, &nodes.as_slice().into());
         if !status.is_success() {
             return Err(status);
         }
-        self.snapshot.iter().map(|node| plugin.score(&cx, &state, node)).collect()
+        let one_by_one = self.snapshot.iter().map(|node| plugin.score(cx, state, node));
+        let scores = one_by_one.collect::<Result<Vec<_>, _>>()?;
+        if let Some(at_once) = plugin.scores(cx, state, nodes) {
+            assert_eq!(at_once, scores, "{} of all nodes at once", plugin.name());
+        }
+        Ok(scores)
     }
 
     /// PreScore's status if it fails, otherwise the normalized scores of all nodes.
+    ///
+    /// # Panics
+    /// See [`Cluster::raw_scores`].
     pub fn scores(&self, plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>) -> Result<Vec<i64>, Status> {
         let (cx, mut state) = (self.cx(pod), CycleState::default());
-        let status = plugin.pre_score(&cx, &mut state, &self.snapshot.order().as_slice().into());
-        if !status.is_success() {
-            return Err(status);
-        }
-        let mut scores = self
-            .snapshot
-            .iter()
-            .map(|node| plugin.score(&cx, &state, node))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut scores = self.scored(plugin, &cx, &mut state)?;
         let status = plugin.normalize(&cx, &state, self.snapshot.order(), &mut scores);
         if status.is_success() { Ok(scores) } else { Err(status) }
     }

@@ -256,6 +256,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use kubestep_api::DeviceAllocationMode::ExactCount;
+    use kubestep_framework::testing::{self, Cluster};
 
     /// Containers as `name=amount` of example.com/gpu; init containers first, sidecars with `*`.
     fn requests(init: &[&str], main: &[&str]) -> (Vec<String>, Vec<String>) {
@@ -276,10 +278,32 @@ mod tests {
         let wanted = ClassRequest { resource: "example.com/gpu".into(), class: "gpu".into() };
         let (mut requests, mappings) = wanted.requests(&pod);
         requests.sort_by_key(|request| request.name);
+        let modes = requests.iter().flat_map(|request| &request.exactly);
+        assert!(modes.map(|exactly| exactly.allocation_mode).all(|mode| mode == ExactCount));
         (
             requests.iter().map(|request| format!("{}={}", request.name, count(request))).collect(),
             mappings.iter().map(|m| format!("{}: {}", m.container_name, m.request_name)).collect(),
         )
+    }
+
+    #[test]
+    fn a_claim_is_needed_for_amounts_of_a_class_alone() {
+        let mut cluster = Cluster::default();
+        cluster.objects.insert(testing::object(json!({
+            "kind": "DeviceClass", "metadata": {"name": "gpu"},
+            "spec": {"extendedResourceName": "example.com/gpu"},
+        })));
+        let scalars = |list: Value| {
+            let container = json!({"name": "main", "resources": {"requests": list}});
+            let pod = testing::info_of(json!({
+                "metadata": {"name": "p"}, "spec": {"containers": [container]},
+            }));
+            claim_for(&cluster.cx(&pod)).map(|(_, scalars)| scalars)
+        };
+        let gpus = scalars(json!({"example.com/gpu": "2"}));
+        assert_eq!(gpus, Some(vec![("example.com/gpu".into(), 2)]));
+        assert_eq!(scalars(json!({"example.com/gpu": "0"})), None);
+        assert_eq!(scalars(json!({"example.com/other": "2", "cpu": "1"})), None);
     }
 
     #[test]

@@ -6,9 +6,12 @@ use super::structured::AllocationError;
 use super::{DeviceReason, build};
 use kubestep_api::Object;
 use kubestep_config::{FeatureGates, KubeVersion, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::Hint;
+use kubestep_framework::plugin::BindContext;
+use kubestep_framework::shared::GroupCycle;
 use kubestep_framework::status::{Code, Status};
-use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
+use kubestep_framework::testing::{Asked, Cluster, FakeHost, decoded, info_of, object, plugin};
 
 fn claim(name: &str, allocated: bool) -> Object {
     let status = match allocated {
@@ -51,6 +54,28 @@ fn a_claim_must_be_there_and_its_class_too() {
     assert_eq!(refused.message(), "request r: device class gpu does not exist");
     assert_eq!(refused.code(), Code::UnschedulableAndUnresolvable);
     cluster.objects.insert(claim("mine", true));
+    assert_eq!(cluster.rejections(&plugin, &pod), [""]);
+}
+
+#[test]
+fn a_claim_whose_allocation_is_not_written_yet_is_waited_for() {
+    let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
+    let Object::ResourceClaim(mine) = claim("mine", false) else { unreachable!() };
+    let Object::ResourceClaim(decided) = claim("mine", true) else { unreachable!() };
+    cluster.objects.insert(Object::ResourceClaim(mine));
+    cluster.shared.claims.signal_pending("mine".into(), decided);
+    let pod = info_of(json!({
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
+    }));
+    let plugin = plugin(build, &ProfileArgs::default());
+    let wait = "resource claim default/mine is in the process of being allocated";
+    assert_eq!(cluster.filter(&plugin, &pod).unwrap_err().message(), wait);
+    // The pods of a group share what is decided in their cycle, and nothing else.
+    cluster.shared.group_cycle = Some(GroupCycle::default());
+    assert_eq!(cluster.filter(&plugin, &pod).unwrap_err().message(), wait);
+    let group = cluster.shared.group_cycle.as_mut().unwrap();
+    group.pending_claims.insert("mine".into());
     assert_eq!(cluster.rejections(&plugin, &pod), [""]);
 }
 
@@ -162,7 +187,7 @@ fn rejection(request: serde_json::Value) -> Status {
     ];
     for (kind, mut json) in kinds {
         json["kind"] = json!(kind);
-        cluster.objects.insert(kubestep_framework::testing::object(json));
+        cluster.objects.insert(object(json));
     }
     let pod = info_of(json!({
         "metadata": {"name": "p", "namespace": "default"},
@@ -240,4 +265,48 @@ fn up_to_1_35_a_search_that_takes_too_long_rejects_the_node() {
     let text = "timed out trying to allocate devices".to_owned();
     let failed = (Code::Error, format!("node n: {text}"));
     assert_eq!(status, [(Code::UnschedulableAndUnresolvable, text), failed]);
+}
+
+#[test]
+fn the_claim_for_extended_resources_is_created_before_the_binding() {
+    let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
+    for json in [
+        json!({
+            "kind": "DeviceClass", "metadata": {"name": "gpu"},
+            "spec": {"extendedResourceName": "example.com/gpu"},
+        }),
+        json!({"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {
+            "driver": "d", "nodeName": "n", "devices": [{"name": "a"}],
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        }}),
+    ] {
+        cluster.objects.insert(object(json));
+    }
+    let container = json!({"name": "main", "resources": {"requests": {"example.com/gpu": "1"}}});
+    let pod = info_of(json!({
+        "metadata": {"name": "p", "namespace": "default", "uid": "u"},
+        "spec": {"containers": [container]},
+    }));
+    let plugin = plugin(build, &ProfileArgs::default());
+    let (cx, mut state) = (cluster.cx(&pod), CycleState::default());
+    assert!(plugin.pre_filter(&cx, &mut state).status.is_success());
+    assert!(plugin.filter(&cx, &state, cluster.node("n")).is_success());
+    let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
+    let mut cx = BindContext {
+        pod: &pod,
+        node: "n".into(),
+        snapshot: &cluster.snapshot,
+        objects: &cluster.objects,
+        features: &cluster.features,
+        shared: &mut shared,
+        now: cluster.now,
+        host: &mut host,
+    };
+    assert!(plugin.reserve(&mut cx, &mut state).is_success());
+    assert_eq!(plugin.pre_bind(&mut cx, &mut state), Status::SUCCESS);
+    let created = host.asked.iter().find_map(|asked| match asked {
+        Asked::Create(Object::ResourceClaim(claim)) => Some(claim.metadata.generate_name),
+        _ => None,
+    });
+    assert_eq!(created, Some("p-extended-resources-".into()));
 }

@@ -168,6 +168,14 @@ fn preferred_terms_weigh_by_domain() {
 }
 
 #[test]
+fn every_pod_of_a_domain_counts() {
+    let pods = ["db-1", "db-2", "db-3"].map(|name| pod_json(name, "db", "a1", json!({})));
+    let cluster = Cluster::of(nodes(), pods.into());
+    let web = info_of(pod_json("web", "web", "", preferred("podAffinity", 10, term("db", "zone"))));
+    assert_eq!(cluster.raw_scores(&default_plugin(), &web), Ok(vec![30, 30, 0]));
+}
+
+#[test]
 fn placed_pods_attract_the_pods_they_want() {
     let near_web = required("podAffinity", json!([term("web", "zone")]));
     let likes_web = preferred("podAffinity", 7, term("web", "host"));

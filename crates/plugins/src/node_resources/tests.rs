@@ -190,6 +190,24 @@ fn a_curve_packs_extended_resources() {
 }
 
 #[test]
+fn each_node_is_rejected_for_what_it_lacks() {
+    let nodes = [
+        "cpu=1 memory=9 pods=9",
+        "cpu=8 memory=1 pods=9",
+        "cpu=1 memory=1 pods=9",
+        "cpu=8 memory=9 pods=0",
+        "cpu=8 memory=9 pods=9",
+    ];
+    let cluster = cluster(&nodes, &["n4 memory=8"]);
+    let rejections =
+        cluster.rejections(&fit("LeastAllocated", BOTH, &[]), &new_pod(&["main cpu=2 memory=3"]));
+    let both = "Insufficient cpu, Insufficient memory";
+    let expected =
+        ["Insufficient cpu", "Insufficient memory", both, "Too many pods", "Insufficient memory"];
+    assert_eq!(rejections, expected);
+}
+
+#[test]
 fn scores_ignore_requests_of_the_pod_as_a_whole() {
     let mut json = sized_pod("new", "", &["main cpu=1000 memory=2000"]);
     json["spec"]["resources"] = json!({"requests": list("cpu=3000 memory=8000")});
@@ -252,6 +270,19 @@ fn balanced_allocation() {
         let scores = cluster(&nodes, pods).raw_scores(&balanced(counted), &pod);
         assert_eq!(scores.unwrap(), expected, "{nodes:?} {pods:?}");
     }
+}
+
+#[test]
+fn a_balance_is_told_with_and_without_the_pod() {
+    let cluster = cluster(&["cpu=10000m memory=20000"], &["n0 cpu=3000m"]);
+    let pod = new_pod(&["main cpu=3000m memory=5000"]);
+    let args = NodeResourcesBalancedAllocationArgs { resources: resources(BOTH) };
+    let node = cluster.node("n0");
+    let (amounts, with, without) = balanced_allocation::balances(&cluster.cx(&pod), &args, node);
+    // Shares 0.6 and 0.25, 0.3 and 0.
+    assert_eq!((with, without), (82, 85));
+    let used: Vec<_> = amounts.iter().map(|a| (a.allocated, a.requested, a.allocatable)).collect();
+    assert_eq!(used, [(3000, 6000, 10000), (0, 5000, 20000)]);
 }
 
 #[test]

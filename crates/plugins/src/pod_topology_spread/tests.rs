@@ -94,6 +94,23 @@ fn with_too_few_domains_the_least_count_is_zero() {
 }
 
 #[test]
+fn up_to_1_32_the_last_constraint_with_a_key_counts_for_all() {
+    let mut cluster = Cluster::of(nodes(), vec![placed("p1", "a1")]);
+    let (web_pods, mut no_pods) = (hard(ZONE, 1), hard(ZONE, 1));
+    no_pods["labelSelector"]["matchLabels"] = json!({"app": "none"});
+    let mut rejections = |minor, constraints| {
+        cluster.features = FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
+        cluster.rejections(&default_plugin(), &web(constraints))
+    };
+    for (constraints, shared) in
+        [(json!([no_pods, web_pods]), [SKEW, SKEW, ""]), (json!([web_pods, no_pods]), ["", "", ""])]
+    {
+        assert_eq!(rejections(32, constraints.clone()), shared);
+        assert_eq!(rejections(33, constraints), [SKEW, SKEW, ""]);
+    }
+}
+
+#[test]
 fn policies_say_which_nodes_count() {
     let mut nodes = nodes();
     nodes[2]["spec"] = json!({"taints": [{"key": "k", "effect": "NoSchedule"}]});

@@ -145,6 +145,37 @@ fn allocate(claim: Value, slices: Value, dedicated: Value) -> Result<Vec<String>
     Ok(devices.map(|device| format!("{}={}", device.request, device.device)).collect())
 }
 
+/// The counters that a device takes of the set `set`, or that the set has.
+fn counters(amount: &str) -> Value {
+    json!({"memory": {"value": amount}})
+}
+
+#[test]
+fn a_device_with_too_few_counters_left_is_too_small() {
+    let device = |name: &str, amount: &str| {
+        let taken = json!([{"counterSet": "set", "counters": counters(amount)}]);
+        json!({"name": name, "consumesCounters": taken})
+    };
+    let mut slices = slice(json!([device("small", "2"), device("large", "8")]));
+    slices[0]["spec"]["pool"]["resourceSliceCount"] = json!(2);
+    let mut sets = slices[0].clone();
+    sets["metadata"]["name"] = json!("sets");
+    sets["spec"]["devices"].take();
+    sets["spec"]["sharedCounters"] = json!([{"name": "set", "counters": counters("4")}]);
+    slices.as_array_mut().unwrap().push(sets);
+    let situation = json!({
+        "features": ["PartitionableDevices"],
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [exactly("x", 2)]}}}],
+        "classes": [{"metadata": {"name": "gpu"}}],
+        "slices": slices,
+    });
+    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let shortage = allocator(&situation).shortage(&node, &claims(&situation));
+    let devices = &shortage.requests[0];
+    assert_eq!((devices.devices, devices.too_small), (2, 1));
+    assert_eq!(devices.suitable, [device_id("d/p/small")]);
+}
+
 fn exactly(name: &str, count: i64) -> Value {
     json!({"name": name, "exactly": {
         "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count,
