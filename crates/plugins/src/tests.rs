@@ -2,9 +2,11 @@
 
 mod switches;
 
-use kubestep_config::{ExtensionPoint, FeatureGates, find_plugin};
+use serde_json::json;
 
 use super::*;
+use kubestep_config::{ExtensionPoint, FeatureGates, find_plugin};
+use kubestep_framework::testing::{Cluster, info_of};
 
 fn default_plugins(gates: &str) -> Vec<&'static str> {
     let gates = FeatureGates::parse(gates).unwrap();
@@ -45,6 +47,7 @@ fn descriptors_are_well_formed() {
         let kind = plugin.args.map(|args| args.kind);
         assert!(kind.is_none_or(|kind| kind == format!("{}Args", plugin.name)));
         assert!(plugin.args.is_none_or(|args| !args.docs.is_empty()), "{}", plugin.name);
+        assert!(!plugin.doc.is_empty(), "{}", plugin.name);
         assert!(!plugin.doc.ends_with('.') && plugin.long_doc.ends_with('.'));
         assert!(plugin.example.ends_with('.'), "{}", plugin.name);
     }
@@ -81,4 +84,21 @@ fn scores_are_kept_as_far_as_their_basis_allows() {
         "ImageLocality NodeAlone",
     ];
     assert_eq!(bases.collect::<Vec<_>>(), expected);
+}
+
+/// Pods with different signatures do not share their answers.
+#[test]
+fn every_plugin_that_reads_volumes_signs_them() {
+    let cluster = Cluster::default();
+    let pod = |claim: &str| {
+        let volume = json!({"name": "data", "persistentVolumeClaim": {"claimName": claim}});
+        info_of(json!({"metadata": {"name": "p"}, "spec": {"volumes": [volume]}}))
+    };
+    for name in ["VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"] {
+        let (_, build) = PLUGINS.iter().find(|(plugin, _)| plugin.name == name).unwrap();
+        let built = build(&ProfileArgs::default(), &FeatureGates::default()).unwrap();
+        let signed = |claim| built.sign(&cluster.queue(), &pod(claim)).unwrap();
+        assert_eq!(signed("a"), signed("a"), "{name}");
+        assert_ne!(signed("a"), signed("b"), "{name}");
+    }
 }

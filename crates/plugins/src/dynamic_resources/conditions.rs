@@ -214,4 +214,23 @@ mod tests {
         ];
         assert_eq!(texts, [older, newer]);
     }
+
+    #[test]
+    fn a_wait_ends_a_timeout_after_the_allocation() {
+        let claim = |conditions: &[&str]| -> ResourceClaim {
+            let result =
+                json!({"driver": "d", "pool": "p", "device": "a", "bindingConditions": conditions});
+            let allocation = json!({
+                "allocationTimestamp": "1970-01-01T00:01:00Z", "devices": {"results": [result]},
+            });
+            decoded(json!({"metadata": {"name": "c"}, "status": {"allocation": allocation}}))
+        };
+        let is_timed_out = |conditions, second: i64| {
+            let now = Time(second * 1_000_000);
+            is_timed_out(&claim(conditions), Duration::from_secs(600), now)
+        };
+        assert!(!is_timed_out(&["Ready"], 660));
+        assert!(is_timed_out(&["Ready"], 661));
+        assert!(!is_timed_out(&[], 661), "there is nothing to wait for");
+    }
 }

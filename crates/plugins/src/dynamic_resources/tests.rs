@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::structured::AllocationError;
+use super::workload::is_reserved_for_pod_or_group;
 use super::{DeviceReason, build};
 use kubestep_api::Object;
 use kubestep_config::{FeatureGates, KubeVersion, ProfileArgs};
@@ -309,4 +310,18 @@ fn the_claim_for_extended_resources_is_created_before_the_binding() {
         _ => None,
     });
     assert_eq!(created, Some("p-extended-resources-".into()));
+}
+
+#[test]
+fn a_claim_is_reserved_for_the_pod_of_that_uid() {
+    let claim: kubestep_api::ResourceClaim = decoded(json!({
+        "metadata": {"name": "c"},
+        "status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]},
+    }));
+    let is_reserved_for = |uid: &str| {
+        let pod = info_of(json!({"metadata": {"name": "p", "namespace": "default", "uid": uid}}));
+        is_reserved_for_pod_or_group(&claim, &pod.pod, &FeatureGates::default())
+    };
+    assert!(is_reserved_for("u"));
+    assert!(!is_reserved_for("an older pod of that name"));
 }

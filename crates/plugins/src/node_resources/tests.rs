@@ -210,12 +210,12 @@ fn each_node_is_rejected_for_what_it_lacks() {
 #[test]
 fn scores_ignore_requests_of_the_pod_as_a_whole() {
     let mut json = sized_pod("new", "", &["main cpu=1000 memory=2000"]);
-    json["spec"]["resources"] = json!({"requests": list("cpu=3000 memory=8000")});
+    json["spec"]["resources"] = json!({"requests": list("cpu=3000 memory=5000")});
     let cluster = cluster(&["cpu=4000 memory=10000"], &[]);
     let least = fit("LeastAllocated", BOTH, &[]);
     assert_eq!(cluster.raw_scores(&least, &info_of(json.clone())).unwrap(), [77]);
-    // BalancedAllocation counts them: shares 0.75 and 0.8.
-    assert_eq!(cluster.raw_scores(&balanced(BOTH), &info_of(json)).unwrap(), [73]);
+    // BalancedAllocation counts them: shares 0.75 and 0.5. Those of the container are 0.25 and 0.2.
+    assert_eq!(cluster.raw_scores(&balanced(BOTH), &info_of(json)).unwrap(), [68]);
 }
 
 #[test]

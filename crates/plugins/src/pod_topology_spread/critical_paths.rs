@@ -57,4 +57,12 @@ mod tests {
         paths.update("c".into(), 5);
         assert_eq!(paths.least(), 4);
     }
+
+    #[test]
+    fn of_equal_counts_the_first_domain_stays_first() {
+        let mut paths = CriticalPaths::default();
+        paths.update("a".into(), 1);
+        paths.update("b".into(), 1);
+        assert_eq!(paths.0, [("a".into(), 1), ("b".into(), 1)]);
+    }
 }

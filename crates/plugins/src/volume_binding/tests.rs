@@ -104,6 +104,17 @@ fn pre_filter(cluster: &Cluster, names: &[&str]) -> Status {
 }
 
 #[test]
+fn a_claim_selects_volumes_by_label() {
+    let mut selecting = claim("c", "local", "");
+    selecting["spec"]["selector"] = json!({"matchLabels": {"disk": "fast"}});
+    let mut labelled = volume("v2", "5Gi", "n2");
+    labelled["metadata"]["labels"] = json!({"disk": "fast"});
+    let volumes = [as_volume(volume("v1", "5Gi", "n1")), as_volume(labelled)];
+    let cluster = cluster([as_claim(selecting)].into_iter().chain(volumes).collect());
+    assert_eq!(rejections(&cluster, &["c"]), [NO_VOLUME, ""]);
+}
+
+#[test]
 fn claims_are_checked_before_nodes() {
     assert!(pre_filter(&cluster(vec![]), &[]).is_skip());
     let check = |change: &dyn Fn(&mut Value), text: &str| {

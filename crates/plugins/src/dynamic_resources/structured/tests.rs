@@ -145,6 +145,22 @@ fn allocate(claim: Value, slices: Value, dedicated: Value) -> Result<Vec<String>
     Ok(devices.map(|device| format!("{}={}", device.request, device.device)).collect())
 }
 
+#[test]
+fn devices_that_a_selector_rejects_are_counted_by_selector() {
+    let selector = "device.driver == \"other\"";
+    let mut request = exactly("x", 1);
+    request["exactly"]["selectors"] = json!([{"cel": {"expression": selector}}]);
+    let situation = json!({
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}],
+        "classes": [{"metadata": {"name": "gpu"}}],
+        "slices": slice(json!([{"name": "a"}, {"name": "b"}, {"name": "c"}])),
+    });
+    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let shortage = allocator(&situation).shortage(&node, &claims(&situation));
+    assert_eq!(shortage.requests[0].unselected, [(selector.into(), 3)]);
+    assert!(shortage.requests[0].suitable.is_empty());
+}
+
 /// The counters that a device takes of the set `set`, or that the set has.
 fn counters(amount: &str) -> Value {
     json!({"memory": {"value": amount}})
