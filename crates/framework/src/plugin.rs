@@ -331,7 +331,8 @@ pub trait Plugin: Send + Sync {
     /// changed. So a field that Filter reads and the text omits gives a pod the answer for another
     /// one, and an answer that depends on other nodes, other objects or the time becomes stale. The
     /// same holds with nominated pods: what [`Plugin::add_pod`] changes for Filter may depend on the
-    /// added pod, the node and this text alone. Other plugins return `None`, as by default: then Filter runs for each pod on each node.
+    /// added pod, the node and this text alone. Other plugins return `None`, as by default: then
+    /// Filter runs for each pod on each node.
     ///
     /// ```
     /// use std::sync::Arc;

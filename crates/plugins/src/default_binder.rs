@@ -49,7 +49,6 @@ impl Plugin for DefaultBinder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_api::Time;
     use kubestep_framework::testing::{Asked, Cluster, FakeHost, info, key, node, pod};
 
     #[test]
@@ -58,16 +57,7 @@ mod tests {
         let pod = info(pod("web"));
         let mut host = FakeHost::default();
         let mut bind = |host: &mut FakeHost| {
-            let mut cx = BindContext {
-                pod: &pod,
-                node: "n1".into(),
-                snapshot: &cluster.snapshot,
-                objects: &cluster.objects,
-                features: &cluster.features,
-                shared: &mut cluster.shared,
-                host,
-                now: Time(0),
-            };
+            let mut cx = cluster.binding(&pod, "n1", host);
             DefaultBinder.bind(&mut cx, &mut CycleState::default())
         };
         assert_eq!(bind(&mut host), Status::SUCCESS);

@@ -243,16 +243,7 @@ mod tests {
         let (a, mut host) = (info(member("a")), FakeHost::default());
         let mut permit = |cluster: &mut Cluster| {
             let mut state = CycleState::default();
-            let mut cx = BindContext {
-                pod: &a,
-                node: "n".into(),
-                snapshot: &cluster.snapshot,
-                objects: &cluster.objects,
-                features: &cluster.features,
-                shared: &mut cluster.shared,
-                host: &mut host,
-                now: Time(0),
-            };
+            let mut cx = cluster.binding(&a, "n", &mut host);
             (PLUGIN_OF_NEWEST.permit(&mut cx, &mut state), state)
         };
         let (answer, state) = permit(&mut cluster);
@@ -349,16 +340,8 @@ mod tests {
             cluster.shared.pod_groups.add(group(), &a.pod);
             let permit = |cluster: &mut Cluster, after: Duration| {
                 let mut host = FakeHost::default();
-                let mut cx = BindContext {
-                    pod: &a,
-                    node: "n".into(),
-                    snapshot: &cluster.snapshot,
-                    objects: &cluster.objects,
-                    features: &cluster.features,
-                    shared: &mut cluster.shared,
-                    host: &mut host,
-                    now: Time(0) + after,
-                };
+                cluster.now = Time(0) + after;
+                let mut cx = cluster.binding(&a, "n", &mut host);
                 PLUGIN.permit(&mut cx, &mut CycleState::default())
             };
             let (start, second) = (Duration::ZERO, Duration::from_secs(1));

@@ -104,17 +104,8 @@ mod tests {
     fn permit(args: ManualPermitArgs, pod: Pod) -> PermitAnswer {
         let args = ProfileArgs::default().with(args);
         let plugin = build(&args, &FeatureGates::default()).unwrap();
-        let Cluster { snapshot, objects, features, mut shared, now, .. } = Cluster::default();
-        let mut cx = BindContext {
-            pod: &info(pod),
-            node: "n1".into(),
-            snapshot: &snapshot,
-            objects: &objects,
-            features: &features,
-            shared: &mut shared,
-            host: &mut FakeHost::default(),
-            now,
-        };
+        let (mut cluster, mut host, pod) = (Cluster::default(), FakeHost::default(), info(pod));
+        let mut cx = cluster.binding(&pod, "n1", &mut host);
         plugin.permit(&mut cx, &mut CycleState::default())
     }
 

@@ -2,11 +2,19 @@
 
 mod switches;
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::*;
 use kubestep_config::{ExtensionPoint, FeatureGates, find_plugin};
+use kubestep_framework::plugin::Plugin;
 use kubestep_framework::testing::{Cluster, info_of};
+
+fn built(name: &str, features: &FeatureGates) -> Arc<dyn Plugin> {
+    let (_, build) = PLUGINS.iter().find(|(plugin, _)| plugin.name == name).unwrap();
+    build(&ProfileArgs::default(), features).unwrap()
+}
 
 fn default_plugins(gates: &str) -> Vec<&'static str> {
     let gates = FeatureGates::parse(gates).unwrap();
@@ -64,7 +72,7 @@ fn plugins_have_the_names_of_their_descriptors() {
 }
 
 /// What is kept of a score between two cycles depends on this. With a broader basis than necessary
-/// scores stay right, and are computed anew for every node.
+/// scores stay right, but are computed again for every node.
 #[test]
 fn scores_are_kept_as_far_as_their_basis_allows() {
     let bases = PLUGINS.iter().filter(|(plugin, _)| plugin.points.contains(ExtensionPoint::Score));
@@ -95,8 +103,7 @@ fn every_plugin_that_reads_volumes_signs_them() {
         info_of(json!({"metadata": {"name": "p"}, "spec": {"volumes": [volume]}}))
     };
     for name in ["VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"] {
-        let (_, build) = PLUGINS.iter().find(|(plugin, _)| plugin.name == name).unwrap();
-        let built = build(&ProfileArgs::default(), &FeatureGates::default()).unwrap();
+        let built = built(name, &FeatureGates::default());
         let signed = |claim| built.sign(&cluster.queue(), &pod(claim)).unwrap();
         assert_eq!(signed("a"), signed("a"), "{name}");
         assert_ne!(signed("a"), signed("b"), "{name}");

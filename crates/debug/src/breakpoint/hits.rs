@@ -433,7 +433,7 @@ impl<'a> InCycle<'a> {
         for column in &record.score.plugins {
             if meant.is_none_or(|plugin| plugin == column.plugin) {
                 let of = frame(ExtensionPoint::Score, Some(column.plugin));
-                // A window finds all its scores at once faster than one by its index.
+                // All scores of a window are read faster at once than one by one.
                 match self.probe.location.node.is_some() {
                     true => self.visit_scored(of, &|at| score_at(record, column, at), found),
                     false => self.visit_scored(of, &scores_of(record, column), found),

@@ -167,16 +167,8 @@ fn binding_in<T>(
 ) -> T {
     let mut cluster = Cluster { features, ..Cluster::new([node("n1")], []) };
     let pod = info(pod("p"));
-    let mut cx = BindContext {
-        pod: &pod,
-        node: "n1".into(),
-        snapshot: &cluster.snapshot,
-        objects: &cluster.objects,
-        features: &cluster.features,
-        shared: &mut cluster.shared,
-        host: &mut FakeHost::default(),
-        now: cluster.now,
-    };
+    let mut host = FakeHost::default();
+    let mut cx = cluster.binding(&pod, "n1", &mut host);
     run(&framework(plugins), &mut cx, &mut CycleState::default())
 }
 

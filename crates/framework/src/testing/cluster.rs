@@ -6,12 +6,12 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde_json::Value;
 
-use super::{decoded, info};
+use super::{FakeHost, decoded, info};
 use crate::cycle_state::CycleState;
 use crate::events::{Action, EventObjects, Hint, HintResult, Registration};
 use crate::node::{ImageState, NodeId, NodeInfo};
 use crate::objects::Objects;
-use crate::plugin::{CycleContext, Plugin, QueueContext};
+use crate::plugin::{BindContext, CycleContext, Plugin, QueueContext};
 use crate::pod::PodInfo;
 use crate::pod::nominated::NominatedPods;
 use crate::shared::Shared;
@@ -60,6 +60,25 @@ impl Cluster {
         self
     }
 
+    /// The context of binding `pod` to `node`.
+    pub fn binding<'a>(
+        &'a mut self,
+        pod: &'a Arc<PodInfo>,
+        node: &str,
+        host: &'a mut FakeHost,
+    ) -> BindContext<'a> {
+        BindContext {
+            pod,
+            node: node.into(),
+            snapshot: &self.snapshot,
+            objects: &self.objects,
+            features: &self.features,
+            shared: &mut self.shared,
+            host,
+            now: self.now,
+        }
+    }
+
     /// The context of a cycle for `pod`.
     pub fn cx<'a>(&'a self, pod: &'a Arc<PodInfo>) -> CycleContext<'a> {
         CycleContext {
@@ -99,7 +118,7 @@ impl Cluster {
     /// PreFilter's status if it fails, otherwise Filter's status on every node.
     ///
     /// # Panics
-    /// The plugin answers otherwise about all nodes at once.
+    /// [`Plugin::filters`] and [`Plugin::filter`] differ.
     pub fn filter(
         &self,
         plugin: &Arc<dyn Plugin>,
@@ -116,7 +135,7 @@ impl Cluster {
             let index = |node: &NodeId| usize::from(all.by_slot[node.index()]);
             let nodes = self.snapshot.order().iter();
             let at_once: Vec<_> = nodes.map(|node| all.statuses[index(node)].clone()).collect();
-            assert_eq!(at_once, statuses, "{} about all nodes at once", plugin.name());
+            assert_eq!(at_once, statuses, "{}: `filters` and `filter` differ", plugin.name());
         }
         Ok(statuses)
     }
@@ -130,7 +149,7 @@ impl Cluster {
     /// PreScore's status if it fails, otherwise the raw scores of all nodes.
     ///
     /// # Panics
-    /// The plugin scores otherwise when it is asked about all nodes at once.
+    /// [`Plugin::scores`] and [`Plugin::score`] differ.
     pub fn raw_scores(
         &self,
         plugin: &Arc<dyn Plugin>,
@@ -153,7 +172,7 @@ impl Cluster {
         let one_by_one = self.snapshot.iter().map(|node| plugin.score(cx, state, node));
         let scores = one_by_one.collect::<Result<Vec<_>, _>>()?;
         if let Some(at_once) = plugin.scores(cx, state, nodes) {
-            assert_eq!(at_once, scores, "{} of all nodes at once", plugin.name());
+            assert_eq!(at_once, scores, "{}: `scores` and `score` differ", plugin.name());
         }
         Ok(scores)
     }

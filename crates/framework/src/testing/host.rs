@@ -54,6 +54,8 @@ pub struct FakeHost {
     pub stored: Vec<Object>,
     /// Answers of extenders, consumed from the front; without one the call fails.
     pub extender_answers: Vec<Result<Value, HostError>>,
+    /// How many updates are asked for again before one is answered.
+    pub unanswered: usize,
 }
 
 impl FakeHost {
@@ -106,6 +108,10 @@ impl Host for FakeHost {
 
     fn update(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, HostError>> {
         self.answer(object.metadata().name, Asked::Update(object.clone()))?;
+        if self.unanswered > 0 {
+            self.unanswered -= 1;
+            return Poll::Pending;
+        }
         Poll::Ready(Ok(object))
     }
 

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_ends_a_timeout_after_the_allocation() {
+    fn a_wait_ends_with_the_timeout_since_the_allocation() {
         let claim = |conditions: &[&str]| -> ResourceClaim {
             let result =
                 json!({"driver": "d", "pool": "p", "device": "a", "bindingConditions": conditions});

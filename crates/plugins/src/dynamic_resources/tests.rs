@@ -1,5 +1,7 @@
 //! Tests of DynamicResources for pods with and without claims.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::structured::AllocationError;
@@ -9,10 +11,14 @@ use kubestep_api::Object;
 use kubestep_config::{FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::Hint;
-use kubestep_framework::plugin::BindContext;
+use kubestep_framework::plugin::PostFilterContext;
+use kubestep_framework::pod::PodInfo;
 use kubestep_framework::shared::GroupCycle;
+use kubestep_framework::status::node_statuses::NodeStatuses;
 use kubestep_framework::status::{Code, Status};
-use kubestep_framework::testing::{Asked, Cluster, FakeHost, decoded, info_of, object, plugin};
+use kubestep_framework::testing::{
+    Asked, Cluster, FakeHost, cpu_fit, decoded, info_of, key, object, plugin,
+};
 
 fn claim(name: &str, allocated: bool) -> Object {
     let status = match allocated {
@@ -21,7 +27,9 @@ fn claim(name: &str, allocated: bool) -> Object {
     };
     Object::ResourceClaim(std::sync::Arc::new(decoded(json!({
         "metadata": {"name": name, "namespace": "default", "uid": name},
-        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {
+            "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1,
+        }}]}},
         "status": status,
     }))))
 }
@@ -61,9 +69,8 @@ fn a_claim_must_be_there_and_its_class_too() {
 #[test]
 fn a_claim_whose_allocation_is_not_written_yet_is_waited_for() {
     let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
-    let Object::ResourceClaim(mine) = claim("mine", false) else { unreachable!() };
     let Object::ResourceClaim(decided) = claim("mine", true) else { unreachable!() };
-    cluster.objects.insert(Object::ResourceClaim(mine));
+    cluster.objects.insert(claim("mine", false));
     cluster.shared.claims.signal_pending("mine".into(), decided);
     let pod = info_of(json!({
         "metadata": {"name": "p", "namespace": "default"},
@@ -268,41 +275,42 @@ fn up_to_1_35_a_search_that_takes_too_long_rejects_the_node() {
     assert_eq!(status, [(Code::UnschedulableAndUnresolvable, text), failed]);
 }
 
-#[test]
-fn the_claim_for_extended_resources_is_created_before_the_binding() {
+/// A node with these devices, which serve example.com/gpu.
+fn with_devices(devices: &[&str]) -> Cluster {
     let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
+    let devices: Vec<_> = devices.iter().map(|name| json!({"name": name})).collect();
     for json in [
         json!({
             "kind": "DeviceClass", "metadata": {"name": "gpu"},
             "spec": {"extendedResourceName": "example.com/gpu"},
         }),
         json!({"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {
-            "driver": "d", "nodeName": "n", "devices": [{"name": "a"}],
+            "driver": "d", "nodeName": "n", "devices": devices,
             "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
         }}),
     ] {
         cluster.objects.insert(object(json));
     }
+    cluster
+}
+
+/// A pod that requests one example.com/gpu.
+fn requesting() -> Arc<PodInfo> {
     let container = json!({"name": "main", "resources": {"requests": {"example.com/gpu": "1"}}});
-    let pod = info_of(json!({
+    info_of(json!({
         "metadata": {"name": "p", "namespace": "default", "uid": "u"},
         "spec": {"containers": [container]},
-    }));
+    }))
+}
+
+#[test]
+fn the_claim_for_extended_resources_is_created_before_the_binding() {
+    let (mut cluster, pod) = (with_devices(&["a"]), requesting());
     let plugin = plugin(build, &ProfileArgs::default());
-    let (cx, mut state) = (cluster.cx(&pod), CycleState::default());
-    assert!(plugin.pre_filter(&cx, &mut state).status.is_success());
-    assert!(plugin.filter(&cx, &state, cluster.node("n")).is_success());
-    let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
-    let mut cx = BindContext {
-        pod: &pod,
-        node: "n".into(),
-        snapshot: &cluster.snapshot,
-        objects: &cluster.objects,
-        features: &cluster.features,
-        shared: &mut shared,
-        now: cluster.now,
-        host: &mut host,
-    };
+    let (mut state, mut host) = (CycleState::default(), FakeHost::default());
+    assert!(plugin.pre_filter(&cluster.cx(&pod), &mut state).status.is_success());
+    assert!(plugin.filter(&cluster.cx(&pod), &state, cluster.node("n")).is_success());
+    let mut cx = cluster.binding(&pod, "n", &mut host);
     assert!(plugin.reserve(&mut cx, &mut state).is_success());
     assert_eq!(plugin.pre_bind(&mut cx, &mut state), Status::SUCCESS);
     let created = host.asked.iter().find_map(|asked| match asked {
@@ -310,6 +318,71 @@ fn the_claim_for_extended_resources_is_created_before_the_binding() {
         _ => None,
     });
     assert_eq!(created, Some("p-extended-resources-".into()));
+}
+
+#[test]
+fn a_write_without_an_answer_is_repeated_as_it_was() {
+    let mut cluster = with_devices(&["a"]);
+    cluster.objects.insert(claim("mine", false));
+    let pod = info_of(json!({
+        "metadata": {"name": "p", "namespace": "default", "uid": "u"},
+        "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
+    }));
+    let plugin = plugin(build, &ProfileArgs::default());
+    let mut state = CycleState::default();
+    assert!(plugin.pre_filter(&cluster.cx(&pod), &mut state).status.is_success());
+    assert!(plugin.filter(&cluster.cx(&pod), &state, cluster.node("n")).is_success());
+    let mut host = FakeHost { unanswered: 1, ..FakeHost::default() };
+    let mut cx = cluster.binding(&pod, "n", &mut host);
+    assert!(plugin.reserve(&mut cx, &mut state).is_success());
+    assert!(plugin.pre_bind(&mut cx, &mut state).is_wait());
+    assert_eq!(plugin.pre_bind(&mut cx, &mut state), Status::SUCCESS);
+    let written = host.asked.iter().filter_map(|asked| match asked {
+        Asked::Update(Object::ResourceClaim(claim)) => Some(claim),
+        _ => None,
+    });
+    let written: Vec<_> = written.collect();
+    let finalizer = "resource.kubernetes.io/delete-protection";
+    assert_eq!(written[0].metadata.finalizers, [finalizer]);
+    assert_eq!(written[1], written[0]);
+    assert!(written[2].status.allocation.is_some());
+}
+
+/// PostFilter's message for a pod that no device is left for, and what it asked for.
+fn post_filter(cluster: &Cluster) -> (String, Vec<Asked>) {
+    let (plugin, pod) = (plugin(build, &ProfileArgs::default()), requesting());
+    let (cycle, mut state) = (cluster.cx(&pod), CycleState::default());
+    assert!(plugin.pre_filter(&cycle, &mut state).status.is_success());
+    assert!(!plugin.filter(&cycle, &state, cluster.node("n")).is_success());
+    let mut host = FakeHost::default();
+    let mut cx = PostFilterContext {
+        cycle,
+        framework: &cpu_fit(),
+        statuses: &NodeStatuses::default(),
+        host: &mut host,
+    };
+    let answer = plugin.post_filter(&mut cx, &state);
+    (answer.status.message(), host.asked)
+}
+
+#[test]
+fn only_a_claim_for_extended_resources_that_was_created_is_deleted() {
+    let mut cluster = with_devices(&[]);
+    assert_eq!(post_filter(&cluster), ("still not schedulable".into(), vec![]));
+    let owner = json!({
+        "apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true,
+    });
+    cluster.objects.insert(object(json!({
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": "left", "namespace": "default", "uid": "left", "ownerReferences": [owner],
+            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        },
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
+    })));
+    let deleted =
+        ("deletion of ResourceClaim completed".into(), vec![Asked::DeleteClaim(key("left"))]);
+    assert_eq!(post_filter(&cluster), deleted);
 }
 
 #[test]

@@ -273,7 +273,7 @@ fn balanced_allocation() {
 }
 
 #[test]
-fn a_balance_is_told_with_and_without_the_pod() {
+fn the_balance_is_given_with_and_without_the_pod() {
     let cluster = cluster(&["cpu=10000m memory=20000"], &["n0 cpu=3000m"]);
     let pod = new_pod(&["main cpu=3000m memory=5000"]);
     let args = NodeResourcesBalancedAllocationArgs { resources: resources(BOTH) };

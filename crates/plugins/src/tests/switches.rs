@@ -1,26 +1,18 @@
 //! Plugins with a switch and without it: hints, registrations and signatures. The switches of other
 //! answers are tested where the plugin is.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::*;
 use kubestep_api::{Node, Object, Pod, ResourceSlice};
 use kubestep_config::versions::{Change, Switch};
 use kubestep_framework::events::{Action, EventResource, Hint, Registration};
-use kubestep_framework::plugin::Plugin;
 use kubestep_framework::testing::{Cluster, decoded, info_of};
 
 /// The default gates, and the same without the switch.
 fn with_and_without(switch: Switch) -> [FeatureGates; 2] {
     let (with, older) = (FeatureGates::default(), switch.since().before().unwrap());
     [with, Change::Switch(switch).applied(with, FeatureGates::of(older))]
-}
-
-fn built(name: &str, features: &FeatureGates) -> Arc<dyn Plugin> {
-    let (_, build) = PLUGINS.iter().find(|(plugin, _)| plugin.name == name).unwrap();
-    build(&ProfileArgs::default(), features).unwrap()
 }
 
 /// The hints of the switch's plugin with and without it.

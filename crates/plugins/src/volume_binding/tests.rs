@@ -13,7 +13,7 @@ use kubestep_api::{
 use kubestep_config::{Arguments, Feature, FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::Hint;
-use kubestep_framework::plugin::{BindContext, Plugin};
+use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::{Code, Status};
 use kubestep_framework::testing::{Asked, FakeHost};
@@ -186,23 +186,25 @@ fn the_smallest_volume_that_is_large_enough_wins() {
     let volumes = [("a", "20Gi", "n1"), ("b", "8Gi", "n1"), ("c", "4Gi", "n1"), ("d", "9Gi", "n2")];
     let mut objects = vec![as_claim(claim("c", "local", ""))];
     objects.extend(volumes.map(|(name, size, node)| as_volume(volume(name, size, node))));
-    let cluster = cluster(objects);
+    let mut cluster = cluster(objects);
     assert_eq!(rejections(&cluster, &["c"]), ["", ""]);
-    assert_eq!(taken_on(&cluster, "n1"), ["b"]);
-    assert_eq!(taken_on(&cluster, "n2"), ["d"]);
+    assert_eq!(taken_on(&mut cluster, "n1"), ["b"]);
+    assert_eq!(taken_on(&mut cluster, "n2"), ["d"]);
 }
 
 /// The volumes that Reserve assumes for claim `c` on a node.
-fn taken_on(cluster: &Cluster, node: &str) -> Vec<String> {
+fn taken_on(cluster: &mut Cluster, node: &str) -> Vec<String> {
     let (plugin, pod) = (default_plugin(), claiming(&["c"]));
     let (cycle, mut state) = (cluster.cx(&pod), CycleState::default());
     assert!(plugin.pre_filter(&cycle, &mut state).status.is_success());
-    let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
-    let mut cx = bind_context(cluster, &pod, node, &mut shared, &mut host);
+    let mut host = FakeHost::default();
+    let mut cx = cluster.binding(&pod, node, &mut host);
     assert!(plugin.reserve(&mut cx, &mut state).is_success());
     let has_claim = |volume: &&Arc<PersistentVolume>| volume.spec.claim_ref.is_some();
-    let volumes = shared.volumes.volumes.iter(&cluster.objects).filter(has_claim);
-    volumes.map(|volume| volume.metadata.name.to_string()).collect()
+    let volumes = cx.shared.volumes.volumes.iter(cx.objects).filter(has_claim);
+    let taken = volumes.map(|volume| volume.metadata.name.to_string()).collect();
+    plugin.unreserve(&mut cx, &mut state);
+    taken
 }
 
 #[test]
@@ -238,9 +240,9 @@ fn a_volume_promised_to_the_claim_is_the_only_one() {
         as_volume(volume("b", "5Gi", "n2")),
         as_volume(promised),
     ];
-    let cluster = cluster(objects);
+    let mut cluster = cluster(objects);
     assert_eq!(rejections(&cluster, &["c"]), [NO_VOLUME, ""]);
-    assert_eq!(taken_on(&cluster, "n2"), ["z"]);
+    assert_eq!(taken_on(&mut cluster, "n2"), ["z"]);
 }
 
 #[test]
@@ -365,25 +367,6 @@ fn old_volumes_are_seen_as_the_nodes_driver_sees_them() {
     assert_eq!(rejections(&cluster, &["c"]), ["", ""]);
 }
 
-fn bind_context<'a>(
-    cluster: &'a Cluster,
-    pod: &'a Arc<PodInfo>,
-    node: &str,
-    shared: &'a mut kubestep_framework::shared::Shared,
-    host: &'a mut FakeHost,
-) -> BindContext<'a> {
-    BindContext {
-        pod,
-        node: node.into(),
-        snapshot: &cluster.snapshot,
-        objects: &cluster.objects,
-        features: &cluster.features,
-        shared,
-        host,
-        now: kubestep_api::Time(0),
-    }
-}
-
 /// The server's objects after the volume controller bound claim `c` and volume `v`.
 fn settled(cluster: &Cluster, pod: &Arc<PodInfo>) -> Vec<Object> {
     let mut bound = volume("v", "5Gi", "n1");
@@ -400,11 +383,10 @@ fn settled(cluster: &Cluster, pod: &Arc<PodInfo>) -> Vec<Object> {
 #[test]
 fn a_volume_is_taken_bound_and_given_back() {
     let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume("v", "5Gi", "n1"))];
-    let (cluster, plugin, pod) = (cluster(objects), default_plugin(), claiming(&["c"]));
-    let mut state = CycleState::default();
+    let (mut cluster, plugin, pod) = (cluster(objects), default_plugin(), claiming(&["c"]));
+    let (mut state, mut host) = (CycleState::default(), FakeHost::default());
     assert!(plugin.pre_filter(&cluster.cx(&pod), &mut state).status.is_success());
-    let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
-    let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
+    let mut cx = cluster.binding(&pod, "n1", &mut host);
     let early = plugin.pre_bind_pre_flight(&cx, &state);
     assert_eq!(early.message(), "no pod volume found for node \"n1\"");
     assert!(plugin.reserve(&mut cx, &mut state).is_success());
@@ -423,22 +405,21 @@ fn a_volume_is_taken_bound_and_given_back() {
     let no_node = "binding volumes: failed to get node \"n1\": node \"n1\" not found";
     assert_eq!(timeout.message(), no_node);
     host.stored = settled(&cluster, &pod);
-    let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
+    let mut cx = cluster.binding(&pod, "n1", &mut host);
     assert!(plugin.pre_bind(&mut cx, &mut state).is_success());
     assert_eq!(host.asked.last(), Some(&Asked::Update(Object::PersistentVolume(assumed))));
 }
 
 #[test]
 fn binding_fails_in_upstreams_words() {
-    let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume("v", "5Gi", "n1"))];
-    let (cluster, plugin, pod) = (cluster(objects), default_plugin(), claiming(&["c"]));
+    let (plugin, pod) = (default_plugin(), claiming(&["c"]));
     let failure = |change: &dyn Fn(&mut FakeHost)| {
-        let mut state = CycleState::default();
+        let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume("v", "5Gi", "n1"))];
+        let (mut cluster, mut state) = (cluster(objects), CycleState::default());
         assert!(plugin.pre_filter(&cluster.cx(&pod), &mut state).status.is_success());
-        let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
-        host.stored = settled(&cluster, &pod);
+        let mut host = FakeHost { stored: settled(&cluster, &pod), ..FakeHost::default() };
         change(&mut host);
-        let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
+        let mut cx = cluster.binding(&pod, "n1", &mut host);
         assert!(plugin.reserve(&mut cx, &mut state).is_success());
         plugin.pre_bind(&mut cx, &mut state).message()
     };
@@ -456,13 +437,12 @@ fn binding_fails_in_upstreams_words() {
 
 #[test]
 fn a_claim_to_be_provisioned_is_given_the_node() {
-    let cluster = cluster(vec![as_claim(claim("c", "fast", ""))]);
+    let mut cluster = cluster(vec![as_claim(claim("c", "fast", ""))]);
     let (plugin, pod) = (default_plugin(), claiming(&["c"]));
     let mut state = CycleState::default();
     assert!(plugin.pre_filter(&cluster.cx(&pod), &mut state).status.is_success());
-    let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
-    host.stored = settled(&cluster, &pod);
-    let mut cx = bind_context(&cluster, &pod, "n2", &mut shared, &mut host);
+    let mut host = FakeHost { stored: settled(&cluster, &pod), ..FakeHost::default() };
+    let mut cx = cluster.binding(&pod, "n2", &mut host);
     assert!(plugin.reserve(&mut cx, &mut state).is_success());
     let failed = plugin.pre_bind(&mut cx, &mut state).message();
     assert_eq!(failed, "binding volumes: failed to get node \"n2\": node \"n2\" not found");
@@ -472,42 +452,39 @@ fn a_claim_to_be_provisioned_is_given_the_node() {
     let selected = written.metadata.annotations.get_str("volume.kubernetes.io/selected-node");
     assert_eq!(selected, Some(&"n2".into()));
     // Another pod with the same claim now fits only on this node.
-    let mut other = cluster;
-    other.shared = shared;
-    assert_eq!(rejections(&other, &["c"]), [NO_VOLUME, ""]);
+    assert_eq!(rejections(&cluster, &["c"]), [NO_VOLUME, ""]);
 }
 
 #[test]
 fn pods_with_all_bound_have_nothing_to_bind() {
     let objects = vec![as_claim(claim("c", "local", "v")), as_volume(volume("v", "5Gi", "n1"))];
-    let (cluster, plugin) = (cluster(objects), default_plugin());
+    let (mut cluster, plugin) = (cluster(objects), default_plugin());
     for names in [&["c"][..], &[]] {
         let (pod, mut state) = (claiming(names), CycleState::default());
         plugin.pre_filter(&cluster.cx(&pod), &mut state);
-        let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
-        let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
+        let mut host = FakeHost::default();
+        let mut cx = cluster.binding(&pod, "n1", &mut host);
         assert!(plugin.reserve(&mut cx, &mut state).is_success());
         assert!(plugin.pre_bind_pre_flight(&cx, &state).is_skip());
     }
     let (pod, mut state) = (claiming(&[]), CycleState::default());
-    let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
-    let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
+    let mut host = FakeHost::default();
+    let mut cx = cluster.binding(&pod, "n1", &mut host);
     assert_eq!(plugin.reserve(&mut cx, &mut state).message(), "not found");
 }
 
 /// Upstream's Reserve uses the decision that Filter stored for the node; here there is none.
 #[test]
 fn in_a_profile_without_its_filter_it_binds_nothing() {
-    let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume("v", "5Gi", "n1"))];
-    let cluster = cluster(objects);
     for (without_filter, binds) in [(vec![], true), (vec!["VolumeBinding".into()], false)] {
         let mut args = ProfileArgs::default();
         args.without_filter = without_filter;
         let plugin = plugin(build, &args);
+        let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume("v", "5Gi", "n1"))];
+        let (mut cluster, mut host) = (cluster(objects), FakeHost::default());
         let (pod, mut state) = (claiming(&["c"]), CycleState::default());
         plugin.pre_filter(&cluster.cx(&pod), &mut state);
-        let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
-        let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
+        let mut cx = cluster.binding(&pod, "n1", &mut host);
         assert!(plugin.reserve(&mut cx, &mut state).is_success());
         assert_eq!(plugin.pre_bind_pre_flight(&cx, &state).is_skip(), !binds);
     }

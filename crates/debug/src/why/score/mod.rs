@@ -266,7 +266,7 @@ fn by_extenders(record: &CycleRecord, formulas: &[Formula]) -> Vec<Formula> {
 /// The nodes by their totals; of those with the best one, the chosen one comes first.
 fn ranking(nodes: &[Symbol], record: &ScoreRecord, chosen: Option<Symbol>) -> Vec<Ranked> {
     let columns: Vec<Cow<'_, ScoreColumn>> = record.columns().collect();
-    // A window finds all its scores at once faster than one by its index.
+    // All scores of a window are read faster at once than one by one.
     let values = columns.iter().map(|it| (it.raw.values(), it.normalized.values(), it.weight));
     let (values, totals): (Vec<_>, _) = (values.collect(), record.totals.values());
     let at_or_0 = |values: &[i64], at: usize| values.get(at).copied().unwrap_or(0);

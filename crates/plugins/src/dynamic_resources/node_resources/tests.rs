@@ -304,16 +304,7 @@ fn what_is_taken_is_written_and_taken_back() {
     let mut host = FakeHost::default();
     let mut run = |refuse: bool, undo: bool| {
         host.refuse = if refuse { vec!["u".into()] } else { Vec::new() };
-        let mut cx = BindContext {
-            pod: &pod,
-            node: "n".into(),
-            snapshot: &cluster.snapshot,
-            objects: &cluster.objects,
-            features: &cluster.features,
-            shared: &mut cluster.shared,
-            host: &mut host,
-            now: cluster.now,
-        };
+        let mut cx = cluster.binding(&pod, "n", &mut host);
         let state = state.read_mut::<ClaimState>().unwrap();
         let outcome = write(&mut cx, state).map_err(|error| error.to_string());
         if undo {

@@ -145,29 +145,32 @@ fn allocate(claim: Value, slices: Value, dedicated: Value) -> Result<Vec<String>
     Ok(devices.map(|device| format!("{}={}", device.request, device.device)).collect())
 }
 
+/// What one node lacks for a claim of this request.
+fn shortage(request: Value, slices: Value) -> Shortage {
+    let situation = json!({
+        "features": ["PartitionableDevices"],
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}],
+        "classes": [{"metadata": {"name": "gpu"}}],
+        "slices": slices,
+    });
+    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    allocator(&situation).shortage(&node, &claims(&situation))
+}
+
 #[test]
 fn devices_that_a_selector_rejects_are_counted_by_selector() {
     let selector = "device.driver == \"other\"";
     let mut request = exactly("x", 1);
     request["exactly"]["selectors"] = json!([{"cel": {"expression": selector}}]);
-    let situation = json!({
-        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}],
-        "classes": [{"metadata": {"name": "gpu"}}],
-        "slices": slice(json!([{"name": "a"}, {"name": "b"}, {"name": "c"}])),
-    });
-    let node: Node = of(&json!({"metadata": {"name": "n"}}));
-    let shortage = allocator(&situation).shortage(&node, &claims(&situation));
-    assert_eq!(shortage.requests[0].unselected, [(selector.into(), 3)]);
-    assert!(shortage.requests[0].suitable.is_empty());
-}
-
-/// The counters that a device takes of the set `set`, or that the set has.
-fn counters(amount: &str) -> Value {
-    json!({"memory": {"value": amount}})
+    let devices = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
+    let found = &shortage(request, slice(devices)).requests[0];
+    assert_eq!(found.unselected, [(selector.into(), 3)]);
+    assert!(found.suitable.is_empty());
 }
 
 #[test]
 fn a_device_with_too_few_counters_left_is_too_small() {
+    let counters = |amount: &str| json!({"memory": {"value": amount}});
     let device = |name: &str, amount: &str| {
         let taken = json!([{"counterSet": "set", "counters": counters(amount)}]);
         json!({"name": name, "consumesCounters": taken})
@@ -179,17 +182,9 @@ fn a_device_with_too_few_counters_left_is_too_small() {
     sets["spec"]["devices"].take();
     sets["spec"]["sharedCounters"] = json!([{"name": "set", "counters": counters("4")}]);
     slices.as_array_mut().unwrap().push(sets);
-    let situation = json!({
-        "features": ["PartitionableDevices"],
-        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [exactly("x", 2)]}}}],
-        "classes": [{"metadata": {"name": "gpu"}}],
-        "slices": slices,
-    });
-    let node: Node = of(&json!({"metadata": {"name": "n"}}));
-    let shortage = allocator(&situation).shortage(&node, &claims(&situation));
-    let devices = &shortage.requests[0];
-    assert_eq!((devices.devices, devices.too_small), (2, 1));
-    assert_eq!(devices.suitable, [device_id("d/p/small")]);
+    let found = &shortage(exactly("x", 2), slices).requests[0];
+    assert_eq!((found.devices, found.too_small), (2, 1));
+    assert_eq!(found.suitable, [device_id("d/p/small")]);
 }
 
 fn exactly(name: &str, count: i64) -> Value {
