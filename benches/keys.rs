@@ -23,6 +23,7 @@ use kubestep_debug::{Session, StepOutcome};
 use kubestep_source::{Filter, Progress};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Default number of cycles.
 const CYCLES: usize = 20_000;
@@ -98,16 +99,14 @@ struct Bench {
     keys: Vec<Duration>,
     frames: Vec<Duration>,
     slices: Vec<Duration>,
+    /// The key that took longest so far.
+    slowest: Option<(Duration, KeyPress)>,
 }
 
-/// Processor time of all threads of this process, if the system reports it.
+/// Processor time of all threads of this process.
 fn processor() -> Duration {
-    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let took = tasks.filter_map(|task| {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<u64>().ok()
-    });
-    Duration::from_nanos(took.sum())
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Memory of this process in MiB, if the system reports it.
@@ -121,15 +120,16 @@ fn resident() -> u64 {
 fn measured<R>(times: &mut Vec<Duration>, run: impl FnOnce() -> R) -> R {
     let before = processor();
     let result = run();
-    // The time of a thread that ended is lost from the total.
     times.push(processor().saturating_sub(before));
     result
 }
 
 impl Bench {
     fn press(&mut self, key: KeyPress) {
-        let Bench { interface, keys, .. } = self;
+        let Bench { interface, keys, slowest, .. } = self;
         measured(keys, || interface.key(key));
+        let took = keys.last().map(|took| (*took, key));
+        *slowest = took.filter(|(took, _)| slowest.is_none_or(|(most, _)| most < *took)).or(*slowest);
         self.draw();
         self.finish();
     }
@@ -167,7 +167,11 @@ impl Bench {
         };
         let (keys, frames) = (part(&mut self.keys), part(&mut self.frames));
         let slices = part(&mut self.slices);
-        println!("{what:22} keys {keys}  frames {frames}  slices {slices}  {} MiB", resident());
+        let slowest = self.slowest.take().map(|(_, key)| key.to_string()).unwrap_or_default();
+        println!(
+            "{what:22} keys {keys} {slowest:7} frames {frames}  slices {slices}  {} MiB",
+            resident()
+        );
     }
 }
 
@@ -205,14 +209,14 @@ fn main() -> Result<(), String> {
     interface.resize(160, 50);
     let terminal = Terminal::new(TestBackend::new(160, 50)).map_err(|e| e.to_string())?;
     let [keys, frames, slices] = [const { Vec::new() }; 3];
-    let mut shown = Bench { interface, terminal, keys, frames, slices };
+    let mut shown = Bench { interface, terminal, keys, frames, slices, slowest: None };
     shown.draw();
     for set in SET {
         let typed = format!(":{set}<enter>");
         parse_keys(&typed).map_err(|e| e.to_string())?.into_iter().for_each(|key| shown.press(key));
         shown.say(set);
     }
-    for (what, keys) in TRIED.iter().filter(|(what, _)| only.is_none_or(|only| what.contains(only)))
+    for (what, keys) in TRIED.iter().filter(|(what, _)| only.is_none_or(|only| only.split('|').any(|one| what.contains(one))))
     {
         parse_keys(keys).map_err(|e| e.to_string())?.into_iter().for_each(|key| shown.press(key));
         shown.say(what);
