@@ -129,7 +129,8 @@ impl Bench {
         let Bench { interface, keys, slowest, .. } = self;
         measured(keys, || interface.key(key));
         let took = keys.last().map(|took| (*took, key));
-        *slowest = took.filter(|(took, _)| slowest.is_none_or(|(most, _)| most < *took)).or(*slowest);
+        *slowest =
+            took.filter(|(took, _)| slowest.is_none_or(|(most, _)| most < *took)).or(*slowest);
         self.draw();
         self.finish();
     }
@@ -216,7 +217,9 @@ fn main() -> Result<(), String> {
         parse_keys(&typed).map_err(|e| e.to_string())?.into_iter().for_each(|key| shown.press(key));
         shown.say(set);
     }
-    for (what, keys) in TRIED.iter().filter(|(what, _)| only.is_none_or(|only| only.split('|').any(|one| what.contains(one))))
+    for (what, keys) in TRIED
+        .iter()
+        .filter(|(what, _)| only.is_none_or(|only| only.split('|').any(|one| what.contains(one))))
     {
         parse_keys(keys).map_err(|e| e.to_string())?.into_iter().for_each(|key| shown.press(key));
         shown.say(what);

@@ -364,8 +364,8 @@ fn draw_suggestions(buffer: &mut Buffer, area: Rect, found: &Suggestions, paint:
             buffer.set_style(line, paint.style(Scope::Selection));
         }
     }
-    if found.more > 0 {
-        popup::note(buffer, inner, &count(found.more, "more completion"), paint);
+    if !found.more.is_empty() {
+        popup::note(buffer, inner, &found.more, paint);
     }
 }
 

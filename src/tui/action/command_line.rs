@@ -128,13 +128,30 @@ pub fn goes_on(line: &str) -> bool {
     }
 }
 
-/// Whether the argument of a line names objects of the cluster, branches or plugins.
-pub fn names_objects(line: &str) -> bool {
-    let Some((name, _)) = line.trim_start().split_once(char::is_whitespace) else { return false };
-    match find(name) {
-        Ok(action) => ["what-if", "edit", "branch", "differences", "break"].contains(&action.name),
-        Err(_) => edit_forms::is_verb(name),
+/// The names that an argument completes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeededNames {
+    /// Of nodes, branches and plugins.
+    Few,
+    /// Of pods too.
+    Pods,
+}
+
+/// The names that the argument of a line completes to, if it names anything in the cluster.
+pub fn needed_names(line: &str) -> Option<NeededNames> {
+    let (name, argument) = line.trim_start().split_once(char::is_whitespace)?;
+    let action = find(name).ok().map(|action| action.name);
+    match action {
+        Some("branch" | "differences" | "break") => return Some(NeededNames::Few),
+        // Names a pod where it does not name a kind.
+        Some("edit") => return Some(NeededNames::Pods),
+        Some("what-if") => {}
+        Some(_) => return None,
+        None if edit_forms::is_verb(name) => {}
+        None => return None,
     }
+    let names_pod = argument.split_whitespace().any(|word| word == "pod");
+    Some(if names_pod { NeededNames::Pods } else { NeededNames::Few })
 }
 
 /// What a line does, for the list of completions: the help of its command, or the form of its edit.

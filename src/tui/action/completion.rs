@@ -16,13 +16,21 @@ use kubestep_framework::record::NodeNames;
 /// What `break` also takes, besides locations.
 const WORDS: [&str; 8] = ["list", "save", "load", "clear", "remove", "delete", "on", "off"];
 
+/// The most candidates of one kind that are listed: a page shows some ten, and every frame lists
+/// them.
+pub const CANDIDATES: usize = 1_000;
+
 /// The values that arguments can have.
 #[derive(Clone, Debug, Default)]
 pub struct Completion {
     themes: Vec<String>,
-    /// Numbers of the cycles, and the pods that they were of.
+    /// The heat maps of the view on screen.
+    maps: &'static [&'static str],
+    /// Numbers of the cycles.
     cycles: Vec<u64>,
+    /// The pods of so many of these cycles.
     pods: BTreeSet<NamespacedName>,
+    pods_of: usize,
     nodes: Arc<NodeNames>,
     /// The names of the cluster's objects, and of the branches.
     names: Arc<ArgumentNames>,
@@ -42,10 +50,14 @@ impl Completion {
     /// The possible values for the argument of `action` that begin with `typed`, best first.
     pub fn values(&self, action: &Action, typed: &str) -> Vec<String> {
         let fitting = |values: &mut dyn Iterator<Item = String>| -> Vec<String> {
-            values.filter(|value| value.starts_with(typed)).collect()
+            values.filter(|value| value.starts_with(typed)).take(CANDIDATES).collect()
         };
         match action.name {
             "theme" => fitting(&mut self.themes.iter().cloned()),
+            "map" => fitting(&mut self.maps.iter().chain(&["none"]).map(|map| (*map).to_owned())),
+            "group-by" => {
+                fitting(&mut ["zone", "pool", "type", "none"].map(str::to_owned).into_iter())
+            }
             "keys" => fitting(&mut Preset::names().map(str::to_owned)),
             "cycle" => fitting(&mut self.cycles.iter().rev().map(u64::to_string)),
             "allow" => fitting(&mut self.plugins.iter().cloned()),
@@ -98,7 +110,8 @@ impl Completion {
     /// The names of nodes or pods that begin with `typed`; there can be tens of thousands.
     fn names_of(&self, kind: &str, typed: &str) -> Vec<String> {
         let fitting = |names: &[String]| {
-            names.iter().filter(|name| name.starts_with(typed)).cloned().collect()
+            let fitting = names.iter().filter(|name| name.starts_with(typed));
+            fitting.take(CANDIDATES).cloned().collect()
         };
         match kind {
             "node" => fitting(&self.names.nodes),
@@ -107,13 +120,21 @@ impl Completion {
         }
     }
 
-    /// Brings the values up to date if something is typed that they complete.
-    pub fn refresh(&mut self, app: &App, model: &Model) {
+    /// Brings the values up to date if `line` is typed, which they complete.
+    pub fn refresh(&mut self, app: &App, model: &Model, line: Option<&str>) {
         self.names = model.names.clone();
-        if !app.completes() || self.as_of == Some(model.revision) {
-            return;
+        let Some(line) = line else { return };
+        self.maps = app.view().maps();
+        if self.as_of != Some(model.revision) {
+            self.as_of = Some(model.revision);
+            self.refresh_values(app, model);
         }
-        self.as_of = Some(model.revision);
+        if line.starts_with("watch ") {
+            self.refresh_pods(model);
+        }
+    }
+
+    fn refresh_values(&mut self, app: &App, model: &Model) {
         self.themes = app.themes();
         self.nodes = model.cycles.last().map(|cycle| cycle.nodes.clone()).unwrap_or_default();
         self.refresh_cycles(model);
@@ -132,10 +153,17 @@ impl Completion {
             // Some were forgotten, or another branch is shown.
             self.cycles.clear();
             self.pods.clear();
+            self.pods_of = 0;
         }
         let new = model.cycles.get(self.cycles.len()..).unwrap_or_default();
         self.cycles.extend(new.iter().map(|cycle| cycle.cycle));
+    }
+
+    /// Adds the pods of the new cycles.
+    fn refresh_pods(&mut self, model: &Model) {
+        let new = model.cycles.get(self.pods_of..self.cycles.len()).unwrap_or_default();
         self.pods.extend(new.iter().map(|cycle| cycle.pod));
+        self.pods_of = self.cycles.len();
     }
 }
 
@@ -158,7 +186,7 @@ fn subjects(nodes: &NodeNames, pods: &BTreeSet<NamespacedName>, typed: &str) -> 
         text.clear();
         // Writing into a text cannot fail.
         let _ = write!(text, "{kind}:{name}");
-        if text.starts_with(typed) {
+        if found.len() < CANDIDATES && text.starts_with(typed) {
             found.push(text.clone());
         }
     };

@@ -1,6 +1,6 @@
 //! From keys to actions: sequences of keys, the command line, and what the prompt is answered with.
 
-use super::completion::Completion;
+use super::completion::{CANDIDATES, Completion};
 use super::keymap::{KeyMatch, Keymap};
 use super::presets::{PRESETS, Preset};
 use super::{Action, ActionKind, Argument, COUNT, GROUPS, ViewSet, all, command_line, find};
@@ -11,6 +11,7 @@ use crate::tui::prompt::{Prompt, Purpose};
 use crate::tui::view::ViewId;
 use crate::tui::widget::hints::KeyHint;
 use crate::tui::widget::status_line::Severity;
+use kubestep_api::words::count;
 
 /// The most command lines that are remembered.
 const COMMANDS: usize = 200;
@@ -52,8 +53,8 @@ pub struct Suggestions {
     pub lines: Vec<(String, String)>,
     /// Index of the line that Tab has chosen.
     pub chosen: Option<usize>,
-    /// How many more there are.
-    pub more: usize,
+    /// How many more lines there are, in words; empty if there are none.
+    pub more: String,
 }
 
 /// The keys, and what was typed of an unfinished sequence.
@@ -89,7 +90,8 @@ impl KeyInput {
 
     /// Brings the values that are completed up to date.
     pub fn refresh(&mut self, app: &App, model: &Model) {
-        self.completion.refresh(app, model);
+        let line = app.prompt().and_then(command_text).map(|(line, _)| line);
+        self.completion.refresh(app, model, line.as_deref());
     }
 
     fn bound_key(&mut self, app: &mut App, key: KeyPress, model: &Model) -> Effect {
@@ -289,10 +291,10 @@ impl KeyInput {
         }
     }
 
-    /// Whether names of objects or branches complete what is typed.
-    pub fn names_objects(&self, app: &App) -> bool {
-        let line = app.prompt().and_then(command_text);
-        line.is_some_and(|(line, _)| command_line::names_objects(&line))
+    /// The names that complete what is typed, if any do.
+    pub fn needed_names(&self, app: &App) -> Option<command_line::NeededNames> {
+        let (line, _) = app.prompt().and_then(command_text)?;
+        command_line::needed_names(&line)
     }
 
     /// What a line can be completed to, without its first `before` bytes.
@@ -315,7 +317,11 @@ impl KeyInput {
         // A page of them, with the chosen one on it.
         let listed = listed(app);
         let first = chosen.map_or(0, |at| at / listed * listed);
-        let more = lines.len().saturating_sub(first + listed);
+        let more = match lines.len().saturating_sub(first + listed) {
+            0 => String::new(),
+            more if lines.len() >= CANDIDATES => format!("at least {more} more completions"),
+            more => count(more, "more completion"),
+        };
         let page = lines.into_iter().skip(first).take(listed);
         let about = |text: String| {
             let about = command_line::about(&format!("{}{text}", &line[..before]));

@@ -84,6 +84,9 @@ pub struct LookOptions {
 /// The debugger's position, and the cycle and frame that are inspected.
 type Followed = (Option<CyclePosition>, Option<(u64, kubestep_debug::Position)>);
 
+/// The view on the first screen.
+const FIRST_VIEW: ViewId = ViewId::Cycle;
+
 /// What only the interface knows: view, selection, filter, prompt and windows.
 pub struct App {
     view: ViewId,
@@ -124,8 +127,8 @@ impl App {
         let (theme, warnings) =
             Theme::load(&appearance.library, &appearance.theme, appearance.depth)?;
         let mut app = App {
-            view: ViewId::Cycle,
-            history: vec![ViewId::Cycle],
+            view: FIRST_VIEW,
+            history: vec![FIRST_VIEW],
             history_at: 0,
             grids: BTreeMap::new(),
             shapes: BTreeMap::new(),

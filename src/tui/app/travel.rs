@@ -1,6 +1,6 @@
 //! Between views: showing one, the history, escaping outwards, opening a row.
 
-use super::{App, Effect};
+use super::{App, Effect, FIRST_VIEW};
 use crate::tui::action_error::ActionError;
 use crate::tui::command::Command;
 use crate::tui::model::Model;
@@ -94,7 +94,7 @@ impl App {
                 self.show(from);
             }
             return Effect::Session(Command::Inspect(None));
-        } else if let Some(outer) = self.view.spec().enclosing {
+        } else if let Some(outer) = enclosing(self.view, model) {
             self.show(outer);
         } else {
             self.hint("this is the outermost view; q leaves");
@@ -145,5 +145,17 @@ impl App {
                 Effect::Session(Command::Inspect((!own).then_some(position)))
             }
         })
+    }
+}
+
+/// The view that encloses another. Before the first cycle that is the view on the first screen: the
+/// timeline is empty then.
+fn enclosing(view: ViewId, model: &Model) -> Option<ViewId> {
+    let outer = view.spec().enclosing?;
+    match outer {
+        ViewId::Timeline if model.cycles.is_empty() => {
+            Some(FIRST_VIEW).filter(|first| *first != view)
+        }
+        _ => Some(outer),
     }
 }

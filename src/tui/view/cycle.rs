@@ -23,7 +23,6 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::certainty::is_uncertain;
-use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, FilterColumn, PluginStatus, ScoreColumn, VerdictId};
 
 /// A line: a point, or a plugin at the point above it.
@@ -237,28 +236,32 @@ pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> Stri
     }
 }
 
-/// The verdicts on the nodes, in node order.
-fn verdicts_on_nodes(cycle: &CycleRecord) -> Vec<VerdictId> {
+/// The verdicts on the nodes, by slot; `None` where the slot holds no node.
+fn verdicts_on_nodes(cycle: &CycleRecord) -> Vec<Option<VerdictId>> {
     let by_slot: Vec<VerdictId> = cycle.filter.verdicts.iter().collect();
-    let on_node = |node: &NodeId| by_slot.get(node.index()).copied().unwrap_or(VerdictId::PASS);
-    cycle.nodes.order.iter().map(on_node).collect()
+    let mut on_nodes = vec![None; by_slot.len()];
+    for node in cycle.nodes.order.iter() {
+        if let Some(on_node) = on_nodes.get_mut(node.index()) {
+            *on_node = by_slot.get(node.index()).copied();
+        }
+    }
+    on_nodes
 }
 
 /// The same as a row has it: verdict, share of nodes that pass if not all do, words. `on_nodes` has
-/// the verdicts on the nodes, in node order.
+/// the verdicts on the nodes, by slot.
 fn filter_row(
     cycle: &CycleRecord,
     column: &FilterColumn,
-    on_nodes: &[VerdictId],
+    on_nodes: &[Option<VerdictId>],
 ) -> (VerdictSign, Option<(usize, usize)>, String) {
-    // A plugin's column holds all nodes, also those that were not evaluated.
-    let own = column.verdicts.gather(&cycle.nodes.order, VerdictId::CYCLE_ENDED);
-    if own.contains(&VerdictId::UNKNOWN) {
-        return (VerdictSign::Unknown, None, "opaque: its verdicts are unknown".into());
-    }
     let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
     let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
-    for ((own, on_node), nodes) in pairs_counted(&own, on_nodes) {
+    // A plugin's column holds all nodes, also those that were not evaluated.
+    for ((own, on_node), nodes) in pairs_counted(column, on_nodes) {
+        if own == VerdictId::UNKNOWN {
+            return (VerdictSign::Unknown, None, "opaque: its verdicts are unknown".into());
+        }
         if on_node.is_not_evaluated() {
             continue;
         }
@@ -283,16 +286,24 @@ fn filter_row(
     }
 }
 
-/// How many nodes have which two verdicts. There are few different ones, and neighbours mostly have
-/// the same.
+/// How many nodes have which two verdicts: a plugin's, and the one on the node. There are few
+/// different ones, and neighbours mostly have the same.
 fn pairs_counted(
-    own: &[VerdictId],
-    on_nodes: &[VerdictId],
+    column: &FilterColumn,
+    on_nodes: &[Option<VerdictId>],
 ) -> IndexMap<(VerdictId, VerdictId), usize> {
-    let pairs: Vec<_> = own.iter().copied().zip(on_nodes.iter().copied()).collect();
     let mut counts = IndexMap::new();
-    for run in pairs.chunk_by(|a, b| a == b) {
-        *counts.entry(run[0]).or_default() += run.len();
+    let (mut run, mut length) = (None, 0);
+    let slots = column.verdicts.runs().flatten().zip(on_nodes);
+    let pairs = slots.filter_map(|(own, on_node)| Some((*own, (*on_node)?)));
+    for pair in pairs.map(Some).chain([None]) {
+        if pair != run {
+            if let Some(ended) = run {
+                *counts.entry(ended).or_default() += length;
+            }
+            (run, length) = (pair, 0);
+        }
+        length += 1;
     }
     counts
 }
