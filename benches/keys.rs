@@ -1,9 +1,10 @@
 //! The time of keys and frames in every view, for a given cluster.
 //!
-//! `cargo bench --bench keys -- FILE [CYCLES]`. Runs the cycles, sets a dozen breakpoints and
+//! `cargo bench --bench keys -- FILE [CYCLES [ONLY]]`, where ONLY is parts of names of measurements,
+//! as in `why|jumps`. Runs the cycles, sets a dozen breakpoints and
 //! watches, then presses keys and draws a frame after each. Prints one line per measurement: keys,
-//! then frames, then slices of long work, each with the median and the maximum. Times are processor
-//! times of all threads, so that other work on the machine does not count.
+//! then frames, then slices of long work, each with the median and the maximum, and the slowest key.
+//! Times are processor times of all threads, so that other work on the machine does not count.
 
 #![allow(clippy::print_stdout, reason = "measurements are printed")]
 

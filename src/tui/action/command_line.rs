@@ -237,4 +237,22 @@ mod tests {
             ["quit", "theme dark", "cordon node a-0", "what-if cordon node a-0", "edit node a"];
         assert!(!ended.into_iter().any(goes_on));
     }
+
+    #[test]
+    fn a_line_needs_the_names_that_it_can_hold() {
+        use NeededNames::{Few, Pods};
+        for (line, needed) in [
+            ("cycle 1", None),
+            ("break", None),
+            ("break ", Some(Few)),
+            ("branch f", Some(Few)),
+            ("edit w", Some(Pods)),
+            ("cordon node n", Some(Few)),
+            ("what-if cordon node n", Some(Few)),
+            ("what-if delete pod ", Some(Pods)),
+            ("choose node a for pod ", Some(Pods)),
+        ] {
+            assert_eq!(needed_names(line), needed, "{line}");
+        }
+    }
 }

@@ -200,6 +200,8 @@ fn subjects(nodes: &NodeNames, pods: &BTreeSet<NamespacedName>, typed: &str) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::action::find;
+    use crate::tui::view::ViewId;
 
     #[test]
     fn edits_complete_word_by_word_with_the_names_of_objects() {
@@ -218,5 +220,26 @@ mod tests {
         assert_eq!(values.edits("kube-version 1.36"), ["kube-version 1.36"]);
         assert_eq!(values.edits("nonsense x"), Vec::<String>::new());
         assert_eq!(values.objects("node "), ["node a-0", "node b-0"]);
+    }
+
+    #[test]
+    fn candidates_are_few_and_those_of_maps_are_the_views() {
+        let values = Completion {
+            cycles: (1..=20_000).collect(),
+            maps: ViewId::Nodes.maps(),
+            ..Completion::default()
+        };
+        let of = |name, typed| values.values(find(name).unwrap(), typed);
+        assert_eq!(of("cycle", "").len(), CANDIDATES);
+        assert_eq!(of("cycle", "").first().map(String::as_str), Some("20000"));
+        assert_eq!(
+            of("cycle", "1999"),
+            [
+                "19999", "19998", "19997", "19996", "19995", "19994", "19993", "19992", "19991",
+                "19990", "1999"
+            ]
+        );
+        assert_eq!(of("map", ""), ["cpu", "memory", "pods", "none"]);
+        assert_eq!(of("group-by", "p"), ["pool"]);
     }
 }

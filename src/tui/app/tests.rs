@@ -1,5 +1,6 @@
 //! The interface as a person uses it, key by key.
 
+use super::FIRST_VIEW;
 use crate::tui::action::INTERRUPTED;
 use crate::tui::app::Effect;
 use crate::tui::command::Command;
@@ -380,4 +381,12 @@ fn the_mouse_chooses_rows_columns_and_views_once_it_is_on() {
     mouse(&mut story, click, 12, 0);
     assert_eq!(story.app.view(), ViewId::Timeline);
     assert_eq!(story.keys(":mouse off<Enter>").effects.last(), Some(&Effect::Mouse(false)));
+}
+
+#[test]
+fn escape_before_the_first_cycle_leads_to_the_first_screen() {
+    let empty = || InterfaceStory::new(Model { cycles: Vec::new(), position: None, ..model() });
+    assert_eq!(empty().keys("<Esc>").app.view(), FIRST_VIEW);
+    assert_eq!(empty().keys("5<Esc>").app.view(), FIRST_VIEW);
+    assert_eq!(InterfaceStory::new(model()).keys("5<Esc>").app.view(), ViewId::Timeline);
 }
