@@ -239,11 +239,11 @@ pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> Stri
 /// The verdicts on the nodes, by slot; `None` where the slot holds no node.
 fn verdicts_on_nodes(cycle: &CycleRecord) -> Vec<Option<VerdictId>> {
     let by_slot: Vec<VerdictId> = cycle.filter.verdicts.iter().collect();
-    let mut on_nodes = vec![None; by_slot.len()];
-    for node in cycle.nodes.order.iter() {
-        if let Some(on_node) = on_nodes.get_mut(node.index()) {
-            *on_node = by_slot.get(node.index()).copied();
-        }
+    let order = &cycle.nodes.order;
+    let mut on_nodes = vec![None; order.iter().map(|node| node.index() + 1).max().unwrap_or(0)];
+    for node in order.iter() {
+        on_nodes[node.index()] =
+            Some(by_slot.get(node.index()).copied().unwrap_or(VerdictId::PASS));
     }
     on_nodes
 }
