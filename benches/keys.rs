@@ -1,10 +1,10 @@
 //! The time of keys and frames in every view, for a given cluster.
 //!
-//! `cargo bench --bench keys -- FILE [CYCLES [ONLY]]`, where ONLY is parts of names of measurements,
-//! as in `why|jumps`. Runs the cycles, sets a dozen breakpoints and
-//! watches, then presses keys and draws a frame after each. Prints one line per measurement: keys,
-//! then frames, then slices of long work, each with the median and the maximum, and the slowest key.
-//! Times are processor times of all threads, so that other work on the machine does not count.
+//! `cargo bench --bench keys -- FILE [CYCLES [ONLY]]`. Runs the cycles, sets a dozen breakpoints and
+//! watches, then presses keys and draws a frame after each. ONLY keeps the measurements with one of
+//! these parts in their names, as in `why|jumps`. Prints one line per measurement: keys with the
+//! slowest one, then frames, then slices of long work, each with the median and the maximum. Times
+//! are processor times of all threads, so that other work on the machine does not count.
 
 #![allow(clippy::print_stdout, reason = "measurements are printed")]
 
@@ -106,8 +106,7 @@ struct Bench {
 
 /// Processor time of all threads of this process.
 fn processor() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
 /// Memory of this process in MiB, if the system reports it.
@@ -129,9 +128,10 @@ impl Bench {
     fn press(&mut self, key: KeyPress) {
         let Bench { interface, keys, slowest, .. } = self;
         measured(keys, || interface.key(key));
-        let took = keys.last().map(|took| (*took, key));
-        *slowest =
-            took.filter(|(took, _)| slowest.is_none_or(|(most, _)| most < *took)).or(*slowest);
+        let took = keys.last().copied().unwrap_or_default();
+        if slowest.is_none_or(|(most, _)| most < took) {
+            *slowest = Some((took, key));
+        }
         self.draw();
         self.finish();
     }
@@ -218,10 +218,9 @@ fn main() -> Result<(), String> {
         parse_keys(&typed).map_err(|e| e.to_string())?.into_iter().for_each(|key| shown.press(key));
         shown.say(set);
     }
-    for (what, keys) in TRIED
-        .iter()
-        .filter(|(what, _)| only.is_none_or(|only| only.split('|').any(|one| what.contains(one))))
-    {
+    let is_meant =
+        |what: &str| only.is_none_or(|only| only.split('|').any(|part| what.contains(part)));
+    for (what, keys) in TRIED.iter().filter(|(what, _)| is_meant(what)) {
         parse_keys(keys).map_err(|e| e.to_string())?.into_iter().for_each(|key| shown.press(key));
         shown.say(what);
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 
-use super::action::{KeyInput, Keymap, NeededNames};
+use super::action::{KeyInput, Keymap};
 use super::app::{App, Effect, LookOptions};
 use super::command::Command;
 use super::command_result::EditorText;
@@ -242,7 +242,7 @@ impl Interface {
         }
         self.driver.refresh(self.app.view().spec().part);
         if let Some(needed) = self.input.needed_names(&self.app) {
-            self.driver.refresh_names(needed == NeededNames::Pods);
+            self.driver.refresh_names(needed);
         }
         self.app.refresh(self.driver.model());
         self.input.refresh(&self.app, self.driver.model());

@@ -99,7 +99,7 @@ pub struct Model {
     pub configuration: Configuration,
     /// The durations of plugins, if they are measured.
     pub times: TimesModel,
-    /// What arguments can name, as of when something was typed that completes.
+    /// What arguments can name, as of when something was typed that completes to it.
     pub names: Arc<ArgumentNames>,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
@@ -123,6 +123,15 @@ pub struct BeforePreemption {
     pub nodes: Vec<Arc<NodeInfo>>,
     /// The disruption budgets of each victim that has any.
     pub budgets: Vec<(NamespacedName, BudgetState)>,
+}
+
+/// Which names complete an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NeededNames {
+    /// Those of nodes, branches and plugins.
+    Few,
+    /// Those of pods too, of which there can be tens of thousands.
+    WithPods,
 }
 
 /// What the arguments of commands can name.

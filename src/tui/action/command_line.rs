@@ -4,6 +4,7 @@ use super::completion::Completion;
 use super::{Action, Argument, Invocation, all};
 use crate::tui::edit_forms;
 use crate::tui::key;
+use crate::tui::model::NeededNames;
 use crate::tui::view::ViewId;
 use kubestep_config::suggest;
 use kubestep_debug::edit::{EditForm, FORMS};
@@ -128,30 +129,24 @@ pub fn goes_on(line: &str) -> bool {
     }
 }
 
-/// The names that an argument completes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NeededNames {
-    /// Of nodes, branches and plugins.
-    Few,
-    /// Of pods too.
-    Pods,
-}
-
-/// The names that the argument of a line completes to, if it names anything in the cluster.
+/// The names that the argument of a line completes to; `None` if it names nothing of the session.
 pub fn needed_names(line: &str) -> Option<NeededNames> {
     let (name, argument) = line.trim_start().split_once(char::is_whitespace)?;
-    let action = find(name).ok().map(|action| action.name);
-    match action {
-        Some("branch" | "differences" | "break") => return Some(NeededNames::Few),
-        // Names a pod where it does not name a kind.
-        Some("edit") => return Some(NeededNames::Pods),
-        Some("what-if") => {}
-        Some(_) => return None,
-        None if edit_forms::is_verb(name) => {}
-        None => return None,
+    let is_pod = |word: &str| word == "pod" || word.starts_with("pod:");
+    let by_kind = || match argument.split_whitespace().any(is_pod) {
+        true => NeededNames::WithPods,
+        false => NeededNames::Few,
+    };
+    match find(name) {
+        Ok(action) => match action.name {
+            "branch" | "differences" | "break" => Some(NeededNames::Few),
+            // A pod can be named without its kind.
+            "edit" => Some(NeededNames::WithPods),
+            "what-if" | "watch" => Some(by_kind()),
+            _ => None,
+        },
+        Err(_) => edit_forms::is_verb(name).then(by_kind),
     }
-    let names_pod = argument.split_whitespace().any(|word| word == "pod");
-    Some(if names_pod { NeededNames::Pods } else { NeededNames::Few })
 }
 
 /// What a line does, for the list of completions: the help of its command, or the form of its edit.
@@ -240,17 +235,20 @@ mod tests {
 
     #[test]
     fn a_line_needs_the_names_that_it_can_hold() {
-        use NeededNames::{Few, Pods};
+        use NeededNames::{Few, WithPods};
         for (line, needed) in [
             ("cycle 1", None),
             ("break", None),
             ("break ", Some(Few)),
             ("branch f", Some(Few)),
-            ("edit w", Some(Pods)),
+            (" watch pod:", Some(WithPods)),
+            ("watch no", Some(Few)),
+            ("allow x", None),
+            ("edit w", Some(WithPods)),
             ("cordon node n", Some(Few)),
             ("what-if cordon node n", Some(Few)),
-            ("what-if delete pod ", Some(Pods)),
-            ("choose node a for pod ", Some(Pods)),
+            ("what-if delete pod ", Some(WithPods)),
+            ("choose node a for pod ", Some(WithPods)),
         ] {
             assert_eq!(needed_names(line), needed, "{line}");
         }

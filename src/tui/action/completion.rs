@@ -1,17 +1,16 @@
 //! What arguments complete to, brought up to date while a command is typed.
 
 use std::collections::BTreeSet;
-use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
 use super::{Action, Preset};
 use crate::tui::app::App;
 use crate::tui::edit_forms::{fits, is_literal};
 use crate::tui::model::{ArgumentNames, Model};
+use crate::tui::view::LABEL_NAMES;
 use kubestep_config::KubeVersion;
+use kubestep_debug::breakpoint::location::QUEUES;
 use kubestep_debug::edit::FORMS;
-use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::record::NodeNames;
 
 /// What `break` also takes, besides locations.
 const WORDS: [&str; 8] = ["list", "save", "load", "clear", "remove", "delete", "on", "off"];
@@ -28,10 +27,6 @@ pub struct Completion {
     maps: &'static [&'static str],
     /// Numbers of the cycles.
     cycles: Vec<u64>,
-    /// The pods of so many of these cycles.
-    pods: BTreeSet<NamespacedName>,
-    pods_of: usize,
-    nodes: Arc<NodeNames>,
     /// The names of the cluster's objects, and of the branches.
     names: Arc<ArgumentNames>,
     plugins: Vec<String>,
@@ -54,15 +49,16 @@ impl Completion {
         };
         match action.name {
             "theme" => fitting(&mut self.themes.iter().cloned()),
-            "map" => fitting(&mut self.maps.iter().chain(&["none"]).map(|map| (*map).to_owned())),
+            "map" => fitting(&mut self.maps.iter().copied().chain(["none"]).map(str::to_owned)),
             "group-by" => {
-                fitting(&mut ["zone", "pool", "type", "none"].map(str::to_owned).into_iter())
+                let labels = LABEL_NAMES.iter().map(|(name, _)| *name);
+                fitting(&mut labels.chain(["none"]).map(str::to_owned))
             }
             "keys" => fitting(&mut Preset::names().map(str::to_owned)),
             "cycle" => fitting(&mut self.cycles.iter().rev().map(u64::to_string)),
             "allow" => fitting(&mut self.plugins.iter().cloned()),
             "break" => fitting(&mut places(&self.names.plugins)),
-            "watch" => subjects(&self.nodes, &self.pods, typed),
+            "watch" => self.subjects(typed),
             "what-if" => self.edits(typed),
             "edit" => self.objects(typed),
             "versions" => fitting(&mut KubeVersion::all().map(|version| version.to_string())),
@@ -107,6 +103,20 @@ impl Completion {
         }
     }
 
+    /// What `watch` takes: a kind, then one of it.
+    fn subjects(&self, typed: &str) -> Vec<String> {
+        let Some((kind, name)) = typed.split_once(':') else {
+            let kinds = ["queue:", "node:", "pod:"].into_iter();
+            return kinds.filter(|kind| kind.starts_with(typed)).map(str::to_owned).collect();
+        };
+        let names = match kind {
+            "queue" => QUEUES.iter().map(|(_, name)| (*name).to_owned()).collect(),
+            _ => self.names_of(kind, name),
+        };
+        let fitting = names.iter().filter(|known| *known != "none" && known.starts_with(name));
+        fitting.map(|name| format!("{kind}:{name}")).collect()
+    }
+
     /// The names of nodes or pods that begin with `typed`; there can be tens of thousands.
     fn names_of(&self, kind: &str, typed: &str) -> Vec<String> {
         let fitting = |names: &[String]| {
@@ -120,23 +130,15 @@ impl Completion {
         }
     }
 
-    /// Brings the values up to date if `line` is typed, which they complete.
-    pub fn refresh(&mut self, app: &App, model: &Model, line: Option<&str>) {
+    /// Brings the values up to date if something is typed that they complete.
+    pub fn refresh(&mut self, app: &App, model: &Model) {
         self.names = model.names.clone();
-        let Some(line) = line else { return };
         self.maps = app.view().maps();
-        if self.as_of != Some(model.revision) {
-            self.as_of = Some(model.revision);
-            self.refresh_values(app, model);
+        if !app.completes() || self.as_of == Some(model.revision) {
+            return;
         }
-        if line.starts_with("watch ") {
-            self.refresh_pods(model);
-        }
-    }
-
-    fn refresh_values(&mut self, app: &App, model: &Model) {
+        self.as_of = Some(model.revision);
         self.themes = app.themes();
-        self.nodes = model.cycles.last().map(|cycle| cycle.nodes.clone()).unwrap_or_default();
         self.refresh_cycles(model);
         self.plugins.clear();
         for (plugin, _) in model.waiting.iter().flat_map(|w| &w.plugins) {
@@ -152,18 +154,9 @@ impl Completion {
         if known.is_some_and(|(last, at)| model.cycles.get(at).is_none_or(|c| c.cycle != *last)) {
             // Some were forgotten, or another branch is shown.
             self.cycles.clear();
-            self.pods.clear();
-            self.pods_of = 0;
         }
         let new = model.cycles.get(self.cycles.len()..).unwrap_or_default();
         self.cycles.extend(new.iter().map(|cycle| cycle.cycle));
-    }
-
-    /// Adds the pods of the new cycles.
-    fn refresh_pods(&mut self, model: &Model) {
-        let new = model.cycles.get(self.pods_of..self.cycles.len()).unwrap_or_default();
-        self.pods.extend(new.iter().map(|cycle| cycle.pod));
-        self.pods_of = self.cycles.len();
     }
 }
 
@@ -175,26 +168,6 @@ fn places(plugins: &[String]) -> impl Iterator<Item = String> {
     let queues = location::QUEUES.iter().map(|(_, name)| format!("queue:{name}"));
     let words = WORDS.iter().map(|word| (*word).to_owned());
     points.chain(plugins.iter().cloned()).chain(outcomes).chain(queues).chain(words)
-}
-
-/// What `:watch` completes to, of what begins with `typed`: queues, nodes and the pods there are
-/// cycles of. There can be tens of thousands, of which few are meant.
-fn subjects(nodes: &NodeNames, pods: &BTreeSet<NamespacedName>, typed: &str) -> Vec<String> {
-    use kubestep_debug::breakpoint::location;
-    let (mut found, mut text) = (Vec::new(), String::new());
-    let mut add = |kind: &str, name: &dyn Display| {
-        text.clear();
-        // Writing into a text cannot fail.
-        let _ = write!(text, "{kind}:{name}");
-        if found.len() < CANDIDATES && text.starts_with(typed) {
-            found.push(text.clone());
-        }
-    };
-    let queues = location::QUEUES.iter().filter(|(_, name)| *name != "none");
-    queues.for_each(|(_, name)| add("queue", name));
-    nodes.order.iter().for_each(|node| add("node", &nodes.name(*node)));
-    pods.iter().for_each(|pod| add("pod", pod));
-    found
 }
 
 #[cfg(test)]
@@ -220,6 +193,12 @@ mod tests {
         assert_eq!(values.edits("kube-version 1.36"), ["kube-version 1.36"]);
         assert_eq!(values.edits("nonsense x"), Vec::<String>::new());
         assert_eq!(values.objects("node "), ["node a-0", "node b-0"]);
+        let watched = |typed| values.values(find("watch").unwrap(), typed);
+        assert_eq!(watched("pod:s"), ["pod:shop/web"]);
+        assert_eq!(watched("node:"), ["node:a-0", "node:b-0"]);
+        assert_eq!(watched("queue:a"), ["queue:active"]);
+        assert_eq!(watched(""), ["queue:", "node:", "pod:"]);
+        assert_eq!(watched("queue:n"), Vec::<String>::new());
     }
 
     #[test]
@@ -240,6 +219,6 @@ mod tests {
             ]
         );
         assert_eq!(of("map", ""), ["cpu", "memory", "pods", "none"]);
-        assert_eq!(of("group-by", "p"), ["pool"]);
+        assert_eq!(of("group-by", "r"), ["region"]);
     }
 }

@@ -6,7 +6,7 @@ use super::presets::{PRESETS, Preset};
 use super::{Action, ActionKind, Argument, COUNT, GROUPS, ViewSet, all, command_line, find};
 use crate::tui::app::{App, Effect, HelpRow};
 use crate::tui::key::{self, KeyPress};
-use crate::tui::model::Model;
+use crate::tui::model::{Model, NeededNames};
 use crate::tui::prompt::{Prompt, Purpose};
 use crate::tui::view::ViewId;
 use crate::tui::widget::hints::KeyHint;
@@ -90,8 +90,7 @@ impl KeyInput {
 
     /// Brings the values that are completed up to date.
     pub fn refresh(&mut self, app: &App, model: &Model) {
-        let line = app.prompt().and_then(command_text).map(|(line, _)| line);
-        self.completion.refresh(app, model, line.as_deref());
+        self.completion.refresh(app, model);
     }
 
     fn bound_key(&mut self, app: &mut App, key: KeyPress, model: &Model) -> Effect {
@@ -292,7 +291,7 @@ impl KeyInput {
     }
 
     /// The names that complete what is typed, if any do.
-    pub fn needed_names(&self, app: &App) -> Option<command_line::NeededNames> {
+    pub fn needed_names(&self, app: &App) -> Option<NeededNames> {
         let (line, _) = app.prompt().and_then(command_text)?;
         command_line::needed_names(&line)
     }

@@ -21,7 +21,6 @@ mod views;
 mod waiting;
 mod whatif;
 
-pub use command_line::NeededNames;
 pub use general::INTERRUPTED;
 pub use input::{KeyInput, Suggestions};
 pub use keymap::Keymap;

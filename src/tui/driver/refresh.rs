@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::{Driver, rows};
 use crate::report;
 use crate::tui::model::{
-    ArgumentNames, Configuration, CyclePosition, FoldedOutline, Model, ModelPart,
+    ArgumentNames, Configuration, CyclePosition, FoldedOutline, Model, ModelPart, NeededNames,
 };
 use crate::tui::names::CommonNameParts;
 use crate::tui::view::events;
@@ -60,8 +60,8 @@ pub(super) struct Freshness {
     named: Option<Arc<NodeNames>>,
     /// The configuration that the rows are of.
     config: Option<Arc<ResolvedConfig>>,
-    /// The revision of which the names are, and whether pods are among them.
-    names_of: Option<(u64, bool)>,
+    /// The revision of which the names are, and which there are.
+    names_of: Option<(u64, NeededNames)>,
     /// The revision of which the times are.
     pub times_of: u64,
     /// The state that the rows show, if it is known: the step and the moment within it.
@@ -139,15 +139,15 @@ impl Driver {
         }
     }
 
-    /// Brings the names that arguments complete to up to date; those of pods, of which there can be
-    /// tens of thousands, only if they are asked for.
-    pub fn refresh_names(&mut self, with_pods: bool) {
-        let wanted = (self.model.revision, with_pods);
-        if self.freshness.names_of.is_some_and(|of| of == wanted || of == (wanted.0, true)) {
+    /// Brings the names that an argument completes to up to date.
+    pub fn refresh_names(&mut self, needed: NeededNames) {
+        let revision = self.model.revision;
+        if self.freshness.names_of.is_some_and(|(of, names)| of == revision && names >= needed) {
             return;
         }
-        self.freshness.names_of = Some(wanted);
+        self.freshness.names_of = Some((revision, needed));
         let world = self.session.state().unwrap_or_else(|| self.session.world());
+        let with_pods = needed == NeededNames::WithPods;
         let pods = world.api().objects().pods.iter().filter(|_| with_pods);
         let mut pods: Vec<_> = pods.map(|(key, _)| *key).collect();
         pods.sort_unstable();

@@ -374,16 +374,19 @@ fn evaluated(cycle: &CycleRecord) -> String {
     }
 }
 
+/// Short names of node labels, each with the label's key.
+pub const LABEL_NAMES: [(&str, &str); 5] = [
+    ("zone", "topology.kubernetes.io/zone"),
+    ("region", "topology.kubernetes.io/region"),
+    ("type", "node.kubernetes.io/instance-type"),
+    ("pool", "node.kubernetes.io/pool"),
+    ("arch", "kubernetes.io/arch"),
+];
+
 /// The key of a node label that has a short name; without any name, that of the zone.
 pub fn label_key(name: &str) -> &str {
-    match name {
-        "" | "zone" => "topology.kubernetes.io/zone",
-        "region" => "topology.kubernetes.io/region",
-        "type" => "node.kubernetes.io/instance-type",
-        "pool" => "node.kubernetes.io/pool",
-        "arch" => "kubernetes.io/arch",
-        key => key,
-    }
+    let name = if name.is_empty() { "zone" } else { name };
+    LABEL_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, key)| key)
 }
 
 /// The plugin whose scores differ the most between the chosen node and the next best; the one that
