@@ -130,7 +130,7 @@ mod tests {
         cluster.edit_node(0, |node| {
             let state = |(name, mib, nodes): &(&str, i64, u32)| ImageState {
                 name: Symbol::new(name),
-                size: mib * MIB,
+                size: mib << 20,
                 num_nodes: *nodes,
             };
             node.image_states = images.iter().map(state).collect();

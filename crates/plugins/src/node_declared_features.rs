@@ -277,6 +277,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_node_does_not_declare_is_named() {
+        let cluster = Cluster::of(vec![node("one", &[USERS]), node("none", &[])], vec![]);
+        let mut pod = needs_users("1");
+        pod["spec"]["containers"] =
+            json!([{"restartPolicyRules": [{"action": "RestartAllContainers"}]}]);
+        let (pod, gates) = (info_of(pod), FeatureGates::default());
+        let named = |node| undeclared(&pod.pod.spec, node, &gates);
+        let named: Vec<_> = cluster.snapshot.iter().map(|node| named(node)).collect();
+        assert_eq!(named, [vec![RESTART], vec![RESTART, USERS]]);
+    }
+
+    #[test]
     fn up_to_1_35_order_and_user_namespaces_on_the_host_network_do_not_matter() {
         let of_1_35 = FeatureGates::of(KubeVersion::of_minor(35).unwrap());
         let gates = of_1_35.with(Feature::NodeDeclaredFeatures, true);

@@ -129,5 +129,13 @@ mod tests {
         let fragments = node_affinity(&base).unwrap();
         assert_eq!(fragments[0], ("v1.Pod.Spec.Affinity.NodeAffinity", "null".to_owned()));
         assert_eq!(fragments[1].1, r#"{"zone":"a"}"#);
+        let preferring = |zone: &str| {
+            let term = json!({"matchExpressions":
+                [{"key": "zone", "operator": "In", "values": [zone]}]});
+            let preferred = json!([{"weight": 3, "preference": term}]);
+            decoded::<Pod>(json!({"spec": {"affinity": {"nodeAffinity":
+                {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}}}))
+        };
+        assert_ne!(node_affinity(&preferring("a")), node_affinity(&preferring("b")));
     }
 }

@@ -4,11 +4,12 @@ mod switches;
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use kubestep_config::{ExtensionPoint, FeatureGates, find_plugin};
 use kubestep_framework::plugin::Plugin;
+use kubestep_framework::pod::PodInfo;
 use kubestep_framework::testing::{Cluster, info_of};
 
 fn built(name: &str, features: &FeatureGates) -> Arc<dyn Plugin> {
@@ -107,5 +108,32 @@ fn every_plugin_that_reads_volumes_signs_them() {
         let signed = |claim| built.sign(&cluster.queue(), &pod(claim)).unwrap();
         assert_eq!(signed("a"), signed("a"), "{name}");
         assert_ne!(signed("a"), signed("b"), "{name}");
+    }
+}
+
+/// Pods with equal keys share answers, so the key tells pods apart that get different ones.
+#[test]
+fn keys_are_equal_only_for_pods_that_are_alike_in_what_a_plugin_reads() {
+    let zone = json!({"nodeSelector": {"zone": "a"}});
+    let tolerant = json!({"tolerations": [{"operator": "Exists"}]});
+    let large = json!({"containers": [{"resources": {"requests": {"cpu": "1"}}}]});
+    let filter: fn(&dyn Plugin, &PodInfo) -> Option<String> = |plugin, pod| plugin.filter_key(pod);
+    let score: fn(&dyn Plugin, &PodInfo) -> Option<String> = |plugin, pod| plugin.score_key(pod);
+    for (name, key, spec) in [
+        ("NodeAffinity", filter, &zone),
+        ("NodeAffinity", score, &zone),
+        ("NodeUnschedulable", filter, &tolerant),
+        ("TaintToleration", filter, &tolerant),
+        ("TaintToleration", score, &tolerant),
+        ("NodeResourcesFit", filter, &large),
+        ("NodeResourcesFit", score, &large),
+        ("NodeResourcesBalancedAllocation", score, &large),
+    ] {
+        let plugin = built(name, &FeatureGates::default());
+        let of = |spec: &Value| key(&*plugin, &info_of(json!({"spec": spec}))).unwrap();
+        let mut otherwise = spec.clone();
+        otherwise["priority"] = 7.into();
+        assert_eq!(of(spec), of(&otherwise), "{name}");
+        assert_ne!(of(spec), of(&json!({"containers": [{}]})), "{name}");
     }
 }

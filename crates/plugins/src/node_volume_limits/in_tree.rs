@@ -304,6 +304,29 @@ mod tests {
     }
 
     #[test]
+    fn each_cloud_counts_its_own_disks() {
+        let disks = [
+            (build_ebs as fn(&ProfileArgs, &FeatureGates) -> Built, "aws-ebs", ebs(&["a"])),
+            (build_gce_pd, "gce-pd", json!([{"gcePersistentDisk": {"pdName": "a"}}])),
+            (build_azure, "azure-disk", json!([{"azureDisk": {"diskName": "a"}}])),
+            (build_openstack, "cinder", json!([{"cinder": {"volumeID": "a"}}])),
+        ];
+        for (build, resource, _) in &disks {
+            let allocatable = json!({(format!("attachable-volumes-{resource}")): "0"});
+            let node = json!({"metadata": {"name": "n"}, "status": {"allocatable": allocatable}});
+            let cluster = Cluster::of(vec![node], Vec::new());
+            let plugin = plugin(*build, &ProfileArgs::default());
+            for (_, other, volumes) in &disks {
+                let statuses = cluster.filter(&plugin, &info_of(pod("new", volumes.clone())));
+                match resource == other {
+                    true => assert_eq!(statuses.unwrap()[0].message(), EXCEEDED, "{resource}"),
+                    false => assert!(statuses.unwrap_err().is_skip(), "{resource} {other}"),
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_node_with_a_csi_node_is_left_to_node_volume_limits() {
         let cluster = put(cluster(), "CSINode", "n", "", json!({"spec": {"drivers": []}}));
         assert_eq!(message_for(&cluster, ebs(&["b", "c"])), "");

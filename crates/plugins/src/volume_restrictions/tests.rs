@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::build;
+use super::{VolumeConflict, build, reasons};
 use kubestep_api::Object;
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::Plugin;
+use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::Code;
 use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
 
@@ -90,6 +91,26 @@ fn a_claim_of_one_pod_is_taken_on_every_node() {
     assert_eq!(plugin.filter(&cx, &without, n1).message(), IN_USE);
     let never_ran = plugin.filter(&cx, &CycleState::default(), n1);
     assert_eq!(never_ran.message(), "cannot read \"PreFilterVolumeRestrictions\" from cycleState");
+}
+
+#[test]
+fn the_pod_that_has_the_claim_is_named_before_one_with_a_claim_of_that_name() {
+    let uses = json!([{"persistentVolumeClaim": {"claimName": "c"}}]);
+    let mut namesake = pod_json("namesake", "n1", uses.clone());
+    namesake["metadata"]["namespace"] = "other".into();
+    let new = info_of(pod_json("new", "", uses.clone()));
+    let holders = |pods: Vec<Value>| {
+        let mut cluster = Cluster::of(nodes(), pods);
+        cluster.objects.insert(claim("c", "ReadWriteOncePod"));
+        let (cx, mut state) = (cluster.cx(&new), CycleState::default());
+        assert!(default_plugin().pre_filter(&cx, &mut state).status.is_success());
+        let n1 = cluster.snapshot.by_name("n1".into()).unwrap();
+        reasons(&cx, &state, n1)
+    };
+    let there = pod_json("there", "n2", uses);
+    let named = |name: &str| NamespacedName::new("d".into(), name.into());
+    let expected = VolumeConflict::Claim { claim: named("c"), holder: named("there") };
+    assert_eq!(holders(vec![namesake, there]), [expected]);
 }
 
 #[test]
