@@ -44,6 +44,13 @@ impl Prompt {
         Prompt { purpose, input, recalled: None, draft: String::new(), completing: None }
     }
 
+    /// An open prompt with the cursor before `end`.
+    pub fn with_end(purpose: Purpose, text: &str, end: &str) -> Prompt {
+        let mut prompt = Prompt::new(purpose, "");
+        prompt.set(text, end);
+        prompt
+    }
+
     /// The text with the part that is not editable.
     pub fn text(&self) -> &str {
         self.input.value()
@@ -54,6 +61,13 @@ impl Prompt {
         let text = self.input.value();
         let at = text.char_indices().nth(self.input.cursor()).map_or(text.len(), |(i, _)| i);
         text.split_at(at)
+    }
+
+    /// What is completed, up to the end of the word at the cursor, and what follows it.
+    pub fn completable(&self) -> (&str, &str) {
+        let (before, after) = self.around_cursor();
+        let word = after.find(' ').unwrap_or(after.len());
+        self.text().split_at(before.len() + word)
     }
 
     fn length(&self) -> usize {
@@ -93,8 +107,15 @@ impl Prompt {
         self.completing = None;
     }
 
-    fn set(&mut self, text: &str) {
-        self.input = Input::new(text.to_owned());
+    /// Puts the cursor between `text` and `end`.
+    fn set(&mut self, text: &str, end: &str) {
+        self.input = Input::new(format!("{text}{end}")).with_cursor(text.chars().count());
+    }
+
+    /// Puts `text` in place of what is completed.
+    fn replace(&mut self, text: &str) {
+        let end = self.completable().1.to_owned();
+        self.set(text, &end);
     }
 
     /// Shows the next of `candidates`, or the previous one; the first call decides the list.
@@ -105,17 +126,17 @@ impl Prompt {
                 let next = (at + step) % list.len().max(1);
                 (list, next)
             }
-            None => (candidates(self.text()), 0),
+            None => (candidates(self.completable().0), 0),
         };
         if let Some(text) = list.get(at).cloned() {
-            self.set(&text);
+            self.replace(&text);
             self.completing = Some((list, at));
         }
     }
 
-    /// Puts `text` in place of the line, as if it had been typed.
+    /// Puts `text` in place of what is completed, as if it had been typed.
     pub fn put(&mut self, text: &str) {
-        self.set(text);
+        self.replace(text);
         (self.completing, self.recalled) = (None, None);
     }
 
@@ -147,7 +168,7 @@ impl Prompt {
             None => Some(self.draft.as_str()),
         };
         if let Some(text) = text.map(str::to_owned) {
-            self.set(&text);
+            self.set(&text, "");
             self.recalled = next;
         }
     }
@@ -205,6 +226,20 @@ mod tests {
         prompt.complete(list, true);
         assert_eq!(prompt.text(), "three");
         typed("zz").complete(|_| Vec::new(), false);
+    }
+
+    #[test]
+    fn what_follows_the_word_at_the_cursor_stays() {
+        let mut prompt = Prompt::with_end(Purpose::Command, "force node ", " for pod x");
+        assert_eq!(prompt.completable(), ("force node ", " for pod x"));
+        let list = |typed: &str| vec![format!("{typed}a"), format!("{typed}b")];
+        prompt.complete(list, false);
+        prompt.complete(list, false);
+        assert_eq!(prompt.around_cursor(), ("force node b", " for pod x"));
+        prompt.edit("left".parse().unwrap());
+        assert_eq!(prompt.completable(), ("force node b", " for pod x"));
+        prompt.put("veto node c");
+        assert_eq!(prompt.text(), "veto node c for pod x");
     }
 
     #[test]

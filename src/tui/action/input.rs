@@ -33,12 +33,14 @@ fn keeps_playing(action: &Action, model: &Model) -> bool {
     }
 }
 
-/// The line that a prompt's text would be as a command, without the colon; `None` for a filter.
+/// The line that is completed, as a command without the colon, and the length of what is not in
+/// the prompt of it; `None` for a filter.
 fn command_text(prompt: &Prompt) -> Option<(String, usize)> {
+    let (typed, _) = prompt.completable();
     match prompt.purpose {
-        Purpose::Command => Some((prompt.text().to_owned(), 0)),
+        Purpose::Command => Some((typed.to_owned(), 0)),
         Purpose::Argument { command, .. } => {
-            Some((format!("{command} {}", prompt.text()), command.len() + 1))
+            Some((format!("{command} {typed}"), command.len() + 1))
         }
         Purpose::Filter => None,
     }
@@ -231,7 +233,8 @@ impl KeyInput {
     /// Puts a completed line into the prompt, with a blank where another word can follow.
     fn accept(prompt: &mut Prompt, line: &str) {
         prompt.put(line);
-        let goes_on = command_text(prompt).is_some_and(|(line, _)| command_line::goes_on(&line));
+        let goes_on = prompt.is_at_end()
+            && command_text(prompt).is_some_and(|(line, _)| command_line::goes_on(&line));
         if goes_on {
             prompt.put(&format!("{line} "));
         }
@@ -310,7 +313,7 @@ impl KeyInput {
             Some((lines, at)) => (lines.to_vec(), Some(at)),
             None => (self.completions(&line, before), None),
         };
-        let typed = prompt.text();
+        let (typed, _) = prompt.completable();
         let rest = lines.first().filter(|_| !typed.is_empty() && chosen.is_none());
         let ghost = rest.and_then(|first| first.strip_prefix(typed)).unwrap_or_default().to_owned();
         // A page of them, with the chosen one on it.

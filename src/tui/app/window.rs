@@ -10,7 +10,7 @@ use crate::tui::compare::Table;
 use crate::tui::layout::WidthTier;
 use crate::tui::lines::{DetailLine, LineGrid, Wrapped, wrapped};
 use crate::tui::model::Model;
-use crate::tui::prompt::Purpose;
+use crate::tui::prompt::{Prompt, Purpose};
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::view::decision_lines;
@@ -404,7 +404,8 @@ impl App {
         if offer.missing.is_empty() {
             return Effect::Session(Command::WhatIf(WhatIfCommand::EditLine(offer.words)));
         }
-        self.ask(Purpose::Argument { command: "what-if", what: "EDIT" }, &offer.words);
+        let purpose = Purpose::Argument { command: "what-if", what: "EDIT" };
+        self.prompt = Some(Prompt::with_end(purpose, &offer.words, &offer.end));
         self.notify(Severity::Info, format!("complete it: {}", offer.label()));
         Effect::None
     }

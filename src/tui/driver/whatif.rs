@@ -96,7 +96,7 @@ impl Driver {
         if let Some(pod) = pod.filter(pending) {
             let words = |verb| format!("{verb} node {} for pod {pod}", key.name);
             let decisions = ["choose", "force", "veto"].map(words);
-            found.extend(decisions.map(|words| EditOffer { words, missing: "" }));
+            found.extend(decisions.map(EditOffer::whole));
         }
         found.extend(offers(world, key));
         let open = WindowContent::Offers(format!("What if: {key}"), found);

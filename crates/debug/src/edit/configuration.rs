@@ -138,17 +138,13 @@ pub fn offers(rows: &[Row], at: usize) -> (String, Vec<EditOffer>) {
         Some(About::Plugin(_) | About::OtherPlugin) => of_plugin(rows, at),
         Some(About::Gate(feature)) => {
             let on = row.is_some_and(|row| row.value == "off");
-            vec![whole(format!("feature {}={on}", feature.name()))]
+            vec![EditOffer::whole(format!("feature {}={on}", feature.name()))]
         }
         _ => Vec::new(),
     };
-    found.push(EditOffer { words: "kube-version ".into(), missing: "VERSION" });
-    found.push(EditOffer { words: "config @".into(), missing: "FILE" });
+    found.push(EditOffer::begun("kube-version ".into(), "VERSION"));
+    found.push(EditOffer::begun("config @".into(), "FILE"));
     (row.map_or_else(|| "configuration".into(), |row| row.name.clone()), found)
-}
-
-fn whole(words: String) -> EditOffer {
-    EditOffer { words, missing: "" }
 }
 
 fn of_plugin(rows: &[Row], at: usize) -> Vec<EditOffer> {
@@ -162,9 +158,9 @@ fn of_plugin(rows: &[Row], at: usize) -> Vec<EditOffer> {
     let within = profile.map(|profile| format!(" in {profile}")).unwrap_or_default();
     let mut found = Vec::new();
     if point == Some(ExtensionPoint::Score) {
-        found.push(EditOffer { words: format!("weight {name}="), missing: "NUMBER" });
+        found.push(EditOffer::begun(format!("weight {name}="), "NUMBER"));
     }
-    found.extend(point.map(|point| whole(format!("disable {name} at {point}{within}"))));
-    found.push(whole(format!("disable {name}{within}")));
+    found.extend(point.map(|point| EditOffer::whole(format!("disable {name} at {point}{within}"))));
+    found.push(EditOffer::whole(format!("disable {name}{within}")));
     found
 }

@@ -16,13 +16,15 @@ pub struct EditOffer {
     pub words: String,
     /// The missing arguments, as in the usage of a form; empty if none is missing.
     pub missing: &'static str,
+    /// What follows them, with a space before it.
+    pub end: String,
 }
 
 impl EditOffer {
     /// The edit, with the format of what is missing.
     pub fn label(&self) -> String {
         let is_apart = self.missing.is_empty() || self.words.ends_with([' ', '=', '@']);
-        format!("{}{}{}", self.words, if is_apart { "" } else { " " }, self.missing)
+        format!("{}{}{}{}", self.words, if is_apart { "" } else { " " }, self.missing, self.end)
     }
 
     /// What the edit does, in a few words, from the table of forms.
@@ -37,12 +39,18 @@ impl EditOffer {
         FORMS.iter().find(matching).map_or("", |form| form.about)
     }
 
-    fn whole(edit: &Edit) -> EditOffer {
-        EditOffer { words: edit.to_string(), missing: "" }
+    /// An edit of which nothing is missing.
+    pub fn whole(words: String) -> EditOffer {
+        EditOffer::begun(words, "")
     }
 
-    fn begun(words: String, missing: &'static str) -> EditOffer {
-        EditOffer { words, missing }
+    /// The beginning of an edit, up to the missing arguments.
+    pub fn begun(words: String, missing: &'static str) -> EditOffer {
+        EditOffer { words, missing, end: String::new() }
+    }
+
+    fn of(edit: &Edit) -> EditOffer {
+        EditOffer::whole(edit.to_string())
     }
 }
 
@@ -55,13 +63,13 @@ pub fn offers(world: &World, key: ObjectKey) -> Vec<EditOffer> {
             Some(pod) => of_pod(world, name, &pod),
             None => Vec::new(),
         },
-        _ => vec![EditOffer::whole(&Edit::Delete(key))],
+        _ => vec![EditOffer::of(&Edit::Delete(key))],
     }
 }
 
 fn of_node(node: &Node) -> Vec<EditOffer> {
     let name = node.metadata.name;
-    let edit = |edit| EditOffer::whole(&Edit::Node(name, edit));
+    let edit = |edit| EditOffer::of(&Edit::Node(name, edit));
     let mut offers = vec![edit(match node.spec.unschedulable {
         true => NodeEdit::Uncordon,
         false => NodeEdit::Cordon,
@@ -72,15 +80,15 @@ fn of_node(node: &Node) -> Vec<EditOffer> {
         EditOffer::begun(format!("taint node {name} "), "KEY[=VALUE]:EFFECT"),
         EditOffer::begun(format!("label node {name} "), "KEY=VALUE"),
         EditOffer::begun(format!("resize node {name} "), "RESOURCE=AMOUNT"),
-        EditOffer::whole(&Edit::AddNodes { count: 1, like: name }),
+        EditOffer::of(&Edit::AddNodes { count: 1, like: name }),
         EditOffer::begun(format!("drain node {name} "), "[force]"),
-        EditOffer::whole(&Edit::Lose(NodeSet::Named(name))),
+        EditOffer::of(&Edit::Lose(NodeSet::Named(name))),
     ]);
     offers
 }
 
 fn of_pod(world: &World, key: NamespacedName, pod: &Pod) -> Vec<EditOffer> {
-    let edit = |edit| EditOffer::whole(&Edit::Pod(key, edit));
+    let edit = |edit| EditOffer::of(&Edit::Pod(key, edit));
     let mut offers = Vec::new();
     let spec = &pod.spec;
     offers.extend(spec.scheduling_gates.iter().map(|gate| edit(PodEdit::Ungate(gate.name))));
@@ -106,7 +114,7 @@ fn of_pod(world: &World, key: NamespacedName, pod: &Pod) -> Vec<EditOffer> {
         offers.extend(of_pending(world, key));
     }
     let object = ObjectKey { kind: Kind::Pod, namespace: key.namespace, name: key.name };
-    offers.push(EditOffer::whole(&Edit::Delete(object)));
+    offers.push(EditOffer::of(&Edit::Delete(object)));
     offers
 }
 
@@ -115,18 +123,21 @@ fn of_pending(world: &World, key: NamespacedName) -> Vec<EditOffer> {
     match world.scheduler().queue().place_of(key) {
         QueueName::Unschedulable => {
             offers.extend([
-                EditOffer::whole(&Edit::Activate(key)),
-                EditOffer::whole(&Edit::Requeue(key)),
+                EditOffer::of(&Edit::Activate(key)),
+                EditOffer::of(&Edit::Requeue(key)),
             ]);
         }
-        QueueName::Backoff => offers.push(EditOffer::whole(&Edit::Activate(key))),
+        QueueName::Backoff => offers.push(EditOffer::of(&Edit::Activate(key))),
         _ => {}
     }
-    for verb in ["choose", "force", "veto"] {
-        offers.push(EditOffer::begun(format!("{verb} node "), "NAME for pod NAME"));
-    }
+    let of_pod = |words: String, missing| {
+        let end = format!(" for pod {key}");
+        EditOffer { end, ..EditOffer::begun(words, missing) }
+    };
+    let decisions = ["choose", "force", "veto"].map(|verb| of_pod(format!("{verb} node "), "NAME"));
+    offers.extend(decisions);
     offers.push(EditOffer::begun(format!("fail bind for pod {key}"), "[always]"));
-    offers.push(EditOffer::begun("fail plugin ".into(), "PLUGIN at POINT [for pod NAME] [always]"));
+    offers.push(of_pod("fail plugin ".into(), "PLUGIN at POINT"));
     offers.push(EditOffer::begun("fail extender ".into(), "URL"));
     offers
 }
@@ -179,7 +190,7 @@ mod tests {
 
     fn words(world: &World, kind: Kind, namespace: &str, name: &str) -> Vec<String> {
         let key = ObjectKey { kind, namespace: namespace.into(), name: name.into() };
-        offers(world, key).into_iter().map(|offer| offer.words + offer.missing).collect()
+        offers(world, key).into_iter().map(|offer| offer.words + offer.missing + &offer.end).collect()
     }
 
     #[test]
@@ -206,7 +217,7 @@ mod tests {
 
     #[test]
     fn each_offer_says_what_it_does() {
-        let offer = |words: &str, missing| EditOffer { words: words.into(), missing };
+        let offer = |words: &str, missing| EditOffer::begun(words.into(), missing);
         assert_eq!(offer("uncordon node a", "").about(), "make it schedulable again");
         let fault = offer("fail plugin ", "PLUGIN at POINT [for pod NAME] [always]");
         assert_eq!(
@@ -251,6 +262,8 @@ mod tests {
             "unport pod default/p 80/TCP",
             "resize pod default/p RESOURCE=AMOUNT",
             "delete pod default/p",
+            "choose node NAME for pod default/p",
+            "fail plugin PLUGIN at POINT for pod default/p",
         ] {
             assert!(pod.iter().any(|words| words == expected), "{expected}: {pod:?}");
         }
