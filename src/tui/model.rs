@@ -383,6 +383,13 @@ pub struct PodRow {
     pub place: PodPlace,
 }
 
+impl PodRow {
+    /// The pod's name with its namespace.
+    pub fn name(&self) -> NamespacedName {
+        NamespacedName::new(self.pod.metadata.namespace, self.pod.metadata.name)
+    }
+}
+
 /// Where a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodPlace {

@@ -205,7 +205,7 @@ impl Driver {
                 model.nominated = rows::nominated(world);
             }
             ModelPart::Pods if std::mem::take(&mut freshness.old_pods) => {
-                model.pods = rows::pods(world);
+                model.pods = rows::pods(world, &model.pods);
                 model.nominated = rows::nominated(world);
             }
             ModelPart::Nodes | ModelPart::CycleNodes | ModelPart::Preemption

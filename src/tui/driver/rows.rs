@@ -1,5 +1,6 @@
 //! The rows of the views that show the cluster, from a state of it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::tui::model::{PodPlace, PodRow, QueuedPod, WaitingPod};
@@ -113,17 +114,25 @@ fn row(
     }
 }
 
-/// All pods by name.
-pub fn pods(world: &World) -> Vec<PodRow> {
-    let scheduler = world.scheduler();
-    let all = world.api().objects().pods.iter();
-    let mut rows: Vec<(NamespacedName, &Arc<Pod>)> = all.map(|(key, pod)| (*key, pod)).collect();
-    rows.sort_by_key(|(key, _)| *key);
-    let row = |(key, pod): (NamespacedName, &Arc<Pod>)| PodRow {
+/// All pods by name. `before` are the rows of another state: their order makes sorting fast.
+pub fn pods(world: &World, before: &[PodRow]) -> Vec<PodRow> {
+    let (scheduler, objects) = (world.scheduler(), &world.api().objects().pods);
+    let row = |key: NamespacedName, pod: &Arc<Pod>| PodRow {
         pod: pod.clone(),
         place: place(scheduler, key, pod),
     };
-    rows.into_iter().map(row).collect()
+    let still = before.iter().filter_map(|before| {
+        let key = before.name();
+        Some((key, row(key, objects.get(&key)?)))
+    });
+    let mut rows: Vec<(NamespacedName, PodRow)> = still.collect();
+    if rows.len() < objects.len() {
+        let shown: HashSet<NamespacedName> = rows.iter().map(|(key, _)| *key).collect();
+        let new = objects.iter().filter(|(key, _)| !shown.contains(*key));
+        rows.extend(new.map(|(key, pod)| (*key, row(*key, pod))));
+        rows.sort_by_key(|(key, _)| *key);
+    }
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 fn place(scheduler: &Scheduler, key: NamespacedName, pod: &Pod) -> PodPlace {

@@ -503,3 +503,20 @@ fn failures_only_leaves_rejections_and_warnings_among_the_events() {
     assert!(text.contains("FailedScheduling") && text.contains("unschedulable"), "{text}");
     assert!(!text.contains("created → active") && !text.contains("→ in flight"), "{text}");
 }
+
+#[test]
+fn pods_are_in_the_order_of_their_names_whatever_came_and_went() {
+    let count = |live: &LiveInterface| {
+        let pods = &live.interface.driver.model().pods;
+        assert!(pods.is_sorted_by_key(|row| row.name()));
+        pods.len()
+    };
+    let live = LiveInterface::demo("tour").keys("c6");
+    let loaded = count(&live);
+    let put = ":put {apiVersion: v1, kind: Pod, metadata: {name: m-new}}<Enter>";
+    let live = live.keys(put);
+    assert_eq!(count(&live), loaded + 1);
+    let live = live.keys(":delete pod payment<Enter>");
+    assert_eq!(count(&live), loaded);
+    assert_eq!(count(&live.keys(":branch original<Enter>")), loaded);
+}

@@ -13,7 +13,6 @@ use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Labels, Pod};
-use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod::requests::requested;
 use kubestep_framework::resource::amount;
 
@@ -33,10 +32,6 @@ fn sign(place: PodPlace) -> (&'static str, Scope) {
         PodPlace::Ended => of(VerdictSign::Skip),
         PodPlace::NobodyServes => of(VerdictSign::Error),
     }
-}
-
-fn name(pod: &Pod) -> NamespacedName {
-    NamespacedName::new(pod.metadata.namespace, pod.metadata.name)
 }
 
 impl PodsView<'_> {
@@ -83,7 +78,7 @@ impl GridSource for PodsView<'_> {
     fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => {
-                let pods = self.0.pods.iter().map(|row| name(&row.pod));
+                let pods = self.0.pods.iter().map(|row| row.name());
                 GridColumn::fitted("pod", 22, shared::widest(pods))
             }
             1 => {
@@ -102,7 +97,7 @@ impl GridSource for PodsView<'_> {
         let (sign, scope) = sign(row.place);
         // Writing into a cell cannot fail.
         let _ = match column {
-            0 => write!(out, "{}", name(&row.pod)),
+            0 => write!(out, "{}", row.name()),
             1 => {
                 out.scope = scope;
                 write!(out, "{sign} {}", self.place_words(row))
@@ -127,11 +122,11 @@ impl GridSource for PodsView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.pod(row).map_or(0, |p| shared::key_of(name(&p.pod)))
+        self.pod(row).map_or(0, |p| shared::key_of(p.name()))
     }
 
     fn is_current(&self, row: usize) -> bool {
-        self.pod(row).is_some_and(|row| self.0.is_current_pod(name(&row.pod)))
+        self.pod(row).is_some_and(|row| self.0.is_current_pod(row.name()))
     }
 
     fn is_failure(&self, row: usize) -> bool {
@@ -149,7 +144,7 @@ impl GridSource for PodsView<'_> {
 
 impl View for PodsView<'_> {
     fn place(&self, row: usize, _column: usize) -> Option<String> {
-        Some(format!("pod:{}", name(&self.pod(row)?.pod)))
+        Some(format!("pod:{}", self.pod(row)?.name()))
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
@@ -168,7 +163,7 @@ impl View for PodsView<'_> {
 
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(row) = self.pod(row) else { return Vec::new() };
-        let (key, (sign, scope)) = (name(&row.pod), sign(row.place));
+        let (key, (sign, scope)) = (row.name(), sign(row.place));
         let heading = format!("{sign} {key}: {}", row.place.describe());
         let mut lines = vec![DetailLine::text(heading).scoped(scope)];
         if let Some(node) = self.0.nomination_of(key) {
@@ -200,13 +195,13 @@ impl View for PodsView<'_> {
     }
 
     fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {
-        self.0.start_of_last_cycle(name(&self.pod(row)?.pod))
+        self.0.start_of_last_cycle(self.pod(row)?.name())
     }
 
     fn run_to(&self, row: usize, column: usize) -> Option<RunTarget> {
         let pod = self.pod(row)?;
         match pod.place {
-            PodPlace::Queue(_) => Some(RunTarget::NextCycleOf(name(&pod.pod))),
+            PodPlace::Queue(_) => Some(RunTarget::NextCycleOf(pod.name())),
             _ => self.moment(row, column).map(RunTarget::Position),
         }
     }

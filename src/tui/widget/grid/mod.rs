@@ -95,7 +95,7 @@ pub enum SortKey {
     /// A number. Within a column all are made in the same way.
     Number(i64),
     /// Another text: by letters, and the numbers in it by value.
-    Text(Vec<(String, u64)>),
+    Text(Vec<u8>),
     Empty,
 }
 
@@ -123,20 +123,23 @@ impl SortKey {
     }
 }
 
-/// The parts of a text before each of its numbers, with the number: `ip-10-0` comes after `ip-9`.
-fn natural(text: &str) -> Vec<(String, u64)> {
-    let mut parts = Vec::new();
+/// Bytes in the order of a text whose numbers count by value: `ip-10-0` comes after `ip-9`. Each part
+/// before a number ends with a zero byte, so that it comes before longer ones; the number follows.
+fn natural(text: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(text.len() + 18);
     let mut rest = text;
     while !rest.is_empty() {
         let (letters, behind) =
             rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
         let end = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
         let (digits, behind) = behind.split_at(end);
-        let number = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(u64::MAX) };
-        parts.push((letters.to_owned(), number));
+        let number: u64 = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(u64::MAX) };
+        key.extend_from_slice(letters.as_bytes());
+        key.push(0);
+        key.extend_from_slice(&number.to_be_bytes());
         rest = behind;
     }
-    parts
+    key
 }
 
 /// A number that stands among others as `number` does by `f64::total_cmp`: the bits, those below
