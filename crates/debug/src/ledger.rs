@@ -73,13 +73,11 @@ impl Ledger {
         if last.is_some_and(|(_, before)| *before == amounts) {
             return;
         }
-        let mut changes = self.nodes.remove(&name).unwrap_or_default();
-        let writable = Arc::make_mut(&mut changes);
-        match writable.last_mut() {
+        let changes = Arc::make_mut(self.nodes.get_or_default(name));
+        match changes.last_mut() {
             Some((at, before)) if *at >= len => *before = amounts,
-            _ => writable.push((len, amounts)),
+            _ => changes.push((len, amounts)),
         }
-        self.nodes.insert(name, changes);
     }
 
     /// Drops what was stored after the first `len` entries.
@@ -88,10 +86,12 @@ impl Ledger {
         let later = self.nodes.iter().filter(|(_, changes)| is_later(changes));
         let later: Vec<Symbol> = later.map(|(name, _)| *name).collect();
         for name in later {
-            let Some(mut changes) = self.nodes.remove(&name) else { continue };
+            let Some(changes) = self.nodes.get_mut(&name) else { continue };
             let keep = changes.partition_point(|(at, _)| *at <= len);
-            Arc::make_mut(&mut changes).truncate(keep);
-            self.nodes.insert(name, changes);
+            match Arc::get_mut(changes) {
+                Some(own) => own.truncate(keep),
+                None => *changes = Arc::new(changes[..keep].to_vec()),
+            }
         }
     }
 

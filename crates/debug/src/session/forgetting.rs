@@ -59,7 +59,7 @@ impl Session {
     /// Drops all matrices and copies of the cluster that can be made again, until the next
     /// [`Session::restore_budget`].
     pub(crate) fn keep_least(&mut self) {
-        self.history.set_budget(Some(0));
+        self.history.keep_least();
         self.checkpoints.set_budget(0);
         self.within = None;
     }

@@ -288,12 +288,9 @@ impl Session {
         // Cycles of a group refresh the snapshot in between: their nodes have changed as well.
         for (id, _) in cycles {
             let record = self.history.get(*id).and_then(|entry| entry.as_cycle());
-            let chosen = record.and_then(|record| {
-                let mut nodes = record.feasible.iter();
-                nodes.find(|node| Some(record.nodes.name(**node)) == record.node).copied()
-            });
-            if let Some(id) = chosen {
-                self.ledger.note(id, cache.node(id).map(AsRef::as_ref), len);
+            let chosen = record.and_then(|record| cache.node_by_name(record.node?));
+            if let Some(node) = chosen {
+                self.ledger.note(node.id, Some(node.as_ref()), len);
             }
         }
         let replaced: Vec<EntryId> =

@@ -8,6 +8,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::trace::offset_list::OffsetList;
 use crate::trace::thin::{self, MatrixMemory};
 use kubestep_api::Time;
@@ -74,7 +76,18 @@ impl Entry {
             _ => None,
         }
     }
+
+    /// The record of the cycle, if it is one that nobody else holds.
+    fn own_cycle(&mut self) -> Option<&mut CycleRecord> {
+        match self {
+            Entry::Cycle(record) => Arc::get_mut(record),
+            _ => None,
+        }
+    }
 }
+
+/// The entries of one pod: as many as a cycle that binds it adds need no allocation.
+type EntryIds = SmallVec<[EntryId; 6]>;
 
 /// The timeline, with indexes by cycle number and by pod.
 #[derive(Clone, Default, Debug)]
@@ -82,7 +95,7 @@ pub struct History {
     entries: OffsetList<Arc<Entry>>,
     /// Cycle entries in order; their cycle numbers ascend.
     cycles: OffsetList<EntryId>,
-    by_pod: Shards<NamespacedName, Vec<EntryId>>,
+    by_pod: Shards<NamespacedName, EntryIds>,
     /// Numbers of the cycles with whole records, in the order they were added. A number may belong
     /// to a cycle that was cut off.
     whole: VecDeque<u64>,
@@ -101,10 +114,7 @@ impl History {
     /// Appends an entry and returns its id.
     pub fn push(&mut self, entry: Entry) -> EntryId {
         let id = EntryId(self.entries.end() as u32);
-        let pod = entry.pod();
-        let mut of_pod = self.by_pod.remove(&pod).unwrap_or_default();
-        of_pod.push(id);
-        self.by_pod.insert(pod, of_pod);
+        self.by_pod.get_or_default(entry.pod()).push(id);
         if let Entry::Cycle(record) = &entry {
             self.cycles.push(id);
             self.count_in(&record.clone());
@@ -153,13 +163,39 @@ impl History {
         let budget = budget.saturating_sub(self.entry_bytes());
         while self.weights.bytes() > budget && self.whole.len() > WHOLE {
             let Some(number) = self.whole.front().copied() else { return };
-            match self.cycle(number).map(|record| Arc::new(thin::thin(record))) {
-                Some(thin) => {
-                    self.put_cycle(thin);
-                }
-                None => {
-                    self.whole.pop_front();
-                }
+            self.whole.pop_front();
+            if let Some(id) = self.entry_of_cycle(number) {
+                self.thin_entry(id);
+            }
+        }
+    }
+
+    /// Makes the record of a cycle thin; its number is no longer among the whole ones.
+    fn thin_entry(&mut self, id: EntryId) {
+        self.note_replaced(id);
+        let Some(entry) = self.entries.get_mut(id.index()) else { return };
+        let Some(record) = entry.as_cycle().filter(|record| record.is_whole()) else { return };
+        self.weights.remove(record);
+        if let Some(record) = Arc::get_mut(entry).and_then(Entry::own_cycle) {
+            // Dropping them in place is cheaper than a copy without them.
+            thin::drop_matrices(record);
+        } else if let Some(record) = entry.as_cycle() {
+            *entry = Arc::new(Entry::Cycle(Arc::new(thin::thin(record))));
+        }
+    }
+
+    /// Makes all records thin but the newest, and from now on every new one in turn.
+    pub(crate) fn keep_least(&mut self) {
+        self.budget = Some(0);
+        self.whole.drain(..self.whole.len().saturating_sub(WHOLE));
+        self.weights = MatrixMemory::default();
+        self.forget_replaced();
+        for id in self.cycles.iter() {
+            let Some(entry) = self.entries.get_mut(id.index()) else { continue };
+            match entry.as_cycle().filter(|record| record.is_whole()) {
+                Some(record) if self.whole.contains(&record.cycle) => self.weights.add(record),
+                Some(record) => *entry = Arc::new(Entry::Cycle(Arc::new(thin::thin(record)))),
+                None => {}
             }
         }
     }
@@ -266,10 +302,10 @@ impl History {
         pods.sort_unstable_by_key(|pod| pod.number());
         pods.dedup();
         for pod in pods {
-            let Some(mut ids) = self.by_pod.remove(&pod) else { continue };
+            let Some(ids) = self.by_pod.get_mut(&pod) else { continue };
             ids.drain(..ids.partition_point(|id| *id < before));
-            if !ids.is_empty() {
-                self.by_pod.insert(pod, ids);
+            if ids.is_empty() {
+                self.by_pod.remove(&pod);
             }
         }
         for record in forgotten.iter().filter_map(|entry| entry.as_cycle()) {
@@ -284,18 +320,22 @@ impl History {
         self.whole.retain(|number| *number > last);
     }
 
+    /// Nothing that was known of replaced records holds any more.
+    fn forget_replaced(&mut self) {
+        self.forgotten += self.replaced.drain(..).count() as u64 + 1;
+    }
+
     /// Drops all entries from `len` on: the debugger went back to that point.
     pub fn truncate(&mut self, len: usize) {
-        self.forgotten += self.replaced.drain(..).count() as u64 + 1;
+        self.forget_replaced();
         let dropped = self.entries.cut(len);
         for entry in dropped.iter().rev() {
             if let Entry::Cycle(record) = entry.as_ref() {
                 self.cycles.pop();
                 self.count_out(record);
             }
-            if let Some(mut ids) = self.by_pod.remove(&entry.pod()) {
+            if let Some(ids) = self.by_pod.get_mut(&entry.pod()) {
                 ids.pop();
-                self.by_pod.insert(entry.pod(), ids);
             }
         }
     }
@@ -315,7 +355,7 @@ impl History {
         &self,
         pod: NamespacedName,
     ) -> impl DoubleEndedIterator<Item = (EntryId, &Entry)> {
-        let ids = self.by_pod.get(&pod).map_or(&[][..], Vec::as_slice);
+        let ids = self.by_pod.get(&pod).map_or(&[][..], EntryIds::as_slice);
         ids.iter().filter_map(|id| Some((*id, self.get(*id)?)))
     }
 
@@ -337,8 +377,13 @@ impl History {
     /// The entry of the cycle with that number.
     pub(crate) fn entry_of_cycle(&self, number: u64) -> Option<EntryId> {
         let number_of = |id: &EntryId| self.get(*id).and_then(Entry::as_cycle).map(|r| r.cycle);
-        let at = self.cycles.partition_point(|id| number_of(id) < Some(number));
-        self.cycles.get(at).copied().filter(|id| number_of(id) == Some(number))
+        let id_at = |at: usize| self.cycles.get(at).filter(|id| number_of(id) == Some(number));
+        // Mostly every cycle is there, in the place of its number.
+        let place = usize::try_from(number).ok()?.checked_sub(1)?;
+        let found = id_at(place).or_else(|| {
+            id_at(self.cycles.partition_point(|id| number_of(id) < Some(number)))
+        });
+        found.copied()
     }
 
     /// The cycle with that number (numbers start at 1).

@@ -15,23 +15,28 @@ use kubestep_framework::record::{Candidate, CycleRecord, LeftOut, ScoreColumn};
 /// The record without its matrices. Plugins stay, with empty columns.
 pub fn thin(record: &CycleRecord) -> CycleRecord {
     let mut thin = record.clone();
-    thin.kept_certainty = record.certainty();
-    thin.left_out.get_or_insert(LeftOut { feasible: record.feasible.len() });
-    thin.verdicts = Default::default();
-    for answer in &mut thin.pre_filter {
+    drop_matrices(&mut thin);
+    thin
+}
+
+/// Drops the matrices of a record.
+pub fn drop_matrices(record: &mut CycleRecord) {
+    record.kept_certainty = record.certainty();
+    record.left_out.get_or_insert(LeftOut { feasible: record.feasible.len() });
+    record.verdicts = Default::default();
+    for answer in &mut record.pre_filter {
         answer.nodes.as_mut().map(take);
     }
-    let filter = &mut thin.filter;
+    let filter = &mut record.filter;
     (filter.verdicts, filter.evaluated, filter.extender) = Default::default();
     filter.plugins.iter_mut().for_each(|column| column.verdicts = Default::default());
-    let score = &mut thin.score;
+    let score = &mut record.score;
     score.extenders.iter_mut().for_each(|column| column.scores = Default::default());
     score.totals = Default::default();
     for column in &mut score.plugins {
         (column.raw, column.normalized) = Default::default();
     }
-    (thin.feasible, thin.candidates, thin.dry_run) = Default::default();
-    thin
+    (record.feasible, record.candidates, record.dry_run) = Default::default();
 }
 
 /// A record that may be thin with the matrices of `whole`, the same cycle run again. What else
@@ -118,6 +123,7 @@ fn own_bytes(record: &CycleRecord) -> usize {
     let scores = |scores: &Scores| match scores {
         Scores::Same { .. } | Scores::OfNodes { .. } | Scores::Unknown { .. } => 0,
         Scores::Small(scores) => size_of_val(&scores[..]),
+        Scores::Medium(scores) => size_of_val(&scores[..]),
         Scores::Any(scores) => size_of_val(&scores[..]),
     };
     let score = &record.score;

@@ -90,15 +90,35 @@ impl<K: Spread, V> Shards<K, V> {
 impl<K: Spread, V: Clone> Shards<K, V> {
     /// Sets the value of a key and returns the former one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let before = self.piece_mut(key).insert(key, value);
+        self.len += usize::from(before.is_none());
+        before
+    }
+
+    /// The value of a key, to change it: the default one if it had none.
+    pub fn get_or_default(&mut self, key: K) -> &mut V
+    where
+        V: Default,
+    {
+        self.len += usize::from(!self.contains_key(&key));
+        self.piece_mut(key).entry(key).or_default()
+    }
+
+    /// The piece of a key, to change it.
+    fn piece_mut(&mut self, key: K) -> &mut HashMap<K, V> {
         if self.pieces.is_empty() {
             // All pieces share one empty map until each is written to.
             let empty = Arc::new(HashMap::new());
             self.pieces = (0..PIECES).map(|_| empty.clone()).collect();
         }
-        let piece = self.pieces.get_mut(Self::place(key))?;
-        let before = Arc::make_mut(piece).insert(key, value);
-        self.len += usize::from(before.is_none());
-        before
+        Arc::make_mut(&mut self.pieces[Self::place(key)])
+    }
+
+    /// The value of a key, to change it, if it has one.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        // A piece without the key is not copied.
+        self.get(key)?;
+        self.piece_mut(*key).get_mut(key)
     }
 
     /// Removes the value of a key and returns it.
@@ -132,6 +152,11 @@ mod tests {
         assert_eq!(map.remove(&key(7)), None);
         assert_eq!((map.len(), map.keys().count()), (2_999, 2_999));
         assert!(map.contains_key(&key(8)) && !map.contains_key(&key(7)));
+        assert!(map.get_mut(&key(7)).is_none());
+        *map.get_or_default(key(7)) += 5;
+        *map.get_or_default(key(7)) += 1;
+        *map.get_mut(&key(7)).unwrap() += 1;
+        assert_eq!((map.len(), map.remove(&key(7))), (3_000, Some(7)));
         assert_eq!(map.values().sum::<usize>(), (0..3_000).sum::<usize>() - 7);
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::node::NodeId;
 
 /// Values per chunk: what a change of one slot copies.
-const CHUNK: usize = 256;
+const CHUNK: usize = 128;
 /// Node slots per group, the unit that copies share.
 const GROUP: usize = 16 * CHUNK;
 
@@ -329,10 +329,11 @@ mod tests {
 
     #[test]
     fn writing_a_copy_shares_the_other_chunks() {
-        let first = Column::filled(0_u32, 1000);
+        let first = Column::filled(0_u32, 4 * CHUNK - 1);
         let mut second = first.clone();
-        second.set(NodeId(300), 7);
-        assert_eq!((first.get(NodeId(300)), second.get(NodeId(300))), (Some(0), Some(7)));
+        let slot = NodeId(CHUNK as u32 + 44);
+        second.set(slot, 7);
+        assert_eq!((first.get(slot), second.get(slot)), (Some(0), Some(7)));
         assert_eq!(shared_chunks(&first, &second), [true, false, true, true]);
         assert_ne!(first, second);
     }
@@ -347,9 +348,9 @@ mod tests {
 
     #[test]
     fn a_column_shares_what_is_the_same_in_another() {
-        let mut values: Vec<u16> = (0..600).collect();
+        let mut values: Vec<u16> = (0..2 * CHUNK as u16 + 9).collect();
         let first = Column::from_values(&values);
-        values[300] = 7;
+        values[CHUNK + 44] = 7;
         values.push(9);
         let second = Column::like(&first, &values);
         assert_eq!(second, Column::from_values(&values));
@@ -357,9 +358,9 @@ mod tests {
         let fresh = Column::from_values(&values).shared_with(&first);
         assert_eq!(shared_chunks(&first, &fresh), [true, false, false]);
         assert_eq!(fresh, second);
-        let same = Column::from_values(&(0..600).collect::<Vec<u16>>()).shared_with(&first);
-        assert!(same.is_shared_with(&first));
-        assert!(Column::like(&first, &(0..600).collect::<Vec<_>>()).is_shared_with(&first));
+        let values: Vec<u16> = (0..2 * CHUNK as u16 + 9).collect();
+        assert!(Column::from_values(&values).shared_with(&first).is_shared_with(&first));
+        assert!(Column::like(&first, &values).is_shared_with(&first));
         assert_eq!(Column::like(&second, &[]), Column::from_values(&[]));
     }
 
@@ -416,17 +417,18 @@ mod tests {
     fn a_column_that_grew_holds_what_it_held_and_the_new_value() {
         let mut column = Column::from_values(&[1, 2, 3]);
         let before = column.clone();
-        column.grow(9, 600);
+        column.grow(9, 3 * CHUNK - 1);
         assert_eq!(column.iter().take(5).collect::<Vec<_>>(), [1, 2, 3, 9, 9]);
         assert_eq!(
-            (column.len(), column.get(NodeId(599)), column.get(NodeId(600))),
-            (600, Some(9), None)
+            (column.len(), column.iter().last(), column.get(NodeId(3 * CHUNK as u32 - 1))),
+            (3 * CHUNK - 1, Some(9), None)
         );
         assert_eq!(before.iter().collect::<Vec<_>>(), [1, 2, 3]);
         column.grow(8, 3 * GROUP + 1);
         let counts = |value| column.iter().filter(|it| *it == value).count();
         // The chunk of the end was filled before.
-        assert_eq!((column.len(), counts(9), counts(8)), (3 * GROUP + 1, 765, 3 * GROUP + 1 - 768));
+        let nines = 3 * CHUNK - 3;
+        assert_eq!((counts(9), counts(8)), (nines, 3 * GROUP + 1 - 3 * CHUNK));
     }
 
     #[test]

@@ -119,18 +119,22 @@ impl NodeWindow {
     }
 
     /// The nodes in order, as those parts of the order that stand side by side.
-    fn parts(&self) -> Vec<&[NodeId]> {
-        let mut parts = Vec::new();
-        for (from, to) in self.ranges(0, self.len).into_iter().filter(|(from, to)| from < to) {
-            match &self.gaps {
-                None => parts.push(&self.order[from..to]),
-                Some(Gaps { members, .. }) => {
-                    let runs = members.runs(from, to);
-                    parts.extend(runs.map(|(from, to)| &self.order[from..to]));
-                }
-            }
-        }
-        parts
+    fn parts(&self) -> impl Iterator<Item = &[NodeId]> {
+        let ranges = self.ranges(0, self.len).into_iter().filter(|(from, to)| from < to);
+        let parts = ranges.flat_map(|(from, to)| {
+            let members = self.gaps.as_ref().map(|gaps| &gaps.members);
+            let whole = members.is_none().then_some((from, to));
+            let runs = members.into_iter().flat_map(move |members| members.runs(from, to));
+            whole.into_iter().chain(runs)
+        });
+        parts.map(|(from, to)| &self.order[from..to])
+    }
+
+    /// All nodes in order, written out.
+    fn written(&self) -> Vec<NodeId> {
+        let mut nodes = Vec::with_capacity(self.len);
+        self.parts().for_each(|part| nodes.extend_from_slice(part));
+        nodes
     }
 }
 
@@ -144,9 +148,8 @@ impl NodeList {
         len: usize,
     ) -> NodeList {
         let window = NodeWindow::among(order.clone(), members, start, len);
-        let parts = window.parts();
-        match parts.len() > 2 + window.len / RUN {
-            true => NodeList::Written(parts.concat().into()),
+        match window.parts().count() > 2 + window.len / RUN {
+            true => window.written().into(),
             false => window.into(),
         }
     }
@@ -179,21 +182,21 @@ impl NodeList {
 
     /// All nodes in order.
     pub fn iter(&self) -> impl Iterator<Item = &NodeId> {
-        let parts = match self {
-            NodeList::Written(nodes) => vec![&**nodes],
-            NodeList::Window(window) => window.parts(),
+        let (written, window) = match self {
+            NodeList::Written(nodes) => (Some(&**nodes), None),
+            NodeList::Window(window) => (None, Some(window)),
         };
-        parts.into_iter().flatten()
+        written.into_iter().chain(window.into_iter().flat_map(|window| window.parts())).flatten()
     }
 
     /// All nodes in order, as a slice.
     pub fn slice(&self) -> Cow<'_, [NodeId]> {
         match self {
             NodeList::Written(nodes) => Cow::Borrowed(nodes),
-            NodeList::Window(window) => match window.parts()[..] {
-                [part] => Cow::Borrowed(part),
-                ref parts => parts.concat().into(),
-            },
+            NodeList::Window(window) => {
+                let whole = window.parts().next().filter(|first| first.len() == window.len);
+                whole.map_or_else(|| window.written().into(), Cow::Borrowed)
+            }
         }
     }
 

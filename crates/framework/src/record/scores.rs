@@ -38,7 +38,7 @@ impl ScoreBasis {
 }
 
 /// The lowest and the highest of these scores; `None` without any.
-pub fn range(scores: &[i64]) -> Option<(i64, i64)> {
+pub fn range<T: Copy + Ord>(scores: &[T]) -> Option<(T, T)> {
     let mut last = *scores.first()?;
     let (mut lowest, mut highest) = (last, last);
     for score in scores {
@@ -61,14 +61,16 @@ pub enum Scores {
         /// How many nodes were scored.
         len: usize,
     },
-    /// All scores are from 0 to 255.
+    /// The scores in the order of the nodes, if all are from 0 to 255.
     Small(Arc<[u8]>),
-    /// The scores in the order of the nodes, if one is not in 0 to 255.
+    /// The same for 16 bits, as totals are.
+    Medium(Arc<[i16]>),
+    /// The same for any scores.
     Any(Arc<[i64]>),
     /// The scores of these nodes, in a column that similar cycles share.
     OfNodes {
         /// The scores by slot.
-        column: Column<i64>,
+        column: Column<i32>,
         /// The nodes, in the order of the list.
         nodes: NodeList,
     },
@@ -104,12 +106,17 @@ impl From<&[i64]> for Scores {
         if scores.iter().all(|score| *score == first) {
             return Scores::Same { value: first, len: scores.len() };
         }
-        // The union of the bits of all scores: it is below 256 only if every score is, and none is
-        // negative.
-        let bits = scores.iter().fold(0, |bits, score| bits | *score);
-        match u8::try_from(bits) {
-            Ok(_) => Scores::Small(scores.iter().map(|score| *score as u8).collect()),
-            Err(_) => Scores::Any(scores.into()),
+        // Without a jump at each score.
+        let extremes = |(lowest, highest): (i64, i64), score: &i64| {
+            (lowest.min(*score), highest.max(*score))
+        };
+        let (lowest, highest) = scores.iter().fold((first, first), extremes);
+        if lowest >= 0 && highest <= u8::MAX.into() {
+            Scores::Small(scores.iter().map(|score| *score as u8).collect())
+        } else if lowest >= i16::MIN.into() && highest <= i16::MAX.into() {
+            Scores::Medium(scores.iter().map(|score| *score as i16).collect())
+        } else {
+            Scores::Any(scores.into())
         }
     }
 }
@@ -120,6 +127,7 @@ impl Scores {
         match self {
             Scores::Same { len, .. } | Scores::Unknown { len } => *len,
             Scores::Small(scores) => scores.len(),
+            Scores::Medium(scores) => scores.len(),
             Scores::Any(scores) => scores.len(),
             Scores::OfNodes { nodes, .. } => nodes.len(),
         }
@@ -129,6 +137,7 @@ impl Scores {
     pub fn is_shared_with(&self, other: &Scores) -> bool {
         match (self, other) {
             (Scores::Small(one), Scores::Small(other)) => Arc::ptr_eq(one, other),
+            (Scores::Medium(one), Scores::Medium(other)) => Arc::ptr_eq(one, other),
             (Scores::Any(one), Scores::Any(other)) => Arc::ptr_eq(one, other),
             (
                 Scores::OfNodes { column, nodes },
@@ -153,9 +162,10 @@ impl Scores {
         match self {
             Scores::Same { value, len } => (at < *len).then_some(*value),
             Scores::Small(scores) => scores.get(at).copied().map(i64::from),
+            Scores::Medium(scores) => scores.get(at).copied().map(i64::from),
             Scores::Any(scores) => scores.get(at).copied(),
             Scores::Unknown { .. } => None,
-            Scores::OfNodes { column, nodes } => column.get(*nodes.get(at)?),
+            Scores::OfNodes { column, nodes } => column.get(*nodes.get(at)?).map(i64::from),
         }
     }
 
@@ -163,7 +173,10 @@ impl Scores {
     pub fn values(&self) -> Cow<'_, [i64]> {
         match self {
             Scores::Any(scores) => Cow::Borrowed(scores),
-            Scores::OfNodes { column, nodes } => column.gather(&nodes.slice(), 0).into(),
+            Scores::OfNodes { column, nodes } => {
+                let values = column.gather(&nodes.slice(), 0).into_iter();
+                values.map(i64::from).collect::<Vec<_>>().into()
+            }
             _ => self.iter().collect::<Vec<_>>().into(),
         }
     }
@@ -187,7 +200,16 @@ mod tests {
 
     #[test]
     fn what_goes_in_comes_out() {
-        for scores in [vec![], vec![7, 7, 7], vec![0, 100, 255], vec![-1, 5], vec![256, 0]] {
+        for scores in [
+            vec![],
+            vec![7, 7, 7],
+            vec![0, 100, 255],
+            vec![-1, 5],
+            vec![256, 0],
+            vec![i16::MAX.into(), i16::MIN.into()],
+            vec![40_000, 0],
+            vec![0, -40_000],
+        ] {
             let kept = Scores::from(scores.clone());
             assert_eq!(kept.iter().collect::<Vec<_>>(), scores);
             assert_eq!((kept.len(), kept.get(scores.len())), (scores.len(), None));
@@ -209,6 +231,8 @@ mod tests {
     fn the_smallest_form_is_taken() {
         assert_eq!(Scores::from(vec![-3, -3]), Scores::Same { value: -3, len: 2 });
         assert_eq!(Scores::from(vec![0, 100]), Scores::Small([0, 100].into()));
-        assert_eq!(Scores::from(vec![0, 1000]), Scores::Any([0, 1000].into()));
+        let is_medium = |scores| matches!(Scores::from(scores), Scores::Medium(_));
+        assert!(is_medium(vec![0, 1000]) && is_medium(vec![-1, 5]));
+        assert!(matches!(Scores::from(vec![0, 40_000]), Scores::Any(_)));
     }
 }

@@ -99,7 +99,7 @@ impl Framework {
             }
             record.plugins.push(column);
         }
-        record.totals = totals.map_or(kept.totals, |totals| Scores::Any(totals.into()));
+        record.totals = totals.map_or(kept.totals, Scores::from);
         record.opaque = self.opaque_scores(ids.len());
         Status::SUCCESS
     }

@@ -18,7 +18,7 @@ const ABSENT: u32 = u32::MAX;
 /// The best total of a list of nodes, and who has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Best {
-    total: i64,
+    total: i32,
     /// How many nodes have it.
     count: u32,
     /// The position of the one among them that upstream's heap yields.
@@ -26,7 +26,7 @@ struct Best {
 }
 
 impl Best {
-    const NONE: Best = Best { total: i64::MIN, count: 0, first: ABSENT };
+    const NONE: Best = Best { total: i32::MIN, count: 0, first: ABSENT };
 
     fn or(self, other: Best) -> Best {
         match (self.count, other.count) {
@@ -94,7 +94,7 @@ impl BestTotals {
     /// Follows to the nodes of this cycle, of which `changed` have other totals than in the cycle
     /// before. A tree is made when the same list comes a second time: made for a list that does not
     /// come again, it costs more than a look at all totals.
-    pub fn follow(&mut self, nodes: &Arc<[NodeId]>, changed: &[NodeId], totals: &Column<i64>) {
+    pub fn follow(&mut self, nodes: &Arc<[NodeId]>, changed: &[NodeId], totals: &Column<i32>) {
         if self.is_of(nodes) {
             self.update(changed, totals);
         } else if Arc::ptr_eq(&self.last, nodes) {
@@ -107,13 +107,13 @@ impl BestTotals {
     }
 
     /// Starts again with another list of nodes.
-    fn replace(&mut self, nodes: &Arc<[NodeId]>, totals: &Column<i64>) {
+    fn replace(&mut self, nodes: &Arc<[NodeId]>, totals: &Column<i32>) {
         let leaves = nodes.len().next_power_of_two();
         self.positions.clear();
         self.positions.resize(totals.len(), ABSENT);
         self.tree.clear();
         self.tree.resize(2 * leaves, Best::NONE);
-        let totals = totals.gather(nodes, i64::MIN);
+        let totals = totals.gather(nodes, i32::MIN);
         for (at, (node, total)) in (0..).zip(nodes.iter().zip(totals)) {
             self.positions[node.index()] = at;
             self.tree[leaves + at as usize] = Best { total, count: 1, first: at };
@@ -125,14 +125,14 @@ impl BestTotals {
     }
 
     /// Takes over the totals of nodes that changed.
-    fn update(&mut self, changed: &[NodeId], totals: &Column<i64>) {
+    fn update(&mut self, changed: &[NodeId], totals: &Column<i32>) {
         let leaves = self.tree.len() / 2;
         for node in changed {
             let position = self.positions.get(node.index()).copied().unwrap_or(ABSENT);
             if position == ABSENT {
                 continue;
             }
-            let total = totals.get(*node).unwrap_or(i64::MIN);
+            let total = totals.get(*node).unwrap_or(i32::MIN);
             let mut at = leaves + position as usize;
             self.tree[at] = Best { total, count: 1, first: position };
             while at > 1 {
@@ -187,7 +187,7 @@ mod tests {
             let mut totals = first;
             let nodes: Arc<[NodeId]> = (0..totals.len() as u32).rev().map(NodeId).collect();
             let by_slot = |totals: &[i64]| {
-                Column::from_values(&totals.iter().rev().copied().collect::<Vec<_>>())
+                Column::from_values(&totals.iter().rev().map(|total| *total as i32).collect::<Vec<_>>())
             };
             let mut best = BestTotals::default();
             best.follow(&nodes, &[], &by_slot(&totals));

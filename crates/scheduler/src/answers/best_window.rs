@@ -18,13 +18,13 @@ const FEW: usize = 32;
 /// The best total of some nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Best {
-    total: i64,
+    total: i32,
     /// How many nodes have it.
     count: u32,
 }
 
 impl Best {
-    const NONE: Best = Best { total: i64::MIN, count: 0 };
+    const NONE: Best = Best { total: i32::MIN, count: 0 };
 
     fn or(self, other: Best) -> Best {
         match self.total.cmp(&other.total) {
@@ -58,7 +58,7 @@ impl BestOfWindows {
         window: &NodeWindow,
         passing: &PositionSet,
         changed: impl Iterator<Item = usize>,
-        totals: &Column<i64>,
+        totals: &Column<i32>,
     ) {
         if !Arc::ptr_eq(&self.order, window.order()) {
             *self = BestOfWindows { order: window.order().clone(), ..BestOfWindows::default() };
@@ -76,7 +76,7 @@ impl BestOfWindows {
     }
 
     /// Makes the tree.
-    fn plant(&mut self, totals: &Column<i64>) {
+    fn plant(&mut self, totals: &Column<i32>) {
         let leaves = self.order.len().next_power_of_two();
         self.tree = vec![Best::NONE; 2 * leaves];
         for at in self.passing.members(0, self.order.len()) {
@@ -87,14 +87,14 @@ impl BestOfWindows {
         }
     }
 
-    fn leaf(&self, at: usize, totals: &Column<i64>) -> Best {
+    fn leaf(&self, at: usize, totals: &Column<i32>) -> Best {
         let node = self.order.get(at).filter(|_| self.passing.contains(at));
         let total = node.and_then(|node| totals.get(*node));
         total.map_or(Best::NONE, |total| Best { total, count: 1 })
     }
 
     /// Takes over the total of the node at a position.
-    fn update(&mut self, position: usize, totals: &Column<i64>) {
+    fn update(&mut self, position: usize, totals: &Column<i32>) {
         let (leaf, mut at) = (self.leaf(position, totals), self.tree.len() / 2 + position);
         if self.tree.get(at).is_none_or(|before| *before == leaf) {
             return;
@@ -155,7 +155,7 @@ impl BestOfWindows {
 
     /// The index in a window of the node that upstream's heap yields, if `total` is the best: the
     /// first with this total in the order parent, left, right (see [`first_in_tree`]).
-    fn first_in_heap(&self, window: &NodeWindow, total: i64) -> usize {
+    fn first_in_heap(&self, window: &NodeWindow, total: i32) -> usize {
         let mut at = 0;
         while at < window.len() && self.best_of(window, at, at + 1).total != total {
             let left = 2 * at + 1;
@@ -166,7 +166,7 @@ impl BestOfWindows {
 
     /// Whether a node with this total, the best one, is at an index of the heap or below: on each
     /// level of the heap, those below are side by side.
-    fn is_below(&self, window: &NodeWindow, at: usize, total: i64) -> bool {
+    fn is_below(&self, window: &NodeWindow, at: usize, total: i32) -> bool {
         let levels = std::iter::successors(Some((at, at + 1)), |(from, to)| {
             Some((2 * from + 1, 2 * to + 1))
         });
@@ -175,7 +175,7 @@ impl BestOfWindows {
     }
 
     /// The indexes in a window of the first `most` nodes with this total, the best one.
-    fn tied(&self, window: &NodeWindow, total: i64, most: usize) -> Vec<usize> {
+    fn tied(&self, window: &NodeWindow, total: i32, most: usize) -> Vec<usize> {
         let (all, mut positions) = (self.tree.len() / 2, Vec::new());
         for range in window.ranges(0, window.len()) {
             self.tied_between(range, (1, 0, all), (total, most), &mut positions);
@@ -189,7 +189,7 @@ impl BestOfWindows {
         &self,
         range: (usize, usize),
         part: (usize, usize, usize),
-        (total, most): (i64, usize),
+        (total, most): (i32, usize),
         positions: &mut Vec<usize>,
     ) {
         let ((from, to), (at, first, end)) = (range, part);
@@ -226,7 +226,7 @@ mod tests {
             let all = totals.len();
             let order: Arc<Vec<NodeId>> = Arc::new((0..all as u32).rev().map(NodeId).collect());
             let by_slot = |totals: &[i64]| {
-                Column::from_values(&totals.iter().rev().copied().collect::<Vec<_>>())
+                Column::from_values(&totals.iter().rev().map(|total| *total as i32).collect::<Vec<_>>())
             };
             let mut best = BestOfWindows { order: order.clone(), ..BestOfWindows::default() };
             for ((at, total, passing), (start, wanted)) in changes {

@@ -54,8 +54,8 @@ pub(crate) enum CachedColumn {
     Verdicts(FilterAnswers),
     /// Of all filter plugins, with nominated pods counted in.
     WithNominated(Box<NominatedVerdicts>),
-    /// Of a score plugin: raw scores; `i64::MIN` where none was computed yet.
-    Scores(Column<i64>),
+    /// Of a score plugin: raw scores; `i32::MIN` where none was computed yet.
+    Scores(Column<i32>),
 }
 
 impl CachedColumn {
@@ -64,7 +64,7 @@ impl CachedColumn {
         match self {
             CachedColumn::Verdicts(answers) => answers.column.len() * size_of::<VerdictId>(),
             CachedColumn::WithNominated(kept) => kept.bytes(),
-            CachedColumn::Scores(scores) => scores.len() * size_of::<i64>(),
+            CachedColumn::Scores(scores) => scores.len() * size_of::<i32>(),
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct AllClassScores(Recent<ClassScores>);
 struct ClassScores {
     plugins: Vec<PluginScores>,
     /// By slot: the sum of the weighted scores.
-    totals: Column<i64>,
+    totals: Column<i32>,
     /// The node order, and the positions in it of the nodes for which all of this is up to date.
     order: Arc<Vec<NodeId>>,
     known: PositionSet,
@@ -54,12 +54,12 @@ struct ClassScores {
 /// The scores of all nodes by one plugin.
 #[derive(Clone, Default, Debug)]
 struct PluginScores {
-    raw: Column<i64>,
-    normalized: Column<i64>,
+    raw: Column<i32>,
+    normalized: Column<i32>,
     /// How many of the known nodes have each raw score.
-    counts: BTreeMap<i64, usize>,
+    counts: BTreeMap<i32, usize>,
     /// The raw score to which the others are relative, if the plugin normalizes.
-    highest: i64,
+    highest: i32,
 }
 
 /// The position of a node in the node order; beyond its end if the slot holds no node.
@@ -276,7 +276,7 @@ impl ClassScores {
     ) -> Option<Vec<NodeId>> {
         let all = self.plugins.iter().zip(plugins);
         let measures = all.map(|(scores, kept)| scores.highest_of(kept.plugin, cycle.feasible));
-        let measures: Vec<i64> = measures.collect();
+        let measures: Vec<i32> = measures.collect();
         let is_same = self.plugins.iter().map(|scores| scores.highest).eq(measures.iter().copied());
         let mut changed = missing;
         if !is_same {
@@ -286,14 +286,14 @@ impl ClassScores {
             let known = self.known.members(0, self.order.len());
             changed.extend(known.map(|at| self.order[at]));
         }
-        let mut sums = vec![0; changed.len()];
+        let mut sums = vec![0_i64; changed.len()];
         for (at, (scores, kept)) in self.plugins.iter_mut().zip(plugins).enumerate() {
             scores.highest = measures[at];
             let normalized = scores.normalize(kept.plugin, cycle, &changed)?;
             sums.iter_mut().zip(&normalized).for_each(|(sum, score)| *sum += score * kept.weight);
         }
         for (id, sum) in changed.iter().zip(&sums) {
-            self.totals.set(*id, *sum);
+            self.totals.set(*id, i32::try_from(*sum).ok()?);
             self.known.set(position(cycle.cx.snapshot, *id), true);
         }
         Some(changed)
@@ -303,11 +303,11 @@ impl ClassScores {
     fn kept(&self, plugins: &[KeptPlugin<'_>], cycle: ScoreCycle<'_>) -> KeptScores {
         let nodes = cycle.feasible;
         let of_nodes =
-            |column: &Column<i64>| Scores::OfNodes { column: column.clone(), nodes: nodes.clone() };
+            |column: &Column<i32>| Scores::OfNodes { column: column.clone(), nodes: nodes.clone() };
         let column = |(scores, kept): (&PluginScores, &KeptPlugin<'_>)| {
             let first = nodes.first().copied().unwrap_or(NodeId(0));
-            let same = |column: &Column<i64>| {
-                let value = column.get(first).unwrap_or_default();
+            let same = |column: &Column<i32>| {
+                let value = column.get(first).unwrap_or_default().into();
                 Scores::Same { value, len: nodes.len() }
             };
             let (raw, normalized) = match scores.counts.len() {
@@ -351,7 +351,7 @@ impl PluginScores {
     }
 
     /// Computes the raw scores of nodes that have none, and counts all of these nodes in. `None` if
-    /// the plugin fails.
+    /// the plugin fails, or a score does not fit into the column.
     fn complete(
         &mut self,
         plugin: &dyn Plugin,
@@ -361,7 +361,9 @@ impl PluginScores {
         for id in nodes {
             let mut score = self.raw.get(*id)?;
             if score == UNKNOWN {
-                score = plugin.score(cycle.cx, cycle.state, cycle.cx.snapshot.get(*id)?).ok()?;
+                let node = cycle.cx.snapshot.get(*id)?;
+                let raw = plugin.score(cycle.cx, cycle.state, node).ok()?;
+                score = i32::try_from(raw).ok().filter(|score| *score != UNKNOWN)?;
                 self.raw.set(*id, score);
             }
             *self.counts.entry(score).or_default() += 1;
@@ -370,7 +372,7 @@ impl PluginScores {
     }
 
     /// The highest raw score of these nodes; 0 if the plugin does not look at it.
-    fn highest_of(&self, plugin: &dyn Plugin, nodes: &NodeList) -> i64 {
+    fn highest_of(&self, plugin: &dyn Plugin, nodes: &NodeList) -> i32 {
         let scored: usize = self.counts.values().sum();
         let measure = match self.counts.len() {
             _ if plugin.score_basis() != ScoreBasis::HighestScore => None,
@@ -390,25 +392,28 @@ impl PluginScores {
         cycle: ScoreCycle<'_>,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        let mut scores = self.raw.gather(nodes, UNKNOWN);
-        if plugin.score_basis() == ScoreBasis::HighestScore {
-            // The highest score stands for all nodes that have not changed.
-            let (first, mut all) = (*cycle.feasible.first()?, vec![self.highest]);
-            // Nodes that are known but not feasible must not be the measure of the others.
-            scores.iter_mut().for_each(|score| *score = (*score).min(self.highest));
-            all.append(&mut scores);
-            let ids: Vec<NodeId> = [first].into_iter().chain(nodes.iter().copied()).collect();
-            let status = plugin.normalize(cycle.cx, cycle.state, &ids, &mut all);
-            scores = all.split_off(1);
-            if !status.is_success() {
-                return None;
-            }
-            nodes.iter().zip(&scores).for_each(|(id, score)| self.normalized.set(*id, *score));
-        } else {
-            self.normalized = self.raw.clone();
-        }
+        let raw = self.raw.gather(nodes, UNKNOWN);
         let is_valid = |score: &i64| (0..=MAX_NODE_SCORE).contains(score);
-        scores.iter().all(is_valid).then_some(scores)
+        if plugin.score_basis() != ScoreBasis::HighestScore {
+            self.normalized = self.raw.clone();
+            let scores: Vec<i64> = raw.into_iter().map(i64::from).collect();
+            return scores.iter().all(is_valid).then_some(scores);
+        }
+        // The highest score stands for all nodes that have not changed.
+        let (first, highest) = (*cycle.feasible.first()?, self.highest);
+        // Nodes that are known but not feasible must not be the measure of the others.
+        let measured = raw.into_iter().map(|score| score.min(highest));
+        let mut scores: Vec<i64> = [highest].into_iter().chain(measured).map(i64::from).collect();
+        let ids: Vec<NodeId> = [first].into_iter().chain(nodes.iter().copied()).collect();
+        let status = plugin.normalize(cycle.cx, cycle.state, &ids, &mut scores);
+        scores.remove(0);
+        if !status.is_success() || !scores.iter().all(is_valid) {
+            return None;
+        }
+        for (id, score) in nodes.iter().zip(&scores) {
+            self.normalized.set(*id, i32::try_from(*score).ok()?);
+        }
+        Some(scores)
     }
 }
 

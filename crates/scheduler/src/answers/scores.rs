@@ -12,8 +12,8 @@ use kubestep_framework::record::column::Column;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::status::Status;
 
-/// A raw score that was not computed yet.
-pub(super) const UNKNOWN: i64 = i64::MIN;
+/// A raw score that was not computed yet, or does not fit into a column.
+pub(super) const UNKNOWN: i32 = i32::MIN;
 
 /// Asks the score plugins of a profile about the feasible nodes.
 pub(crate) struct AnswerScorer<'a> {
@@ -55,11 +55,13 @@ impl AnswerScorer<'_> {
             }
             _ => Column::filled(UNKNOWN, self.cx.snapshot.slots()),
         };
-        let mut raw = column.gather(&self.ids.slice(), UNKNOWN);
-        for (id, raw) in self.ids.iter().zip(&mut raw).filter(|(_, raw)| **raw == UNKNOWN) {
+        let known = column.gather(&self.ids.slice(), UNKNOWN);
+        let mut raw: Vec<i64> = known.iter().copied().map(i64::from).collect();
+        let unknown = known.iter().zip(&mut raw).zip(self.ids.iter());
+        for ((_, raw), id) in unknown.filter(|((known, _), _)| **known == UNKNOWN) {
             let Some(node) = self.cx.snapshot.get(*id) else { continue };
             *raw = plugin.score(&self.cx, self.state, node)?;
-            column.set(*id, *raw);
+            column.set(*id, i32::try_from(*raw).unwrap_or(UNKNOWN));
         }
         self.cache.put(key, CachedColumn::Scores(column));
         Ok(raw)

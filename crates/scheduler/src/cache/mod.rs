@@ -265,6 +265,11 @@ impl Cache {
         self.nodes.get(id.index())?.as_ref()
     }
 
+    /// The node with that name.
+    pub fn node_by_name(&self, name: Symbol) -> Option<&Arc<NodeInfo>> {
+        self.node(*self.slots.get(&name)?)
+    }
+
     /// Recomputes the requests of all pods after the feature gates changed, because some gates
     /// decide what a pod counts for on its node. All slots stay the same.
     pub fn recount(&mut self, features: &FeatureGates) {
