@@ -20,11 +20,10 @@ pub fn text(fixes: &Fixes) -> String {
 
 /// The lines of the text, each with the index of its change.
 pub fn lines(fixes: &Fixes) -> Vec<(Option<usize>, String)> {
-    let heading = match (fixes.none_needed, fixes.found.len()) {
-        (true, _) => "No change is needed: the pod has a node or gets one.".to_owned(),
-        (_, 0) => {
-            format!("No change was found that makes it fit ({} tried).", fixes.tried)
-        }
+    let heading = match (fixes.none_needed, fixes.found.len(), fixes.tried) {
+        (true, ..) => "No change is needed: the pod has a node or gets one.".to_owned(),
+        (_, 0, 0) => "No change is known that could make it fit.".to_owned(),
+        (_, 0, tried) => format!("No change was found that makes it fit ({tried} tried)."),
         _ => "Any of these changes makes it fit; each was tried:".to_owned(),
     };
     let mut lines = vec![(None, heading)];

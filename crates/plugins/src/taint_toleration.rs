@@ -334,7 +334,8 @@ mod tests {
 
     #[test]
     fn untolerated_preferences_are_named() {
-        let cluster = cluster(&[&["a=1:PreferNoSchedule", "b=2:PreferNoSchedule", "c=3:NoSchedule"]]);
+        let cluster =
+            cluster(&[&["a=1:PreferNoSchedule", "b=2:PreferNoSchedule", "c=3:NoSchedule"]]);
         let (pod, gates) = (tolerating(&["a Exists - -"]), FeatureGates::default());
         let node = cluster.snapshot.iter().next().unwrap().node.as_ref().unwrap();
         let named: Vec<_> = avoided_taints(node, &pod, &gates).map(|taint| taint.key).collect();

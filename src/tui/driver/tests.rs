@@ -520,3 +520,14 @@ fn pods_are_in_the_order_of_their_names_whatever_came_and_went() {
     assert_eq!(count(&live), loaded);
     assert_eq!(count(&live.keys(":branch original<Enter>")), loaded);
 }
+
+#[test]
+fn a_menu_leaves_out_only_what_nobody_knows() {
+    let mut live = LiveInterface::demo("tainted").keys("c6m/choose<Enter>");
+    let typed = "what-if edit: choose node  for pod default/train";
+    assert!(live.lines()[22].starts_with(typed), "{}", live.lines()[22]);
+    assert!(live.text().contains("choose node general-1"), "{}", live.text());
+    let mut live = live.keys("gp<Tab><Enter>");
+    let done = "choose node gpu-0 for pod default/train; in the next cycle";
+    assert!(live.lines()[22].contains(done), "{}", live.lines()[22]);
+}

@@ -122,10 +122,8 @@ fn of_pending(world: &World, key: NamespacedName) -> Vec<EditOffer> {
     let mut offers = Vec::new();
     match world.scheduler().queue().place_of(key) {
         QueueName::Unschedulable => {
-            offers.extend([
-                EditOffer::of(&Edit::Activate(key)),
-                EditOffer::of(&Edit::Requeue(key)),
-            ]);
+            offers
+                .extend([EditOffer::of(&Edit::Activate(key)), EditOffer::of(&Edit::Requeue(key))]);
         }
         QueueName::Backoff => offers.push(EditOffer::of(&Edit::Activate(key))),
         _ => {}
@@ -190,7 +188,10 @@ mod tests {
 
     fn words(world: &World, kind: Kind, namespace: &str, name: &str) -> Vec<String> {
         let key = ObjectKey { kind, namespace: namespace.into(), name: name.into() };
-        offers(world, key).into_iter().map(|offer| offer.words + offer.missing + &offer.end).collect()
+        offers(world, key)
+            .into_iter()
+            .map(|offer| offer.words + offer.missing + &offer.end)
+            .collect()
     }
 
     #[test]

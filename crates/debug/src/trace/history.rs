@@ -172,7 +172,6 @@ impl History {
 
     /// Makes the record of a cycle thin; its number is no longer among the whole ones.
     fn thin_entry(&mut self, id: EntryId) {
-        self.note_replaced(id);
         let Some(entry) = self.entries.get_mut(id.index()) else { return };
         let Some(record) = entry.as_cycle().filter(|record| record.is_whole()) else { return };
         self.weights.remove(record);
@@ -182,9 +181,10 @@ impl History {
         } else if let Some(record) = entry.as_cycle() {
             *entry = Arc::new(Entry::Cycle(Arc::new(thin::thin(record))));
         }
+        self.note_replaced(id);
     }
 
-    /// Makes all records thin but the newest, and from now on every new one in turn.
+    /// Makes all records thin but the newest, as a budget of 0 does from now on, only faster.
     pub(crate) fn keep_least(&mut self) {
         self.budget = Some(0);
         self.whole.drain(..self.whole.len().saturating_sub(WHOLE));
@@ -380,9 +380,8 @@ impl History {
         let id_at = |at: usize| self.cycles.get(at).filter(|id| number_of(id) == Some(number));
         // Mostly every cycle is there, in the place of its number.
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
-        let found = id_at(place).or_else(|| {
-            id_at(self.cycles.partition_point(|id| number_of(id) < Some(number)))
-        });
+        let found = id_at(place)
+            .or_else(|| id_at(self.cycles.partition_point(|id| number_of(id) < Some(number))));
         found.copied()
     }
 

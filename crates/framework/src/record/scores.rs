@@ -107,9 +107,8 @@ impl From<&[i64]> for Scores {
             return Scores::Same { value: first, len: scores.len() };
         }
         // Without a jump at each score.
-        let extremes = |(lowest, highest): (i64, i64), score: &i64| {
-            (lowest.min(*score), highest.max(*score))
-        };
+        let extremes =
+            |(lowest, highest): (i64, i64), score: &i64| (lowest.min(*score), highest.max(*score));
         let (lowest, highest) = scores.iter().fold((first, first), extremes);
         if lowest >= 0 && highest <= u8::MAX.into() {
             Scores::Small(scores.iter().map(|score| *score as u8).collect())

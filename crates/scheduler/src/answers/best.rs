@@ -187,7 +187,8 @@ mod tests {
             let mut totals = first;
             let nodes: Arc<[NodeId]> = (0..totals.len() as u32).rev().map(NodeId).collect();
             let by_slot = |totals: &[i64]| {
-                Column::from_values(&totals.iter().rev().map(|total| *total as i32).collect::<Vec<_>>())
+                let totals = totals.iter().rev().map(|total| *total as i32);
+                Column::from_values(&totals.collect::<Vec<_>>())
             };
             let mut best = BestTotals::default();
             best.follow(&nodes, &[], &by_slot(&totals));

@@ -226,7 +226,8 @@ mod tests {
             let all = totals.len();
             let order: Arc<Vec<NodeId>> = Arc::new((0..all as u32).rev().map(NodeId).collect());
             let by_slot = |totals: &[i64]| {
-                Column::from_values(&totals.iter().rev().map(|total| *total as i32).collect::<Vec<_>>())
+                let totals = totals.iter().rev().map(|total| *total as i32);
+                Column::from_values(&totals.collect::<Vec<_>>())
             };
             let mut best = BestOfWindows { order: order.clone(), ..BestOfWindows::default() };
             for ((at, total, passing), (start, wanted)) in changes {

@@ -64,3 +64,22 @@ fn the_dry_run_of_every_node_is_recorded() {
     let cordoned = statuses.own(id(&record, "cordoned"));
     assert!(cordoned.is_none(), "it is not tried: {cordoned:?}");
 }
+
+#[test]
+fn totals_of_large_weights_are_exact() {
+    let profile = "profiles:\n- schedulerName: default-scheduler\n  plugins: {multiPoint: {enabled: \
+                   [{name: NodeResourcesFit, weight: 2000000000}]}}\n";
+    let mut bench = Bench::new(profile, &[]);
+    for (name, cpu) in [("n1", "2"), ("n2", "3")] {
+        bench.add(node(name).offers("cpu", cpu));
+    }
+    for pod_name in ["p1", "p2", "p3"] {
+        bench.add(pod(pod_name).requests("cpu", "100m"));
+        let record = bench.step();
+        assert!(record.score.totals.iter().all(|total| total > i64::from(i32::MAX)));
+        for (at, total) in record.score.totals.iter().enumerate() {
+            let parts = record.score.columns().filter_map(|column| column.weighted(at));
+            assert_eq!(parts.sum::<i64>(), total);
+        }
+    }
+}
