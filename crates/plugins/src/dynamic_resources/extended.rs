@@ -287,6 +287,22 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_in_memory_is_that_of_its_pod() {
+        let pod = |name: &str, uid: &str| -> Pod {
+            testing::decoded(json!({"metadata": {"name": name, "namespace": "d", "uid": uid}}))
+        };
+        let (own, claim) = (pod("p", "1"), in_memory_claim(&pod("p", "1")));
+        assert!(is_claim_of(&claim, &own));
+        assert!(!is_claim_of(&claim, &pod("p", "2")) && !is_claim_of(&claim, &pod("q", "1")));
+        let metadata = &claim.metadata;
+        let names = (metadata.namespace, metadata.name, metadata.generate_name);
+        assert_eq!(names, ("d".into(), IN_MEMORY_NAME.into(), "p-extended-resources-".into()));
+        assert_ne!(metadata.uid, in_memory_claim(&pod("p", "2")).metadata.uid);
+        let owner = &metadata.owner_references[0];
+        assert_eq!((owner.api_version, owner.kind), ("v1".into(), "Pod".into()));
+    }
+
+    #[test]
     fn a_claim_is_needed_for_amounts_of_a_class_alone() {
         let mut cluster = Cluster::default();
         cluster.objects.insert(testing::object(json!({

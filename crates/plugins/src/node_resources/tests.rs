@@ -401,3 +401,23 @@ fn pods_with_the_same_requests_sign_alike() {
     let none = new_pod(&["main example.com/gpu=0"]);
     assert!(sign(&cluster, &none).iter().all(Result::is_ok));
 }
+
+#[test]
+fn pod_level_requests_count_for_filter_and_balance_and_defaults_for_the_score() {
+    let pod = info_of(json!({"metadata": {"name": "p"}, "spec": {
+        "resources": {"requests": {"cpu": "2"}},
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}));
+    let mut cluster = cluster(&["cpu=1 pods=9", "cpu=4 memory=1000 pods=9"], &[]);
+    let least = fit("LeastAllocated", "cpu=1", &[]);
+    let balance = balanced(BOTH);
+    let of = |cluster: &Cluster| {
+        let balance = cluster.raw_scores(&balance, &pod).unwrap();
+        (cluster.rejections(&least, &pod), cluster.raw_scores(&least, &pod).unwrap(), balance[1])
+    };
+    // Half of the CPU beside no memory: 75 with the pod, 100 without; a quarter: 87 and 100.
+    assert_eq!(of(&cluster), (vec!["Insufficient cpu".into(), String::new()], vec![0, 75], 62));
+    cluster.features = cluster.features.with(Feature::PodLevelResources, false);
+    assert_eq!(of(&cluster), (vec![String::new(), String::new()], vec![0, 75], 68));
+    // 100m of 1.
+    assert_eq!(cluster.raw_scores(&least, &new_pod(&["main"])).unwrap()[0], 90);
+}
