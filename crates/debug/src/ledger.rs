@@ -50,6 +50,15 @@ impl NodeAmounts {
 /// `None` once the node was deleted.
 type Changes = Vec<(usize, Option<NodeAmounts>)>;
 
+/// What applies to a node after some numbers of entries.
+pub(crate) struct NodeVersion<'a> {
+    /// The first of these numbers.
+    pub since: usize,
+    /// The number from which on another version applies; `None`: none so far.
+    pub until: Option<usize>,
+    pub amounts: &'a NodeAmounts,
+}
+
 /// The amounts of all nodes through the recording. A copy, for a branch, shares what does not
 /// change after it.
 #[derive(Clone, Default, Debug)]
@@ -121,11 +130,11 @@ impl Ledger {
 
     /// The amounts of a node after the first `len` entries; `None` if it did not exist.
     pub fn after(&self, node: Symbol, len: usize) -> Option<&NodeAmounts> {
-        self.version_after(node, len).map(|(_, amounts)| amounts)
+        self.version_after(node, len).map(|version| version.amounts)
     }
 
-    /// Like [`Ledger::after`], with the number of entries since which they apply.
-    pub(crate) fn version_after(&self, node: Symbol, len: usize) -> Option<(usize, &NodeAmounts)> {
+    /// Like [`Ledger::after`], with the numbers of entries from which and to which they apply.
+    pub(crate) fn version_after(&self, node: Symbol, len: usize) -> Option<NodeVersion<'_>> {
         let changes = self.nodes.get(&node)?;
         // The newest is asked for most often.
         let at = match changes.last() {
@@ -133,7 +142,8 @@ impl Ledger {
             _ => changes.partition_point(|(at, _)| *at <= len).checked_sub(1)?,
         };
         let (since, amounts) = &changes[at];
-        Some((*since, amounts.as_ref()?))
+        let until = changes.get(at + 1).map(|(at, _)| *at);
+        Some(NodeVersion { since: *since, until, amounts: amounts.as_ref()? })
     }
 }
 
@@ -161,7 +171,8 @@ mod tests {
         let seen: Vec<_> = (0..=9).map(|len| cpu(&ledger, len)).collect();
         let expected = [4, 4, 4, 2, 2, 2, 2, 1, 1].map(Some).into_iter().chain([None]);
         assert_eq!(seen, expected.collect::<Vec<_>>());
-        assert_eq!(ledger.version_after("n".into(), 6).map(|(since, _)| since), Some(3));
+        let versions = [6, 3].map(|len| ledger.version_after("n".into(), len).unwrap());
+        assert_eq!(versions.map(|version| version.since), [3, 3]);
         ledger.truncate(4);
         assert_eq!(cpu(&ledger, 9), Some(2));
         assert_eq!(cpu(&Ledger::default(), 0), None);

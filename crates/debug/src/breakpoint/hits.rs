@@ -3,6 +3,8 @@
 //! What concerns the whole cycle is asked first, so that most cycles cost next to nothing; then
 //! each distinct verdict or score once; and only what is left is asked of each node.
 
+use std::ops::Range;
+
 use hashbrown::HashMap;
 
 use crate::breakpoint::condition::{Condition, ConditionPart};
@@ -26,8 +28,8 @@ use kubestep_framework::status::{Code, Status};
 /// What a breakpoint remembers between entries, for speed only.
 #[derive(Clone, Debug, Default)]
 pub struct ConditionCache {
-    /// The results of the condition for nodes, and since when each node is unchanged.
-    nodes: HashMap<Symbol, (usize, bool)>,
+    /// The results of the condition for nodes, and after which numbers of entries they apply.
+    nodes: HashMap<Symbol, (Range<usize>, bool)>,
     /// What it said of nodes with these amounts, where it asks for no more. Only a few: most
     /// nodes of a large cluster are like others.
     amounts: Vec<(NodeAmounts, bool)>,
@@ -278,17 +280,23 @@ impl<'a> InCycle<'a> {
         if parts().next().is_none() {
             return true;
         }
-        let ledger = self.recording.ledger;
-        let (version, amounts) = ledger.version_after(name, self.at).unzip();
-        let node = Some(NodeFacts { name, amounts });
-        let facts = Facts { node, ..*facts };
-        let Some(version) = version.filter(|_| parts().all(ConditionPart::is_of_node)) else {
+        let of_node = parts().all(ConditionPart::is_of_node);
+        let known = self.memory.nodes.get(&name).filter(|_| of_node);
+        if let Some((_, answer)) = known.filter(|(entries, _)| entries.contains(&self.at)) {
+            return *answer;
+        }
+        let version = self.recording.ledger.version_after(name, self.at);
+        let amounts = version.as_ref().map(|version| version.amounts);
+        let facts = Facts { node: Some(NodeFacts { name, amounts }), ..*facts };
+        let Some(version) = version.filter(|_| of_node) else {
             return all_hold(parts(), &facts, self.memory);
         };
-        if let Some((known, answer)) = self.memory.nodes.get(&name)
-            && *known == version
-        {
-            return *answer;
+        // The next step may change the node.
+        let entries = version.since..version.until.unwrap_or(self.recording.history.len());
+        if let Some((_, answer)) = known.filter(|(known, _)| known.start == version.since) {
+            let answer = *answer;
+            self.memory.nodes.insert(name, (entries, answer));
+            return answer;
         }
         let alike = amounts.filter(|_| parts().all(ConditionPart::is_of_amounts));
         let answer = alike.and_then(|amounts| self.memory.of_amounts(amounts));
@@ -297,7 +305,7 @@ impl<'a> InCycle<'a> {
             alike.into_iter().for_each(|amounts| self.memory.learn(amounts, answer));
             answer
         });
-        self.memory.nodes.insert(name, (version, answer));
+        self.memory.nodes.insert(name, (entries, answer));
         answer
     }
 
