@@ -3,6 +3,7 @@
 //! Views never see the session itself, so a frame cannot wait for it or change it.
 
 mod nodes;
+mod pods;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{Hash as _, Hasher as _};
@@ -10,9 +11,9 @@ use std::sync::Arc;
 
 use super::lines::DetailLine;
 use crate::report::outline::{Outline, OutlineItem};
+use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 pub use kubestep_api::words::span;
-use kubestep_api::{Pod, Time};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::trace::Entry;
@@ -24,6 +25,7 @@ use kubestep_framework::stopwatch::Spent;
 use kubestep_live::scheduling::LeaderStatus;
 use kubestep_live::{ComparedDecision, Outage};
 pub use nodes::NodeList;
+pub use pods::{PodPlace, PodRow};
 
 /// Everything a view can show.
 #[derive(Clone, Debug, Default)]
@@ -374,52 +376,6 @@ pub struct WaitingPod {
     pub node: Symbol,
     /// The plugins that hold it, each with the moment its patience ends.
     pub plugins: Vec<(Symbol, Time)>,
-}
-
-/// A pod of the cluster.
-#[derive(Clone, Debug)]
-pub struct PodRow {
-    pub pod: Arc<Pod>,
-    pub place: PodPlace,
-}
-
-impl PodRow {
-    /// The pod's name with its namespace.
-    pub fn name(&self) -> NamespacedName {
-        NamespacedName::new(self.pod.metadata.namespace, self.pod.metadata.name)
-    }
-}
-
-/// Where a pod is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PodPlace {
-    /// Bound to a node.
-    Node(Symbol),
-    /// Held at Permit, with room reserved on a node.
-    Waiting(Symbol),
-    Queue(QueueName),
-    /// Run to its end.
-    Ended,
-    /// No profile serves its scheduler name, so nobody will ever schedule it.
-    NobodyServes,
-}
-
-impl PodPlace {
-    /// The place in words.
-    pub fn describe(self) -> String {
-        match self {
-            PodPlace::Node(node) => format!("on {node}"),
-            PodPlace::Waiting(node) => format!("waits for {node}"),
-            PodPlace::Queue(queue) => queue.as_str().to_owned(),
-            PodPlace::Ended => "ended".into(),
-            PodPlace::NobodyServes => "no profile serves it".into(),
-        }
-    }
-
-    /// Whether the pod still has to be scheduled.
-    pub fn is_pending(self) -> bool {
-        !matches!(self, PodPlace::Node(_) | PodPlace::Ended)
-    }
 }
 
 /// Newest cycles whose pods are looked at.

@@ -114,81 +114,39 @@ fn every_plugin_that_reads_volumes_signs_them() {
 #[test]
 fn descriptors_say_what_plugins_are_asked_for() {
     let plugins = registry().descriptors();
-    let named = |is: fn(&PluginDescriptor) -> bool| -> Vec<&str> {
-        plugins.iter().filter(|plugin| is(plugin)).map(|plugin| plugin.name).collect()
+    let named = |is: fn(&PluginDescriptor) -> bool| -> String {
+        let names = plugins.iter().filter(|plugin| is(plugin)).map(|plugin| plugin.name);
+        names.collect::<Vec<_>>().join(" ")
     };
     assert_eq!(
         named(|plugin| !plugin.signs),
-        [
-            "SchedulingGates",
-            "PrioritySort",
-            "DefaultPreemption",
-            "DefaultBinder",
-            "GangScheduling",
-            "TopologyPlacementGenerator",
-            "PodGroupPodsCount",
-            "EBSLimits",
-            "GCEPDLimits",
-            "AzureDiskLimits",
-            "CinderLimits",
-            "ManualPermit"
-        ]
+        "SchedulingGates PrioritySort DefaultPreemption DefaultBinder GangScheduling \
+         TopologyPlacementGenerator PodGroupPodsCount EBSLimits GCEPDLimits AzureDiskLimits \
+         CinderLimits ManualPermit"
     );
     assert_eq!(
         named(|plugin| !plugin.registers_events),
-        [
-            "PrioritySort",
-            "NodeResourcesBalancedAllocation",
-            "ImageLocality",
-            "DefaultBinder",
-            "TopologyPlacementGenerator",
-            "PodGroupPodsCount",
-            "ManualPermit"
-        ]
+        "PrioritySort NodeResourcesBalancedAllocation ImageLocality DefaultBinder \
+         TopologyPlacementGenerator PodGroupPodsCount ManualPermit"
     );
     assert_eq!(
         named(|plugin| plugin.args.is_some()),
-        [
-            "NodeAffinity",
-            "NodeResourcesFit",
-            "VolumeBinding",
-            "PodTopologySpread",
-            "InterPodAffinity",
-            "DynamicResources",
-            "DefaultPreemption",
-            "NodeResourcesBalancedAllocation",
-            "ManualPermit"
-        ]
+        "NodeAffinity NodeResourcesFit VolumeBinding PodTopologySpread InterPodAffinity \
+         DynamicResources DefaultPreemption NodeResourcesBalancedAllocation ManualPermit"
     );
     assert_eq!(
         named(|plugin| !plugin.history.is_empty()),
-        [
-            "DynamicResources",
-            "DefaultPreemption",
-            "NodeDeclaredFeatures",
-            "GangScheduling",
-            "TopologyPlacementGenerator",
-            "PodGroupPodsCount",
-            "EBSLimits",
-            "GCEPDLimits",
-            "AzureDiskLimits",
-            "CinderLimits"
-        ]
+        "DynamicResources DefaultPreemption NodeDeclaredFeatures GangScheduling \
+         TopologyPlacementGenerator PodGroupPodsCount EBSLimits GCEPDLimits AzureDiskLimits \
+         CinderLimits"
     );
     let weights = plugins.iter().filter_map(|plugin| Some((plugin.name, plugin.default_weight?)));
+    let weights: Vec<String> = weights.map(|(name, weight)| format!("{name} {weight}")).collect();
     assert_eq!(
-        weights.collect::<Vec<_>>(),
-        [
-            ("TaintToleration", 3),
-            ("NodeAffinity", 2),
-            ("NodeResourcesFit", 1),
-            ("PodTopologySpread", 2),
-            ("InterPodAffinity", 2),
-            ("DynamicResources", 2),
-            ("NodeResourcesBalancedAllocation", 1),
-            ("ImageLocality", 1),
-            ("PodGroupPodsCount", 1)
-        ]
+        weights.join(", "),
+        "TaintToleration 3, NodeAffinity 2, NodeResourcesFit 1, PodTopologySpread 2, \
+         InterPodAffinity 2, DynamicResources 2, NodeResourcesBalancedAllocation 1, \
+         ImageLocality 1, PodGroupPodsCount 1"
     );
 }
 
