@@ -296,11 +296,11 @@ fn a_node_gets_the_label_that_a_volume_asks_for_where_people_set_it() {
         )
     };
     let call = cluster("kubernetes.io/hostname", "");
-    says(&call, &["No change was found", &immutable("kubernetes.io/hostname")]);
+    says(&call, &["No change is known", &immutable("kubernetes.io/hostname")]);
     let driver = "apiVersion: storage.k8s.io/v1\nkind: CSINode\nmetadata: {name: n1}\nspec: \
                   {drivers: [{name: d, nodeID: n1, topologyKeys: [fabric]}]}\n---\n";
     let call = cluster("fabric", driver);
-    says(&call, &["No change was found", &immutable("fabric")]);
+    says(&call, &["No change is known", &immutable("fabric")]);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn a_volume_of_another_zone_is_said_to_stay_there() {
     let call = on(&[node("n1", &labels), zoned, claiming("web", &["data"], "")]);
     let stays = "the zone of volume disk is immutable: only a node in \
                  topology.kubernetes.io/zone=z2 can attach it";
-    says(&call, &["No change was found", stays]);
+    says(&call, &["No change is known", stays]);
     let json = call.run("explain web -f cluster.yaml --fix -o json").stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["fixes"]["unchangeable"], serde_json::json!([stays]));
