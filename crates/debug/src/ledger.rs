@@ -114,11 +114,11 @@ impl Ledger {
         let old = self.nodes.iter().filter(|(_, changes)| is_old(changes));
         let old: Vec<Symbol> = old.map(|(name, _)| *name).collect();
         for name in old {
-            let Some(mut changes) = self.nodes.remove(&name) else { continue };
+            let Some(changes) = self.nodes.get_mut(&name) else { continue };
             let held = changes.partition_point(|(at, _)| *at <= len).saturating_sub(1);
-            Arc::make_mut(&mut changes).drain(..held);
-            if !matches!(&changes[..], [(at, None)] if *at <= len) {
-                self.nodes.insert(name, changes);
+            Arc::make_mut(changes).drain(..held);
+            if matches!(&changes[..], [(at, None)] if *at <= len) {
+                self.nodes.remove(&name);
             }
         }
     }

@@ -33,8 +33,8 @@ fn keeps_playing(action: &Action, model: &Model) -> bool {
     }
 }
 
-/// The line that is completed, as a command without the colon, and the length of what is not in
-/// the prompt of it; `None` for a filter.
+/// What is completed, as a command line without the colon, with the number of its first bytes that
+/// are not in the prompt; `None` for a filter.
 fn command_text(prompt: &Prompt) -> Option<(String, usize)> {
     let (typed, _) = prompt.completable();
     match prompt.purpose {

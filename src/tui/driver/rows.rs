@@ -121,18 +121,16 @@ pub fn pods(world: &World, before: &[PodRow]) -> Vec<PodRow> {
         pod: pod.clone(),
         place: place(scheduler, key, pod),
     };
-    let still = before.iter().filter_map(|before| {
-        let key = before.name();
-        Some((key, row(key, objects.get(&key)?)))
-    });
-    let mut rows: Vec<(NamespacedName, PodRow)> = still.collect();
+    let names = before.iter().map(PodRow::name);
+    let mut rows: Vec<PodRow> =
+        names.filter_map(|name| Some(row(name, objects.get(&name)?))).collect();
     if rows.len() < objects.len() {
-        let shown: HashSet<NamespacedName> = rows.iter().map(|(key, _)| *key).collect();
+        let shown: HashSet<NamespacedName> = rows.iter().map(PodRow::name).collect();
         let new = objects.iter().filter(|(key, _)| !shown.contains(*key));
-        rows.extend(new.map(|(key, pod)| (*key, row(*key, pod))));
-        rows.sort_by_key(|(key, _)| *key);
+        rows.extend(new.map(|(key, pod)| row(*key, pod)));
+        rows.sort_by_key(PodRow::name);
     }
-    rows.into_iter().map(|(_, row)| row).collect()
+    rows
 }
 
 fn place(scheduler: &Scheduler, key: NamespacedName, pod: &Pod) -> PodPlace {

@@ -522,7 +522,7 @@ fn pods_are_in_the_order_of_their_names_whatever_came_and_went() {
 }
 
 #[test]
-fn a_menu_leaves_out_only_what_nobody_knows() {
+fn a_menu_fills_in_all_but_the_node() {
     let mut live = LiveInterface::demo("tainted").keys("c6m/choose<Enter>");
     let typed = "what-if edit: choose node  for pod default/train";
     assert!(live.lines()[22].starts_with(typed), "{}", live.lines()[22]);

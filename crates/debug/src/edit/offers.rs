@@ -16,7 +16,7 @@ pub struct EditOffer {
     pub words: String,
     /// The missing arguments, as in the usage of a form; empty if none is missing.
     pub missing: &'static str,
-    /// What follows them, with a space before it.
+    /// What follows the missing arguments, with a space before it.
     pub end: String,
 }
 
@@ -188,10 +188,7 @@ mod tests {
 
     fn words(world: &World, kind: Kind, namespace: &str, name: &str) -> Vec<String> {
         let key = ObjectKey { kind, namespace: namespace.into(), name: name.into() };
-        offers(world, key)
-            .into_iter()
-            .map(|offer| offer.words + offer.missing + &offer.end)
-            .collect()
+        offers(world, key).iter().map(EditOffer::label).collect()
     }
 
     #[test]

@@ -140,23 +140,25 @@ impl<T: Copy + PartialEq> Column<T> {
 
     /// The values of several slots, whether or not they are in a range; `none` for those beyond the
     /// end.
-    pub fn gather(&self, nodes: &[NodeId], none: T) -> Vec<T> {
+    pub fn gather<U: From<T> + Copy>(&self, nodes: &[NodeId], none: U) -> Vec<U> {
         if nodes.len() < self.len / CHUNK {
-            let stored = |node: &NodeId| self.stored(node.index()).unwrap_or(none);
+            let stored = |node: &NodeId| self.stored(node.index()).map_or(none, U::from);
             return nodes.iter().map(stored).collect();
         }
         if nodes.len() < self.len / 4 {
             let chunks: Vec<&[T]> = self.runs().collect();
             let value = |node: &NodeId| {
                 let chunk = chunks.get(node.index() / CHUNK);
-                chunk.and_then(|chunk| chunk.get(node.index() % CHUNK)).copied().unwrap_or(none)
+                let value = chunk.and_then(|chunk| chunk.get(node.index() % CHUNK));
+                value.map_or(none, |value| U::from(*value))
             };
             return nodes.iter().map(value).collect();
         }
         // So many are read faster from one piece of memory.
         let mut values = Vec::with_capacity(self.len);
         self.runs().for_each(|run| values.extend_from_slice(run));
-        nodes.iter().map(|node| values.get(node.index()).copied().unwrap_or(none)).collect()
+        let value = |node: &NodeId| values.get(node.index()).map_or(none, |value| U::from(*value));
+        nodes.iter().map(value).collect()
     }
 
     /// Sets the value of a slot. If another column shares the chunk, it is copied first, unless the
@@ -409,7 +411,7 @@ mod tests {
             assert_eq!(joined(&Column::from_values(&values)), values);
             assert_eq!(joined(&Column::filled(7, len)), vec![7; len]);
             let (slots, expected) = ([NodeId(0), NodeId(len as u32)], [(len > 0) as u16 * 7, 0]);
-            assert_eq!(Column::filled(7, len).gather(&slots, 0), expected);
+            assert_eq!(Column::filled(7_u16, len).gather(&slots, 0_u16), expected);
         }
     }
 

@@ -63,9 +63,9 @@ pub enum Scores {
     },
     /// The scores in the order of the nodes, if all are from 0 to 255.
     Small(Arc<[u8]>),
-    /// The same for 16 bits, as totals are.
+    /// The same if all fit into 16 bits, as totals mostly do.
     Medium(Arc<[i16]>),
-    /// The same for any scores.
+    /// The same if not.
     Any(Arc<[i64]>),
     /// The scores of these nodes, in a column that similar cycles share.
     OfNodes {
@@ -102,15 +102,10 @@ impl From<Vec<i64>> for Scores {
 
 impl From<&[i64]> for Scores {
     fn from(scores: &[i64]) -> Scores {
-        let first = scores.first().copied().unwrap_or_default();
-        if scores.iter().all(|score| *score == first) {
-            return Scores::Same { value: first, len: scores.len() };
-        }
-        // Without a jump at each score.
-        let extremes =
-            |(lowest, highest): (i64, i64), score: &i64| (lowest.min(*score), highest.max(*score));
-        let (lowest, highest) = scores.iter().fold((first, first), extremes);
-        if lowest >= 0 && highest <= u8::MAX.into() {
+        let (lowest, highest) = range(scores).unwrap_or_default();
+        if lowest == highest {
+            Scores::Same { value: lowest, len: scores.len() }
+        } else if lowest >= 0 && highest <= u8::MAX.into() {
             Scores::Small(scores.iter().map(|score| *score as u8).collect())
         } else if lowest >= i16::MIN.into() && highest <= i16::MAX.into() {
             Scores::Medium(scores.iter().map(|score| *score as i16).collect())
@@ -172,10 +167,7 @@ impl Scores {
     pub fn values(&self) -> Cow<'_, [i64]> {
         match self {
             Scores::Any(scores) => Cow::Borrowed(scores),
-            Scores::OfNodes { column, nodes } => {
-                let values = column.gather(&nodes.slice(), 0).into_iter();
-                values.map(i64::from).collect::<Vec<_>>().into()
-            }
+            Scores::OfNodes { column, nodes } => column.gather(&nodes.slice(), 0).into(),
             _ => self.iter().collect::<Vec<_>>().into(),
         }
     }

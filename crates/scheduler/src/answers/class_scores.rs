@@ -379,7 +379,7 @@ impl PluginScores {
             1 => self.counts.keys().next().copied(),
             // Every feasible node has a score: these are all.
             _ if scored == nodes.len() => self.counts.keys().next_back().copied(),
-            _ => range(&self.raw.gather(&nodes.slice(), UNKNOWN)).map(|(_, highest)| highest),
+            _ => range::<i32>(&self.raw.gather(&nodes.slice(), UNKNOWN)).map(|(_, most)| most),
         };
         measure.unwrap_or_default()
     }
@@ -392,18 +392,17 @@ impl PluginScores {
         cycle: ScoreCycle<'_>,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        let raw = self.raw.gather(nodes, UNKNOWN);
+        let raw: Vec<i64> = self.raw.gather(nodes, UNKNOWN.into());
         let is_valid = |score: &i64| (0..=MAX_NODE_SCORE).contains(score);
         if plugin.score_basis() != ScoreBasis::HighestScore {
             self.normalized = self.raw.clone();
-            let scores: Vec<i64> = raw.into_iter().map(i64::from).collect();
-            return scores.iter().all(is_valid).then_some(scores);
+            return raw.iter().all(is_valid).then_some(raw);
         }
         // The highest score stands for all nodes that have not changed.
-        let (first, highest) = (*cycle.feasible.first()?, self.highest);
+        let (first, highest) = (*cycle.feasible.first()?, i64::from(self.highest));
         // Nodes that are known but not feasible must not be the measure of the others.
         let measured = raw.into_iter().map(|score| score.min(highest));
-        let mut scores: Vec<i64> = [highest].into_iter().chain(measured).map(i64::from).collect();
+        let mut scores: Vec<i64> = [highest].into_iter().chain(measured).collect();
         let ids: Vec<NodeId> = [first].into_iter().chain(nodes.iter().copied()).collect();
         let status = plugin.normalize(cycle.cx, cycle.state, &ids, &mut scores);
         scores.remove(0);

@@ -55,10 +55,9 @@ impl AnswerScorer<'_> {
             }
             _ => Column::filled(UNKNOWN, self.cx.snapshot.slots()),
         };
-        let known = column.gather(&self.ids.slice(), UNKNOWN);
-        let mut raw: Vec<i64> = known.iter().copied().map(i64::from).collect();
-        let unknown = known.iter().zip(&mut raw).zip(self.ids.iter());
-        for ((_, raw), id) in unknown.filter(|((known, _), _)| **known == UNKNOWN) {
+        let unknown = i64::from(UNKNOWN);
+        let mut raw = column.gather(&self.ids.slice(), unknown);
+        for (id, raw) in self.ids.iter().zip(&mut raw).filter(|(_, raw)| **raw == unknown) {
             let Some(node) = self.cx.snapshot.get(*id) else { continue };
             *raw = plugin.score(&self.cx, self.state, node)?;
             column.set(*id, i32::try_from(*raw).unwrap_or(UNKNOWN));
