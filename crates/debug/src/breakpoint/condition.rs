@@ -61,6 +61,12 @@ impl ConditionPart {
         self.is_of_node() && self.of_amounts
     }
 
+    /// Whether it depends only on a plugin and its scores, whatever the cycle.
+    pub(crate) fn is_of_scores(&self) -> bool {
+        let of_scores = |reach| matches!(reach, Reach::Answer | Reach::Score | Reach::Total);
+        self.reaches.iter().copied().all(of_scores)
+    }
+
     /// Whether it can be evaluated before any node or plugin is known. `message` may be the cycle's
     /// or a plugin's.
     pub(crate) fn is_of_cycle(&self, message_is_answer: bool) -> bool {

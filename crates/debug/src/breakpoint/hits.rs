@@ -3,6 +3,7 @@
 //! What concerns the whole cycle is asked first, so that most cycles cost next to nothing; then
 //! each distinct verdict or score once; and only what is left is asked of each node.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use hashbrown::HashMap;
@@ -22,7 +23,7 @@ use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::scores::Scores;
-use kubestep_framework::record::{CycleRecord, QueueMove, QueueName, ScoreColumn, VerdictId};
+use kubestep_framework::record::{CycleRecord, QueueMove, QueueName, VerdictId};
 use kubestep_framework::status::{Code, Status};
 
 /// What a breakpoint remembers between entries, for speed only.
@@ -33,12 +34,16 @@ pub struct ConditionCache {
     /// What it said of nodes with these amounts, where it asks for no more. Only a few: most
     /// nodes of a large cluster are like others.
     amounts: Vec<(NodeAmounts, bool)>,
+    /// What it said of these scores of plugins; of one cycle if it asks for more.
+    scores: HashMap<(Symbol, ScoreFacts), bool>,
     /// Why the condition could not be worked out, the last time that happened.
     pub problem: Option<String>,
 }
 
 /// So many different amounts are remembered.
 const DIFFERENT_AMOUNTS: usize = 16;
+/// So many different scores are remembered.
+const DIFFERENT_SCORES: usize = 4096;
 
 impl ConditionCache {
     /// Drops the results for nodes, some of which may be deleted.
@@ -437,15 +442,15 @@ impl<'a> InCycle<'a> {
     /// The scores that the plugins meant gave the nodes.
     fn visit_scores(&mut self, found: &mut dyn FnMut(Position)) {
         let record = self.record;
+        // Without the totals, most nodes are alike.
+        let asks_total = self.probe.parts().iter().any(|part| part.needs(Reach::Total));
+        let totals = asks_total.then_some(&record.score.totals);
         let meant = self.probe.location.plugin;
         for column in &record.score.plugins {
             if meant.is_none_or(|plugin| plugin == column.plugin) {
-                let of = frame(ExtensionPoint::Score, Some(column.plugin));
-                // All scores of a window are read faster at once than one by one.
-                match self.probe.location.node.is_some() {
-                    true => self.visit_scored(of, &|at| score_at(record, column, at), found),
-                    false => self.visit_scored(of, &scores_of(record, column), found),
-                }
+                let lists = [Some(&column.raw), Some(&column.normalized), totals];
+                let scores = AskedScores { weight: column.weight, lists };
+                self.visit_scored(column.plugin, &scores, found);
             }
         }
     }
@@ -454,40 +459,84 @@ impl<'a> InCycle<'a> {
     fn visit_totals(&mut self, found: &mut dyn FnMut(Position)) {
         let record = self.record;
         let Some(first) = record.score.plugins.first() else { return };
-        let of = frame(ExtensionPoint::Score, Some(first.plugin));
-        let totals = record.score.totals.values();
-        let total = |at: usize| {
-            let total = totals.get(at).copied().unwrap_or_default();
-            ScoreFacts { total, ..ScoreFacts::default() }
-        };
-        self.visit_scored(of, &total, found);
+        let scores = AskedScores { weight: 0, lists: [None, None, Some(&record.score.totals)] };
+        self.visit_scored(first.plugin, &scores, found);
     }
 
     fn visit_scored(
         &mut self,
-        of: Position,
-        score_at: &dyn Fn(usize) -> ScoreFacts,
+        plugin: Symbol,
+        scores: &AskedScores<'_>,
         found: &mut dyn FnMut(Position),
     ) {
-        let record = self.record;
-        let by = of.plugin.unwrap_or_default();
-        let answer = status_facts(ExtensionPoint::Score, by, &Status::SUCCESS);
-        let mut known: ColumnCache<ScoreFacts> = ColumnCache::new();
-        for (at, node) in record.feasible.iter().enumerate() {
+        let late = |part: &ConditionPart| !part.is_of_cycle(false) && !part.needs(Reach::Node);
+        if !self.probe.parts().iter().filter(|part| late(part)).all(ConditionPart::is_of_scores) {
+            self.memory.scores.clear();
+        }
+        if scores.if_same().is_some_and(|score| !self.holds_of_score(plugin, score)) {
+            return;
+        }
+        // All scores of a window are read faster at once than one by one.
+        let is_one_node = self.probe.location.node.is_some();
+        let values = (!is_one_node).then(|| scores.values());
+        for (at, node) in self.record.feasible.iter().enumerate() {
             if !self.is_node_meant(*node) {
                 continue;
             }
-            let score = score_at(at);
-            let facts =
-                Facts { answer: Some(answer), score: Some(score), ..Facts::of_cycle(record) };
-            let holds = match known.get(&score) {
-                Some(known) => *known,
-                None => *known.entry(score).or_insert(self.holds_of_answer(&facts)),
+            let score = match &values {
+                Some(values) => scores.facts(|list| values[list].as_ref()?.get(at).copied()),
+                None => scores.facts(|list| scores.lists[list]?.get(at)),
             };
-            if holds && self.holds_of_node(record.nodes.name(*node), &facts) {
+            let name = self.record.nodes.name(*node);
+            let facts = self.score_facts(plugin, score);
+            if self.holds_of_score(plugin, score) && self.holds_of_node(name, &facts) {
+                let of = frame(ExtensionPoint::Score, Some(plugin));
                 found(Position { node: Some(*node), ..of });
             }
         }
+    }
+
+    fn score_facts(&self, plugin: Symbol, score: ScoreFacts) -> Facts<'a> {
+        let answer = status_facts(ExtensionPoint::Score, plugin, &Status::SUCCESS);
+        Facts { answer: Some(answer), score: Some(score), ..Facts::of_cycle(self.record) }
+    }
+
+    /// Whether the condition holds of a score, except for what it asks of the node.
+    fn holds_of_score(&mut self, plugin: Symbol, score: ScoreFacts) -> bool {
+        if let Some(known) = self.memory.scores.get(&(plugin, score)) {
+            return *known;
+        }
+        let holds = self.holds_of_answer(&self.score_facts(plugin, score));
+        if self.memory.scores.len() >= DIFFERENT_SCORES {
+            self.memory.scores.clear();
+        }
+        self.memory.scores.insert((plugin, score), holds);
+        holds
+    }
+}
+
+/// The lists of scores that a condition can ask for.
+struct AskedScores<'a> {
+    weight: i64,
+    /// Raw and normalized scores of a plugin, and the totals.
+    lists: [Option<&'a Scores>; 3],
+}
+
+impl AskedScores<'_> {
+    fn values(&self) -> [Option<Cow<'_, [i64]>>; 3] {
+        self.lists.map(|list| list.map(Scores::values))
+    }
+
+    /// The scores of a node, by the value that each list has for it.
+    fn facts(&self, value: impl Fn(usize) -> Option<i64>) -> ScoreFacts {
+        let [raw, score, total] = [0, 1, 2].map(|list| value(list).unwrap_or_default());
+        ScoreFacts { raw, score, weighted: score * self.weight, total }
+    }
+
+    /// The scores of every node, if they are the same for all.
+    fn if_same(&self) -> Option<ScoreFacts> {
+        let same = self.lists.iter().flatten().all(|list| matches!(list, Scores::Same { .. }));
+        same.then(|| self.facts(|list| self.lists[list]?.get(0)))
     }
 }
 
@@ -502,28 +551,4 @@ fn status_facts(point: ExtensionPoint, plugin: Symbol, status: &Status) -> Statu
 fn column(record: &CycleRecord, plugin: Symbol) -> Option<&Column<VerdictId>> {
     let mut columns = record.filter.plugins.iter();
     columns.find(|column| column.plugin == plugin).map(|column| &column.verdicts)
-}
-
-/// The scores of a plugin with the totals, for many nodes.
-fn scores_of<'a>(
-    record: &'a CycleRecord,
-    column: &'a ScoreColumn,
-) -> impl Fn(usize) -> ScoreFacts + use<'a> {
-    let values = scores(record, column).map(Scores::values);
-    move |at| facts(column, values.each_ref().map(|values| values.get(at).copied()))
-}
-
-/// The same, for one node.
-fn score_at(record: &CycleRecord, column: &ScoreColumn, at: usize) -> ScoreFacts {
-    facts(column, scores(record, column).map(|scores| scores.get(at)))
-}
-
-/// Raw and normalized scores of a plugin, and the totals.
-fn scores<'a>(record: &'a CycleRecord, column: &'a ScoreColumn) -> [&'a Scores; 3] {
-    [&column.raw, &column.normalized, &record.score.totals]
-}
-
-fn facts(column: &ScoreColumn, scores: [Option<i64>; 3]) -> ScoreFacts {
-    let [raw, score, total] = scores.map(Option::unwrap_or_default);
-    ScoreFacts { raw, score, weighted: score * column.weight, total }
 }

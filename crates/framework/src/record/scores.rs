@@ -163,24 +163,22 @@ impl Scores {
         }
     }
 
-    /// All scores in order, as a slice.
+    /// All known scores in order, as a slice.
     pub fn values(&self) -> Cow<'_, [i64]> {
         match self {
+            Scores::Same { value, len } => vec![*value; *len].into(),
+            Scores::Small(scores) => scores.iter().copied().map(i64::from).collect(),
+            Scores::Medium(scores) => scores.iter().copied().map(i64::from).collect(),
             Scores::Any(scores) => Cow::Borrowed(scores),
             Scores::OfNodes { column, nodes } => column.gather(&nodes.slice(), 0).into(),
-            _ => self.iter().collect::<Vec<_>>().into(),
+            Scores::Unknown { .. } => Cow::Borrowed(&[]),
         }
     }
 
     /// All known scores in order.
     pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
-        // A window finds the node at an index more slowly than the next one.
-        let of_nodes = match self {
-            Scores::OfNodes { .. } => self.values().into_owned(),
-            _ => Vec::new(),
-        };
-        let others = if of_nodes.is_empty() { self.len() } else { 0 };
-        (0..others).filter_map(|at| self.get(at)).chain(of_nodes)
+        let values = self.values();
+        (0..values.len()).map(move |at| values[at])
     }
 }
 
